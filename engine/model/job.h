@@ -1,0 +1,53 @@
+// What is to run: jobs with task groups.
+//
+// A job belongs to one queue and has one or more task groups; a group is a number of equal tasks (one shape) that may have
+// to lie close together. A job starts as a gang: every group places at least min_tasks of its tasks in the same round, or
+// nothing of the job starts. Tasks beyond min_tasks may join later.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/status.h"
+#include "engine/model/shape.h"
+
+namespace berth {
+
+// How close the tasks of one group must (or should) lie: inside one link group of one node, on one node, in one rack.
+enum class Locality : std::uint8_t { kAny, kRack, kNode, kLinkGroup };
+std::string_view locality_name(Locality locality);
+Result<Locality> read_locality(std::string_view text);
+
+enum class JobState : std::uint8_t { kPending, kHeld, kRunning, kFinished, kFailed, kCancelled };
+std::string_view job_state_name(JobState state);
+Result<JobState> read_job_state(std::string_view text);
+bool job_may_change(JobState from, JobState to);
+
+struct TaskGroup {
+  TaskShape shape;
+  std::int32_t count = 1;
+  std::int32_t min_tasks = 1;  // 1..count; of the gang
+  std::int32_t placed = 0;     // live allocations already held
+  Locality locality = Locality::kAny;
+  bool locality_required = true;  // false = preferred: tried first, then widened level by level
+};
+
+struct Job {
+  std::int64_t id = 0;
+  std::int32_t queue = -1;            // index into Snapshot::queues
+  std::int32_t priority_class = -1;   // index into Snapshot::priority_classes
+  JobState state = JobState::kPending;
+  Seconds submit;
+  Seconds time_limit;  // 0 = none
+  std::vector<TaskGroup> groups;
+
+  MilliGpu gpu_total() const {
+    MilliGpu total;
+    for (const TaskGroup& group : groups) total += group.shape.gpu_total() * group.count;
+    return total;
+  }
+};
+
+}  // namespace berth

@@ -1,0 +1,65 @@
+// Everything one round may look at.
+//
+// A Snapshot is immutable while a round plans. It holds the cluster, what runs (allocations), what waits (jobs with tasks
+// still to place, in id order), the policies chosen and the seed; equal snapshots give equal plans, byte for byte. Rows of the
+// database, a file of a trace and a test's text all become the same Snapshot.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/model/cluster.h"
+#include "engine/model/job.h"
+
+namespace berth {
+
+struct Queue {
+  std::int64_t id = 0;
+  std::string name;
+  std::int32_t parent = -1;  // index; -1 = a root
+};
+
+struct PriorityClass {
+  std::int64_t id = 0;
+  std::string name;
+  std::int64_t value = 0;  // higher goes first
+};
+
+// One task holding a part of one node.
+struct Allocation {
+  std::int64_t job = 0;
+  std::int32_t group = 0;
+  std::int32_t task = 0;  // index within the group
+  NodeIndex node = 0;
+  DeviceMask devices = 0;
+  MilliGpu gpu_milli;  // of each device
+  MiB gpu_memory;      // of each device
+  MilliCpu cpu;
+  MiB memory;
+
+  bool operator==(const Allocation&) const = default;
+};
+
+// One typical shape of the workload and the share of tasks that have it (FGD's target workload M).
+struct WorkloadShape {
+  TaskShape shape;
+  double popularity = 0;
+};
+
+struct Snapshot {
+  std::int64_t version = 0;  // of the state it was read from
+  Seconds now;
+  std::uint64_t seed = 0;
+  Cluster cluster;
+  std::vector<Queue> queues;
+  std::vector<PriorityClass> priority_classes;
+  std::vector<Allocation> allocations;  // in (node, job, group, task) order
+  std::vector<Job> jobs;                // pending jobs and running ones with tasks still to place, in id order
+  std::vector<WorkloadShape> workload;  // typical shapes, most popular first
+  std::string order_policy = "priority";
+  std::string score_policy = "berth";
+  Seconds aging_interval{3600};  // one class step of priority is worth this much waiting; see policy/priority_order.h
+};
+
+}  // namespace berth

@@ -1,0 +1,80 @@
+// Every seam where a policy plugs in, with its contract and how several combine.
+//
+//   QueueOrder   which waiting job is tried first. Exactly one is active.
+//   NodeScore    which feasible node a task goes to. Exactly one is active; the highest score wins, ties go to the lowest rank.
+//
+// Policies are pure: they see what is passed to them, own no clock, no randomness, no I/O, and answer the same question the
+// same way. They are made by name from registry.h. Adding one: its own file pair, a registry row, a CMake line, a test.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/model/ledger.h"
+#include "engine/model/snapshot.h"
+
+namespace berth {
+
+// ---- order ----------------------------------------------------------------------------------------------------------
+
+struct OrderInput {
+  Seconds now;
+  std::uint64_t seed = 0;
+  std::span<const Job> jobs;  // in id order
+  std::span<const PriorityClass> priority_classes;
+  std::span<const Queue> queues;
+  Seconds aging_interval;
+};
+
+class QueueOrder {
+ public:
+  virtual ~QueueOrder() = default;
+  // Indices into input.jobs, first to try first. A permutation; ties broken by (submit, id).
+  virtual std::vector<std::int32_t> order(const OrderInput& input) const = 0;
+};
+
+// ---- score ----------------------------------------------------------------------------------------------------------
+
+// Higher is better; any value but kInfeasibleScore. Scores are integers so that ties are exact.
+using Score = std::int32_t;
+inline constexpr Score kInfeasibleScore = INT32_MIN;
+
+// Which parts of a node beyond kind, free CPU and free milli per device (as a multiset) the score looks at. What is not
+// named is left out of the node class, so that more nodes share one memoised score.
+struct ScoreSensitivity {
+  bool memory = false;         // free node memory
+  bool device_memory = false;  // free device memory
+  bool tenants = false;        // NodeView::tenants
+};
+
+struct ScoreInput {
+  const Cluster* cluster = nullptr;
+  std::span<const WorkloadShape> workload;  // typical shapes with popularity
+  std::uint64_t seed = 0;
+};
+
+class NodeScore {
+ public:
+  virtual ~NodeScore() = default;
+  virtual ScoreSensitivity sensitivity() const { return {}; }
+  // Preference for one task of `shape` on a node in the state `node` (canonical: devices sorted, see candidates.h), which is
+  // feasible. May use mutable memo tables inside, never anything that changes the answer.
+  virtual Score score(const NodeView& node, const TaskShape& shape) const = 0;
+  // The device of a fraction on the chosen node (devices in index order): default is the feasible one with least free, lowest
+  // index on ties ("best fit"). `feasible` is not empty.
+  virtual int choose_device(const NodeView& node, const TaskShape& shape, DeviceMask feasible) const;
+  // True: ignore scores and take any feasible node with equal chance (seeded).
+  virtual bool picks_at_random() const { return false; }
+  // Called between decisions with the ledger; a policy that keeps slowly moving prices returns true when they changed and every
+  // memoised score is to be forgotten. Amortised: it must return false nearly always.
+  virtual bool refresh(const Ledger& ledger) {
+    (void)ledger;
+    return false;
+  }
+};
+
+}  // namespace berth

@@ -1,0 +1,32 @@
+// The schedule round: order, place. Snapshot in, plan out, nothing else.
+//
+// Jobs are tried in the order policy's sequence; each is placed by the score policy through the Placer; one that does not fit is passed
+// over and keeps its one dominant reason. The same function runs in RUN, PLAN, SIMULATE and EXPLAIN.
+#pragma once
+
+#include <atomic>
+
+#include "engine/model/plan.h"
+#include "engine/model/snapshot.h"
+#include "engine/policy/candidates.h"
+
+namespace berth {
+
+struct ScheduleOptions {
+  const std::atomic<bool>* interrupted = nullptr;  // Ctrl-C: the round ends with kInterrupted and no plan
+  bool check_invariants = false;                   // after every step; always on in debug builds
+};
+
+struct ScheduleResult {
+  Plan plan;
+  CandidateCounters counters;
+  double order_seconds = 0;  // time per step, for SHOW ROUNDS
+  double place_seconds = 0;
+};
+
+Result<ScheduleResult> plan_schedule(const Snapshot& snapshot, const ScheduleOptions& options = {});
+
+// The ledger of what runs now; kCorrupt when the allocations do not fit their nodes.
+Result<Ledger> ledger_of(const Snapshot& snapshot);
+
+}  // namespace berth

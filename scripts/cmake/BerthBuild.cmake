@@ -1,0 +1,77 @@
+# Compiler settings and the two functions every folder uses.
+#
+#   berth_library(name SOURCES a.cpp b.cpp DEPENDS berth_base fmt::fmt)   one static library per engine folder, berth::<name> to users
+#   berth_test(name SOURCES x_test.cpp DEPENDS berth_model LABELS fast)   one GoogleTest program, registered with ctest
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+
+option(BERTH_WARNINGS_AS_ERRORS "Treat warnings as errors" OFF)
+option(BERTH_COVERAGE "Build for gcov" OFF)
+option(BERTH_LIBFUZZER "Build the fuzz targets with libFuzzer (clang)" OFF)
+option(BERTH_UNITY "Compile each library as one unit" ON)
+set(BERTH_SANITIZE "" CACHE STRING "Sanitizers for -fsanitize=, comma separated")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+find_program(BERTH_CCACHE ccache)
+if(BERTH_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${BERTH_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${BERTH_CCACHE})
+endif()
+
+find_package(fmt 9 REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(SQLite3 3.40 REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(Threads REQUIRED)
+
+add_library(berth_options INTERFACE)
+target_include_directories(berth_options INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>)
+# No FMA contraction: fgd's scores are truncated, so the last bit of a sum decides (see engine/policy/fgd_score.h).
+target_compile_options(berth_options INTERFACE
+  $<BUILD_INTERFACE:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -ffp-contract=off>)
+if(BERTH_WARNINGS_AS_ERRORS)
+  target_compile_options(berth_options INTERFACE $<BUILD_INTERFACE:-Werror>)
+endif()
+if(BERTH_SANITIZE)
+  target_compile_options(berth_options INTERFACE $<BUILD_INTERFACE:-fsanitize=${BERTH_SANITIZE} -fno-omit-frame-pointer>)
+  target_link_options(berth_options INTERFACE $<BUILD_INTERFACE:-fsanitize=${BERTH_SANITIZE}>)
+  if(BERTH_SANITIZE MATCHES "undefined")
+    target_compile_options(berth_options INTERFACE $<BUILD_INTERFACE:-fno-sanitize-recover=undefined>)
+  endif()
+endif()
+if(BERTH_COVERAGE)
+  target_compile_options(berth_options INTERFACE $<BUILD_INTERFACE:--coverage>)
+  target_link_options(berth_options INTERFACE $<BUILD_INTERFACE:--coverage>)
+endif()
+if(BERTH_LIBFUZZER)
+  target_compile_options(berth_options INTERFACE $<BUILD_INTERFACE:-fsanitize=fuzzer-no-link,address>)
+  target_link_options(berth_options INTERFACE $<BUILD_INTERFACE:-fsanitize=address>)
+endif()
+
+function(berth_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  add_library(berth_${name} STATIC ${ARG_SOURCES})
+  add_library(berth::${name} ALIAS berth_${name})
+  set_target_properties(berth_${name} PROPERTIES EXPORT_NAME ${name} UNITY_BUILD ${BERTH_UNITY} UNITY_BUILD_BATCH_SIZE 0)
+  target_link_libraries(berth_${name} PUBLIC berth_options ${ARG_DEPENDS} PRIVATE ${ARG_PRIVATE_DEPENDS})
+  set_property(GLOBAL APPEND PROPERTY BERTH_LIBRARIES berth_${name})
+endfunction()
+
+function(berth_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS fast)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gtest GTest::gmock GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+endfunction()
