@@ -1,6 +1,8 @@
 # Every test file belongs to a target: a *_test.cpp or *_fuzz.cpp that no CMakeLists.txt names would never run.
 # Run: cmake -D SOURCE=. -P tests/complete.cmake
 
+cmake_minimum_required(VERSION 3.25)
+
 file(GLOB_RECURSE lists "${SOURCE}/tests/CMakeLists.txt")
 set(named "")
 foreach(list_file IN LISTS lists)

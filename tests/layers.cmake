@@ -2,6 +2,8 @@
 #
 # Every #include "engine/<folder>/..." or "shell/..." is compared with what that folder may include.
 
+cmake_minimum_required(VERSION 3.25)
+
 set(allowed_base base)
 set(allowed_model base model)
 set(allowed_policy base model policy)
