@@ -1,8 +1,8 @@
 // What is to run: jobs with task groups.
 //
-// A job belongs to one queue and has one or more task groups; a group is a number of equal tasks (one shape) that may have
-// to lie close together. A job starts as a gang: every group places at least min_tasks of its tasks in the same round, or
-// nothing of the job starts. Tasks beyond min_tasks may join later.
+// A job belongs to one queue and has one or more task groups; a group is a number of equal tasks (one shape) that may
+// have to lie close together. A job starts as a gang: every group places at least min_tasks of its tasks in the same
+// round, or nothing of the job starts. Tasks beyond min_tasks may join later.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,8 @@ struct TaskGroup {
 
 struct Job {
   std::int64_t id = 0;
-  std::int32_t queue = -1;            // index into Snapshot::queues
-  std::int32_t priority_class = -1;   // index into Snapshot::priority_classes
+  std::int32_t queue = -1;           // index into Snapshot::queues
+  std::int32_t priority_class = -1;  // index into Snapshot::priority_classes
   JobState state = JobState::kPending;
   Seconds submit;
   Seconds time_limit;  // 0 = none

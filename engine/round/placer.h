@@ -1,8 +1,8 @@
 // Tries tasks and whole jobs on a ledger: the one piece of placing code that live rounds, plans and simulations share.
 //
-// A job is placed as a gang: under a checkpoint every group places its tasks - honouring locality - until either each group has
-// min_tasks (then the job starts; further tasks of it are placed as they fit) or one cannot (then everything is undone). Nothing is
-// held for a gang that does not fit.
+// A job is placed as a gang: under a checkpoint every group places its tasks - honouring locality - until either each
+// group has min_tasks (then the job starts; further tasks of it are placed as they fit) or one cannot (then everything
+// is undone). Nothing is held for a gang that does not fit.
 #pragma once
 
 #include <memory>
@@ -26,11 +26,11 @@ struct PlacedTask {
 };
 
 struct JobOutcome {
-  bool started = false;             // at least min_tasks of every group hold now
-  std::vector<PlacedTask> placed;   // new ones; empty when not started
-  Reason reason = Reason::kNone;    // kGang, kLocality or kNone: what the caller cannot see from the nodes alone
-  std::int32_t group = 0;           // the first group that did not fit
-  std::int32_t fits = 0;            // tasks of that group that fit when it was tried
+  bool started = false;            // at least min_tasks of every group hold now
+  std::vector<PlacedTask> placed;  // new ones; empty when not started
+  Reason reason = Reason::kNone;   // kGang, kLocality or kNone: what the caller cannot see from the nodes alone
+  std::int32_t group = 0;          // the first group that did not fit
+  std::int32_t fits = 0;           // tasks of that group that fit when it was tried
   std::int32_t needed = 0;
 };
 
@@ -48,9 +48,10 @@ class Placer {
   Candidates& candidates() { return candidates_; }
 
  private:
-  bool place_group(const TaskGroup& group, std::int32_t group_index, std::int32_t wanted, std::int32_t needed, JobOutcome& outcome);
-  std::int32_t place_spread(const TaskShape& shape, std::int32_t wanted, std::int32_t group_index, std::span<const NodeIndex> nodes,
-                            bool anywhere, JobOutcome& outcome);
+  bool place_group(const TaskGroup& group, std::int32_t group_index, std::int32_t wanted, std::int32_t needed,
+                   JobOutcome& outcome);
+  std::int32_t place_spread(const TaskShape& shape, std::int32_t wanted, std::int32_t group_index,
+                            std::span<const NodeIndex> nodes, bool anywhere, JobOutcome& outcome);
   bool place_within_racks(const TaskGroup& group, std::int32_t group_index, std::int32_t wanted, std::int32_t needed,
                           JobOutcome& outcome);
   bool place_within_nodes(const TaskGroup& group, std::int32_t group_index, std::int32_t wanted, std::int32_t needed,

@@ -1,7 +1,7 @@
 // The schedule round: order, place. Snapshot in, plan out, nothing else.
 //
-// Jobs are tried in the order policy's sequence; each is placed by the score policy through the Placer; one that does not fit is passed
-// over and keeps its one dominant reason. The same function runs in RUN, PLAN, SIMULATE and EXPLAIN.
+// Jobs are tried in the order policy's sequence; each is placed by the score policy through the Placer; one that does
+// not fit is passed over and keeps its one dominant reason. The same function runs in RUN, PLAN, SIMULATE and EXPLAIN.
 #pragma once
 
 #include <atomic>
