@@ -38,7 +38,7 @@ class CsvReader {
   template <class Read>
   auto value(std::size_t column, Read read) const -> decltype(read(std::string_view())) {
     auto answer = read(text(column));
-    if (!answer.ok()) return error(column, std::move(answer).status());
+    if (!answer.ok()) return error(column, answer.status());
     return answer;
   }
   // The same; where the column is absent or the field empty, `otherwise`.
@@ -50,7 +50,11 @@ class CsvReader {
 
   // kInvalid "file:line:column: name: reason".
   Status error(std::size_t column, std::string_view reason, std::string hint = {}) const;
-  Status error(std::size_t column, Status reason) const;
+  Status error(std::size_t column, const Status& reason) const;
+  // ok stays ok; anything else becomes error().
+  Status checked(std::size_t column, const Status& reason) const {
+    return reason.ok() ? reason : error(column, reason);
+  }
   // Line on which the current row starts.
   std::int64_t line() const { return row_line_; }
   const std::string& path() const { return file_.path(); }
