@@ -1,8 +1,8 @@
 // The clock and the seeded random source handed to every round.
 //
-// Decisions are pure: planning code owns neither a clock nor randomness. Whoever calls it passes an Env (the system's, the
-// simulator's, a test's). Random is our own generator (SplitMix64 of Steele, Lea and Flood, OOPSLA 2014), so a seed gives
-// the same stream with every compiler and library.
+// Decisions are pure: planning code owns neither a clock nor randomness. Whoever calls it passes an Env (the system's,
+// the simulator's, a test's). Random is our own generator (SplitMix64 of Steele, Lea and Flood, OOPSLA 2014), so a seed
+// gives the same stream with every compiler and library.
 #pragma once
 
 #include <cstdint>

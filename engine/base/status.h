@@ -76,7 +76,7 @@ class [[nodiscard]] Status {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : content_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value) : content_(std::in_place_index<0>, std::move(value)) {}       // NOLINT(google-explicit-constructor)
   Result(Status error) : content_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return content_.index() == 0; }
@@ -99,11 +99,11 @@ class [[nodiscard]] Result {
 #define BERTH_CONCAT(a, b) BERTH_CONCAT_INNER(a, b)
 
 // Returns the error of a Status expression to the caller.
-#define BERTH_TRY(expression)                                                     \
-  do {                                                                            \
-    if (::berth::Status berth_status_ = (expression); !berth_status_.ok()) {      \
-      return berth_status_;                                                       \
-    }                                                                             \
+#define BERTH_TRY(expression)                                                \
+  do {                                                                       \
+    if (::berth::Status berth_status_ = (expression); !berth_status_.ok()) { \
+      return berth_status_;                                                  \
+    }                                                                        \
   } while (false)
 
 // BERTH_ASSIGN(auto x, call()): binds the value of a Result, or returns its error.

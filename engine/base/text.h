@@ -21,13 +21,14 @@ Result<MilliGpu> read_gpu(std::string_view text);      // "2", "0.5", "500m" (mi
 Result<MilliCpu> read_cpu(std::string_view text);      // "8" cores, "0.5", "500m"
 Result<MiB> read_memory(std::string_view text);        // "40GiB", "512MiB", "2TiB", "40G" (= GiB), "1024" (MiB)
 Result<Seconds> read_duration(std::string_view text);  // "90m", "2h", "1d12h", "45s", "30" (seconds)
-Result<Seconds> read_time(std::string_view text);      // "2026-12-01", "2026-12-01 08:00[:00]", "...T08:00:00Z", Unix seconds
+Result<Seconds> read_time(
+    std::string_view text);  // "2026-12-01", "2026-12-01 08:00[:00]", "...T08:00:00Z", Unix seconds
 
-std::string print_gpu(MilliGpu amount);      // "2", "0.5"
-std::string print_cpu(MilliCpu amount);      // "8", "0.5"
-std::string print_memory(MiB amount);        // "40GiB", "1.5GiB", "512MiB": exact, reads back to the same amount
-std::string print_duration(Seconds amount);  // "1h 30m", "45s", "2d 4h"
-std::string print_time(Seconds moment);      // "2026-12-01 08:00:00" UTC
+std::string print_gpu(MilliGpu amount);       // "2", "0.5"
+std::string print_cpu(MilliCpu amount);       // "8", "0.5"
+std::string print_memory(MiB amount);         // "40GiB", "1.5GiB", "512MiB": exact, reads back to the same amount
+std::string print_duration(Seconds amount);   // "1h 30m", "45s", "2d 4h"
+std::string print_time(Seconds moment);       // "2026-12-01 08:00:00" UTC
 std::string print_count(std::int64_t value);  // "1,213"
 
 // Case-insensitive edit distance with transpositions counted once.

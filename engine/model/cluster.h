@@ -1,9 +1,10 @@
 // The machines: device models, node kinds, nodes.
 //
 // A node kind is everything about a node that does not change while it runs tasks and that decides what fits it: size,
-// device model, link groups, pool. Nodes refer to kinds by index, kinds to models by index; a cluster of ten thousand nodes
-// has a handful of kinds. Which devices talk fast to each other is told by link groups: sets of devices, nested or
-// disjoint (an NVLink pair inside a quad inside the node). The whole node is a link group of its own and is not listed.
+// device model, link groups, pool. Nodes refer to kinds by index, kinds to models by index; a cluster of ten thousand
+// nodes has a handful of kinds. Which devices talk fast to each other is told by link groups: sets of devices, nested
+// or disjoint (an NVLink pair inside a quad inside the node). The whole node is a link group of its own and is not
+// listed.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // What is to run: jobs with task groups.
 //
-// A job belongs to one queue and has one or more task groups; a group is a number of equal tasks (one shape) that may have
-// to lie close together. A job starts as a gang: every group places at least min_tasks of its tasks in the same round, or
-// nothing of the job starts. Tasks beyond min_tasks may join later.
+// A job belongs to one queue and has one or more task groups; a group is a number of equal tasks (one shape) that may
+// have to lie close together. A job starts as a gang: every group places at least min_tasks of its tasks in the same
+// round, or nothing of the job starts. Tasks beyond min_tasks may join later.
 #pragma once
 
 #include <cstdint>
@@ -29,15 +29,16 @@ struct TaskGroup {
   TaskShape shape;
   std::int32_t count = 1;
   std::int32_t min_tasks = 1;  // 1..count; of the gang
-  std::int32_t placed = 0;     // live allocations already held
+  std::int32_t placed = 0;     // live allocations already held; its next tasks are numbered from here
+  std::int32_t anchor = -1;    // node of its first live task, -1 = none: required locality keeps to that node or rack
   Locality locality = Locality::kAny;
   bool locality_required = true;  // false = preferred: tried first, then widened level by level
 };
 
 struct Job {
   std::int64_t id = 0;
-  std::int32_t queue = -1;            // index into Snapshot::queues
-  std::int32_t priority_class = -1;   // index into Snapshot::priority_classes
+  std::int32_t queue = -1;           // index into Snapshot::queues
+  std::int32_t priority_class = -1;  // index into Snapshot::priority_classes
   JobState state = JobState::kPending;
   Seconds submit;
   Seconds time_limit;  // 0 = none

@@ -1,9 +1,9 @@
 // The trial state of a round: who holds what on which node, with undo.
 //
-// Built from a Snapshot (or from a bare cluster in a simulation), then changed by place() and release() while planning. A
-// checkpoint() marks a moment; rollback() restores it exactly, commit() forgets the undo up to it. Structure of arrays:
-// one entry a node, one an (node, device). Nothing here decides anything; a caller that asks for more than is free gets
-// Status kConflict and an unchanged ledger.
+// Built from a Snapshot (or from a bare cluster in a simulation), then changed by place() and release() while planning.
+// A checkpoint() marks a moment; rollback() restores it exactly, commit() forgets the undo up to it. Structure of
+// arrays: one entry a node, one an (node, device). Nothing here decides anything; a caller that asks for more than is
+// free gets Status kConflict and an unchanged ledger.
 //
 // The ledger also keeps a log of changed nodes, so that whoever ranks nodes re-scores only those (changes_since).
 #pragma once
@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/base/status.h"
@@ -19,16 +20,16 @@
 
 namespace berth {
 
-// What a policy may see of a node: its kind and what is free. Devices are in index order unless a caller says "canonical".
-// An unhealthy device shows 0 free.
+// What a policy may see of a node: its kind and what is free. Devices are in index order unless a caller says
+// "canonical". An unhealthy device shows 0 free.
 struct NodeView {
   const NodeKind* kind = nullptr;
-  MilliCpu cpu;                           // free
-  MiB memory;                             // free
-  std::span<const std::int32_t> milli;    // free, per device
+  MilliCpu cpu;                                 // free
+  MiB memory;                                   // free
+  std::span<const std::int32_t> milli;          // free, per device
   std::span<const std::int32_t> device_memory;  // free MiB, per device; all 0 when the model's memory is not tracked
-  // Bit per class of GPU task that runs here: bit 0 fractions, bit log2(n)+1 tasks of n whole devices (n rounded up to a
-  // power of two, at most 16).
+  // Bit per class of GPU task that runs here: bit 0 fractions, bit log2(n)+1 tasks of n whole devices (n rounded up to
+  // a power of two, at most 16).
   std::uint8_t tenants = 0;
 
   std::int64_t free_milli() const {
@@ -69,8 +70,8 @@ class Ledger {
   MilliCpu free_cpu(NodeIndex node) const { return MilliCpu(cpu_[static_cast<std::size_t>(node)]); }
   MiB free_memory(NodeIndex node) const { return MiB(memory_[static_cast<std::size_t>(node)]); }
 
-  // Takes it, or says what is missing and changes nothing. Does not look at node state: existing allocations on a draining
-  // node are placed too.
+  // Takes it, or says what is missing and changes nothing. Does not look at node state: existing allocations on a
+  // draining node are placed too.
   Status place(const Holding& holding);
   // Gives it back; it must have been placed. kInternal when the node would have more than it owns.
   Status release(const Holding& holding);
@@ -102,6 +103,8 @@ class Ledger {
     bool was_place;
   };
   void apply(const Holding& holding, std::int64_t sign);
+  // A device that failed under a running task shows 0 free whatever that task does.
+  DeviceMask healthy_devices(const Holding& holding) const;
 
   const Cluster* cluster_;
   std::vector<std::int64_t> cpu_;

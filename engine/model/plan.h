@@ -1,7 +1,7 @@
 // What a round wants to change, as data.
 //
-// A plan is an ordered list of placements and, for each job that stays waiting, the one dominant reason. It can be printed, saved,
-// compared and refused; applying it is store's business. Equal input gives an equal plan.
+// A plan is an ordered list of placements and, for each job that stays waiting, the one dominant reason. It can be
+// printed, saved, compared and refused; applying it is store's business. Equal input gives an equal plan.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,26 @@
 
 namespace berth {
 
-// Why a job (or one task on one node) cannot start, from the most to the least fundamental. The first that holds for a node is
-// the node's reason; the dominant reason of a job is worked out in round/explain.
+// Why a job (or one task on one node) cannot start, from the most to the least fundamental. The first that holds for a
+// node is the node's reason; the dominant reason of a job is worked out in round/explain.
 enum class Reason : std::uint8_t {
   kNone,
-  kNodeNotUp,       // draining, drained, down, booting
-  kPool,            // not in the pool asked for
-  kNoDevice,        // a CPU node, or fewer devices than asked for
-  kDeviceModel,     // not one of the allowed models
-  kDeviceMemory,    // no device of it ever has that much memory
-  kNodeTooSmall,    // CPU or memory of the empty node do not suffice
-  kUnhealthyDevice, // enough devices but for those marked unhealthy
-  kCpu,             // in use by others: CPU
-  kMemory,          // in use by others: memory
-  kGpu,             // in use by others: not enough free devices, or no device with that fraction free
-  kGpuFragmented,   // enough free milli-GPU in total, but not on the devices it needs
-  kGpuMemory,       // fraction free, device memory taken
-  kLinkGroup,       // enough free devices, not inside one link group
-  kLocality,        // each task fits somewhere, not together within the required node or rack
-  kGang,            // some tasks fit, not min_tasks of them at once
+  kNodeNotUp,        // draining, drained, down, booting
+  kPool,             // not in the pool asked for
+  kNoDevice,         // a CPU node, or fewer devices than asked for
+  kDeviceModel,      // not one of the allowed models
+  kDeviceMemory,     // no device of it ever has that much memory
+  kNodeTooSmall,     // CPU or memory of the empty node do not suffice
+  kUnhealthyDevice,  // enough devices but for those marked unhealthy
+  kCpu,              // in use by others: CPU
+  kMemory,           // in use by others: memory
+  kGpu,              // in use by others: not enough free devices, or no device with that fraction free
+  kGpuFragmented,    // enough free milli-GPU in total, but not on the devices it needs
+  kGpuMemory,        // fraction free, device memory taken
+  kLinkGroup,        // enough free devices, not inside one link group
+  kLocality,         // each task fits somewhere, not together within the required node or rack
+  kGang,             // some tasks fit, not min_tasks of them at once
+  kOrder,            // it would fit now, but jobs ahead of it in the order take the room
 };
 std::string_view reason_name(Reason reason);  // "gpu_fragmented"
 Result<Reason> read_reason(std::string_view text);
@@ -41,7 +42,7 @@ struct Placement {
   std::int64_t job = 0;
   std::int32_t group = 0;
   std::int32_t task = 0;
-  NodeIndex node = 0;      // index into the snapshot's cluster
+  NodeIndex node = 0;        // index into the snapshot's cluster
   std::int64_t node_id = 0;  // the same node's id, which outlives the snapshot
   DeviceMask devices = 0;
   MilliGpu gpu_milli;

@@ -1,9 +1,9 @@
 // What one task asks of one node.
 //
-// A task asks for CPU, memory and either no device, a number of whole devices, or a fraction of one device together with
-// device memory. Tasks that ask for the same are one shape: scores, feasibility and searches are kept per shape, so a
-// thousand equal tasks cost one. Device memory 0 means "the same fraction of the device's memory as of its compute",
-// worked out per device model by device_memory_for().
+// A task asks for CPU, memory and either no device, a number of whole devices, or a fraction of one device together
+// with device memory. Tasks that ask for the same are one shape: scores, feasibility and searches are kept per shape,
+// so a thousand equal tasks cost one. Device memory 0 means "the same fraction of the device's memory as of its
+// compute", worked out per device model by device_memory_for().
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct TaskShape {
   MilliGpu gpu_milli;          // of each device: 1000 = all of it; less only with gpu_count == 1
   MiB gpu_memory;              // of each device; 0 = in proportion to gpu_milli
   ModelSet models = 0;
-  std::int32_t pool = -1;             // only nodes of this pool; -1 = any
-  bool within_link_group = false;     // its devices must lie in one link group
+  std::int32_t pool = -1;          // only nodes of this pool; -1 = any
+  bool within_link_group = false;  // its devices must lie in one link group
 
   bool operator==(const TaskShape&) const = default;
 

@@ -1,8 +1,8 @@
 // Everything one round may look at.
 //
-// A Snapshot is immutable while a round plans. It holds the cluster, what runs (allocations), what waits (jobs with tasks
-// still to place, in id order), the policies chosen and the seed; equal snapshots give equal plans, byte for byte. Rows of the
-// database, a file of a trace and a test's text all become the same Snapshot.
+// A Snapshot is immutable while a round plans. It holds the cluster, what runs (allocations), what waits (jobs with
+// tasks still to place, in id order), the policies chosen and the seed; equal snapshots give equal plans, byte for
+// byte. Rows of the database, a file of a trace and a test's text all become the same Snapshot.
 #pragma once
 
 #include <cstdint>

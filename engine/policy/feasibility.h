@@ -1,7 +1,7 @@
 // May this task run on this node now - and if not, why not.
 //
-// Pure functions of a node's state and a task's shape. The reasons are checked in the order of the Reason enum, so what can
-// never change (no such device model) is named before what will (devices in use).
+// Pure functions of a node's state and a task's shape. The reasons are checked in the order of the Reason enum, so what
+// can never change (no such device model) is named before what will (devices in use).
 #pragma once
 
 #include "engine/model/ledger.h"
@@ -11,7 +11,8 @@
 namespace berth {
 
 // The first reason why one task of `shape` cannot be placed on a node in state `view` now; kNone = it can.
-// `accepts` = the node's state lets new tasks start; `unhealthy` = its devices that must not be used (they show 0 free).
+// `accepts` = the node's state lets new tasks start; `unhealthy` = its devices that must not be used (they show 0
+// free).
 Reason reason_against(const NodeView& view, const TaskShape& shape, bool accepts = true, DeviceMask unhealthy = 0);
 
 // Same answer as reason_against(view, shape) == kNone, faster.
@@ -20,8 +21,8 @@ bool is_feasible(const NodeView& view, const TaskShape& shape);
 // Could one task ever run on an empty, healthy node of this kind?
 bool is_feasible_when_empty(const NodeKind& kind, const TaskShape& shape);
 
-// For a fraction: devices with that much compute and device memory free. For whole devices: those wholly free. Empty for a
-// CPU task.
+// For a fraction: devices with that much compute and device memory free. For whole devices: those wholly free. Empty
+// for a CPU task.
 DeviceMask feasible_devices(const NodeView& view, const TaskShape& shape);
 
 // How many tasks of `shape` fit on the node at once, at most `most`.

@@ -1,10 +1,12 @@
 // Every seam where a policy plugs in, with its contract and how several combine.
 //
 //   QueueOrder   which waiting job is tried first. Exactly one is active.
-//   NodeScore    which feasible node a task goes to. Exactly one is active; the highest score wins, ties go to the lowest rank.
+//   NodeScore    which feasible node a task goes to. Exactly one is active; the highest score wins, ties go to the
+//   lowest rank.
 //
-// Policies are pure: they see what is passed to them, own no clock, no randomness, no I/O, and answer the same question the
-// same way. They are made by name from registry.h. Adding one: its own file pair, a registry row, a CMake line, a test.
+// Policies are pure: they see what is passed to them, own no clock, no randomness, no I/O, and answer the same question
+// the same way. They are made by name from registry.h. Adding one: its own file pair, a registry row, a CMake line, a
+// test.
 #pragma once
 
 #include <cstdint>
@@ -61,16 +63,16 @@ class NodeScore {
  public:
   virtual ~NodeScore() = default;
   virtual ScoreSensitivity sensitivity() const { return {}; }
-  // Preference for one task of `shape` on a node in the state `node` (canonical: devices sorted, see candidates.h), which is
-  // feasible. May use mutable memo tables inside, never anything that changes the answer.
+  // Preference for one task of `shape` on a node in the state `node` (canonical: devices sorted, see candidates.h),
+  // which is feasible. May use mutable memo tables inside, never anything that changes the answer.
   virtual Score score(const NodeView& node, const TaskShape& shape) const = 0;
-  // The device of a fraction on the chosen node (devices in index order): default is the feasible one with least free, lowest
-  // index on ties ("best fit"). `feasible` is not empty.
+  // The device of a fraction on the chosen node (devices in index order): default is the feasible one with least free,
+  // lowest index on ties ("best fit"). `feasible` is not empty.
   virtual int choose_device(const NodeView& node, const TaskShape& shape, DeviceMask feasible) const;
   // True: ignore scores and take any feasible node with equal chance (seeded).
   virtual bool picks_at_random() const { return false; }
-  // Called between decisions with the ledger; a policy that keeps slowly moving prices returns true when they changed and every
-  // memoised score is to be forgotten. Amortised: it must return false nearly always.
+  // Called between decisions with the ledger; a policy that keeps slowly moving prices returns true when they changed
+  // and every memoised score is to be forgotten. Amortised: it must return false nearly always.
   virtual bool refresh(const Ledger& ledger) {
     (void)ledger;
     return false;

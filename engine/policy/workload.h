@@ -1,8 +1,8 @@
 // The typical workload: which task shapes come, and how often.
 //
-// Built once from a trace, or in a live round from the jobs of the recent past. The rule is FGD's (fgd.md section 4): count equal
-// (cpu, gpu milli, gpu count, allowed models as written); most frequent first, ties by that tuple descending; keep the shortest prefix
-// that covers 95 % of the tasks; popularity = (count / total) / (covered / total).
+// Built once from a trace, or in a live round from the jobs of the recent past. The rule is FGD's (fgd.md section 4):
+// count equal (cpu, gpu milli, gpu count, allowed models as written); most frequent first, ties by that tuple
+// descending; keep the shortest prefix that covers 95 % of the tasks; popularity = (count / total) / (covered / total).
 #pragma once
 
 #include <span>

@@ -1,0 +1,112 @@
+#include "engine/model/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "engine/base/text.h"
+
+namespace berth {
+
+namespace {
+
+constexpr std::array<std::string_view, 17> kReasonNames = {
+    "none",           "node_not_up",      "pool",     "no_device", "device_model", "device_memory",
+    "node_too_small", "unhealthy_device", "cpu",      "memory",    "gpu",          "gpu_fragmented",
+    "gpu_memory",     "link_group",       "locality", "gang",      "order"};
+
+}  // namespace
+
+std::string_view reason_name(Reason reason) { return kReasonNames[static_cast<std::size_t>(reason)]; }
+
+Result<Reason> read_reason(std::string_view text) {
+  const auto found = std::find(kReasonNames.begin(), kReasonNames.end(), text);
+  if (found == kReasonNames.end()) return Status(Code::kInvalid, fmt::format("'{}' is not a reason", text));
+  return static_cast<Reason>(found - kReasonNames.begin());
+}
+
+std::string plan_to_text(const Plan& plan) {
+  std::string text = fmt::format("plan version={} at={} seed={} order={} score={}\n", plan.version,
+                                 plan.planned_at.value(), plan.seed, plan.order_policy, plan.score_policy);
+  for (const Placement& p : plan.placements) {
+    fmt::format_to(std::back_inserter(text),
+                   "place job={} group={} task={} node={} devices={} gpu={} gpu_memory={} cpu={} memory={}\n", p.job,
+                   p.group, p.task, p.node_id, print_device_mask(p.devices), p.gpu_milli.value(), p.gpu_memory.value(),
+                   p.cpu.value(), p.memory.value());
+  }
+  for (const Waiting& w : plan.waiting) {
+    fmt::format_to(std::back_inserter(text), "wait job={} reason={} group={} fits={} needed={}\n", w.job,
+                   reason_name(w.reason), w.group, w.fits, w.needed);
+  }
+  return text;
+}
+
+std::string plan_to_json(const Plan& plan) {
+  using Json = nlohmann::ordered_json;
+  Json json;
+  json["version"] = plan.version;
+  json["planned_at"] = plan.planned_at.value();
+  json["seed"] = plan.seed;
+  json["order_policy"] = plan.order_policy;
+  json["score_policy"] = plan.score_policy;
+  Json& placements = json["placements"] = Json::array();
+  for (const Placement& p : plan.placements) {
+    placements.push_back(Json{{"job", p.job},
+                              {"group", p.group},
+                              {"task", p.task},
+                              {"node_id", p.node_id},
+                              {"devices", p.devices},
+                              {"gpu_milli", p.gpu_milli.value()},
+                              {"gpu_memory_mib", p.gpu_memory.value()},
+                              {"cpu_milli", p.cpu.value()},
+                              {"memory_mib", p.memory.value()}});
+  }
+  Json& waiting = json["waiting"] = Json::array();
+  for (const Waiting& w : plan.waiting) {
+    waiting.push_back(Json{
+        {"job", w.job}, {"reason", reason_name(w.reason)}, {"group", w.group}, {"fits", w.fits}, {"needed", w.needed}});
+  }
+  return json.dump();
+}
+
+Result<Plan> plan_from_json(std::string_view text) {
+  Plan plan;
+  try {
+    const nlohmann::json json = nlohmann::json::parse(text);
+    plan.version = json.at("version");
+    plan.planned_at = Seconds(json.at("planned_at").get<std::int64_t>());
+    plan.seed = json.at("seed");
+    plan.order_policy = json.at("order_policy");
+    plan.score_policy = json.at("score_policy");
+    for (const nlohmann::json& item : json.at("placements")) {
+      Placement p;
+      p.job = item.at("job");
+      p.group = item.at("group");
+      p.task = item.at("task");
+      p.node = -1;
+      p.node_id = item.at("node_id");
+      p.devices = item.at("devices");
+      p.gpu_milli = MilliGpu(item.at("gpu_milli").get<std::int64_t>());
+      p.gpu_memory = MiB(item.at("gpu_memory_mib").get<std::int64_t>());
+      p.cpu = MilliCpu(item.at("cpu_milli").get<std::int64_t>());
+      p.memory = MiB(item.at("memory_mib").get<std::int64_t>());
+      plan.placements.push_back(p);
+    }
+    for (const nlohmann::json& item : json.at("waiting")) {
+      Waiting w;
+      w.job = item.at("job");
+      BERTH_ASSIGN(w.reason, read_reason(item.at("reason").get<std::string>()));
+      w.group = item.at("group");
+      w.fits = item.at("fits");
+      w.needed = item.at("needed");
+      plan.waiting.push_back(w);
+    }
+  } catch (const nlohmann::json::exception& error) {
+    return Status(Code::kCorrupt, fmt::format("not a plan: {}", error.what()));
+  }
+  return plan;
+}
+
+}  // namespace berth
