@@ -56,8 +56,18 @@ class WorkloadCounter {
     std::string models_text;
     std::int64_t weight = 0;
   };
-  std::vector<Counted> counted_;                           // in order of first appearance
-  std::unordered_map<std::string, std::size_t> index_of_;  // shape and models text -> counted_
+  struct Key {
+    TaskShape shape;
+    std::string models_text;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const {
+      return TaskShapeHash()(key.shape) ^ std::hash<std::string>()(key.models_text);
+    }
+  };
+  std::vector<Counted> counted_;  // in order of first appearance
+  std::unordered_map<Key, std::size_t, KeyHash> index_of_;
 };
 
 }  // namespace berth
