@@ -29,7 +29,8 @@ struct TaskGroup {
   TaskShape shape;
   std::int32_t count = 1;
   std::int32_t min_tasks = 1;  // 1..count; of the gang
-  std::int32_t placed = 0;     // live allocations already held
+  std::int32_t placed = 0;     // live allocations already held; its next tasks are numbered from here
+  std::int32_t anchor = -1;    // node of its first live task, -1 = none: required locality keeps to that node or rack
   Locality locality = Locality::kAny;
   bool locality_required = true;  // false = preferred: tried first, then widened level by level
 };

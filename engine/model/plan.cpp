@@ -12,10 +12,10 @@ namespace berth {
 
 namespace {
 
-constexpr std::array<std::string_view, 16> kReasonNames = {
+constexpr std::array<std::string_view, 17> kReasonNames = {
     "none",           "node_not_up",      "pool",     "no_device", "device_model", "device_memory",
     "node_too_small", "unhealthy_device", "cpu",      "memory",    "gpu",          "gpu_fragmented",
-    "gpu_memory",     "link_group",       "locality", "gang"};
+    "gpu_memory",     "link_group",       "locality", "gang",      "order"};
 
 }  // namespace
 

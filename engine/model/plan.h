@@ -33,6 +33,7 @@ enum class Reason : std::uint8_t {
   kLinkGroup,        // enough free devices, not inside one link group
   kLocality,         // each task fits somewhere, not together within the required node or rack
   kGang,             // some tasks fit, not min_tasks of them at once
+  kOrder,            // it would fit now, but jobs ahead of it in the order take the room
 };
 std::string_view reason_name(Reason reason);  // "gpu_fragmented"
 Result<Reason> read_reason(std::string_view text);

@@ -1,20 +1,23 @@
 // Tries tasks and whole jobs on a ledger: the one piece of placing code that live rounds, plans and simulations share.
 //
-// A job is placed as a gang: under a checkpoint every group places its tasks - honouring locality - until either each
+// A job is placed as a gang: under a checkpoint every group places its tasks, honouring locality, until either each
 // group has min_tasks (then the job starts; further tasks of it are placed as they fit) or one cannot (then everything
 // is undone). Nothing is held for a gang that does not fit.
+//
+// Tasks that must share a node are looked for as one bundle, a shape that asks for the sum of them; tasks that must
+// share a rack go to the tightest rack that takes them all. A preferred locality is tried first and then widened level
+// by level.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "engine/model/job.h"
 #include "engine/model/ledger.h"
 #include "engine/model/plan.h"
 #include "engine/policy/candidates.h"
+#include "engine/round/rack_capacity.h"
 
 namespace berth {
 
@@ -26,12 +29,12 @@ struct PlacedTask {
 };
 
 struct JobOutcome {
-  bool started = false;            // at least min_tasks of every group hold now
-  std::vector<PlacedTask> placed;  // new ones; empty when not started
-  Reason reason = Reason::kNone;   // kGang, kLocality or kNone: what the caller cannot see from the nodes alone
+  bool started = false;            // at least min_tasks of every group hold now, and something new was placed
+  std::vector<PlacedTask> placed;  // the new ones; empty when not started
+  Reason reason = Reason::kNone;   // kGang or kLocality; kNone when not even one task of the group fits anywhere
   std::int32_t group = 0;          // the first group that did not fit
-  std::int32_t fits = 0;           // tasks of that group that fit when it was tried
-  std::int32_t needed = 0;
+  std::int32_t fits = 0;           // tasks of it that did fit, locality aside
+  std::int32_t needed = 0;         // tasks of it that must start together
 };
 
 class Placer {
@@ -42,25 +45,34 @@ class Placer {
   // Places one task of `shape` on the best node; the holding stays in the ledger. Nothing = does not fit now.
   std::optional<Holding> place_task(const TaskShape& shape);
 
-  // Tasks of `job` not yet placed (group.placed counts those that are) numbered from `taken`: see next_task_index.
+  // Places what is still missing of `job` (count - placed tasks of each group), all or nothing as said above.
   JobOutcome place_job(const Job& job);
 
   Candidates& candidates() { return candidates_; }
 
  private:
-  bool place_group(const TaskGroup& group, std::int32_t group_index, std::int32_t wanted, std::int32_t needed,
-                   JobOutcome& outcome);
-  std::int32_t place_spread(const TaskShape& shape, std::int32_t wanted, std::int32_t group_index,
-                            std::span<const NodeIndex> nodes, bool anywhere, JobOutcome& outcome);
-  bool place_within_racks(const TaskGroup& group, std::int32_t group_index, std::int32_t wanted, std::int32_t needed,
-                          JobOutcome& outcome);
-  bool place_within_nodes(const TaskGroup& group, std::int32_t group_index, std::int32_t wanted, std::int32_t needed,
-                          bool one_link_group, JobOutcome& outcome);
+  struct Request {
+    const TaskGroup* group;
+    std::int32_t index;   // of the group in its job
+    std::int32_t wanted;  // tasks still to place
+    std::int32_t needed;  // of them, to start at all
+  };
+
+  std::int32_t place_group(const Request& request, std::vector<PlacedTask>& placed);
+  std::int32_t place_at(const Request& request, Locality locality, std::vector<PlacedTask>& placed);
+  std::int32_t place_anywhere(const Request& request, std::vector<PlacedTask>& placed);
+  std::int32_t place_in_rack(const Request& request, std::vector<PlacedTask>& placed);
+  std::int32_t place_on_node(const Request& request, bool one_link_group, std::vector<PlacedTask>& placed);
+  // The best node that takes `count` tasks of the group together, and the devices for all of them (0 for fractions).
+  std::optional<NodeIndex> find_node(const Request& request, bool one_link_group, std::int32_t count);
+  std::int32_t fill_node(const Request& request, NodeIndex node, bool one_link_group, std::int32_t count,
+                         std::vector<PlacedTask>& placed);
+  bool place_on(const Request& request, NodeIndex node, DeviceMask devices, std::vector<PlacedTask>& placed);
 
   Ledger& ledger_;
   NodeScore& policy_;
   Candidates candidates_;
-  std::vector<std::vector<NodeIndex>> rack_nodes_;  // per rack; built when first asked for
+  RackCapacity racks_;
 };
 
 }  // namespace berth

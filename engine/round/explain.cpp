@@ -1,0 +1,96 @@
+#include "engine/round/explain.h"
+
+#include <algorithm>
+#include <array>
+
+#include "engine/policy/feasibility.h"
+
+namespace berth {
+
+namespace {
+
+constexpr std::size_t kReasons = static_cast<std::size_t>(Reason::kOrder) + 1;
+
+double relative(std::int64_t missing, std::int64_t asked) {
+  return asked == 0 ? 0.0 : static_cast<double>(missing) / static_cast<double>(asked);
+}
+
+double distance(const Shortfall& lacks, const TaskShape& shape) {
+  return relative(lacks.cpu.value(), shape.cpu.value()) + relative(lacks.memory.value(), shape.memory.value()) +
+         relative(lacks.devices, shape.gpu_count) + relative(lacks.gpu.value(), shape.gpu_milli.value()) +
+         relative(lacks.gpu_memory.value(), shape.gpu_memory.value());
+}
+
+}  // namespace
+
+Reason reason_on_node(const Ledger& ledger, const TaskShape& shape, NodeIndex node) {
+  return reason_against(ledger.view(node), shape, ledger.accepts_tasks(node),
+                        ledger.cluster().nodes[static_cast<std::size_t>(node)].unhealthy);
+}
+
+Shortfall shortfall_on(const NodeView& view, const TaskShape& shape) {
+  Shortfall lacks;
+  lacks.cpu = std::max(MilliCpu(0), shape.cpu - view.cpu);
+  lacks.memory = std::max(MiB(0), shape.memory - view.memory);
+  if (shape.gpu_count == 0) return lacks;
+  if (!shape.is_fraction()) {
+    const auto free = std::count(view.milli.begin(), view.milli.end(), static_cast<std::int32_t>(kWholeDevice.value()));
+    lacks.devices = std::max(0, shape.gpu_count - static_cast<std::int32_t>(free));
+    return lacks;
+  }
+  const std::int32_t most_milli = view.milli.empty() ? 0 : *std::max_element(view.milli.begin(), view.milli.end());
+  const std::int32_t most_memory =
+      view.device_memory.empty() ? 0 : *std::max_element(view.device_memory.begin(), view.device_memory.end());
+  lacks.gpu = std::max(MilliGpu(0), shape.gpu_milli - MilliGpu(most_milli));
+  lacks.gpu_memory = std::max(MiB(0), device_memory_for(shape, view.kind->device_memory) - MiB(most_memory));
+  return lacks;
+}
+
+ShapeExplanation explain_shape(const Ledger& ledger, const TaskShape& shape) {
+  ShapeExplanation explanation;
+  std::array<ReasonCount, kReasons> counts;
+  std::vector<char> kind_is_eligible;
+  for (const NodeKind& kind : ledger.cluster().kinds)
+    kind_is_eligible.push_back(is_feasible_when_empty(kind, shape) ? 1 : 0);
+
+  double nearest_distance = 0;
+  for (std::size_t n = 0; n < ledger.node_count(); ++n) {
+    const NodeIndex node = static_cast<NodeIndex>(n);
+    const bool eligible = kind_is_eligible[static_cast<std::size_t>(ledger.cluster().nodes[n].kind)] != 0;
+    const Reason reason = reason_on_node(ledger, shape, node);
+    ReasonCount& count = counts[static_cast<std::size_t>(reason)];
+    ++count.nodes;
+    ++explanation.nodes;
+    if (!eligible) continue;
+    ++count.eligible_nodes;
+    ++explanation.eligible;
+    if (!ledger.accepts_tasks(node)) continue;
+    const Shortfall lacks = shortfall_on(ledger.view(node), shape);
+    const double away = distance(lacks, shape);
+    if (explanation.nearest < 0 || away < nearest_distance) {
+      explanation.nearest = node;
+      explanation.lacks = lacks;
+      nearest_distance = away;
+    }
+  }
+
+  for (std::size_t r = 0; r < kReasons; ++r) {
+    counts[r].reason = static_cast<Reason>(r);
+    if (counts[r].nodes > 0) explanation.reasons.push_back(counts[r]);
+  }
+  if (counts[static_cast<std::size_t>(Reason::kNone)].nodes == 0) {
+    for (const ReasonCount& count : explanation.reasons) {
+      const bool first = explanation.dominant == Reason::kNone;
+      const ReasonCount& best = counts[static_cast<std::size_t>(explanation.dominant)];
+      if (explanation.eligible > 0 ? count.eligible_nodes > (first ? 0 : best.eligible_nodes)
+                                   : first || count.reason > best.reason) {
+        explanation.dominant = count.reason;
+      }
+    }
+  }
+  std::stable_sort(explanation.reasons.begin(), explanation.reasons.end(),
+                   [](const ReasonCount& a, const ReasonCount& b) { return a.nodes > b.nodes; });
+  return explanation;
+}
+
+}  // namespace berth

@@ -1,0 +1,254 @@
+#include "engine/round/placer.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "engine/policy/device_choice.h"
+#include "engine/policy/feasibility.h"
+
+namespace berth {
+
+namespace {
+
+// What `count` tasks of `shape` ask of one node together. Exact for CPU tasks and whole devices.
+TaskShape bundle_of(const TaskShape& shape, std::int32_t count, bool one_link_group) {
+  TaskShape bundle = shape;
+  bundle.cpu = shape.cpu * count;
+  bundle.memory = shape.memory * count;
+  bundle.gpu_count = shape.gpu_count * count;
+  bundle.within_link_group = shape.within_link_group || one_link_group;
+  return bundle;
+}
+
+// A node seen as if only the devices in `mask` were there.
+struct MaskedView {
+  MaskedView(const NodeView& node, DeviceMask mask) : view(node) {
+    for (std::size_t d = 0; d < node.milli.size(); ++d) {
+      const bool inside = ((mask >> d) & 1) != 0;
+      milli[d] = inside ? node.milli[d] : 0;
+      device_memory[d] = inside ? node.device_memory[d] : 0;
+    }
+    view.milli = {milli, node.milli.size()};
+    view.device_memory = {device_memory, node.device_memory.size()};
+  }
+  MaskedView(const MaskedView&) = delete;
+  MaskedView& operator=(const MaskedView&) = delete;
+
+  NodeView view;
+  std::int32_t milli[kMaxDevices];
+  std::int32_t device_memory[kMaxDevices];
+};
+
+DeviceMask all_devices(const NodeKind& kind) {
+  return kind.device_count == 0 ? 0 : ~DeviceMask{0} >> (64 - kind.device_count);
+}
+
+// The smallest set of devices that may hold `count` fractions of `shape`: the tightest link group that takes them all,
+// or the whole node when they need not share one. 0 = none takes them.
+DeviceMask devices_for_fractions(const NodeView& view, const TaskShape& shape, bool one_link_group,
+                                 std::int32_t count) {
+  if (one_link_group && !view.kind->link_groups.empty()) {
+    for (const DeviceMask group : view.kind->link_groups) {  // smallest first
+      if (copies_that_fit(MaskedView(view, group).view, shape, count) >= count) return group;
+    }
+    return 0;
+  }
+  return copies_that_fit(view, shape, count) >= count ? all_devices(*view.kind) : 0;
+}
+
+// The next wider level of a preferred locality.
+Locality wider(Locality locality) { return static_cast<Locality>(static_cast<std::uint8_t>(locality) - 1); }
+
+}  // namespace
+
+Placer::Placer(Ledger& ledger, NodeScore& policy, std::span<const std::int32_t> rank, std::uint64_t seed)
+    : ledger_(ledger), policy_(policy), candidates_(ledger, policy, rank, seed), racks_(ledger) {}
+
+std::optional<Holding> Placer::place_task(const TaskShape& shape) {
+  const std::optional<NodeIndex> node = candidates_.best(shape);
+  if (!node) return std::nullopt;
+  const NodeView view = ledger_.view(*node);
+  const std::optional<DeviceMask> devices = choose_devices(view, shape, policy_);
+  if (!devices) return std::nullopt;
+  const Holding holding = holding_for(shape, *view.kind, *node, *devices);
+  if (!ledger_.place(holding).ok()) return std::nullopt;
+  return holding;
+}
+
+bool Placer::place_on(const Request& request, NodeIndex node, DeviceMask devices, std::vector<PlacedTask>& placed) {
+  const TaskGroup& group = *request.group;
+  const Holding holding =
+      holding_for(group.shape, ledger_.cluster().kind_of(static_cast<std::size_t>(node)), node, devices);
+  if (!ledger_.place(holding).ok()) return false;
+  std::int32_t before = 0;
+  for (auto task = placed.rbegin(); task != placed.rend() && task->group == request.index; ++task) ++before;
+  placed.push_back({request.index, group.placed + before, holding});
+  return true;
+}
+
+std::int32_t Placer::place_anywhere(const Request& request, std::vector<PlacedTask>& placed) {
+  for (std::int32_t done = 0; done < request.wanted; ++done) {
+    const std::optional<NodeIndex> node = candidates_.best(request.group->shape);
+    if (!node) return done;
+    const std::optional<DeviceMask> devices = choose_devices(ledger_.view(*node), request.group->shape, policy_);
+    if (!devices || !place_on(request, *node, *devices, placed)) return done;
+  }
+  return request.wanted;
+}
+
+std::int32_t Placer::place_in_rack(const Request& request, std::vector<PlacedTask>& placed) {
+  const TaskShape& shape = request.group->shape;
+  const std::span<const std::int64_t> copies = racks_.copies(shape);
+  std::int32_t chosen = -1;
+  if (request.group->anchor >= 0) {
+    chosen = ledger_.cluster().nodes[static_cast<std::size_t>(request.group->anchor)].rack;
+  } else {
+    // The tightest rack that takes all; if none does, the one that takes most of them.
+    const auto is_better = [&](std::int64_t a, std::int64_t b) {
+      const bool a_takes_all = a >= request.wanted;
+      const bool b_takes_all = b >= request.wanted;
+      if (a_takes_all != b_takes_all) return a_takes_all;
+      return a_takes_all ? a < b : a > b;
+    };
+    for (std::size_t rack = 0; rack < copies.size(); ++rack) {
+      if (copies[rack] == 0 || copies[rack] < request.needed) continue;
+      if (chosen < 0 || is_better(copies[rack], copies[static_cast<std::size_t>(chosen)]))
+        chosen = static_cast<std::int32_t>(rack);
+    }
+  }
+  if (chosen < 0) return 0;
+  const std::span<const NodeIndex> nodes = racks_.nodes_of(chosen);
+  for (std::int32_t done = 0; done < request.wanted; ++done) {
+    const std::optional<NodeIndex> node = candidates_.best_among(shape, nodes);
+    if (!node) return done;
+    const std::optional<DeviceMask> devices = choose_devices(ledger_.view(*node), shape, policy_);
+    if (!devices || !place_on(request, *node, *devices, placed)) return done;
+  }
+  return request.wanted;
+}
+
+std::optional<NodeIndex> Placer::find_node(const Request& request, bool one_link_group, std::int32_t count) {
+  const TaskShape& shape = request.group->shape;
+  const NodeIndex anchor = request.group->anchor;
+  if (!shape.is_fraction()) {
+    const TaskShape bundle = bundle_of(shape, count, one_link_group);
+    if (anchor < 0) return candidates_.best(bundle);
+    return candidates_.best_among(bundle, std::span(&anchor, 1));
+  }
+  // Fractions do not add up to a shape; they are rare enough to look at every node.
+  std::optional<NodeIndex> best;
+  Score best_score = kInfeasibleScore;
+  for (std::size_t n = 0; n < ledger_.node_count(); ++n) {
+    const NodeIndex node = static_cast<NodeIndex>(n);
+    if ((anchor >= 0 && node != anchor) || !ledger_.accepts_tasks(node)) continue;
+    const Score score = candidates_.score_of(shape, node);
+    if (score == kInfeasibleScore || (best && score <= best_score)) continue;
+    if (devices_for_fractions(ledger_.view(node), shape, one_link_group, count) == 0) continue;
+    best = node;
+    best_score = score;
+  }
+  return best;
+}
+
+std::int32_t Placer::fill_node(const Request& request, NodeIndex node, bool one_link_group, std::int32_t count,
+                               std::vector<PlacedTask>& placed) {
+  const TaskShape& shape = request.group->shape;
+  const NodeView view = ledger_.view(node);
+  if (shape.is_fraction()) {
+    const DeviceMask allowed = devices_for_fractions(view, shape, one_link_group, count);
+    for (std::int32_t done = 0; done < count; ++done) {
+      const MaskedView masked(ledger_.view(node), allowed);
+      const std::optional<DeviceMask> device = choose_devices(masked.view, shape, policy_);
+      if (!device || !place_on(request, node, *device, placed)) return done;
+    }
+    return count;
+  }
+  const std::optional<DeviceMask> all = choose_devices(view, bundle_of(shape, count, one_link_group), policy_);
+  if (!all) return 0;
+  DeviceMask left = *all;
+  for (std::int32_t done = 0; done < count; ++done) {
+    const DeviceMask mine = choose_linked_devices(*view.kind, left, shape.gpu_count);
+    left &= ~mine;
+    if (!place_on(request, node, mine, placed)) return done;
+  }
+  return count;
+}
+
+std::int32_t Placer::place_on_node(const Request& request, bool one_link_group, std::vector<PlacedTask>& placed) {
+  // The most tasks, from all wanted down to those needed, that one node takes; what fits for n fits for fewer.
+  std::int32_t low = std::max(request.needed, 1);
+  std::int32_t high = request.wanted;
+  std::int32_t best_count = 0;
+  std::optional<NodeIndex> best_node;
+  std::int32_t count = high;  // most groups fit whole or not at all: try that first
+  while (low <= high) {
+    if (const std::optional<NodeIndex> node = find_node(request, one_link_group, count)) {
+      best_count = count;
+      best_node = node;
+      low = count + 1;
+    } else {
+      high = count - 1;
+    }
+    count = low + (high - low) / 2;
+  }
+  return best_node ? fill_node(request, *best_node, one_link_group, best_count, placed) : 0;
+}
+
+std::int32_t Placer::place_at(const Request& request, Locality locality, std::vector<PlacedTask>& placed) {
+  switch (locality) {
+    case Locality::kAny: return place_anywhere(request, placed);
+    case Locality::kRack: return place_in_rack(request, placed);
+    case Locality::kNode: return place_on_node(request, false, placed);
+    case Locality::kLinkGroup: return place_on_node(request, true, placed);
+  }
+  return 0;
+}
+
+std::int32_t Placer::place_group(const Request& request, std::vector<PlacedTask>& placed) {
+  if (request.wanted == 0) return 0;
+  const std::size_t placed_before = placed.size();
+  const Ledger::Checkpoint mark = ledger_.checkpoint();
+  // A preferred locality counts only when the whole group has it; otherwise the next wider level is tried.
+  Request whole = request;
+  whole.needed = request.wanted;
+  for (Locality locality = request.group->locality;; locality = wider(locality)) {
+    const bool last = request.group->locality_required || locality == Locality::kAny;
+    const std::int32_t done = place_at(last ? request : whole, locality, placed);
+    if (last || done == request.wanted) return done;
+    ledger_.rollback(mark);
+    placed.resize(placed_before);
+  }
+}
+
+JobOutcome Placer::place_job(const Job& job) {
+  JobOutcome outcome;
+  const Ledger::Checkpoint mark = ledger_.checkpoint();
+  for (std::size_t g = 0; g < job.groups.size(); ++g) {
+    const TaskGroup& group = job.groups[g];
+    const Request request{&group, static_cast<std::int32_t>(g), group.count - group.placed,
+                          std::max(0, group.min_tasks - group.placed)};
+    const std::int32_t done = place_group(request, outcome.placed);
+    if (done >= request.needed) continue;
+
+    // Undone whole. What would fit with locality aside tells the one reason from the other.
+    ledger_.rollback(mark);
+    std::vector<PlacedTask> trial;
+    Request anywhere = request;
+    anywhere.wanted = request.needed;
+    outcome.placed.clear();
+    outcome.group = request.index;
+    outcome.needed = request.needed;
+    outcome.fits = place_anywhere(anywhere, trial);
+    ledger_.rollback(mark);
+    if (outcome.fits >= request.needed) {
+      outcome.reason = g > 0 && group.locality == Locality::kAny ? Reason::kGang : Reason::kLocality;
+    } else if (outcome.fits > 0) {
+      outcome.reason = Reason::kGang;
+    }
+    return outcome;
+  }
+  outcome.started = !outcome.placed.empty();
+  return outcome;
+}
+
+}  // namespace berth

@@ -1,0 +1,46 @@
+// Plan to tables, in one write transaction. Nothing is launched here: executors read what was applied.
+//
+// Refused with kConflict when the state has moved since the plan was made, saying what moved; when a gang would start below
+// its min_tasks; and by the database's own triggers when anything would be over-allocated. Then nothing is changed. A plan that
+// changes nothing still leaves its round row.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "engine/model/plan.h"
+#include "engine/store/load.h"
+#include "engine/store/sqlite.h"
+
+namespace berth {
+
+// How long each step took; goes into the round's row.
+struct StepSeconds {
+  double load = 0;
+  double order = 0;
+  double place = 0;
+};
+
+struct ApplyRequest {
+  std::string kind = "schedule";
+  std::string actor;
+  Seconds now;
+  StepSeconds seconds;
+  // Loaded::last_reasons of the snapshot that the plan was made from; empty = read from the tables.
+  std::span<const LastReason> last_reasons;
+  std::int64_t plan_id = 0;  // saved plan to mark applied; 0 = none
+};
+
+struct ApplyResult {
+  std::int64_t round = 0;
+  std::int64_t version = 0;  // new state version
+  std::int64_t placed_tasks = 0;
+  std::int64_t started_jobs = 0;
+  std::int64_t waiting_jobs = 0;
+  std::int64_t changed_reasons = 0;
+  double seconds = 0;
+};
+
+Result<ApplyResult> apply_plan(Database& db, const Plan& plan, const ApplyRequest& request);
+
+}  // namespace berth

@@ -1,0 +1,50 @@
+// One accepted statement: one transaction, one step of the state version, and events that say what happened.
+//
+//   BERTH_ASSIGN(Change change, Change::begin(db, "alice", env.now()));
+//   BERTH_TRY(add_pool(change, {"train"}));
+//   BERTH_ASSIGN(std::int64_t version, change.commit());
+//
+// Everything done through it becomes true together at commit() or not at all: it rolls back when destroyed before. Several
+// records in one Change are one statement (an import is all of a file or none). After a record function has failed the
+// change may hold half of it unless that function promises otherwise, so let it go. The state version is what plans are
+// checked against: whatever a plan may depend on changes only through a Change.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "engine/store/sqlite.h"
+
+namespace berth {
+
+class Change {
+ public:
+  // Takes the write lock; kBusy when another process keeps it past the timeout. `actor` is who asks, for the journal.
+  static Result<Change> begin(Database& db, std::string actor, Seconds now);
+
+  Database& db() { return *db_; }
+  Seconds now() const { return now_; }
+  const std::string& actor() const { return actor_; }
+  std::int64_t version_before() const { return version_; }
+  std::int64_t version_after() const { return version_ + 1; }
+
+  // Writes an event: a verb and a kind of thing ("create node"), its name, and what is worth adding.
+  Status record(std::string_view kind, std::string_view object, std::string_view detail = {});
+
+  // The new state version.
+  Result<std::int64_t> commit();
+
+ private:
+  Change(Database& db, std::string actor, Seconds now, Transaction transaction, std::int64_t version)
+      : db_(&db), actor_(std::move(actor)), now_(now), transaction_(std::move(transaction)), version_(version) {}
+  Database* db_;
+  std::string actor_;
+  Seconds now_;
+  Transaction transaction_;
+  std::int64_t version_;
+};
+
+// The present state version.
+Result<std::int64_t> state_version(Database& db);
+
+}  // namespace berth

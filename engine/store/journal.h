@@ -1,0 +1,44 @@
+// What happened and what was planned: events, saved plans, and how long they are kept. (Round rows are written by apply.h.)
+//
+// Saving a plan is no change of state: it does not move the state version, or every plan would be stale at once.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/model/plan.h"
+#include "engine/store/sqlite.h"
+
+namespace berth {
+
+struct Event {
+  std::int64_t id = 0;
+  Seconds time;
+  std::int64_t version = 0;
+  std::string kind;
+  std::string object;
+  std::string actor;
+  std::string detail;
+};
+// Events of versions above `version`, oldest first, at most `most`.
+Result<std::vector<Event>> events_after(Database& db, std::int64_t version, std::size_t most);
+// "create node train065 by alice" and so on: what moved since `version`, at most a few, then how many more.
+Result<std::string> describe_moves_since(Database& db, std::int64_t version);
+
+enum class PlanState { kOpen, kApplied };
+struct SavedPlan {
+  std::int64_t id = 0;
+  Seconds created_at;
+  std::string kind;
+  PlanState state = PlanState::kOpen;
+  Plan plan;
+};
+Result<std::int64_t> save_plan(Database& db, const Plan& plan, std::string_view kind, Seconds now);
+// kNotFound with the ids there are.
+Result<SavedPlan> load_plan(Database& db, std::int64_t id);
+
+// Deletes rounds with their decisions, events, plans and ended jobs older than the retention settings. Rows deleted.
+Result<std::int64_t> prune_history(Database& db, Seconds now);
+
+}  // namespace berth

@@ -1,0 +1,26 @@
+// From names to ids, with the nearest match when there is none.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/store/sqlite.h"
+
+namespace berth {
+
+enum class Thing { kPool, kDeviceModel, kNodeType, kNode, kQueue, kPriorityClass, kJob };
+std::string_view thing_word(Thing thing);  // "device model"
+
+// kNotFound: "no queue 'trian'", hint "did you mean 'train'?".
+Result<std::int64_t> find_id(Database& db, Thing thing, std::string_view name);
+// Jobs go by name, or by number when no job has that name.
+Result<std::int64_t> find_job(Database& db, std::string_view name_or_id);
+Result<std::string> name_of(Database& db, Thing thing, std::int64_t id);
+// In id order; at most `most` (completion).
+Result<std::vector<std::string>> names_of(Database& db, Thing thing, std::size_t most = 100000);
+
+// kInvalid unless it is 1 to 200 bytes without control characters; kExists when taken.
+Status check_new_name(Database& db, Thing thing, std::string_view name);
+
+}  // namespace berth

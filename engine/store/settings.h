@@ -1,0 +1,54 @@
+// Knobs: one table row each - name, type, default, range, sentence. SET, SHOW SETTINGS, HELP and completion read it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/store/change.h"
+
+namespace berth {
+
+enum class KnobType { kInteger, kDuration, kOrderPolicy, kScorePolicy };
+std::string_view knob_type_name(KnobType type);
+
+struct Knob {
+  std::string_view name;
+  KnobType type;
+  std::string_view default_text;
+  std::int64_t least = 0;  // integers, and durations in seconds
+  std::int64_t most = 0;
+  std::string_view sentence;
+};
+
+std::span<const Knob> all_knobs();
+// kNotFound with the nearest name.
+Result<const Knob*> find_knob(std::string_view name);
+
+struct Setting {
+  const Knob* knob = nullptr;
+  std::string value;  // as it would be typed
+  bool is_default = true;
+};
+
+struct Settings {
+  std::string order_policy;
+  std::string score_policy;
+  std::uint64_t seed = 0;
+  Seconds aging_interval;
+  Seconds lease_duration;
+  Seconds event_retention;
+  Seconds round_retention;
+  Seconds job_retention;
+};
+
+// What a value must be, checked by type and range; the canonical text.
+Result<std::string> check_setting(const Knob& knob, std::string_view value);
+Status set_setting(Change& change, std::string_view name, std::string_view value);
+Status reset_setting(Change& change, std::string_view name);
+Result<std::vector<Setting>> list_settings(Database& db);
+Result<Settings> read_settings(Database& db);
+
+}  // namespace berth

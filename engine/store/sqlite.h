@@ -1,0 +1,158 @@
+// SQLite behind three small classes: Database (a connection), Statement (a prepared statement), Transaction.
+//
+// They own what they open and report errors as Status; sqlite3.h stays out of this header. Prepared statements are cached
+// by their text: prepare() hands out a cached one and its destruction gives it back, reset and without bindings. A
+// connection belongs to one thread at a time.
+//
+// Errors by what the caller should do: BUSY and LOCKED are kBusy, a broken constraint or trigger kConflict (with SQLite's
+// own sentence), a full disk or a failing one kUnavailable, a damaged file kCorrupt, an interrupted query kInterrupted, SQL
+// that does not parse or a read-only violation kInvalid.
+#pragma once
+
+#include <atomic>
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "engine/base/status.h"
+#include "engine/base/units.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace berth {
+
+class Statement {
+ public:
+  Statement(Statement&& other) noexcept;
+  Statement& operator=(Statement&& other) noexcept;
+  ~Statement();
+
+  // Binds the values in order to ?1, ?2, ... Integers, doubles, text, Quantity, std::optional of these, std::nullopt.
+  // Text is copied. A failed binding is reported by next() or run().
+  template <class... Values>
+  Statement& with(const Values&... values) {
+    rewind();
+    int parameter = 0;
+    (bind(++parameter, values, true), ...);
+    return *this;
+  }
+
+  // Binds, steps to the end and rewinds. Rows, if any, are thrown away.
+  template <class... Values>
+  Status run(const Values&... values) {
+    rewind();
+    int parameter = 0;
+    (bind(++parameter, values, false), ...);
+    return finish();
+  }
+
+  // Moves to the next row; false at the end or on an error, which status() then holds:
+  //   while (rows.next()) ...;  BERTH_TRY(rows.status());
+  bool next();
+  const Status& status() const { return status_; }
+
+  // Columns of the present row, counted from 0. Text is valid until the next call of next(), run() or with().
+  std::int64_t integer(int column) const;
+  double real(int column) const;
+  std::string_view text(int column) const;
+  bool is_null(int column) const;
+  template <class Unit>
+  Unit quantity(int column) const {
+    return Unit(integer(column));
+  }
+
+  int column_count() const;
+  std::string_view column_name(int column) const;
+  sqlite3_stmt* handle() const { return handle_; }
+
+ private:
+  friend class Database;
+  struct Home;
+  Statement(sqlite3_stmt* handle, std::shared_ptr<Home> home) : handle_(handle), home_(std::move(home)) {}
+
+  template <std::integral Integer>
+  void bind(int parameter, Integer value, bool) {
+    bind_integer(parameter, static_cast<std::int64_t>(value));
+  }
+  void bind(int parameter, double value, bool) { bind_real(parameter, value); }
+  void bind(int parameter, std::string_view value, bool copy) { bind_text(parameter, value, copy); }
+  void bind(int, std::nullopt_t, bool) {}  // unbound parameters are NULL
+  template <class Tag>
+  void bind(int parameter, Quantity<Tag> value, bool) {
+    bind_integer(parameter, value.value());
+  }
+  template <class Value>
+  void bind(int parameter, const std::optional<Value>& value, bool copy) {
+    if (value) bind(parameter, *value, copy);
+  }
+  void bind_integer(int parameter, std::int64_t value);
+  void bind_real(int parameter, double value);
+  void bind_text(int parameter, std::string_view value, bool copy);
+  void rewind();
+  void give_back();
+  Status finish();
+
+  sqlite3_stmt* handle_ = nullptr;
+  std::shared_ptr<Home> home_;
+  Status status_;
+};
+
+enum class Access { kReadOnly, kReadWrite };
+
+class Database {
+ public:
+  // Opens a file that exists (or ":memory:", private to this connection). No pragma is set: see open.h.
+  static Result<Database> open(const std::string& path, Access access);
+  Database(Database&&) noexcept;
+  Database& operator=(Database&&) noexcept;
+  ~Database();
+
+  // One statement; text after its end other than white space and comments is kInvalid.
+  Result<Statement> prepare(std::string_view sql);
+  // Several statements whose rows, if any, are thrown away.
+  Status execute(std::string_view script);
+  // First column of the first row; kNotFound when there is none.
+  Result<std::int64_t> integer(std::string_view sql);
+  Result<std::string> text(std::string_view sql);
+
+  std::int64_t last_row_id() const;
+  std::int64_t changed_rows() const;  // by the last statement
+  bool in_transaction() const;
+  const std::string& path() const;
+  sqlite3* handle() const;
+
+  void set_busy_timeout(int milliseconds);
+  // A running statement stops with kInterrupted soon after *flag turns true; nullptr ends the watch. `flag` must outlive it.
+  void interrupt_when(const std::atomic<bool>* flag);
+  // From now on only SELECT, WITH, EXPLAIN and the schema-reading pragmas pass (sqlite3_set_authorizer).
+  void allow_only_reading();
+
+  // The Status of an SQLite result code on this connection; `doing` completes "cannot ...".
+  Status error(int code, std::string_view doing) const;
+
+ private:
+  explicit Database(std::shared_ptr<Statement::Home> home) : home_(std::move(home)) {}
+  std::shared_ptr<Statement::Home> home_;
+};
+
+// Rolls back when destroyed without commit().
+class Transaction {
+ public:
+  static Result<Transaction> begin_read(Database& db);   // one consistent view until its end
+  static Result<Transaction> begin_write(Database& db);  // BEGIN IMMEDIATE: kBusy when another writer outlasts the timeout
+  Transaction(Transaction&& other) noexcept : db_(std::exchange(other.db_, nullptr)) {}
+  Transaction& operator=(Transaction&&) = delete;
+  ~Transaction();
+
+  Status commit();
+
+ private:
+  explicit Transaction(Database& db) : db_(&db) {}
+  Database* db_;
+};
+
+}  // namespace berth

@@ -1,0 +1,124 @@
+#include "engine/round/placer.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "engine/policy/registry.h"
+#include "tests/builders.h"
+
+namespace berth {
+namespace {
+
+// One world: a cluster, its ledger, a placer with best_fit.
+struct World {
+  explicit World(std::string_view text) : cluster(test::cluster_from(text)), ledger(cluster) { restart(); }
+  void restart() {
+    score = test::must(make_score("best_fit", ScoreInput{.cluster = &cluster, .workload = {}, .seed = 1}));
+    placer.emplace(ledger, *score);
+  }
+  JobOutcome place(std::string_view job) { return placer->place_job(test::job_from(job, 1, cluster)); }
+  std::set<NodeIndex> nodes(const JobOutcome& outcome) const {
+    std::set<NodeIndex> set;
+    for (const PlacedTask& task : outcome.placed) set.insert(task.holding.node);
+    return set;
+  }
+
+  Cluster cluster;
+  Ledger ledger;
+  std::unique_ptr<NodeScore> score;
+  std::optional<Placer> placer;
+};
+
+TEST(PlacerTest, AGangStartsWholeOrNotAtAll) {
+  World world("2x8:A100");
+  EXPECT_TRUE(world.place("gpus=8 tasks=2").started);
+  World small("2x8:A100");
+  const JobOutcome outcome = small.place("gpus=8 tasks=3");
+  EXPECT_FALSE(outcome.started);
+  EXPECT_TRUE(outcome.placed.empty());
+  EXPECT_EQ(outcome.reason, Reason::kGang);
+  EXPECT_EQ(outcome.fits, 2);
+  EXPECT_EQ(outcome.needed, 3);
+  EXPECT_EQ(small.ledger.gpu_used(), MilliGpu(0));
+}
+
+TEST(PlacerTest, MinTasksStartTheGangAndTheRestJoinsAsItFits) {
+  World world("2x8:A100");
+  const JobOutcome outcome = world.place("gpus=8 tasks=3 min=2");
+  EXPECT_TRUE(outcome.started);
+  EXPECT_EQ(outcome.placed.size(), 2U);
+  EXPECT_EQ(outcome.placed[1].task, 1);
+}
+
+TEST(PlacerTest, EveryGroupOfTheGangMustFit) {
+  World world("1x8:A100; 1x0");
+  const JobOutcome outcome = world.place("gpus=4 tasks=2 / cpu=100");
+  EXPECT_FALSE(outcome.started);
+  EXPECT_EQ(outcome.group, 1);
+  EXPECT_EQ(world.ledger.gpu_used(), MilliGpu(0));
+  EXPECT_TRUE(world.place("gpus=4 tasks=2 / cpu=60").started);
+}
+
+TEST(PlacerTest, SameNodeMeansOneNode) {
+  World world("4x4:A100");
+  ASSERT_TRUE(world.place("gpus=1").started);  // one node has three left
+  const JobOutcome outcome = world.place("gpus=1 tasks=4 locality=node");
+  ASSERT_TRUE(outcome.started);
+  EXPECT_EQ(world.nodes(outcome).size(), 1U);
+  const JobOutcome too_many = world.place("gpus=1 tasks=5 locality=node");
+  EXPECT_FALSE(too_many.started);
+  EXPECT_EQ(too_many.reason, Reason::kLocality);
+}
+
+TEST(PlacerTest, FractionsOnOneNode) {
+  World world("3x2:A100");
+  const JobOutcome outcome = world.place("gpus=0.5 tasks=4 locality=node");
+  ASSERT_TRUE(outcome.started);
+  EXPECT_EQ(world.nodes(outcome).size(), 1U);
+  EXPECT_FALSE(world.place("gpus=0.5 tasks=5 locality=node").started);
+}
+
+TEST(PlacerTest, SameRackTakesTheTightestRack) {
+  World world("4x8:A100 rack=a; 2x8:A100 rack=b; 3x8:A100");
+  const JobOutcome outcome = world.place("gpus=8 tasks=2 locality=rack");
+  ASSERT_TRUE(outcome.started);
+  EXPECT_EQ(world.nodes(outcome), (std::set<NodeIndex>{4, 5}));
+  EXPECT_FALSE(world.place("gpus=8 tasks=5 locality=rack").started);
+  EXPECT_TRUE(world.place("gpus=8 tasks=5 locality=rack preferred=1").started);
+}
+
+TEST(PlacerTest, RackCountsFollowTheLedger) {
+  World world("2x8:A100 rack=a; 2x8:A100 rack=b");
+  EXPECT_TRUE(world.place("gpus=8 tasks=2 locality=rack").started);
+  EXPECT_TRUE(world.place("gpus=8 tasks=2 locality=rack").started);
+  EXPECT_FALSE(world.place("gpus=8 tasks=2 locality=rack").started);
+}
+
+TEST(PlacerTest, SameLinkGroup) {
+  World world("1x8:A100 links=[0 1 2 3][4 5 6 7]");
+  ASSERT_TRUE(world.place("gpus=2").started);
+  const JobOutcome outcome = world.place("gpus=2 tasks=2 locality=link_group");
+  ASSERT_TRUE(outcome.started);
+  EXPECT_EQ(outcome.placed[0].holding.devices | outcome.placed[1].holding.devices, 0xF0U);
+  const JobOutcome across = world.place("gpus=1 tasks=3 locality=link_group");
+  EXPECT_FALSE(across.started);
+  EXPECT_TRUE(world.place("gpus=1 tasks=2 locality=link_group").started);
+}
+
+TEST(PlacerTest, FractionsInOneLinkGroup) {
+  World world("1x4:A100 links=[0 1][2 3]");
+  const JobOutcome outcome = world.place("gpus=0.6 tasks=2 locality=link_group");
+  ASSERT_TRUE(outcome.started);
+  EXPECT_EQ(outcome.placed[0].holding.devices | outcome.placed[1].holding.devices, 0b0011U);
+  EXPECT_FALSE(world.place("gpus=0.6 tasks=3 locality=link_group").started);
+}
+
+TEST(PlacerTest, DrainingNodesTakeNothingNew) {
+  World world("1x8:A100 state=draining; 1x4:A100");
+  EXPECT_FALSE(world.place("gpus=8").started);
+  EXPECT_TRUE(world.place("gpus=4").started);
+}
+
+}  // namespace
+}  // namespace berth
