@@ -1,0 +1,292 @@
+#include "engine/sim/berth_trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include "engine/model/cluster.h"
+#include "engine/sim/csv.h"
+#include "engine/sim/trace_fields.h"
+
+namespace berth {
+
+namespace {
+
+constexpr std::string_view kBerthPreferred = " preferred";
+
+// Reads an amount through its own reader and refuses one that sums could not hold.
+template <class Amount>
+auto bounded_amount(Result<Amount> (*read)(std::string_view)) {
+  return [read](std::string_view text) -> Result<Amount> {
+    Result<Amount> amount = read(text);
+    if (amount.ok() && amount->value() > kMostAmount)
+      return Status(Code::kInvalid, fmt::format("'{}' is too large", text));
+    return amount;
+  };
+}
+
+constexpr std::array<CsvColumn, 9> kBerthNodeColumns = {{{"name", true},
+                                                         {"cpu", true},
+                                                         {"memory", true},
+                                                         {"devices"},
+                                                         {"model"},
+                                                         {"device_memory"},
+                                                         {"rack"},
+                                                         {"pool"},
+                                                         {"link_groups"}}};
+
+class BerthNodeReader : public NodeReader {
+ public:
+  explicit BerthNodeReader(CsvReader csv) : csv_(std::move(csv)) {}
+
+  Result<bool> next(TraceNode& node) override {
+    BERTH_ASSIGN(const bool found, csv_.next());
+    if (!found) return false;
+    node = TraceNode{};
+    node.place = fmt::format("{}:{}", csv_.path(), csv_.line());
+    node.name = csv_.text(kName);
+    BERTH_TRY(csv_.checked(kName, check_record_name(node.name)));
+    BERTH_ASSIGN(node.cpu, csv_.value(kCpu, bounded_amount(read_cpu)));
+    BERTH_ASSIGN(node.memory, csv_.value(kMemory, bounded_amount(read_memory)));
+    node.rack = csv_.text(kRack);
+    node.pool = csv_.text(kPool);
+    BERTH_TRY(read_devices(node));
+    return true;
+  }
+
+ private:
+  // Indices into the column table above.
+  enum Column : std::size_t {
+    kName,
+    kCpu,
+    kMemory,
+    kDevices,
+    kModel,
+    kDeviceMemory,
+    kRack,
+    kPool,
+    kLinkGroups,
+  };
+
+  Status read_devices(TraceNode& node) {
+    BERTH_ASSIGN(const std::int64_t devices, csv_.value_or(kDevices, read_device_count, std::int64_t{0}));
+    node.devices = static_cast<std::int32_t>(devices);
+    node.model = csv_.text(kModel);
+    if (devices > 0 && node.model.empty()) return csv_.error(kModel, "a node with devices needs their model");
+    if (devices == 0 && !node.model.empty()) return csv_.error(kModel, "a device model, but no devices");
+    BERTH_ASSIGN(node.device_memory, csv_.value_or(kDeviceMemory, bounded_amount(read_memory), MiB(0)));
+    if (node.device_memory.value() > INT32_MAX) return csv_.error(kDeviceMemory, "too large");
+    node.link_groups = csv_.text(kLinkGroups);
+    const auto groups = read_link_groups(node.link_groups, node.devices);
+    return groups.ok() ? Status() : csv_.error(kLinkGroups, groups.status());
+  }
+
+  CsvReader csv_;
+};
+
+constexpr std::array<CsvColumn, 16> kBerthJobColumns = {{{"name", true},
+                                                         {"submit", true},
+                                                         {"duration"},
+                                                         {"queue"},
+                                                         {"priority"},
+                                                         {"user"},
+                                                         {"group"},
+                                                         {"tasks"},
+                                                         {"min_tasks"},
+                                                         {"cpu", true},
+                                                         {"memory", true},
+                                                         {"gpus"},
+                                                         {"gpu_memory"},
+                                                         {"models"},
+                                                         {"pool"},
+                                                         {"locality"}}};
+
+// One row is one task group. Rows of one name are gathered into a job, so the reader is always one row ahead; one bad
+// row makes the whole job bad.
+class BerthJobReader : public JobReader {
+ public:
+  explicit BerthJobReader(CsvReader csv) : csv_(std::move(csv)) {}
+
+  Result<bool> next(TraceJob& job) override {
+    if (!started_) advance();
+    started_ = true;
+    if (at_end_) return false;
+    job = std::move(ahead_);
+    Status problem = std::move(ahead_problem_);
+    for (advance(); !at_end_ && !job.name.empty() && ahead_.name == job.name; advance()) {
+      Status joined = ahead_problem_.ok() ? join_group(job, ahead_) : std::move(ahead_problem_);
+      if (problem.ok()) problem = std::move(joined);
+    }
+    if (!problem.ok()) return problem;
+    return true;
+  }
+
+ private:
+  // Indices into the column table above.
+  enum Column : std::size_t {
+    kJobName,
+    kSubmit,
+    kDuration,
+    kQueue,
+    kPriority,
+    kUser,
+    kGroup,
+    kTasks,
+    kMinTasks,
+    kJobCpu,
+    kJobMemory,
+    kGpus,
+    kGpuMemory,
+    kModels,
+    kJobPool,
+    kLocality,
+  };
+
+  // Reads a row into ahead_; its name stays empty when not even that could be read.
+  void advance() {
+    ahead_ = TraceJob{};
+    Result<bool> found = csv_.next();
+    at_end_ = found.ok() && !*found;
+    ahead_problem_ = found.ok() && *found ? read_job(ahead_) : std::move(found).status();
+  }
+  Status read_job(TraceJob& job);
+  Status read_group(TraceTaskGroup& group);
+  Status read_devices(TraceTaskGroup& group);
+  Status read_closeness(TraceTaskGroup& group);
+  static Status join_group(TraceJob& job, TraceJob& row);
+
+  CsvReader csv_;
+  bool started_ = false;
+  bool at_end_ = false;
+  TraceJob ahead_;
+  Status ahead_problem_;
+};
+
+Status BerthJobReader::read_job(TraceJob& job) {
+  const std::string_view name = csv_.text(kJobName);
+  BERTH_TRY(csv_.checked(kJobName, check_record_name(name)));
+  job.name = name;
+  job.place = fmt::format("{}:{}", csv_.path(), csv_.line());
+  job.queue = csv_.text(kQueue);
+  job.priority = csv_.text(kPriority);
+  job.user = csv_.text(kUser);
+  BERTH_ASSIGN(job.submit, csv_.value(kSubmit, bounded_amount(read_time)));
+  if (!csv_.text(kDuration).empty()) {
+    BERTH_ASSIGN(job.duration, csv_.value(kDuration, bounded_amount(read_duration)));
+  }
+  return read_group(job.groups.emplace_back());
+}
+
+Status BerthJobReader::read_group(TraceTaskGroup& group) {
+  group.name = csv_.text(kGroup);
+  BERTH_ASSIGN(const std::int64_t tasks, csv_.value_or(kTasks, read_task_count, std::int64_t{1}));
+  BERTH_ASSIGN(const std::int64_t min_tasks, csv_.value_or(kMinTasks, read_task_count, tasks));
+  if (min_tasks > tasks) return csv_.error(kMinTasks, fmt::format("more than the {} tasks of the group", tasks));
+  group.tasks = static_cast<std::int32_t>(tasks);
+  group.min_tasks = static_cast<std::int32_t>(min_tasks);
+  BERTH_ASSIGN(group.cpu, csv_.value(kJobCpu, bounded_amount(read_cpu)));
+  BERTH_ASSIGN(group.memory, csv_.value(kJobMemory, bounded_amount(read_memory)));
+  group.pool = csv_.text(kJobPool);
+  BERTH_TRY(read_devices(group));
+  return read_closeness(group);
+}
+
+Status BerthJobReader::read_devices(TraceTaskGroup& group) {
+  BERTH_ASSIGN(const MilliGpu gpus, csv_.value_or(kGpus, read_gpu, MilliGpu(0)));
+  Result<DeviceAsk> ask = device_ask(gpus);
+  if (!ask.ok()) return csv_.error(kGpus, ask.status());
+  group.gpu_count = ask->count;
+  group.gpu_milli = ask->milli;
+  BERTH_ASSIGN(group.gpu_memory, csv_.value_or(kGpuMemory, bounded_amount(read_memory), MiB(0)));
+  group.models = csv_.text(kModels);
+  if (ask->count > 0) return {};
+  if (group.gpu_memory != MiB(0)) return csv_.error(kGpuMemory, "device memory, but no device is asked for");
+  if (!group.models.empty()) return csv_.error(kModels, "device models, but no device is asked for");
+  return {};
+}
+
+Status BerthJobReader::read_closeness(TraceTaskGroup& group) {
+  std::string_view locality = trim(csv_.text(kLocality));
+  if (locality.empty()) return {};
+  group.locality_required = !locality.ends_with(kBerthPreferred);
+  if (!group.locality_required) locality.remove_suffix(kBerthPreferred.size());
+  const Result<Locality> read = read_locality(trim(locality));
+  if (!read.ok()) return csv_.error(kLocality, read.status());
+  group.locality = *read;
+  return {};
+}
+
+Status BerthJobReader::join_group(TraceJob& job, TraceJob& row) {
+  TraceTaskGroup& group = row.groups.front();
+  const auto differs = [&](std::string_view column) {
+    return Status(Code::kInvalid,
+                  fmt::format("{}: {} of job '{}' is not what {} says", row.place, column, job.name, job.place));
+  };
+  if (row.submit != job.submit) return differs("submit");
+  if (row.duration && row.duration != job.duration) return differs("duration");
+  if (!row.queue.empty() && row.queue != job.queue) return differs("queue");
+  if (!row.priority.empty() && row.priority != job.priority) return differs("priority");
+  if (!row.user.empty() && row.user != job.user) return differs("user");
+  for (const TraceTaskGroup& other : job.groups) {
+    if (other.name == group.name) {
+      return Status(Code::kInvalid,
+                    fmt::format("{}: job '{}' has a second group named '{}'; rows of one job need different groups",
+                                row.place, job.name, group.name));
+    }
+  }
+  job.groups.push_back(std::move(group));
+  return {};
+}
+
+std::string berth_group_fields(const TraceTaskGroup& group) {
+  const MilliGpu gpus = group.gpu_milli * group.gpu_count;
+  const bool anywhere = group.locality == Locality::kAny;
+  const std::string locality = anywhere ? ""
+                                        : std::string(locality_name(group.locality)) +
+                                              std::string(group.locality_required ? "" : kBerthPreferred);
+  return fmt::format("{},{},{},{},{},{},{},{},{},{}", csv_field(group.name), group.tasks, group.min_tasks,
+                     print_cpu(group.cpu), print_memory(group.memory), group.gpu_count == 0 ? "" : print_gpu(gpus),
+                     group.gpu_memory == MiB(0) ? "" : print_memory(group.gpu_memory), csv_field(group.models),
+                     csv_field(group.pool), locality);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<NodeReader>> open_berth_nodes(const std::string& path) {
+  BERTH_ASSIGN(CsvReader csv, CsvReader::open(path, kBerthNodeColumns));
+  return std::unique_ptr<NodeReader>(std::make_unique<BerthNodeReader>(std::move(csv)));
+}
+
+Result<std::unique_ptr<JobReader>> open_berth_jobs(const std::string& path) {
+  BERTH_ASSIGN(CsvReader csv, CsvReader::open(path, kBerthJobColumns));
+  return std::unique_ptr<JobReader>(std::make_unique<BerthJobReader>(std::move(csv)));
+}
+
+std::string berth_nodes_csv(std::span<const TraceNode> nodes) {
+  std::string text = "name,cpu,memory,devices,model,device_memory,rack,pool,link_groups\n";
+  for (const TraceNode& node : nodes) {
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{}\n", csv_field(node.name), print_cpu(node.cpu),
+                   print_memory(node.memory), node.devices, csv_field(node.model),
+                   node.device_memory == MiB(0) ? "" : print_memory(node.device_memory), csv_field(node.rack),
+                   csv_field(node.pool), csv_field(node.link_groups));
+  }
+  return text;
+}
+
+std::string berth_jobs_csv(std::span<const TraceJob> jobs) {
+  std::string text =
+      "name,submit,duration,queue,priority,user,group,tasks,min_tasks,cpu,memory,gpus,gpu_memory,models,pool,"
+      "locality\n";
+  for (const TraceJob& job : jobs) {
+    for (const TraceTaskGroup& group : job.groups) {
+      fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{}\n", csv_field(job.name), job.submit.value(),
+                     job.duration ? fmt::format("{}", job.duration->value()) : "", csv_field(job.queue),
+                     csv_field(job.priority), csv_field(job.user), berth_group_fields(group));
+    }
+  }
+  return text;
+}
+
+}  // namespace berth

@@ -1,0 +1,123 @@
+// What the two kinds of simulation share: how policies are named, how a run is watched and stopped, and what it yields.
+//
+// A simulation runs one policy after the other on the same input. When it is interrupted, the policies already complete
+// are kept. Equal input and seed give equal results, but for the measured ones (decisions_per_second, peak_memory_mib).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/status.h"
+#include "engine/base/units.h"
+#include "engine/model/cluster.h"
+
+namespace berth {
+
+struct PolicyChoice {
+  std::string order;  // empty where no order is needed (arrivals)
+  std::string score;
+
+  std::string name() const { return order.empty() ? score : order + " + " + score; }
+};
+
+// "fgd": a score, for arrivals.
+Result<PolicyChoice> read_score_choice(std::string_view text);
+// "fifo + berth", or one of the two: the order is then fifo, the score berth. For timed jobs.
+Result<PolicyChoice> read_policy_choice(std::string_view text);
+
+struct SimulationControl {
+  const std::atomic<bool>* interrupted = nullptr;
+  // Called now and then: which policy, events done, events in all (0 = not known).
+  std::function<void(std::string_view policy, std::int64_t done, std::int64_t total)> progress;
+
+  bool stop() const { return interrupted != nullptr && interrupted->load(std::memory_order_relaxed); }
+};
+
+// One row per policy: the columns of the result table. Nothing = does not apply to this kind, or was not reached.
+struct SimulationRow {
+  std::string simulation;
+  std::string policy;
+  std::int64_t tasks = 0;
+  std::int64_t placed = 0;                     // arrivals: placed on arrival; timed: started
+  std::int64_t failed = 0;                     // arrivals: dropped; timed: never started
+  std::int64_t infeasible_jobs = 0;            // timed: of these, jobs that do not even fit the empty cluster
+  std::optional<double> allocated_pct_at_100;  // of all devices, when as much as 100 % of them has been asked for
+  std::optional<double> allocated_pct_at_130;
+  std::optional<double> fragmented_pct;   // of all devices, at the end
+  std::optional<double> utilisation_pct;  // timed: device time used / device time there was, first submit to last end
+  std::optional<double> wait_mean;        // seconds from submit to start, over jobs
+  std::optional<std::int64_t> wait_p50;
+  std::optional<std::int64_t> wait_p90;
+  std::optional<std::int64_t> wait_p99;
+  std::optional<double> completion_mean;  // seconds from submit to end, over jobs
+  std::optional<std::int64_t> makespan;   // seconds from the first submit to the last end
+  std::int64_t decisions = 0;             // arrivals: tasks tried; timed: jobs tried
+  double decisions_per_second = 0;        // time inside decisions only
+  double peak_memory_mib = 0;             // of the process so far
+};
+
+struct CurvePoint {
+  std::int32_t arrived_pct = 0;
+  double allocated_pct = 0;
+  std::optional<double> fragmented_pct;
+
+  bool operator==(const CurvePoint&) const = default;
+};
+
+struct UtilisationPoint {
+  Seconds time;  // holds from here to the next point
+  MilliGpu used;
+  std::int64_t running_jobs = 0;
+  std::int64_t waiting_jobs = 0;
+
+  bool operator==(const UtilisationPoint&) const = default;
+};
+
+// What became of one task.
+enum class TaskOutcome : std::uint8_t { kPlaced, kFailed, kInfeasible };
+std::string_view task_outcome_name(TaskOutcome outcome);
+Result<TaskOutcome> read_task_outcome(std::string_view text);
+
+struct TaskResult {
+  std::int64_t sequence = 0;  // 0, 1, ... in arrival order
+  std::string task;           // "job", "job[2]", "job.group[2]"
+  std::string node;           // empty unless placed
+  DeviceMask devices = 0;
+  TaskOutcome state = TaskOutcome::kFailed;
+  std::optional<Seconds> submit;
+  std::optional<Seconds> start;
+  std::optional<Seconds> end;
+
+  bool operator==(const TaskResult&) const = default;
+};
+
+struct SimulationResult {
+  SimulationRow row;
+  std::vector<CurvePoint> curves;             // arrivals
+  std::vector<UtilisationPoint> utilisation;  // timed
+  std::vector<TaskResult> tasks;
+  std::vector<std::string> infeasible;  // timed: a sentence per job that can never start
+};
+
+struct SimulationSet {
+  std::vector<SimulationResult> complete;  // in the order asked for
+  bool interrupted = false;
+};
+
+// Runs `one` for each policy; keeps what is complete when one is interrupted.
+Result<SimulationSet> run_policies(const std::vector<PolicyChoice>& policies,
+                                   const std::function<Result<SimulationResult>(const PolicyChoice&)>& one);
+
+// Value at the `per_mille` quantile of `sorted`: the smallest one with at least that share of values at or below it
+// (nearest rank).
+std::optional<std::int64_t> percentile(const std::vector<std::int64_t>& sorted, int per_mille);
+
+// Most memory this process has held, MiB.
+double peak_memory_mib();
+
+}  // namespace berth

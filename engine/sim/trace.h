@@ -1,0 +1,109 @@
+// Recorded workloads and clusters: what a reader of any trace format delivers, and the table of formats.
+//
+// A record holds names and amounts as the file gives them; turning names into indices of a Cluster is trace_model.h's
+// business. A reader streams: one record in memory at a time. Adding a format: its own file pair, a row in trace.cpp, a
+// CMake line, a test with a sample file.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/status.h"
+#include "engine/base/units.h"
+#include "engine/model/job.h"
+
+namespace berth {
+
+struct TraceNode {
+  std::string name;
+  MilliCpu cpu;
+  MiB memory;
+  std::int32_t devices = 0;
+  std::string model;        // empty = no devices
+  MiB device_memory;        // of each device; 0 = not known
+  std::string rack;         // empty = none
+  std::string pool;         // empty = none
+  std::string link_groups;  // "[0 1] [2 3]", see read_link_groups
+  std::string place;        // "nodes.csv:12", for errors found later
+
+  bool operator==(const TraceNode&) const = default;
+};
+
+struct TraceTaskGroup {
+  std::string name;  // empty when the job has one group
+  std::int32_t tasks = 1;
+  std::int32_t min_tasks = 1;
+  MilliCpu cpu;
+  MiB memory;
+  std::int32_t gpu_count = 0;
+  MilliGpu gpu_milli;  // of each device
+  MiB gpu_memory;      // of each device; 0 = in proportion
+  std::string models;  // "A|B" as written; empty = any
+  std::string pool;    // empty = any
+  Locality locality = Locality::kAny;
+  bool locality_required = true;
+
+  bool operator==(const TraceTaskGroup&) const = default;
+};
+
+struct TraceJob {
+  std::string name;
+  std::string queue;     // empty = none
+  std::string priority;  // a class name or an integer; empty = none
+  std::string user;
+  Seconds submit;
+  std::optional<Seconds> duration;     // nothing = the file does not say
+  std::vector<TraceTaskGroup> groups;  // at least one
+  std::string place;
+
+  bool operator==(const TraceJob&) const = default;
+};
+
+// A stream of records. kInvalid = this record is bad, the next call goes on after it; any other code = nothing more can
+// be read.
+template <class Record>
+class RecordReader {
+ public:
+  virtual ~RecordReader() = default;
+  // Fills `record`; false at the end.
+  virtual Result<bool> next(Record& record) = 0;
+};
+using NodeReader = RecordReader<TraceNode>;
+using JobReader = RecordReader<TraceJob>;
+
+struct TraceFormat {
+  std::string_view name;
+  std::string_view summary;
+  Result<std::unique_ptr<NodeReader>> (*open_nodes)(const std::string& path);  // null = the format has no nodes
+  Result<std::unique_ptr<JobReader>> (*open_jobs)(const std::string& path);
+};
+
+std::span<const TraceFormat> trace_formats();
+// kNotFound with the nearest name.
+Result<const TraceFormat*> find_trace_format(std::string_view name);
+
+// All or nothing, unless bad records are to be skipped: then each skipped one is reported.
+struct ReadOptions {
+  bool skip_bad_rows = false;
+};
+template <class Record>
+struct ReadRecords {
+  std::vector<Record> records;
+  std::vector<Status> skipped;
+};
+
+Result<ReadRecords<TraceNode>> read_trace_nodes(std::string_view format, const std::string& path,
+                                                const ReadOptions& options = {});
+// In file order; a name given to two jobs is an error.
+Result<ReadRecords<TraceJob>> read_trace_jobs(std::string_view format, const std::string& path,
+                                              const ReadOptions& options = {});
+
+// Records already in memory, as a stream. `jobs` must outlive it.
+std::unique_ptr<JobReader> read_from(std::span<const TraceJob> jobs);
+
+}  // namespace berth

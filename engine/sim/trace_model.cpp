@@ -1,0 +1,176 @@
+#include "engine/sim/trace_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "engine/base/text.h"
+
+namespace berth {
+
+namespace {
+
+// Index of `name`, added at the end when new.
+std::int32_t index_of_name(std::vector<std::string>& names, const std::string& name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found != names.end()) return static_cast<std::int32_t>(found - names.begin());
+  names.push_back(name);
+  return static_cast<std::int32_t>(names.size() - 1);
+}
+
+// Device memory is a property of the node; the model's own is what its first node says.
+Result<std::int32_t> index_of_model(Cluster& cluster, const TraceNode& node) {
+  for (std::size_t m = 0; m < cluster.models.size(); ++m) {
+    if (cluster.models[m].name == node.model) return static_cast<std::int32_t>(m);
+  }
+  if (cluster.models.size() == kMaxModels) {
+    return Status(Code::kInvalid, fmt::format("{}: more than {} device models", node.place, kMaxModels));
+  }
+  const std::int64_t id = static_cast<std::int64_t>(cluster.models.size()) + 1;
+  cluster.models.push_back({id, node.model, node.device_memory});
+  return static_cast<std::int32_t>(id - 1);
+}
+
+}  // namespace
+
+Result<Cluster> cluster_from(std::span<const TraceNode> nodes) {
+  Cluster cluster;
+  std::unordered_set<std::string_view> seen;
+  for (const TraceNode& node : nodes) {
+    if (!seen.insert(node.name).second) {
+      return Status(Code::kInvalid, fmt::format("{}: the node name '{}' is given twice", node.place, node.name));
+    }
+    NodeKind kind;
+    kind.cpu = node.cpu;
+    kind.memory = node.memory;
+    kind.device_count = node.devices;
+    if (node.devices > 0) {
+      BERTH_ASSIGN(kind.model, index_of_model(cluster, node));
+      kind.device_memory = node.device_memory;
+      auto groups = read_link_groups(node.link_groups, node.devices);
+      if (!groups.ok()) return std::move(groups).status().prefixed(node.place);
+      kind.link_groups = *std::move(groups);
+    }
+    if (!node.pool.empty()) kind.pool = index_of_name(cluster.pools, node.pool);
+    Node made{.id = static_cast<std::int64_t>(cluster.nodes.size()) + 1, .kind = cluster.add_kind(kind)};
+    if (!node.rack.empty()) made.rack = index_of_name(cluster.racks, node.rack);
+    cluster.nodes.push_back(made);
+    cluster.node_names.push_back(node.name);
+  }
+  if (cluster.nodes.empty()) return Status(Code::kInvalid, "no nodes: a simulation needs at least one");
+  return cluster;
+}
+
+JobModeller::JobModeller(const Cluster& cluster, std::vector<Queue> queues, std::vector<PriorityClass> classes)
+    : cluster_(&cluster),
+      queues_(std::move(queues)),
+      classes_(std::move(classes)),
+      classes_are_given_(!classes_.empty()) {}
+
+Result<Job> JobModeller::job_from(const TraceJob& record, std::int64_t id) {
+  Job job;
+  job.id = id;
+  job.queue = queue_index(record.queue);
+  job.submit = record.submit;
+  auto priority = class_index(record.priority);
+  if (!priority.ok()) return std::move(priority).status().prefixed(record.place);
+  job.priority_class = *priority;
+  job.groups.reserve(record.groups.size());
+  for (const TraceTaskGroup& group : record.groups) {
+    auto shape = shape_from(group);
+    if (!shape.ok()) return std::move(shape).status().prefixed(record.place);
+    job.groups.push_back({.shape = *shape,
+                          .count = group.tasks,
+                          .min_tasks = group.min_tasks,
+                          .locality = group.locality,
+                          .locality_required = group.locality_required});
+  }
+  return job;
+}
+
+Result<TaskShape> JobModeller::shape_from(const TraceTaskGroup& group) const {
+  TaskShape shape{.cpu = group.cpu,
+                  .memory = group.memory,
+                  .gpu_count = group.gpu_count,
+                  .gpu_milli = group.gpu_milli,
+                  .gpu_memory = group.gpu_memory};
+  BERTH_ASSIGN(shape.models, models_from(group.models));
+  if (!group.pool.empty()) {
+    const auto found = std::find(cluster_->pools.begin(), cluster_->pools.end(), group.pool);
+    shape.pool = static_cast<std::int32_t>(found - cluster_->pools.begin());  // one past the last = no node has it
+  }
+  return shape;
+}
+
+// A model that no node has is bit models.size(): it matches nothing, but the set is not empty, which would mean "any".
+Result<ModelSet> JobModeller::models_from(std::string_view text) const {
+  ModelSet models = 0;
+  bool has_unknown = false;
+  for (const std::string_view part : split(text, '|')) {
+    const std::string_view name = trim(part);
+    if (name.empty()) continue;
+    const auto found = std::find_if(cluster_->models.begin(), cluster_->models.end(),
+                                    [&](const DeviceModel& model) { return model.name == name; });
+    if (found == cluster_->models.end()) {
+      has_unknown = true;
+    } else {
+      models |= ModelSet{1} << (found - cluster_->models.begin());
+    }
+  }
+  if (models != 0 || !has_unknown) return models;
+  if (cluster_->models.size() == kMaxModels) {
+    return Status(Code::kInvalid, fmt::format("no node has device model '{}'", text));
+  }
+  return ModelSet{1} << cluster_->models.size();
+}
+
+std::int32_t JobModeller::queue_index(std::string_view name) {
+  if (name.empty()) return -1;
+  const auto found =
+      std::find_if(queues_.begin(), queues_.end(), [&](const Queue& queue) { return queue.name == name; });
+  if (found != queues_.end()) return static_cast<std::int32_t>(found - queues_.begin());
+  queues_.push_back({.id = static_cast<std::int64_t>(queues_.size()) + 1, .name = std::string(name)});
+  return static_cast<std::int32_t>(queues_.size() - 1);
+}
+
+Result<std::int32_t> JobModeller::class_index(std::string_view priority) {
+  if (priority.empty()) return -1;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < classes_.size(); ++i) {
+    if (classes_[i].name == priority) return static_cast<std::int32_t>(i);
+    names.push_back(classes_[i].name);
+  }
+  if (classes_are_given_) {
+    return Status(Code::kInvalid, fmt::format("no priority class '{}'", priority), suggest(priority, names));
+  }
+  const Result<std::int64_t> value = read_scaled(priority, 1, true);
+  if (!value.ok()) {
+    return Status(Code::kInvalid,
+                  fmt::format("priority '{}': without priority classes in a database it must be an integer", priority));
+  }
+  classes_.push_back(
+      {.id = static_cast<std::int64_t>(classes_.size()) + 1, .name = std::string(priority), .value = *value});
+  return static_cast<std::int32_t>(classes_.size() - 1);
+}
+
+Status WorkloadCounter::add(const JobModeller& modeller, const TraceJob& record) {
+  for (const TraceTaskGroup& group : record.groups) {
+    auto shape = modeller.shape_from(group);
+    if (!shape.ok()) return std::move(shape).status().prefixed(record.place);
+    const Key key{*shape, group.models};
+    const auto [found, is_new] = index_of_.try_emplace(key, counted_.size());
+    if (is_new) counted_.push_back({*shape, group.models, 0});
+    counted_[found->second].weight += group.tasks;
+  }
+  return {};
+}
+
+std::vector<WorkloadShape> WorkloadCounter::typical() const {
+  std::vector<WorkloadTask> tasks;
+  tasks.reserve(counted_.size());
+  for (const Counted& one : counted_) tasks.push_back({one.shape, one.models_text, one.weight});
+  return typical_workload(tasks);
+}
+
+}  // namespace berth

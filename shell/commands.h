@@ -1,0 +1,76 @@
+// Commands are rows: dispatch, HELP, completion, the uniqueness test and the docs come from the same row.
+//
+// Each cmd_*.cpp holds the handlers of one family and exports its rows as a span; families.cpp lists the families.
+// Adding a statement is a handler, a row and a .test file.
+//
+//   constexpr OptionRow kNodeTypeOptions[] = {{.name = "cpu", .kind = "cpu", .default_value = "1", .sentence = "CPU
+//   cores."}}; constexpr CommandRow kClusterRows[] = {{
+//       .family = "cluster", .syntax = "CREATE NODE TYPE <name:new_name> [WITH (<options>)]", .effect =
+//       Effect::kChanges, .handler = create_node_type, .summary = "Describes a kind of node.", .example = "CREATE NODE
+//       TYPE a100x8 WITH (cpu = 96)", .options = kNodeTypeOptions}};
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/status.h"
+#include "shell/arguments.h"
+#include "shell/grammar.h"
+#include "shell/result.h"
+#include "shell/session.h"
+
+namespace berth {
+
+enum class Effect : std::uint8_t {
+  kReads,     // allowed in a read-only session
+  kChanges,   // refused there
+  kTerminal,  // concerns this terminal only
+};
+
+using Handler = Result<Output> (*)(Session& session, const Arguments& arguments);
+// What to ask before a destructive statement on a terminal, e.g. "Cancel 214 jobs?"; empty = go ahead.
+using Question = Result<std::string> (*)(Session& session, const Arguments& arguments);
+
+struct CommandRow {
+  std::string_view family;  // heading in HELP
+  std::string_view syntax;  // notation of grammar.h
+  Effect effect = Effect::kReads;
+  Handler handler = nullptr;
+  std::string_view summary;  // one sentence
+  std::string_view example;  // one statement that parses, without `;`
+  std::span<const OptionRow> options = {};
+  std::string_view details = {};  // further sentences for HELP
+  Question ask = nullptr;
+};
+
+// For rows that always ask.
+Result<std::string> ask_always(Session& session, const Arguments& arguments);
+
+class CommandTable {
+ public:
+  // kInternal naming the row when a syntax, option or default is wrong. The rows must outlive the table.
+  static Result<CommandTable> build(std::span<const std::span<const CommandRow>> families);
+
+  const std::vector<const CommandRow*>& rows() const { return rows_; }
+  const Grammar& grammar() const { return grammar_; }
+
+  struct Call {
+    const CommandRow* row = nullptr;
+    Arguments arguments;
+  };
+  // The row that takes the statement, words bound and options checked.
+  Result<Call> parse(std::string_view statement) const;
+
+ private:
+  std::vector<const CommandRow*> rows_;
+  Grammar grammar_;
+};
+
+// Parses and runs one statement (without `;`). kInvalid, kConflict for a change in a read-only session, or the
+// handler's error.
+Result<Output> execute(Session& session, std::string_view statement);
+
+}  // namespace berth
