@@ -25,6 +25,8 @@ struct sqlite3_stmt;
 
 namespace berth {
 
+enum class CellType { kNull, kInteger, kReal, kText, kBlob };
+
 class Statement {
  public:
   Statement(Statement&& other) noexcept;
@@ -59,12 +61,14 @@ class Statement {
   std::int64_t integer(int column) const;
   double real(int column) const;
   std::string_view text(int column) const;
+  CellType type(int column) const;  // ask before reading the cell: reading may convert it
   bool is_null(int column) const;
   template <class Unit>
   Unit quantity(int column) const {
     return Unit(integer(column));
   }
 
+  int parameter_count() const;
   int column_count() const;
   std::string_view column_name(int column) const;
   sqlite3_stmt* handle() const { return handle_; }
