@@ -49,15 +49,15 @@ struct Lexed {
 // One statement. A text that starts with a dot is split at white space instead, so that paths need no quotes.
 Lexed lex(std::string_view text);
 
-struct Statement {
+struct StatementText {     // (Statement is the store's prepared one)
   std::string_view text;   // without `;`, outer white space and comments before it
   std::size_t offset = 0;  // of text in the whole
   std::size_t line = 1;    // of its first character, from 1
 };
 
 struct StatementList {
-  std::vector<Statement> statements;  // complete ones; empty ones are left out
-  std::string_view rest;              // begun but not ended; empty when nothing but white space and comments follows
+  std::vector<StatementText> statements;  // complete ones; empty ones are left out
+  std::string_view rest;  // begun but not ended; empty when nothing but white space and comments follows
   std::size_t rest_offset = 0;
   std::size_t rest_line = 1;
   bool rest_is_open = false;  // rest ends inside a string or comment

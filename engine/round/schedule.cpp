@@ -46,6 +46,10 @@ Placement placement_of(const Snapshot& snapshot, const Job& job, const PlacedTas
                    .memory = task.holding.memory};
 }
 
+void announce_step(const ScheduleOptions& options, std::string_view step) {
+  if (options.step_begins) options.step_begins(step);
+}
+
 // One pass over the jobs. Nothing is released during it, so a demand that failed once fails for the rest of the pass.
 class SchedulePass {
  public:
@@ -57,6 +61,7 @@ class SchedulePass {
         placer_(ledger, score, {}, snapshot.seed) {}
 
   Status run(const std::vector<std::int32_t>& order) {
+    announce_step(options_, "place");
     for (const std::int32_t index : order) {
       if (options_.interrupted != nullptr && options_.interrupted->load(std::memory_order_relaxed)) {
         return Status(Code::kInterrupted, "planning was interrupted; nothing changed");
@@ -64,6 +69,7 @@ class SchedulePass {
       const Job& job = snapshot_.jobs[static_cast<std::size_t>(index)];
       if (wants_tasks(job)) BERTH_TRY(try_job(job));
     }
+    announce_step(options_, "reasons");
     name_reasons();
     return {};
   }
@@ -151,6 +157,7 @@ Result<ScheduleResult> plan_schedule_on(const Snapshot& snapshot, Ledger& ledger
   BERTH_ASSIGN(const std::unique_ptr<QueueOrder> order, make_order(snapshot.order_policy));
   const ScoreInput score_input{.cluster = &snapshot.cluster, .workload = snapshot.workload, .seed = snapshot.seed};
   BERTH_ASSIGN(const std::unique_ptr<NodeScore> score, make_score(snapshot.score_policy, score_input));
+  announce_step(options, "order");
   SchedulePass pass(snapshot, ledger, *score, options);
   BERTH_TRY(pass.run(order->order({.now = snapshot.now,
                                    .seed = snapshot.seed,

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
+#include <string_view>
 
 #include "engine/model/plan.h"
 #include "engine/model/snapshot.h"
@@ -14,6 +16,8 @@ namespace berth {
 
 struct ScheduleOptions {
   const std::atomic<bool>* interrupted = nullptr;  // Ctrl-C: the round ends with kInterrupted and no plan
+  std::function<void(std::string_view step)> step_begins =
+      {};  // "order", "place", "reasons": who has a clock can time them
 #ifdef NDEBUG
   bool check_invariants = false;  // after every job: no node or device over-allocated
 #else

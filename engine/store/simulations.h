@@ -13,7 +13,7 @@
 
 namespace berth {
 
-struct SimulationRow {
+struct SimulationRecord {
   std::string name;
   std::string kind;       // "arrivals" | "jobs"
   std::string statement;  // as typed
@@ -72,7 +72,7 @@ struct SimulationPolicyRows {
 };
 
 // kExists when the name is taken and `replace` is false; with `replace` the old rows go.
-Status start_simulation(Database& db, const SimulationRow& row, bool replace = false);
+Status start_simulation(Database& db, const SimulationRecord& record, bool replace = false);
 // Adds one policy's rows; kExists when that simulation has the policy already.
 Status save_simulation_policy(Database& db, const std::string& simulation, const SimulationPolicyRows& rows);
 Status drop_simulation(Database& db, const std::string& simulation);

@@ -1,0 +1,66 @@
+// EXPLAIN JOB in words: the one dominant reason with its numbers, the next step, and the evidence behind it.
+//
+// The answer comes from the round itself: it is planned on the present state without applying, and the job is found in
+// the plan. When the plan starts it, the answer says where. When it waits although it would fit the cluster as it is,
+// the jobs ahead of it in the order are the reason; otherwise the nodes are.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "engine/round/explain.h"
+#include "engine/runtime/runtime.h"
+#include "engine/store/load.h"
+
+namespace berth {
+
+// One reason with what stands behind it, ready to be shown.
+struct ReasonLine {
+  Reason reason = Reason::kNone;
+  std::int32_t nodes = 0;
+  std::int32_t eligible_nodes = 0;
+  std::string sentence;
+};
+
+struct JobExplanation {
+  std::string job;
+  JobState state = JobState::kPending;
+  bool starts = false;  // the next round would start it
+  Reason reason = Reason::kNone;
+  std::string sentence;             // the dominant reason with numbers
+  std::string next_step;            // what would help; may be empty
+  std::string group;                // name of the task group that does not fit; empty when it starts
+  std::int64_t place = 0;           // in the order, from 1; 0 = not waiting
+  std::int64_t waiting = 0;         // jobs in the order
+  std::vector<ReasonLine> reasons;  // over all nodes, most first
+  std::string nearest_node;
+  std::string nearest_lacks;                 // "2 GPUs and 4 CPU"
+  std::vector<Placement> placements;         // when it starts
+  std::vector<std::string> placement_nodes;  // parallel to placements
+};
+
+Result<JobExplanation> explain_job(Runtime& runtime, std::string_view job,
+                                   const std::atomic<bool>* interrupted = nullptr);
+
+struct NodeExplanation {
+  std::string job;
+  std::string node;
+  struct Group {
+    std::string name;
+    Reason reason = Reason::kNone;
+    std::string sentence;
+    std::int32_t fits = 0;  // tasks of the group that fit there now
+  };
+  std::vector<Group> groups;
+};
+Result<NodeExplanation> explain_job_on_node(Runtime& runtime, std::string_view job, std::string_view node);
+
+// "not enough free devices": a reason as words, without numbers.
+std::string_view reason_words(Reason reason);
+// "4 x A100 GPUs, 16 CPU, 64GiB": what one task asks for.
+std::string describe_shape(const TaskShape& shape, const Cluster& cluster);
+// "2 GPUs and 4 CPU"; empty when nothing is missing.
+std::string describe_shortfall(const Shortfall& lacks);
+
+}  // namespace berth

@@ -1,0 +1,78 @@
+#include <fmt/format.h>
+
+#include "engine/base/text.h"
+#include "engine/runtime/import.h"
+#include "engine/sim/berth_trace.h"
+
+namespace berth {
+
+Result<std::string> export_nodes(Runtime& runtime) {
+  BERTH_ASSIGN(
+      Statement rows,
+      runtime.db().prepare(
+          "SELECT n.name, t.cpu_milli, t.memory_mib, t.device_count, coalesce(m.name, ''), coalesce(m.memory_mib, 0), "
+          "coalesce(n.rack, ''), coalesce(p.name, ''), coalesce(t.link_groups, '') FROM nodes n JOIN node_types t ON "
+          "t.id = n.type_id "
+          "LEFT JOIN device_models m ON m.id = t.device_model_id LEFT JOIN pools p ON p.id = n.pool_id ORDER BY n.id"));
+  std::vector<TraceNode> nodes;
+  while (rows.next()) {
+    TraceNode node;
+    node.name = rows.text(0);
+    node.cpu = rows.quantity<MilliCpu>(1);
+    node.memory = rows.quantity<MiB>(2);
+    node.devices = static_cast<std::int32_t>(rows.integer(3));
+    node.model = rows.text(4);
+    node.device_memory = rows.quantity<MiB>(5);
+    node.rack = rows.text(6);
+    node.pool = rows.text(7);
+    node.link_groups = rows.text(8);
+    nodes.push_back(std::move(node));
+  }
+  BERTH_TRY(rows.status());
+  return berth_nodes_csv(nodes);
+}
+
+Result<std::string> export_jobs(Runtime& runtime) {
+  BERTH_ASSIGN(
+      Statement rows,
+      runtime.db().prepare(
+          "SELECT j.id, j.name, q.name, coalesce(c.name, ''), coalesce(j.user_name, ''), j.submit_time, g.name, "
+          "g.task_count, g.min_tasks, "
+          "g.cpu_milli, g.memory_mib, g.gpu_count, g.gpu_milli, g.gpu_memory_mib, coalesce(g.models, ''), "
+          "coalesce(p.name, ''), g.locality, "
+          "g.locality_required FROM jobs j JOIN queues q ON q.id = j.queue_id JOIN task_groups g ON g.job_id = j.id "
+          "LEFT JOIN priority_classes c ON c.id = j.priority_class_id LEFT JOIN pools p ON p.id = g.pool_id "
+          "WHERE j.state IN ('pending', 'held', 'running') ORDER BY j.id, g.group_index"));
+  std::vector<TraceJob> jobs;
+  std::int64_t last = -1;
+  while (rows.next()) {
+    if (rows.integer(0) != last) {
+      last = rows.integer(0);
+      TraceJob job;
+      job.name = rows.text(1);
+      job.queue = rows.text(2);
+      job.priority = rows.text(3);
+      job.user = rows.text(4);
+      job.submit = rows.quantity<Seconds>(5);
+      jobs.push_back(std::move(job));
+    }
+    TraceTaskGroup group;
+    group.name = rows.text(6);
+    group.tasks = static_cast<std::int32_t>(rows.integer(7));
+    group.min_tasks = static_cast<std::int32_t>(rows.integer(8));
+    group.cpu = rows.quantity<MilliCpu>(9);
+    group.memory = rows.quantity<MiB>(10);
+    group.gpu_count = static_cast<std::int32_t>(rows.integer(11));
+    group.gpu_milli = rows.quantity<MilliGpu>(12);
+    group.gpu_memory = rows.quantity<MiB>(13);
+    group.models = rows.text(14);
+    group.pool = rows.text(15);
+    BERTH_ASSIGN(group.locality, read_locality(rows.text(16)));
+    group.locality_required = rows.integer(17) != 0;
+    jobs.back().groups.push_back(std::move(group));
+  }
+  BERTH_TRY(rows.status());
+  return berth_jobs_csv(jobs);
+}
+
+}  // namespace berth

@@ -1,0 +1,118 @@
+#include "engine/runtime/round_driver.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "engine/policy/registry.h"
+#include "engine/policy/workload.h"
+#include "engine/store/journal.h"
+#include "engine/store/lease.h"
+#include "engine/store/settings.h"
+
+namespace berth {
+
+namespace {
+
+constexpr int kMostAttempts = 3;
+
+// Wall time between marks; for reports only, no decision sees it.
+class Stopwatch {
+ public:
+  double lap() {
+    const auto now = std::chrono::steady_clock::now();
+    const double seconds = std::chrono::duration<double>(now - last_).count();
+    last_ = now;
+    return seconds;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+Result<ApplyResult> apply_round(Runtime& runtime, const PlannedRound& round) {
+  return apply_plan(runtime.db(), round.schedule.plan,
+                    {.kind = "schedule",
+                     .actor = runtime.actor(),
+                     .now = runtime.now(),
+                     .seconds = round.seconds,
+                     .last_reasons = round.loaded.last_reasons,
+                     .plan_id = 0});
+}
+
+Result<Lease> take_round_lease(Runtime& runtime) {
+  BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));
+  return Lease::acquire(
+      runtime.db(),
+      {.name = "round", .holder = runtime.actor(), .now = runtime.now(), .duration = settings.lease_duration});
+}
+
+}  // namespace
+
+Result<Loaded> load_for_planning(Runtime& runtime, const LoadOptions& options) {
+  BERTH_ASSIGN(Loaded loaded, load_state(runtime.db(), options));
+  std::vector<WorkloadTask> tasks;
+  tasks.reserve(loaded.shapes.size());
+  for (const ShapeCount& count : loaded.shapes) tasks.push_back({count.shape, count.models_text, count.tasks});
+  loaded.snapshot.workload = typical_workload(tasks);
+  if (runtime.seed()) loaded.snapshot.seed = *runtime.seed();
+  return loaded;
+}
+
+Result<PlannedRound> plan_round(Runtime& runtime, const RoundOptions& options) {
+  PlannedRound round;
+  Stopwatch watch;
+  BERTH_ASSIGN(round.loaded,
+               load_for_planning(runtime, {.now = runtime.now(), .node_names = true, .also_job = std::nullopt}));
+  Snapshot& snapshot = round.loaded.snapshot;
+  if (!options.order_policy.empty()) snapshot.order_policy = options.order_policy;
+  if (!options.score_policy.empty()) snapshot.score_policy = options.score_policy;
+  round.seconds.load = watch.lap();
+
+  ScheduleOptions schedule_options;
+  schedule_options.interrupted = options.interrupted;
+  schedule_options.step_begins = [&](std::string_view step) {
+    if (step == "place") round.seconds.order = watch.lap();
+  };
+  BERTH_ASSIGN(round.schedule, plan_schedule(snapshot, schedule_options));
+  round.seconds.place = watch.lap();
+  return round;
+}
+
+Result<RoundReport> run_round(Runtime& runtime, const RoundOptions& options) {
+  BERTH_TRY(runtime.check_writable());
+  BERTH_ASSIGN(const Lease lease, take_round_lease(runtime));
+  for (int attempt = 1;; ++attempt) {
+    BERTH_ASSIGN(PlannedRound round, plan_round(runtime, options));
+    Result<ApplyResult> applied = apply_round(runtime, round);
+    if (!applied.ok() && applied.status().code() == Code::kConflict && attempt < kMostAttempts) continue;
+    if (!applied.ok()) return std::move(applied).status();
+    return RoundReport{std::move(round.schedule.plan), *applied, round.seconds, round.schedule.counters};
+  }
+}
+
+Result<PlanReport> save_round_plan(Runtime& runtime, const RoundOptions& options) {
+  BERTH_TRY(runtime.check_writable());
+  PlanReport report;
+  BERTH_ASSIGN(report.round, plan_round(runtime, options));
+  BERTH_ASSIGN(report.id, save_plan(runtime.db(), report.round.schedule.plan, "schedule", runtime.now()));
+  return report;
+}
+
+Result<RoundReport> apply_saved_plan(Runtime& runtime, std::int64_t id) {
+  BERTH_TRY(runtime.check_writable());
+  BERTH_ASSIGN(SavedPlan saved, load_plan(runtime.db(), id));
+  if (saved.state == PlanState::kApplied)
+    return Status(Code::kConflict, fmt::format("plan {} was applied before", id), "PLAN SCHEDULE; makes a new one");
+  BERTH_ASSIGN(const Lease lease, take_round_lease(runtime));
+  BERTH_ASSIGN(const ApplyResult applied, apply_plan(runtime.db(), saved.plan,
+                                                     {.kind = saved.kind,
+                                                      .actor = runtime.actor(),
+                                                      .now = runtime.now(),
+                                                      .seconds = {},
+                                                      .last_reasons = {},
+                                                      .plan_id = id}));
+  return RoundReport{std::move(saved.plan), applied, {}, {}};
+}
+
+}  // namespace berth

@@ -1,0 +1,53 @@
+// A round from tables to tables: load, plan, apply - live, or saved as a plan to be looked at first.
+//
+// RUN takes the lease (one round at a time), and plans again when another statement moved the state between load and
+// apply, a few times at most. PLAN needs no lease and changes nothing but the plans table. APPLY refuses a plan whose
+// state has moved.
+#pragma once
+
+#include <atomic>
+
+#include "engine/round/schedule.h"
+#include "engine/runtime/runtime.h"
+#include "engine/store/apply.h"
+#include "engine/store/load.h"
+
+namespace berth {
+
+struct RoundOptions {
+  const std::atomic<bool>* interrupted = nullptr;
+  // Instead of the settings; empty = the settings'.
+  std::string order_policy;
+  std::string score_policy;
+};
+
+// What a round would do, and what it looked at.
+struct PlannedRound {
+  Loaded loaded;
+  ScheduleResult schedule;
+  StepSeconds seconds;
+};
+Result<PlannedRound> plan_round(Runtime& runtime, const RoundOptions& options = {});
+
+struct RoundReport {
+  Plan plan;
+  ApplyResult applied;
+  StepSeconds seconds;
+  CandidateCounters counters;
+};
+// kBusy when somebody else runs one; kInterrupted with nothing changed.
+Result<RoundReport> run_round(Runtime& runtime, const RoundOptions& options = {});
+
+struct PlanReport {
+  std::int64_t id = 0;
+  PlannedRound round;
+};
+Result<PlanReport> save_round_plan(Runtime& runtime, const RoundOptions& options = {});
+
+// kConflict when it was applied before or the state has moved since, saying what moved.
+Result<RoundReport> apply_saved_plan(Runtime& runtime, std::int64_t id);
+
+// The snapshot with its typical workload filled in: what planning needs.
+Result<Loaded> load_for_planning(Runtime& runtime, const LoadOptions& options);
+
+}  // namespace berth

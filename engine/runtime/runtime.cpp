@@ -1,0 +1,42 @@
+#include "engine/runtime/runtime.h"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include "engine/store/open.h"
+
+namespace berth {
+
+namespace {
+
+std::string login_name() {
+  const passwd* entry = getpwuid(geteuid());
+  return entry != nullptr && entry->pw_name != nullptr ? entry->pw_name : std::to_string(geteuid());
+}
+
+}  // namespace
+
+Runtime::Runtime(const RuntimeOptions& options, Database db, Database queries, std::string actor)
+    : db_(std::move(db)),
+      queries_(std::move(queries)),
+      own_env_(options.env == nullptr ? std::make_unique<SystemEnv>() : nullptr),
+      env_(options.env == nullptr ? own_env_.get() : options.env),
+      actor_(std::move(actor)),
+      read_only_(options.read_only),
+      seed_(options.seed) {}
+
+Result<std::unique_ptr<Runtime>> Runtime::open(const RuntimeOptions& options) {
+  const OpenOptions open_options{.access = options.read_only ? Access::kReadOnly : Access::kReadWrite,
+                                 .create = !options.read_only};
+  BERTH_ASSIGN(Database db, open_state(options.database, open_options));
+  BERTH_ASSIGN(Database queries, open_for_queries(options.database));
+  std::string actor = options.actor.empty() ? login_name() : options.actor;
+  return std::unique_ptr<Runtime>(new Runtime(options, std::move(db), std::move(queries), std::move(actor)));
+}
+
+Status Runtime::check_writable() const {
+  if (!read_only_) return {};
+  return Status(Code::kConflict, "this session is read-only", "start without --read-only to change anything");
+}
+
+}  // namespace berth

@@ -1,0 +1,63 @@
+// The engine on one database: what the shell, a program that embeds Berth, and cron talk to.
+//
+// A Runtime owns the connection that changes state, a second read-only one for SQL that users type, the clock, and the
+// name under which changes are journalled. Rounds, explanations, simulations and imports are functions over it, one
+// header each. It belongs to one thread.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "engine/base/env.h"
+#include "engine/store/change.h"
+#include "engine/store/sqlite.h"
+
+namespace berth {
+
+struct RuntimeOptions {
+  std::string database;  // created when missing, unless read_only
+  bool read_only = false;
+  std::string actor;                  // who changes things; empty = the user's login name
+  const Env* env = nullptr;           // null = the system's clock; must outlive the runtime
+  std::optional<std::uint64_t> seed;  // instead of the setting
+};
+
+class Runtime {
+ public:
+  static Result<std::unique_ptr<Runtime>> open(const RuntimeOptions& options);
+
+  Database& db() { return db_; }
+  // Read-only, for SQL from users; sees what is committed.
+  Database& queries() { return queries_; }
+  Seconds now() const { return env_->now(); }
+  const std::string& actor() const { return actor_; }
+  bool read_only() const { return read_only_; }
+  std::optional<std::uint64_t> seed() const { return seed_; }
+
+  // One accepted statement: `body` works on the change, which commits when it succeeds. The new state version.
+  template <std::invocable<Change&> Body>
+  Result<std::int64_t> change(Body&& body) {
+    BERTH_TRY(check_writable());
+    BERTH_ASSIGN(Change change, Change::begin(db_, actor_, now()));
+    BERTH_TRY(body(change));
+    return change.commit();
+  }
+  // kConflict in a read-only session.
+  Status check_writable() const;
+
+ private:
+  Runtime(const RuntimeOptions& options, Database db, Database queries, std::string actor);
+
+  Database db_;
+  Database queries_;
+  std::unique_ptr<Env> own_env_;
+  const Env* env_;
+  std::string actor_;
+  bool read_only_;
+  std::optional<std::uint64_t> seed_;
+};
+
+}  // namespace berth

@@ -1,0 +1,205 @@
+#include "engine/runtime/simulate.h"
+
+#include <fmt/format.h>
+
+#include "engine/base/text.h"
+#include "engine/policy/registry.h"
+#include "engine/sim/arrival_order.h"
+#include "engine/sim/arrivals.h"
+#include "engine/sim/timed.h"
+#include "engine/sim/trace_model.h"
+#include "engine/store/load.h"
+#include "engine/store/simulations.h"
+
+namespace berth {
+
+namespace {
+
+Result<Cluster> simulated_cluster(Runtime& runtime, const SimulationSource& source) {
+  if (!source.nodes.empty()) {
+    BERTH_ASSIGN(const ReadRecords<TraceNode> read, read_trace_nodes(source.nodes_format, source.nodes));
+    return cluster_from(read.records);
+  }
+  BERTH_ASSIGN(Loaded loaded,
+               load_state(runtime.db(), {.now = runtime.now(), .node_names = true, .also_job = std::nullopt}));
+  if (loaded.snapshot.cluster.nodes.empty()) {
+    return Status(Code::kInvalid, "this database has no nodes to simulate on",
+                  "ON NODES FROM 'nodes.csv' takes them from a file");
+  }
+  for (Node& node : loaded.snapshot.cluster.nodes)
+    node.state = NodeState::kUp;  // a simulation asks what the cluster could do
+  return std::move(loaded.snapshot.cluster);
+}
+
+std::vector<SimulationCurveRow> curve_rows(const SimulationResult& result) {
+  std::vector<SimulationCurveRow> rows;
+  rows.reserve(result.curves.size());
+  for (const CurvePoint& point : result.curves)
+    rows.push_back({static_cast<double>(point.arrived_pct), point.allocated_pct, point.fragmented_pct});
+  return rows;
+}
+
+std::optional<std::int64_t> plain(const std::optional<Seconds>& moment) {
+  return moment ? std::optional(moment->value()) : std::nullopt;
+}
+
+std::vector<SimulationTaskRow> task_rows(const SimulationResult& result) {
+  std::vector<SimulationTaskRow> rows;
+  rows.reserve(result.tasks.size());
+  for (const TaskResult& task : result.tasks) {
+    rows.push_back({.sequence = task.sequence,
+                    .task = task.task,
+                    .node = task.node,
+                    .devices = print_device_mask(task.devices),
+                    .state = std::string(task_outcome_name(task.state)),
+                    .submit = plain(task.submit),
+                    .start = plain(task.start),
+                    .end = plain(task.end)});
+  }
+  return rows;
+}
+
+std::vector<SimulationUtilisationRow> utilisation_rows(const SimulationResult& result, MilliGpu capacity) {
+  std::vector<SimulationUtilisationRow> rows;
+  rows.reserve(result.utilisation.size());
+  for (const UtilisationPoint& point : result.utilisation) {
+    const double share = capacity == MilliGpu(0)
+                             ? 0
+                             : 100.0 * static_cast<double>(point.used.value()) / static_cast<double>(capacity.value());
+    rows.push_back({point.time.value(), share, point.running_jobs, point.waiting_jobs});
+  }
+  return rows;
+}
+
+std::optional<double> as_real(const std::optional<std::int64_t>& value) {
+  return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
+}
+
+SimulationResultRow result_row(const SimulationRow& row) {
+  return {.policy = row.policy,
+          .tasks = row.tasks,
+          .placed = row.placed,
+          .failed = row.failed,
+          .allocated_pct_at_100 = row.allocated_pct_at_100,
+          .allocated_pct_at_130 = row.allocated_pct_at_130,
+          .fragmented_pct = row.fragmented_pct,
+          .wait_mean = row.wait_mean,
+          .wait_p50 = as_real(row.wait_p50),
+          .wait_p90 = as_real(row.wait_p90),
+          .wait_p99 = as_real(row.wait_p99),
+          .completion_mean = row.completion_mean,
+          .makespan = as_real(row.makespan),
+          .decisions = row.decisions,
+          .decisions_per_second = row.decisions_per_second,
+          .peak_memory_mib = row.peak_memory_mib};
+}
+
+MilliGpu device_capacity(const Cluster& cluster) {
+  MilliGpu capacity;
+  for (std::size_t n = 0; n < cluster.nodes.size(); ++n) capacity += kWholeDevice * cluster.kind_of(n).device_count;
+  return capacity;
+}
+
+Status save_policy(Runtime& runtime, const std::string& simulation, const SimulationResult& result, MilliGpu capacity) {
+  const std::vector<SimulationCurveRow> curve = curve_rows(result);
+  const std::vector<SimulationTaskRow> tasks = task_rows(result);
+  const std::vector<SimulationUtilisationRow> utilisation = utilisation_rows(result, capacity);
+  return save_simulation_policy(
+      runtime.db(), simulation,
+      {.result = result_row(result.row), .curve = curve, .tasks = tasks, .utilisation = utilisation});
+}
+
+Status begin_saving(Runtime& runtime, const SimulationTarget& target, std::string_view kind, std::uint64_t seed) {
+  if (target.name.empty()) return {};
+  BERTH_TRY(runtime.check_writable());
+  return start_simulation(runtime.db(),
+                          {.name = target.name,
+                           .kind = std::string(kind),
+                           .statement = target.statement,
+                           .seed = seed,
+                           .created_at = runtime.now()},
+                          target.replace);
+}
+
+// Runs and saves one policy after the other.
+Result<SimulationSet> run_and_save(Runtime& runtime, const SimulationTarget& target,
+                                   const std::vector<PolicyChoice>& policies, MilliGpu capacity,
+                                   const std::function<Result<SimulationResult>(const PolicyChoice&)>& one) {
+  return run_policies(policies, [&](const PolicyChoice& policy) -> Result<SimulationResult> {
+    BERTH_ASSIGN(SimulationResult result, one(policy));
+    result.row.simulation = target.name;
+    if (!target.name.empty()) BERTH_TRY(save_policy(runtime, target.name, result, capacity));
+    return result;
+  });
+}
+
+Result<std::vector<PolicyChoice>> read_choices(const std::vector<std::string>& texts,
+                                               Result<PolicyChoice> (*read)(std::string_view)) {
+  std::vector<PolicyChoice> choices;
+  for (const std::string& text : texts) {
+    BERTH_ASSIGN(PolicyChoice choice, read(text));
+    for (const PolicyChoice& before : choices) {
+      if (before.name() == choice.name())
+        return Status(Code::kInvalid, fmt::format("policy {} is named twice", choice.name()));
+    }
+    choices.push_back(std::move(choice));
+  }
+  return choices;
+}
+
+}  // namespace
+
+Result<SimulationSet> simulate(Runtime& runtime, const ArrivalsRequest& request) {
+  BERTH_ASSIGN(const std::vector<PolicyChoice> policies, read_choices(request.policies, read_score_choice));
+  BERTH_ASSIGN(const Cluster cluster, simulated_cluster(runtime, request.source));
+  BERTH_ASSIGN(const ReadRecords<TraceJob> read, read_trace_jobs(request.source.jobs_format, request.source.jobs));
+  BERTH_ASSIGN(ArrivalInput input, arrivals_from(cluster, read.records));
+  const MilliGpu capacity = device_capacity(cluster);
+  if (!request.order_file.empty()) {
+    BERTH_ASSIGN(input.order, read_order_file(request.order_file, input.tasks.size()));
+  } else {
+    std::vector<TaskShape> shapes;
+    shapes.reserve(input.tasks.size());
+    for (const ArrivalTask& task : input.tasks) shapes.push_back(task.shape);
+    BERTH_ASSIGN(input.order, inflated_order(shapes, capacity, request.inflate_milli, request.seed));
+  }
+  if (!request.rank_file.empty()) {
+    BERTH_ASSIGN(input.rank, read_rank_file(request.rank_file, cluster.nodes.size()));
+  } else if (request.shuffle_rank) {
+    input.rank = shuffled_rank(cluster.nodes.size(), request.seed);
+  }
+  BERTH_TRY(begin_saving(runtime, request.target, "arrivals", request.seed));
+  const ArrivalOptions options{.seed = request.seed,
+                               .measure_fragmentation = request.measure_fragmentation,
+                               .keep_tasks = !request.target.name.empty(),
+                               .control = request.control};
+  return run_and_save(runtime, request.target, policies, capacity,
+                      [&](const PolicyChoice& policy) { return simulate_arrivals(input, policy.score, options); });
+}
+
+Result<SimulationSet> simulate(Runtime& runtime, const JobsRequest& request) {
+  BERTH_ASSIGN(const std::vector<PolicyChoice> policies, read_choices(request.policies, read_policy_choice));
+  BERTH_ASSIGN(const Cluster cluster, simulated_cluster(runtime, request.source));
+  std::vector<TraceJob> sorted;
+  std::function<Result<std::unique_ptr<JobReader>>()> open_jobs;
+  if (request.sort) {
+    BERTH_ASSIGN(ReadRecords<TraceJob> read, read_trace_jobs(request.source.jobs_format, request.source.jobs));
+    sorted = std::move(read.records);
+    sort_by_submit(sorted);
+    open_jobs = [&sorted]() -> Result<std::unique_ptr<JobReader>> { return read_from(sorted); };
+  } else {
+    BERTH_ASSIGN(const TraceFormat* const format, find_trace_format(request.source.jobs_format));
+    open_jobs = [format, path = request.source.jobs] { return format->open_jobs(path); };
+  }
+  BERTH_ASSIGN(const TimedInput input, timed_from(cluster, open_jobs));
+  BERTH_TRY(begin_saving(runtime, request.target, "jobs", request.seed));
+  const TimedOptions options{.seed = request.seed,
+                             .aging_interval = request.aging_interval,
+                             .try_every_job = false,
+                             .keep_tasks = !request.target.name.empty(),
+                             .control = request.control};
+  return run_and_save(runtime, request.target, policies, device_capacity(cluster),
+                      [&](const PolicyChoice& policy) { return simulate_jobs(input, policy, options); });
+}
+
+}  // namespace berth

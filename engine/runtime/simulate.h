@@ -1,0 +1,65 @@
+// SIMULATE: files and policies in, rows in the simulation tables out.
+//
+// ARRIVALS replays tasks that only arrive (the FGD protocol, sim/arrivals.h); JOBS replays submit times and durations
+// (sim/timed.h). The cluster comes from a node file or is the open database's, empty. Each policy is saved as soon as
+// it is complete, so an interrupted simulation keeps what it has. The cluster's state is never touched.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/runtime/runtime.h"
+#include "engine/sim/comparison.h"
+#include "engine/sim/simulation.h"
+
+namespace berth {
+
+struct SimulationSource {
+  std::string jobs;         // file of tasks or jobs
+  std::string jobs_format;  // name in sim/trace.h
+  std::string nodes;        // node file; empty = the nodes of the open database
+  std::string nodes_format;
+};
+
+struct SimulationTarget {
+  std::string name;       // in the tables; empty = nothing is saved
+  std::string statement;  // as typed, kept beside it
+  bool replace = false;
+};
+
+struct ArrivalsRequest {
+  SimulationSource source;
+  SimulationTarget target;
+  std::vector<std::string> policies;  // scores
+  std::string order_file;             // row numbers; empty = inflated and shuffled by seed
+  std::string rank_file;              // node ranks; empty = node order, or shuffled with shuffle_rank
+  std::int64_t inflate_milli = 1300;  // demand to reach, in thousandths of the cluster's devices
+  bool shuffle_rank = false;
+  std::uint64_t seed = 42;
+  bool measure_fragmentation = true;
+  SimulationControl control;
+};
+
+struct JobsRequest {
+  SimulationSource source;
+  SimulationTarget target;
+  std::vector<std::string> policies;  // "fifo + berth"
+  std::uint64_t seed = 42;
+  Seconds aging_interval{3600};
+  bool sort = false;  // the file is not in order of submission
+  SimulationControl control;
+};
+
+Result<SimulationSet> simulate(Runtime& runtime, const ArrivalsRequest& request);
+Result<SimulationSet> simulate(Runtime& runtime, const JobsRequest& request);
+
+// Two saved runs of one policy each, task by task; an empty policy means the simulation's only one. kNotFound names
+// what there is.
+Result<Comparison> compare_saved_simulations(Runtime& runtime, const std::string& a, const std::string& policy_a,
+                                             const std::string& b, const std::string& policy_b);
+
+// The saved result of one policy: row, curves and utilisation (no tasks).
+Result<std::vector<SimulationResult>> load_saved_simulation(Runtime& runtime, const std::string& name);
+
+}  // namespace berth
