@@ -14,17 +14,38 @@ namespace berth {
 namespace {
 
 constexpr OptionRow kImportNodesOptions[] = {
-    {.name = "skip_bad_rows", .kind = "boolean", .default_value = "false", .sentence = "Leave bad rows out and report them, instead of refusing the file."},
-    {.name = "create_missing", .kind = "boolean", .default_value = "false", .sentence = "Make the pools that the file names."},
+    {.name = "skip_bad_rows",
+     .kind = "boolean",
+     .default_value = "false",
+     .sentence = "Leave bad rows out and report them, instead of refusing the file."},
+    {.name = "create_missing",
+     .kind = "boolean",
+     .default_value = "false",
+     .sentence = "Make the pools that the file names."},
     {.name = "pool", .kind = "text", .default_value = "", .sentence = "Pool of rows that name none."},
-    {.name = "device_memory", .kind = "memory", .default_value = "0", .sentence = "Memory of new device models whose memory the file does not say; 0 = not tracked."},
+    {.name = "device_memory",
+     .kind = "memory",
+     .default_value = "0",
+     .sentence = "Memory of new device models whose memory the file does not say; 0 = not tracked."},
 };
 constexpr OptionRow kImportJobsOptions[] = {
-    {.name = "skip_bad_rows", .kind = "boolean", .default_value = "false", .sentence = "Leave bad rows out and report them, instead of refusing the file."},
-    {.name = "create_missing", .kind = "boolean", .default_value = "false", .sentence = "Make the queues and (numbered) priority classes that the file names."},
+    {.name = "skip_bad_rows",
+     .kind = "boolean",
+     .default_value = "false",
+     .sentence = "Leave bad rows out and report them, instead of refusing the file."},
+    {.name = "create_missing",
+     .kind = "boolean",
+     .default_value = "false",
+     .sentence = "Make the queues and (numbered) priority classes that the file names."},
     {.name = "queue", .kind = "text", .default_value = "", .sentence = "Queue of rows that name none."},
-    {.name = "keep_times", .kind = "boolean", .default_value = "false", .sentence = "Submitted when the file says, not now."},
-    {.name = "allow_infeasible", .kind = "boolean", .default_value = "false", .sentence = "Accept jobs that no node of this cluster could ever run."},
+    {.name = "keep_times",
+     .kind = "boolean",
+     .default_value = "false",
+     .sentence = "Submitted when the file says, not now."},
+    {.name = "allow_infeasible",
+     .kind = "boolean",
+     .default_value = "false",
+     .sentence = "Accept jobs that no node of this cluster could ever run."},
 };
 constexpr OptionRow kReplaceOptions[] = {
     {.name = "replace", .kind = "boolean", .default_value = "false", .sentence = "Overwrite the file when it exists."},
@@ -32,11 +53,14 @@ constexpr OptionRow kReplaceOptions[] = {
 
 Output import_output(const ImportReport& report, std::string_view noun) {
   Output output;
-  ResultTable table{.title = "imported", .columns = {{"imported"}, {"also_created"}, {"skipped"}},
-                    .rows = {{report.added, static_cast<std::int64_t>(report.also_created.size()), static_cast<std::int64_t>(report.skipped.size())}}};
+  ResultTable table{.title = "imported",
+                    .columns = {{"imported"}, {"also_created"}, {"skipped"}},
+                    .rows = {{report.added, static_cast<std::int64_t>(report.also_created.size()),
+                              static_cast<std::int64_t>(report.skipped.size())}}};
   output.add(std::move(table), Audience::kPrograms);
   output.add_note(fmt::format("{} imported", counted(report.added, noun)));
-  if (!report.also_created.empty()) output.add_note(fmt::format("also created: {}", fmt::join(report.also_created, ", ")));
+  if (!report.also_created.empty())
+    output.add_note(fmt::format("also created: {}", fmt::join(report.also_created, ", ")));
   for (const std::string& skipped : report.skipped) output.add_note("skipped " + skipped);
   output.findings = !report.skipped.empty();
   return output;
@@ -72,30 +96,37 @@ Result<Output> import_jobs_statement(Session& session, const Arguments& argument
 }
 
 Status write_whole_file(const std::string& path, const std::string& text, bool replace) {
-  if (!replace && std::ifstream(path).good()) return Status(Code::kExists, fmt::format("{} exists", path), "WITH (replace = true) overwrites it");
+  if (!replace && std::ifstream(path).good())
+    return Status(Code::kExists, fmt::format("{} exists", path), "WITH (replace = true) overwrites it");
   errno = 0;
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << text;
   file.close();
-  if (!file) return Status(Code::kUnavailable, fmt::format("cannot write {}: {}", path, std::strerror(errno == 0 ? EIO : errno)));
+  if (!file)
+    return Status(Code::kUnavailable,
+                  fmt::format("cannot write {}: {}", path, std::strerror(errno == 0 ? EIO : errno)));
   return {};
 }
 
 Result<Output> export_statement(Session& session, const Arguments& arguments) {
   const bool nodes = arguments.has_word("NODES");
   BERTH_ASSIGN(const std::string text, nodes ? export_nodes(engine_of(session)) : export_jobs(engine_of(session)));
-  BERTH_TRY(blame(write_whole_file(arguments.text("file"), text, arguments.options().boolean("replace")), arguments.span("file")));
+  BERTH_TRY(blame(write_whole_file(arguments.text("file"), text, arguments.options().boolean("replace")),
+                  arguments.span("file")));
   return Output::note(fmt::format("{} written to {}", nodes ? "nodes" : "live jobs", arguments.text("file")));
 }
 
 Result<Output> snapshot_save(Session& session, const Arguments& arguments) {
-  BERTH_TRY(blame(save_snapshot(engine_of(session).db(), arguments.text("file"), arguments.options().boolean("replace")), arguments.span("file")));
+  BERTH_TRY(
+      blame(save_snapshot(engine_of(session).db(), arguments.text("file"), arguments.options().boolean("replace")),
+            arguments.span("file")));
   return Output::note(fmt::format("snapshot saved to {}", arguments.text("file")));
 }
 
 Result<Output> snapshot_load(Session& session, const Arguments& arguments) {
   Runtime& runtime = engine_of(session);
-  const Result<std::int64_t> version = load_snapshot(runtime.db(), arguments.text("file"), runtime.actor(), runtime.now());
+  const Result<std::int64_t> version =
+      load_snapshot(runtime.db(), arguments.text("file"), runtime.actor(), runtime.now());
   if (!version.ok()) return blame(version.status(), arguments.span("file"));
   return Output::note(fmt::format("snapshot {} loaded; the state version is now {}", arguments.text("file"), *version));
 }
@@ -108,7 +139,8 @@ Result<Output> check_statement(Session& session, const Arguments& arguments) {
   Output output;
   output.findings = !findings.empty();
   output.add_note(findings.empty() ? fmt::format("all {} promises hold", check_promises().size())
-                                   : fmt::format("{}: this database was changed past Berth, or Berth has a bug", counted(static_cast<std::int64_t>(findings.size()), "finding")));
+                                   : fmt::format("{}: this database was changed past Berth, or Berth has a bug",
+                                                 counted(static_cast<std::int64_t>(findings.size()), "finding")));
   if (findings.empty()) {
     output.add(std::move(table), Audience::kPrograms);
   } else {
@@ -120,23 +152,53 @@ Result<Output> check_statement(Session& session, const Arguments& arguments) {
 constexpr std::string_view kFamily = "data";
 
 constexpr CommandRow kRows[] = {
-    {.family = kFamily, .syntax = "IMPORT NODES FROM <file:file> [FORMAT <format:berth|openb>] [WITH (<options>)]", .effect = Effect::kChanges,
-     .handler = import_nodes_statement, .summary = "Adds machines from a CSV file (.gz too), all of it or nothing; node types and device models are made as needed.",
-     .example = "IMPORT NODES FROM 'nodes.csv' WITH (create_missing = true)", .options = kImportNodesOptions,
-     .details = "Format berth: name,cpu,memory[,devices,model,device_memory,rack,pool,link_groups]. Format openb: sn,cpu_milli,memory_mib,gpu,model."},
-    {.family = kFamily, .syntax = "IMPORT JOBS FROM <file:file> [FORMAT <format:berth|openb>] [WITH (<options>)]", .effect = Effect::kChanges,
-     .handler = import_jobs_statement, .summary = "Submits jobs from a CSV file (.gz too), all of it or nothing.",
-     .example = "IMPORT JOBS FROM 'jobs.csv' WITH (queue = nlp)", .options = kImportJobsOptions,
-     .details = "Format berth: name,submit,cpu,memory[,duration,queue,priority,user,group,tasks,min_tasks,gpus,gpu_memory,models,pool,locality]."},
-    {.family = kFamily, .syntax = "EXPORT {NODES | JOBS} TO <file:file> [WITH (<options>)]", .effect = Effect::kReads, .handler = export_statement,
-     .summary = "Writes the machines, or the jobs that wait, are held or run, as CSV that IMPORT reads.", .example = "EXPORT NODES TO 'nodes.csv'",
+    {.family = kFamily,
+     .syntax = "IMPORT NODES FROM <file:file> [FORMAT <format:berth|openb>] [WITH (<options>)]",
+     .effect = Effect::kChanges,
+     .handler = import_nodes_statement,
+     .summary = "Adds machines from a CSV file (.gz too), all of it or nothing; node types and device models are made "
+                "as needed.",
+     .example = "IMPORT NODES FROM 'nodes.csv' WITH (create_missing = true)",
+     .options = kImportNodesOptions,
+     .details = "Format berth: name,cpu,memory[,devices,model,device_memory,rack,pool,link_groups]. Format openb: "
+                "sn,cpu_milli,memory_mib,gpu,model."},
+    {.family = kFamily,
+     .syntax = "IMPORT JOBS FROM <file:file> [FORMAT <format:berth|openb>] [WITH (<options>)]",
+     .effect = Effect::kChanges,
+     .handler = import_jobs_statement,
+     .summary = "Submits jobs from a CSV file (.gz too), all of it or nothing.",
+     .example = "IMPORT JOBS FROM 'jobs.csv' WITH (queue = nlp)",
+     .options = kImportJobsOptions,
+     .details = "Format berth: "
+                "name,submit,cpu,memory[,duration,queue,priority,user,group,tasks,min_tasks,gpus,gpu_memory,models,"
+                "pool,locality]."},
+    {.family = kFamily,
+     .syntax = "EXPORT {NODES | JOBS} TO <file:file> [WITH (<options>)]",
+     .effect = Effect::kReads,
+     .handler = export_statement,
+     .summary = "Writes the machines, or the jobs that wait, are held or run, as CSV that IMPORT reads.",
+     .example = "EXPORT NODES TO 'nodes.csv'",
      .options = kReplaceOptions},
-    {.family = kFamily, .syntax = "SNAPSHOT SAVE <file:file> [WITH (<options>)]", .effect = Effect::kReads, .handler = snapshot_save,
-     .summary = "Copies the whole database, consistent, into a file that Berth can open or load.", .example = "SNAPSHOT SAVE 'before.db'", .options = kReplaceOptions},
-    {.family = kFamily, .syntax = "SNAPSHOT LOAD <file:file>", .effect = Effect::kChanges, .handler = snapshot_load,
-     .summary = "Replaces everything in this database by a saved snapshot.", .example = "SNAPSHOT LOAD 'before.db'", .ask = ask_always},
-    {.family = kFamily, .syntax = "CHECK", .effect = Effect::kReads, .handler = check_statement,
-     .summary = "Verifies every promise the state must keep, from scratch; findings end with exit code 4.", .example = "CHECK"},
+    {.family = kFamily,
+     .syntax = "SNAPSHOT SAVE <file:file> [WITH (<options>)]",
+     .effect = Effect::kReads,
+     .handler = snapshot_save,
+     .summary = "Copies the whole database, consistent, into a file that Berth can open or load.",
+     .example = "SNAPSHOT SAVE 'before.db'",
+     .options = kReplaceOptions},
+    {.family = kFamily,
+     .syntax = "SNAPSHOT LOAD <file:file>",
+     .effect = Effect::kChanges,
+     .handler = snapshot_load,
+     .summary = "Replaces everything in this database by a saved snapshot.",
+     .example = "SNAPSHOT LOAD 'before.db'",
+     .ask = ask_always},
+    {.family = kFamily,
+     .syntax = "CHECK",
+     .effect = Effect::kReads,
+     .handler = check_statement,
+     .summary = "Verifies every promise the state must keep, from scratch; findings end with exit code 4.",
+     .example = "CHECK"},
 };
 
 }  // namespace

@@ -19,8 +19,10 @@ Result<Output> show_map(Session& session, const Arguments& arguments) {
   const std::string_view by = arguments.has_word("POOL") ? "pool" : arguments.has_word("TYPE") ? "type" : "rack";
   // How full a node is: GPUs where it has any, else CPU.
   BERTH_ASSIGN(ResultTable table,
-               query_table(session, fmt::format("SELECT coalesce({}, '-') AS row, node, state, round(iif(gpu_milli > 0, gpu_used_milli * 1.0 / gpu_milli, "
-                                                "iif(cpu_milli > 0, cpu_used_milli * 1.0 / cpu_milli, 0)), 4) AS full, gpu_used_milli / 1000.0 AS gpus_used, devices "
+               query_table(session, fmt::format("SELECT coalesce({}, '-') AS row, node, state, round(iif(gpu_milli > "
+                                                "0, gpu_used_milli * 1.0 / gpu_milli, "
+                                                "iif(cpu_milli > 0, cpu_used_milli * 1.0 / cpu_milli, 0)), 4) AS full, "
+                                                "gpu_used_milli / 1000.0 AS gpus_used, devices "
                                                 "FROM node_usage ORDER BY 1, node_id",
                                                 by)));
   std::vector<HeatRow> rows;
@@ -41,8 +43,13 @@ Result<Output> show_map(Session& session, const Arguments& arguments) {
 }
 
 constexpr CommandRow kRows[] = {
-    {.family = "show", .syntax = "SHOW MAP [BY {RACK | POOL | TYPE}]", .effect = Effect::kReads, .handler = show_map,
-     .summary = "The cluster as a heat map: one cell a node, one row a rack, shaded by how much of its GPUs (or CPU) is allocated.", .example = "SHOW MAP BY POOL"},
+    {.family = "show",
+     .syntax = "SHOW MAP [BY {RACK | POOL | TYPE}]",
+     .effect = Effect::kReads,
+     .handler = show_map,
+     .summary = "The cluster as a heat map: one cell a node, one row a rack, shaded by how much of its GPUs (or CPU) "
+                "is allocated.",
+     .example = "SHOW MAP BY POOL"},
 };
 
 }  // namespace

@@ -46,7 +46,10 @@ Result<std::vector<std::string>> expand_names(const std::vector<Value>& values) 
 }
 
 ChartStyle chart_style(const Display& display, int height) {
-  return {.width = display.width > 0 ? display.width : 100, .height = height, .unicode = display.unicode, .color = display.color};
+  return {.width = display.width > 0 ? display.width : 100,
+          .height = height,
+          .unicode = display.unicode,
+          .color = display.color};
 }
 
 }  // namespace berth

@@ -21,7 +21,8 @@ using Names = std::vector<std::string>;
 Names policy_names(std::string_view kind) {
   Names names;
   for (const PolicyRow& row : all_policies()) {
-    if (kind == "policy" || kind == (row.kind == PolicyKind::kOrder ? "order_policy" : "score_policy")) names.emplace_back(row.name);
+    if (kind == "policy" || kind == (row.kind == PolicyKind::kOrder ? "order_policy" : "score_policy"))
+      names.emplace_back(row.name);
   }
   return names;
 }
@@ -53,13 +54,19 @@ std::string_view names_query(std::string_view kind) {
       {"rack", "SELECT DISTINCT rack FROM nodes WHERE rack LIKE ?1 ESCAPE '\\' ORDER BY 1 LIMIT ?2"},
       {"queue", "SELECT name FROM queues WHERE name LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT ?2"},
       {"priority_class", "SELECT name FROM priority_classes WHERE name LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT ?2"},
-      {"job", "SELECT name FROM jobs WHERE state IN ('pending', 'held', 'running') AND name LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT ?2"},
+      {"job",
+       "SELECT name FROM jobs WHERE state IN ('pending', 'held', 'running') AND name LIKE ?1 ESCAPE '\\' ORDER BY id "
+       "LIMIT ?2"},
       {"user", "SELECT DISTINCT user_name FROM jobs WHERE user_name LIKE ?1 ESCAPE '\\' ORDER BY 1 LIMIT ?2"},
       {"plan", "SELECT id FROM plans WHERE id LIKE ?1 ESCAPE '\\' ORDER BY id DESC LIMIT ?2"},
       {"round", "SELECT id FROM rounds WHERE id LIKE ?1 ESCAPE '\\' ORDER BY id DESC LIMIT ?2"},
       {"simulation", "SELECT name FROM simulations WHERE name LIKE ?1 ESCAPE '\\' ORDER BY name LIMIT ?2"},
-      {"table", "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' AND name LIKE ?1 ESCAPE '\\' ORDER BY name LIMIT ?2"},
-      {"column", "SELECT DISTINCT c.name FROM sqlite_schema s, pragma_table_info(s.name) c WHERE s.type IN ('table', 'view') AND c.name LIKE ?1 ESCAPE '\\' ORDER BY 1 LIMIT ?2"},
+      {"table",
+       "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' AND name LIKE ?1 "
+       "ESCAPE '\\' ORDER BY name LIMIT ?2"},
+      {"column",
+       "SELECT DISTINCT c.name FROM sqlite_schema s, pragma_table_info(s.name) c WHERE s.type IN ('table', 'view') AND "
+       "c.name LIKE ?1 ESCAPE '\\' ORDER BY 1 LIMIT ?2"},
   };
   for (const Row& row : kRows) {
     if (row.kind == kind) return row.sql;
@@ -98,19 +105,26 @@ Names names_of_kind(Runtime& runtime, std::string_view kind, std::string_view pr
   } else if (kind == "format") {
     names = format_names();
   } else if (kind.starts_with("column:")) {
-    return run_names(runtime.queries(), "SELECT name FROM pragma_table_info(?3) WHERE name LIKE ?1 ESCAPE '\\' LIMIT ?2", like_prefix(prefix), kind.substr(7));
+    return run_names(runtime.queries(),
+                     "SELECT name FROM pragma_table_info(?3) WHERE name LIKE ?1 ESCAPE '\\' LIMIT ?2",
+                     like_prefix(prefix), kind.substr(7));
   } else if (const std::string_view sql = names_query(kind); !sql.empty()) {
     return run_names(runtime.queries(), sql, like_prefix(prefix));
   }
-  std::erase_if(names, [&](const std::string& name) { return !equals_ignoring_case(std::string_view(name).substr(0, prefix.size()), prefix); });
+  std::erase_if(names, [&](const std::string& name) {
+    return !equals_ignoring_case(std::string_view(name).substr(0, prefix.size()), prefix);
+  });
   return names;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Session>> open_session(const SessionOptions& options) {
-  BERTH_ASSIGN(std::unique_ptr<Runtime> runtime,
-               Runtime::open({.database = options.database, .read_only = options.read_only, .actor = "", .env = options.env, .seed = options.seed}));
+  BERTH_ASSIGN(std::unique_ptr<Runtime> runtime, Runtime::open({.database = options.database,
+                                                                .read_only = options.read_only,
+                                                                .actor = "",
+                                                                .env = options.env,
+                                                                .seed = options.seed}));
   auto session = std::make_unique<Session>();
   session->database = options.database;
   session->read_only = options.read_only;
@@ -123,7 +137,9 @@ Result<std::unique_ptr<Session>> open_session(const SessionOptions& options) {
     if (!rows.ok()) return std::move(rows).status();
     return table_of(*std::move(rows));
   };
-  session->names = [self](std::string_view kind, std::string_view prefix) { return names_of_kind(*self->runtime, kind, prefix); };
+  session->names = [self](std::string_view kind, std::string_view prefix) {
+    return names_of_kind(*self->runtime, kind, prefix);
+  };
   return session;
 }
 

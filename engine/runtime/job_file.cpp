@@ -19,12 +19,14 @@ using Json = nlohmann::json;
 constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 
 const std::vector<std::string>& job_keys() {
-  static const std::vector<std::string> keys = {"name", "queue", "priority", "user", "time_limit", "held", "allow_infeasible", "groups"};
+  static const std::vector<std::string> keys = {"name",       "queue", "priority",         "user",
+                                                "time_limit", "held",  "allow_infeasible", "groups"};
   return keys;
 }
 
 const std::vector<std::string>& group_keys() {
-  static const std::vector<std::string> keys = {"name", "tasks", "min_tasks", "gpus", "gpu_memory", "cpu", "memory", "models", "pool", "locality", "locality_required"};
+  static const std::vector<std::string> keys = {"name",   "tasks",  "min_tasks", "gpus",     "gpu_memory",       "cpu",
+                                                "memory", "models", "pool",      "locality", "locality_required"};
   return keys;
 }
 
@@ -57,7 +59,8 @@ Result<bool> truth(const std::string& key, const Json& value) {
 }
 
 template <class Amount>
-Status read_amount(const std::string& key, const Json& value, Result<Amount> (*read)(std::string_view), Amount& amount) {
+Status read_amount(const std::string& key, const Json& value, Result<Amount> (*read)(std::string_view),
+                   Amount& amount) {
   BERTH_ASSIGN(const std::string text, amount_text(key, value));
   Result<Amount> result = read(text);
   if (!result.ok()) return std::move(result).status().prefixed(fmt::format("key '{}'", key));
@@ -133,7 +136,8 @@ Result<bool> take_job_key(const std::string& key, const Json& value, JobRequest&
 
 Status unknown_key(const std::string& key, const std::vector<std::string>& keys) {
   const std::string near = suggest(key, keys);
-  return Status(Code::kInvalid, fmt::format("unknown key '{}'", key), near.empty() ? fmt::format("the keys are {}", join(keys, ", ")) : near);
+  return Status(Code::kInvalid, fmt::format("unknown key '{}'", key),
+                near.empty() ? fmt::format("the keys are {}", join(keys, ", ")) : near);
 }
 
 Result<TaskGroupRequest> read_group(const Json& json) {
@@ -168,7 +172,8 @@ Result<JobRequest> read_job(const Json& json) {
     BERTH_ASSIGN(const bool of_job, take_job_key(key, value, job));
     if (of_job) continue;
     BERTH_ASSIGN(const bool of_group, take_group_key(key, value, single));
-    if (of_group && has_groups) return Status(Code::kInvalid, fmt::format("key '{}' belongs into a group when there are groups", key));
+    if (of_group && has_groups)
+      return Status(Code::kInvalid, fmt::format("key '{}' belongs into a group when there are groups", key));
     if (!of_group) {
       std::vector<std::string> keys = job_keys();
       keys.insert(keys.end(), group_keys().begin() + 1, group_keys().end());
@@ -187,7 +192,8 @@ Result<JobRequest> read_job_json(std::string_view text) {
     json = Json::parse(text);
   } catch (const Json::parse_error& error) {
     const std::size_t at = std::min(error.byte == 0 ? 0 : error.byte - 1, text.size());
-    const std::size_t line = 1 + static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+    const std::size_t line =
+        1 + static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
     const std::size_t begin = text.substr(0, at).rfind('\n');
     const std::size_t column = begin == std::string_view::npos ? at + 1 : at - begin;
     return Status(Code::kInvalid, fmt::format("{}:{}: not JSON from here on", line, column));
@@ -203,7 +209,9 @@ Result<JobRequest> read_job_file(const std::string& path) {
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (file.bad()) return Status(Code::kUnavailable, fmt::format("cannot read {}", path));
-  if (text.size() > kMostBytes) return Status(Code::kInvalid, fmt::format("{} is larger than 1 MiB; it should hold one job", path), "IMPORT JOBS reads many");
+  if (text.size() > kMostBytes)
+    return Status(Code::kInvalid, fmt::format("{} is larger than 1 MiB; it should hold one job", path),
+                  "IMPORT JOBS reads many");
   Result<JobRequest> job = read_job_json(text);
   if (!job.ok()) return std::move(job).status().prefixed(path);
   return job;

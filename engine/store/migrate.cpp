@@ -64,8 +64,8 @@ Status run_steps(Database& db, const Schema& schema, std::int64_t version) {
     if (step.version <= version) continue;
     BERTH_TRY(db.execute(step.sql).prefixed(fmt::format("in schema step {}", step.name)));
   }
-  BERTH_TRY(db.execute(
-      fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, schema.newest())));
+  BERTH_TRY(
+      db.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, schema.newest())));
   BERTH_TRY(make_views(db, schema.views).prefixed("in views.sql"));
   BERTH_ASSIGN(Statement broken, db.prepare("SELECT \"table\" FROM pragma_foreign_key_check"));
   if (broken.next()) {
@@ -80,10 +80,11 @@ Status check_identity(const FileIdentity& identity, const Schema& schema, const 
                   "it was left as it is; name another file with --db");
   }
   if (identity.version > schema.newest()) {
-    return Status(Code::kInvalid,
-                  fmt::format("'{}' was written by a newer Berth: its schema is version {}, this program knows up to {}", path,
-                              identity.version, schema.newest()),
-                  "it was left as it is; use the newer berth");
+    return Status(
+        Code::kInvalid,
+        fmt::format("'{}' was written by a newer Berth: its schema is version {}, this program knows up to {}", path,
+                    identity.version, schema.newest()),
+        "it was left as it is; use the newer berth");
   }
   return {};
 }
@@ -99,8 +100,9 @@ Status migrate_locked(Database& db, const Schema& schema) {
     BERTH_TRY(copy_database(db.path(), fmt::format("{}.before-v{}", db.path(), schema.newest()))
                   .prefixed("before migrating"));
   }
-  BERTH_TRY(run_steps(db, schema, identity.version)
-                .prefixed(fmt::format("migrating '{}' from schema {} to {}", db.path(), identity.version, schema.newest())));
+  BERTH_TRY(
+      run_steps(db, schema, identity.version)
+          .prefixed(fmt::format("migrating '{}' from schema {} to {}", db.path(), identity.version, schema.newest())));
   return transaction.commit();
 }
 
