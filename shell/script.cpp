@@ -33,7 +33,7 @@ ExitCode combine(ExitCode first, ExitCode second) {
   return first == ExitCode::kFindings ? first : second;
 }
 
-ExitCode run_statement(Session& session, const Source& source, const Statement& statement) {
+ExitCode run_statement(Session& session, const Source& source, const StatementText& statement) {
   const auto start = std::chrono::steady_clock::now();
   Result<Output> output = execute(session, statement.text);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
@@ -59,7 +59,7 @@ ExitCode Script::finish() {
   return code_;
 }
 
-void Script::run_one(const Source& source, const Statement& statement) {
+void Script::run_one(const Source& source, const StatementText& statement) {
   code_ = combine(code_, run_statement(session_, source, statement));
   if (session_.quit || was_interrupted(session_) || (is_failure(code_) && !session_.keep_going)) stopped_ = true;
 }
@@ -67,7 +67,7 @@ void Script::run_one(const Source& source, const Statement& statement) {
 void Script::run_buffer(std::string_view complete_lines, bool is_end) {
   const Source source{name_, complete_lines, line_, show_line_};
   const StatementList list = split_statements(complete_lines);
-  for (const Statement& statement : list.statements) {
+  for (const StatementText& statement : list.statements) {
     if (stopped_) return;
     run_one(source, statement);
   }

@@ -45,7 +45,7 @@ std::string_view names_query(std::string_view kind) {
     std::string_view kind;
     std::string_view sql;
   };
-  static constexpr Row kRows[] = {
+  static constexpr Row kQueries[] = {
       {"node", "SELECT name FROM nodes WHERE name LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT ?2"},
       {"node_range", "SELECT name FROM nodes WHERE name LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT ?2"},
       {"node_type", "SELECT name FROM node_types WHERE name LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT ?2"},
@@ -68,7 +68,7 @@ std::string_view names_query(std::string_view kind) {
        "SELECT DISTINCT c.name FROM sqlite_schema s, pragma_table_info(s.name) c WHERE s.type IN ('table', 'view') AND "
        "c.name LIKE ?1 ESCAPE '\\' ORDER BY 1 LIMIT ?2"},
   };
-  for (const Row& row : kRows) {
+  for (const Row& row : kQueries) {
     if (row.kind == kind) return row.sql;
   }
   return {};
