@@ -7,8 +7,8 @@
 
 namespace berth {
 
-// Copies what is committed in the database at `source` (a path) to `target`, mode 0600: written beside it under another name, forced
-// to disk, then renamed over it. kUnavailable when the file system fails; the unfinished file is removed.
+// Copies what is committed in the database at `source` (a path) to `target`, mode 0600: written beside it under another
+// name, forced to disk, then renamed over it. kUnavailable when the file system fails; the unfinished file is removed.
 Status copy_database(const std::string& source, const std::string& target);
 
 // Forces a file, or a folder's entries, to disk.

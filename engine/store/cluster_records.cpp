@@ -36,12 +36,14 @@ Result<NodeTypeRow> check_node_type(Database& db, const NodeTypeRequest& request
   NodeTypeRow row{request.cpu, request.memory, std::nullopt, request.device_count, {}};
   BERTH_TRY(check_amounts(request.cpu, request.memory));
   if (request.device_count < 0 || request.device_count > kMaxDevices) {
-    return Status(Code::kInvalid, fmt::format("a node may have 0 to {} devices, not {}", kMaxDevices, request.device_count));
+    return Status(Code::kInvalid,
+                  fmt::format("a node may have 0 to {} devices, not {}", kMaxDevices, request.device_count));
   }
   if (request.device_model.empty() != (request.device_count == 0)) {
-    return Status(Code::kInvalid, request.device_model.empty()
-                                      ? fmt::format("{} devices need a device model", request.device_count)
-                                      : fmt::format("device model '{}' needs a number of devices above 0", request.device_model));
+    return Status(Code::kInvalid,
+                  request.device_model.empty()
+                      ? fmt::format("{} devices need a device model", request.device_count)
+                      : fmt::format("device model '{}' needs a number of devices above 0", request.device_model));
   }
   if (!request.device_model.empty()) {
     BERTH_ASSIGN(row.device_model_id, find_id(db, Thing::kDeviceModel, request.device_model));
@@ -144,7 +146,8 @@ void note_field(std::vector<std::string>& fields, std::string_view word, const s
 
 }  // namespace
 
-// ---- pools ------------------------------------------------------------------------------------------------------------
+// ---- pools
+// ------------------------------------------------------------------------------------------------------------
 
 Status add_pool(Change& change, const std::string& name) {
   BERTH_TRY(check_new_name(change.db(), Thing::kPool, name));
@@ -172,7 +175,8 @@ Status drop_pool(Change& change, const std::string& name) {
   return change.record("drop pool", name);
 }
 
-// ---- device models ----------------------------------------------------------------------------------------------------
+// ---- device models
+// ----------------------------------------------------------------------------------------------------
 
 Status add_device_model(Change& change, const DeviceModelRequest& request) {
   Database& db = change.db();
@@ -222,7 +226,8 @@ Status drop_device_model(Change& change, const std::string& name) {
   return change.record("drop device model", name);
 }
 
-// ---- node types -------------------------------------------------------------------------------------------------------
+// ---- node types
+// -------------------------------------------------------------------------------------------------------
 
 Status add_node_type(Change& change, const NodeTypeRequest& request) {
   Database& db = change.db();
@@ -249,8 +254,9 @@ Status alter_node_type(Change& change, const std::string& name, const NodeTypeAl
   request.device_count = alteration.device_count.value_or(static_cast<int>(present.integer(3)));
   request.link_groups = alteration.link_groups.value_or(std::string(present.text(4)));
   BERTH_ASSIGN(const NodeTypeRow row, check_node_type(db, request));
-  BERTH_ASSIGN(Statement update, db.prepare("UPDATE node_types SET cpu_milli = ?2, memory_mib = ?3, device_model_id = ?4, "
-                                            "device_count = ?5, link_groups = ?6 WHERE id = ?1"));
+  BERTH_ASSIGN(Statement update,
+               db.prepare("UPDATE node_types SET cpu_milli = ?2, memory_mib = ?3, device_model_id = ?4, "
+                          "device_count = ?5, link_groups = ?6 WHERE id = ?1"));
   BERTH_TRY(update.run(id, row.cpu, row.memory, row.device_model_id, row.device_count, row.link_groups));
   std::vector<std::string> fields;
   if (alteration.cpu) fields.push_back(fmt::format("cpu {}", print_cpu(*alteration.cpu)));
@@ -270,7 +276,8 @@ Status drop_node_type(Change& change, const std::string& name) {
   return change.record("drop node type", name);
 }
 
-// ---- nodes ------------------------------------------------------------------------------------------------------------
+// ---- nodes
+// ------------------------------------------------------------------------------------------------------------
 
 Status add_nodes(Change& change, std::span<const NodeRequest> requests) {
   if (requests.empty()) return {};
@@ -280,9 +287,8 @@ Status add_nodes(Change& change, std::span<const NodeRequest> requests) {
     if (i == requests.size() / 2) failpoint("mid_write");
   }
   const std::string names[] = {requests.front().name, requests.back().name};
-  const std::string object = requests.size() == 1
-                                 ? names[0]
-                                 : fmt::format("{} .. {} ({})", names[0], names[1], requests.size());
+  const std::string object =
+      requests.size() == 1 ? names[0] : fmt::format("{} .. {} ({})", names[0], names[1], requests.size());
   return change.record(requests.size() == 1 ? "create node" : "create nodes", object,
                        fmt::format("type {}", requests.front().type));
 }
@@ -304,8 +310,9 @@ Status alter_nodes(Change& change, std::span<const std::string> names, const Nod
   const std::optional<std::string> rack = alteration.rack ? null_when_empty(*alteration.rack) : std::nullopt;
   for (const std::string& name : names) {
     BERTH_ASSIGN(const std::int64_t id, find_id(db, Thing::kNode, name));
-    BERTH_ASSIGN(Statement update, db.prepare("UPDATE nodes SET pool_id = iif(?2, ?3, pool_id), rack = iif(?4, ?5, rack), "
-                                              "labels = coalesce(?6, labels) WHERE id = ?1"));
+    BERTH_ASSIGN(Statement update,
+                 db.prepare("UPDATE nodes SET pool_id = iif(?2, ?3, pool_id), rack = iif(?4, ?5, rack), "
+                            "labels = coalesce(?6, labels) WHERE id = ?1"));
     BERTH_TRY(update.run(id, alteration.pool.has_value(), pool_id, alteration.rack.has_value(), rack, labels));
     // Only when asked for: the triggers that watch the type need not run otherwise.
     if (!type_id) continue;

@@ -41,9 +41,11 @@ Result<Lease> Lease::acquire(Database& db, const LeaseRequest& request) {
     token = row.integer(4) + 1;
   }
   BERTH_TRY(row.status());
-  BERTH_ASSIGN(Statement put, db.prepare("INSERT OR REPLACE INTO leases (name, holder, host, pid, acquired_at, expires_at, "
-                                         "token) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"));
-  BERTH_TRY(put.run(request.name, request.holder, host, ::getpid(), request.now, request.now + request.duration, token));
+  BERTH_ASSIGN(Statement put,
+               db.prepare("INSERT OR REPLACE INTO leases (name, holder, host, pid, acquired_at, expires_at, "
+                          "token) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"));
+  BERTH_TRY(
+      put.run(request.name, request.holder, host, ::getpid(), request.now, request.now + request.duration, token));
   BERTH_TRY(transaction.commit());
   return Lease(db, request, token);
 }

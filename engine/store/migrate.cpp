@@ -64,8 +64,8 @@ Status run_steps(Database& db, const Schema& schema, std::int64_t version) {
     if (step.version <= version) continue;
     BERTH_TRY(db.execute(step.sql).prefixed(fmt::format("in schema step {}", step.name)));
   }
-  BERTH_TRY(db.execute(
-      fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, schema.newest())));
+  BERTH_TRY(
+      db.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", kApplicationId, schema.newest())));
   BERTH_TRY(make_views(db, schema.views).prefixed("in views.sql"));
   BERTH_ASSIGN(Statement broken, db.prepare("SELECT \"table\" FROM pragma_foreign_key_check"));
   if (broken.next()) {
@@ -80,27 +80,29 @@ Status check_identity(const FileIdentity& identity, const Schema& schema, const 
                   "it was left as it is; name another file with --db");
   }
   if (identity.version > schema.newest()) {
-    return Status(Code::kInvalid,
-                  fmt::format("'{}' was written by a newer Berth: its schema is version {}, this program knows up to {}", path,
-                              identity.version, schema.newest()),
-                  "it was left as it is; use the newer berth");
+    return Status(
+        Code::kInvalid,
+        fmt::format("'{}' was written by a newer Berth: its schema is version {}, this program knows up to {}", path,
+                    identity.version, schema.newest()),
+        "it was left as it is; use the newer berth");
   }
   return {};
 }
 
 // Under the write lock: another process may have migrated while we waited for it.
-Status migrate_locked(Database& db, const Schema& schema) {
+Status migrate_locked(Database& db, const Schema& schema, KeepCopy copy) {
   BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));
   BERTH_ASSIGN(const FileIdentity identity, identify(db));
   BERTH_TRY(check_identity(identity, schema, db.path()));
   if (identity.version == schema.newest()) return {};
   // The copy is read by a second connection: this one holds the lock but has changed nothing yet.
-  if (identity.version > 0 && db.path() != ":memory:") {
+  if (copy == KeepCopy::kYes && identity.version > 0 && db.path() != ":memory:") {
     BERTH_TRY(copy_database(db.path(), fmt::format("{}.before-v{}", db.path(), schema.newest()))
                   .prefixed("before migrating"));
   }
-  BERTH_TRY(run_steps(db, schema, identity.version)
-                .prefixed(fmt::format("migrating '{}' from schema {} to {}", db.path(), identity.version, schema.newest())));
+  BERTH_TRY(
+      run_steps(db, schema, identity.version)
+          .prefixed(fmt::format("migrating '{}' from schema {} to {}", db.path(), identity.version, schema.newest())));
   return transaction.commit();
 }
 
@@ -125,13 +127,13 @@ Result<FileIdentity> identify(Database& db) {
   return identity;
 }
 
-Status migrate(Database& db, const Schema& schema) {
+Status migrate(Database& db, const Schema& schema, KeepCopy copy) {
   BERTH_ASSIGN(const FileIdentity identity, identify(db));
   BERTH_TRY(check_identity(identity, schema, db.path()));
   if (identity.version < schema.newest()) {
     // Rebuilding a table must not fire its foreign keys; run_steps checks them all before the commit.
     BERTH_TRY(db.execute("PRAGMA foreign_keys = OFF"));
-    Status migrated = migrate_locked(db, schema);
+    Status migrated = migrate_locked(db, schema, copy);
     BERTH_TRY(db.execute("PRAGMA foreign_keys = ON"));
     BERTH_TRY(migrated);
   }

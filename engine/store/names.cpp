@@ -18,8 +18,13 @@ struct ThingTable {
 
 // In the order of Thing.
 constexpr ThingTable kThingTables[] = {
-    {"pool", "pools"},   {"device model", "device_models"},        {"node type", "node_types"}, {"node", "nodes"},
-    {"queue", "queues"}, {"priority class", "priority_classes"}, {"job", "jobs"},
+    {"pool", "pools"},
+    {"device model", "device_models"},
+    {"node type", "node_types"},
+    {"node", "nodes"},
+    {"queue", "queues"},
+    {"priority class", "priority_classes"},
+    {"job", "jobs"},
 };
 
 const ThingTable& thing_table(Thing thing) { return kThingTables[static_cast<std::size_t>(thing)]; }
@@ -89,8 +94,10 @@ Status check_name_text(Thing thing, std::string_view name) {
     return Status(Code::kInvalid, fmt::format("the name of a {} may have {} bytes, this one has {}", thing_word(thing),
                                               kLongestName, name.size()));
   }
-  const bool has_control = std::any_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 32 || c == 127; });
-  if (has_control) return Status(Code::kInvalid, fmt::format("the name of a {} must not have control characters", thing_word(thing)));
+  const bool has_control =
+      std::any_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 32 || c == 127; });
+  if (has_control)
+    return Status(Code::kInvalid, fmt::format("the name of a {} must not have control characters", thing_word(thing)));
   return {};
 }
 

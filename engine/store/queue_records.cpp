@@ -36,7 +36,8 @@ Result<bool> is_ancestor(Database& db, std::int64_t queue, std::int64_t start) {
 
 Status check_priority(std::int64_t value) {
   if (std::abs(value) <= kMostPriority) return {};
-  return Status(Code::kInvalid, fmt::format("a priority lies between -{0} and {0}, not {1}", print_count(kMostPriority), value));
+  return Status(Code::kInvalid,
+                fmt::format("a priority lies between -{0} and {0}, not {1}", print_count(kMostPriority), value));
 }
 
 }  // namespace
@@ -59,8 +60,8 @@ Status alter_queue(Change& change, const std::string& name, const QueueAlteratio
     if (parent) {
       BERTH_ASSIGN(const bool cycle, is_ancestor(db, id, *parent));
       if (cycle) {
-        return Status(Code::kConflict, fmt::format("queue '{}' cannot go below '{}': that is itself or lies below it", name,
-                                                   *alteration.parent));
+        return Status(Code::kConflict, fmt::format("queue '{}' cannot go below '{}': that is itself or lies below it",
+                                                   name, *alteration.parent));
       }
     }
     BERTH_ASSIGN(Statement update, db.prepare("UPDATE queues SET parent_id = ?2 WHERE id = ?1"));

@@ -40,8 +40,8 @@ Result<std::string> check_number(const Knob& knob, std::string_view value) {
     BERTH_ASSIGN(number, read_integer(value));
   }
   if (number >= knob.least && number <= knob.most) return typed_text(knob, number);
-  return Status(Code::kInvalid, fmt::format("{} lies between {} and {}, not {}", knob.name, typed_text(knob, knob.least),
-                                            typed_text(knob, knob.most), value));
+  return Status(Code::kInvalid, fmt::format("{} lies between {} and {}, not {}", knob.name,
+                                            typed_text(knob, knob.least), typed_text(knob, knob.most), value));
 }
 
 Result<Seconds> duration_of(const std::vector<Setting>& settings, std::string_view name) {
@@ -51,7 +51,8 @@ Result<Seconds> duration_of(const std::vector<Setting>& settings, std::string_vi
 }
 
 const std::string& text_of(const std::vector<Setting>& settings, std::string_view name) {
-  return std::find_if(settings.begin(), settings.end(), [&](const Setting& setting) { return setting.knob->name == name; })
+  return std::find_if(settings.begin(), settings.end(),
+                      [&](const Setting& setting) { return setting.knob->name == name; })
       ->value;
 }
 

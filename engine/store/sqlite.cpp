@@ -47,7 +47,8 @@ Status sqlite_error(sqlite3* connection, int code, std::string_view doing) {
       if (code == SQLITE_CONSTRAINT_TRIGGER) return Status(Code::kConflict, said);
       return Status(Code::kConflict, fmt::format("cannot {}: {}", doing, said));
     case SQLITE_FULL:
-      return Status(Code::kUnavailable, fmt::format("cannot {}: the disk (or the database's size limit) is full", doing),
+      return Status(Code::kUnavailable,
+                    fmt::format("cannot {}: the disk (or the database's size limit) is full", doing),
                     "nothing was changed; free some space and try again");
     case SQLITE_IOERR:
     case SQLITE_CANTOPEN:
@@ -76,8 +77,9 @@ int stop_when_flagged(void* flag) {
 
 // Pragmas that only describe the schema. Those that also set something may be read, not given a value.
 bool pragma_only_reads(std::string_view name, const char* value) {
-  constexpr std::array<std::string_view, 8> kDescribing = {"table_info", "table_xinfo",      "table_list",    "index_list",
-                                                           "index_info", "foreign_key_list", "function_list", "index_xinfo"};
+  constexpr std::array<std::string_view, 8> kDescribing = {"table_info",    "table_xinfo", "table_list",
+                                                           "index_list",    "index_info",  "foreign_key_list",
+                                                           "function_list", "index_xinfo"};
   constexpr std::array<std::string_view, 6> kReadable = {"user_version", "application_id", "page_count",
                                                          "page_size",    "journal_mode",   "freelist_count"};
   if (std::find(kDescribing.begin(), kDescribing.end(), name) != kDescribing.end()) return true;
@@ -98,10 +100,13 @@ int authorize_reading(void*, int action, const char* first, const char* second, 
 
 }  // namespace
 
-// ---- Statement --------------------------------------------------------------------------------------------------------
+// ---- Statement
+// --------------------------------------------------------------------------------------------------------
 
 Statement::Statement(Statement&& other) noexcept
-    : handle_(std::exchange(other.handle_, nullptr)), home_(std::move(other.home_)), status_(std::move(other.status_)) {}
+    : handle_(std::exchange(other.handle_, nullptr)),
+      home_(std::move(other.home_)),
+      status_(std::move(other.status_)) {}
 
 Statement& Statement::operator=(Statement&& other) noexcept {
   if (this != &other) {
@@ -146,8 +151,8 @@ void Statement::bind_real(int parameter, double value) {
 void Statement::bind_text(int parameter, std::string_view value, bool copy) {
   // An empty view may have no address, which SQLite would take for NULL.
   const char* bytes = value.data() != nullptr ? value.data() : "";
-  const int code = sqlite3_bind_text64(handle_, parameter, bytes, value.size(),
-                                       copy ? SQLITE_TRANSIENT : SQLITE_STATIC, SQLITE_UTF8);
+  const int code = sqlite3_bind_text64(handle_, parameter, bytes, value.size(), copy ? SQLITE_TRANSIENT : SQLITE_STATIC,
+                                       SQLITE_UTF8);
   if (code != SQLITE_OK && status_.ok()) status_ = sqlite_error(home_->connection, code, "bind a value");
 }
 
@@ -190,7 +195,8 @@ std::string_view Statement::text(int column) const {
   return {reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(sqlite3_column_bytes(handle_, column))};
 }
 
-// ---- Database ---------------------------------------------------------------------------------------------------------
+// ---- Database
+// ---------------------------------------------------------------------------------------------------------
 
 Database::Database(Database&&) noexcept = default;
 Database& Database::operator=(Database&&) noexcept = default;
@@ -223,7 +229,8 @@ Result<Statement> Database::prepare(std::string_view sql) {
   const std::string_view rest(tail, static_cast<std::size_t>(sql.data() + sql.size() - tail));
   if (!rest.empty()) {
     sqlite3_stmt* second = nullptr;
-    const int second_code = sqlite3_prepare_v2(home_->connection, rest.data(), static_cast<int>(rest.size()), &second, nullptr);
+    const int second_code =
+        sqlite3_prepare_v2(home_->connection, rest.data(), static_cast<int>(rest.size()), &second, nullptr);
     sqlite3_finalize(second);
     if (second_code != SQLITE_OK || second != nullptr) {
       return Status(Code::kInvalid, "one SQL statement was expected, there is more after its ';'");
@@ -268,7 +275,8 @@ void Database::allow_only_reading() { sqlite3_set_authorizer(home_->connection, 
 
 Status Database::error(int code, std::string_view doing) const { return sqlite_error(home_->connection, code, doing); }
 
-// ---- Transaction ------------------------------------------------------------------------------------------------------
+// ---- Transaction
+// ------------------------------------------------------------------------------------------------------
 
 Result<Transaction> Transaction::begin_read(Database& db) {
   BERTH_TRY(db.execute("BEGIN"));
@@ -282,8 +290,8 @@ Result<Transaction> Transaction::begin_write(Database& db) {
 }
 
 Transaction::~Transaction() {
-  // A full disk makes SQLite roll back by itself; then there is nothing left to do. Any other failure of ROLLBACK leaves
-  // a transaction that ends with the connection.
+  // A full disk makes SQLite roll back by itself; then there is nothing left to do. Any other failure of ROLLBACK
+  // leaves a transaction that ends with the connection.
   if (db_ != nullptr && db_->in_transaction()) (void)db_->execute("ROLLBACK");
 }
 
