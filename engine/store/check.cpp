@@ -95,7 +95,7 @@ constexpr PromiseQuery kPromises[] = {
      "WHERE v.key = 'state_version' AND e.state_version > v.value"},
 };
 
-constexpr Promise kReadable = {"readable", "link groups, settings and reasons can be read"};
+constexpr Promise kReadablePromise = {"readable", "link groups, settings and reasons can be read"};
 
 Status run_promise(Database& db, const PromiseQuery& query, std::size_t most, std::vector<Finding>& findings) {
   BERTH_ASSIGN(Statement rows, db.prepare(query.sql));
@@ -117,7 +117,7 @@ Status run_promise(Database& db, const PromiseQuery& query, std::size_t most, st
 // What only the engine can judge: notations and names.
 void check_readable(Database& db, std::vector<Finding>& findings) {
   const auto note = [&findings](std::string object, const Status& status) {
-    if (!status.ok()) findings.push_back({std::string(kReadable.name), std::move(object), status.message()});
+    if (!status.ok()) findings.push_back({std::string(kReadablePromise.name), std::move(object), status.message()});
   };
   note("catalog", Catalog::read(db).status());
   note("settings", read_settings(db).status());
@@ -134,7 +134,7 @@ void check_readable(Database& db, std::vector<Finding>& findings) {
 std::vector<Promise> check_promises() {
   std::vector<Promise> promises;
   for (const PromiseQuery& query : kPromises) promises.push_back(query.promise);
-  promises.push_back(kReadable);
+  promises.push_back(kReadablePromise);
   return promises;
 }
 

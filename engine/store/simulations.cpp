@@ -63,15 +63,16 @@ Status insert_details(Database& db, const std::string& simulation, const Simulat
 
 }  // namespace
 
-Status start_simulation(Database& db, const SimulationRow& row, bool replace) {
-  if (row.name.empty()) return Status(Code::kInvalid, "a simulation needs a name");
+Status start_simulation(Database& db, const SimulationRecord& record, bool replace) {
+  if (record.name.empty()) return Status(Code::kInvalid, "a simulation needs a name");
   BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));
-  BERTH_ASSIGN(const bool taken, has_simulation(db, row.name));
-  if (taken && !replace) return Status(Code::kExists, fmt::format("simulation '{}' exists already", row.name));
-  if (taken) BERTH_TRY(remove_simulation(db, row.name));
+  BERTH_ASSIGN(const bool taken, has_simulation(db, record.name));
+  if (taken && !replace) return Status(Code::kExists, fmt::format("simulation '{}' exists already", record.name));
+  if (taken) BERTH_TRY(remove_simulation(db, record.name));
   BERTH_ASSIGN(Statement insert, db.prepare("INSERT INTO simulations (name, kind, statement, seed, created_at) "
                                             "VALUES (?1, ?2, ?3, ?4, ?5)"));
-  BERTH_TRY(insert.run(row.name, row.kind, row.statement, static_cast<std::int64_t>(row.seed), row.created_at));
+  BERTH_TRY(insert.run(record.name, record.kind, record.statement, static_cast<std::int64_t>(record.seed),
+                       record.created_at));
   return transaction.commit();
 }
 
