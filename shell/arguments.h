@@ -10,6 +10,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -68,6 +69,8 @@ class Options {
   std::map<std::string, Entry, std::less<>> entries_;
 };
 
+using NameSet = std::set<std::string, std::less<>>;
+
 class Arguments {
  public:
   // Whether the optional argument, or group label, was given.
@@ -103,9 +106,10 @@ class Arguments {
   friend class ArgumentBuilder;
   std::string statement_;
   std::map<std::string, std::vector<Value>, std::less<>> values_;
-  std::set<std::string, std::less<>> words_;
+  NameSet words_;
   std::map<std::string, Options, std::less<>> options_;
   std::map<std::string, std::vector<Arguments>, std::less<>> groups_;
+  std::shared_ptr<const NameSet> declared_;  // what the syntax names, to catch misspelt questions
 };
 
 }  // namespace berth

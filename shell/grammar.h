@@ -73,8 +73,9 @@ class Grammar {
   // Whether some statement is taken by both rows.
   bool rows_overlap(int a, int b) const;
 
+  struct Program;  // program.h
+
  private:
-  struct Program;
   std::unique_ptr<Program> program_;
 };
 

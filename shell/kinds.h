@@ -17,12 +17,12 @@ namespace berth {
 
 // Which tokens a kind takes. Whether their text makes sense is found later, by read_value, with a better message.
 enum class TokenClass : std::uint8_t {
-  kName,    // word, quoted name, string or a number-like word
-  kAmount,  // number, or a string holding one
-  kText,    // string; a word or number is taken as it stands
-  kString,  // string only
-  kFlag,    // true / false / on / off / yes / no / 1 / 0
-  kRest,    // everything to the end of the statement, as typed
+  kName,     // word, quoted name, string or a number-like word
+  kAmount,   // number, or a string holding one
+  kAnyText,  // string; a word or number is taken as it stands
+  kString,   // string only
+  kFlag,     // true / false / on / off / yes / no / 1 / 0
+  kRest,     // everything to the end of the statement, as typed
 };
 
 enum class ValueType : std::uint8_t {

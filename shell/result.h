@@ -21,6 +21,7 @@ struct Column {
   std::string name;  // snake_case; the JSON key
   Align align = Align::kByType;
   int decimals = -1;  // of real cells in table, markdown and line modes; -1 = shortest that reads back
+  bool wrap = false;  // sentences: broken over lines instead of cut when the terminal is narrow
 };
 
 struct ResultTable {

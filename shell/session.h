@@ -40,9 +40,9 @@ struct Display {
   std::vector<int> column_widths;  // .width; 0 = as needed
   int width = 0;                   // columns of the terminal; 0 = do not fit (a file or pipe)
   int height = 0;                  // lines of the terminal; 0 = no pager
-  bool color = false;
-  bool unicode = true;       // false: ASCII only (LC_ALL=C)
-  bool interactive = false;  // a person answers questions
+  bool color = false;              // of data, on standard output
+  bool color_messages = false;     // of errors, on standard error
+  bool unicode = true;             // false: ASCII only (LC_ALL=C)
   bool timer = false;
 };
 
@@ -57,13 +57,18 @@ struct Session {
   // table). At most a few thousand, those that start with `prefix`.
   std::function<std::vector<std::string>(std::string_view kind, std::string_view prefix)> names;
 
+  // Asks a person before a destructive statement; not set in batch mode, where nobody is asked.
+  std::function<bool(std::string_view question)> confirm;
+
   Display display;
   Progress* progress = nullptr;  // never null inside a handler
   std::atomic<bool>* interrupt =
-      nullptr;  // set by Ctrl-C; long work looks at it and returns kInterrupted; never null inside a handler
-  const CommandTable* commands = nullptr;  // for HELP
+      nullptr;  // set by Ctrl-C: long work looks at it and returns kInterrupted; never null inside a handler
+  const CommandTable* commands = nullptr;  // for HELP; never null inside a handler
   Printer* printer = nullptr;              // for .output and .read; null in tests of handlers
   bool quit = false;                       // set by .quit
+  bool keep_going = false;                 // scripts go on after an error
+  int read_depth = 0;                      // files that .read one another
 };
 
 }  // namespace berth

@@ -99,7 +99,7 @@ class TimedRun {
   Status take_events() {
     const std::optional<Seconds> moment = events_.next_time();
     while (events_.next_time() == moment) {
-      const Event event = events_.take();
+      const TimedEvent event = events_.take();
       if (event.kind == EventKind::kEnd) {
         BERTH_TRY(end_job(event.subject));
       } else {

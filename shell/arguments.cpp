@@ -1,0 +1,83 @@
+#include "shell/arguments.h"
+
+#include <cassert>
+#include <utility>
+
+namespace berth {
+
+namespace {
+
+const std::vector<Value> kNoValues;
+const Value kNoValue;
+
+}  // namespace
+
+bool Options::given(std::string_view name) const {
+  const auto entry = entries_.find(name);
+  assert(entry != entries_.end() && "the row has no such option");
+  return entry != entries_.end() && entry->second.given;
+}
+
+bool Options::has(std::string_view name) const { return !list(name).empty(); }
+
+const Value& Options::value(std::string_view name) const {
+  const std::vector<Value>& values = list(name);
+  assert(!values.empty() && "ask has() first: the option has no default");
+  return values.empty() ? kNoValue : values.front();
+}
+
+const std::vector<Value>& Options::list(std::string_view name) const {
+  const auto entry = entries_.find(name);
+  assert(entry != entries_.end() && "the row has no such option");
+  return entry == entries_.end() ? kNoValues : entry->second.values;
+}
+
+std::string Options::text_or(std::string_view name, std::string_view other) const {
+  return has(name) ? text(name) : std::string(other);
+}
+
+Status Options::fail(std::string_view name, Code code, std::string message, std::string hint) const {
+  Status status(code, std::move(message), std::move(hint));
+  return given(name) ? std::move(status).at(value(name).span) : status;
+}
+
+bool Arguments::has(std::string_view name) const {
+  assert((!declared_ || declared_->contains(name)) && "the syntax has no such argument");
+  return values_.contains(name) || groups_.contains(name);
+}
+
+const Value& Arguments::value(std::string_view name) const {
+  const std::vector<Value>& values = list(name);
+  assert(!values.empty() && "ask has() first: the argument is optional");
+  return values.empty() ? kNoValue : values.front();
+}
+
+const std::vector<Value>& Arguments::list(std::string_view name) const {
+  assert((!declared_ || declared_->contains(name)) && "the syntax has no such argument");
+  const auto found = values_.find(name);
+  return found == values_.end() ? kNoValues : found->second;
+}
+
+std::string Arguments::text_or(std::string_view name, std::string_view other) const {
+  return has(name) ? text(name) : std::string(other);
+}
+
+const Options& Arguments::options(std::string_view set) const {
+  static const Options none;
+  const auto found = options_.find(set);
+  assert(found != options_.end() && "the syntax has no such option set");
+  return found == options_.end() ? none : found->second;
+}
+
+const std::vector<Arguments>& Arguments::groups(std::string_view label) const {
+  static const std::vector<Arguments> none;
+  assert((!declared_ || declared_->contains(label)) && "the syntax has no such group");
+  const auto found = groups_.find(label);
+  return found == groups_.end() ? none : found->second;
+}
+
+Status Arguments::fail(std::string_view name, Code code, std::string message, std::string hint) const {
+  return Status(code, std::move(message), std::move(hint)).at(span(name));
+}
+
+}  // namespace berth

@@ -1,0 +1,137 @@
+#include "shell/command_line.h"
+
+#include <algorithm>
+#include <array>
+
+#include "engine/base/text.h"
+#include "shell/render.h"
+
+namespace berth {
+
+namespace {
+
+constexpr std::array<std::string_view, 8> kOptionNames = {"--db",         "--mode", "--json", "--read-only",
+                                                          "--keep-going", "-c",     "--help", "--version"};
+
+constexpr std::string_view kUsage = R"(berth - schedules a GPU cluster from one SQLite file
+
+usage: berth [options] [-c STATEMENTS | FILE | -] ...
+
+  -c STATEMENTS   run these statements
+  FILE            run the statements of a file; - is standard input
+                  (nothing: the interactive shell, or standard input when it is a pipe)
+
+  --db FILE       the database; default $BERTH_DB, else ./berth.db; created on first use
+  --mode MODE     table, csv, json, jsonl, markdown or line
+  --json          the same as --mode json
+  --read-only     refuse statements that change the database
+  --keep-going    go on after an error; the exit code still tells it
+  --help          this text; the statement HELP explains the statements
+  --version       the version
+
+Results go to standard output, everything else to standard error.
+exit codes: 0 done, 1 failed, 2 wrong usage, 3 busy (another round is running), 4 done with findings
+)";
+
+Status unknown_option(std::string_view option) {
+  const std::vector<std::string> names(kOptionNames.begin(), kOptionNames.end());
+  const std::string hint = suggest(option, names);
+  return Status(Code::kInvalid, "unknown option '" + std::string(option) + "'",
+                hint.empty() ? "berth --help lists the options" : hint);
+}
+
+// Walks the arguments; an option's value is the next one, or follows `=`.
+class CommandLineReader {
+ public:
+  explicit CommandLineReader(const std::vector<std::string>& arguments) : arguments_(arguments) {}
+
+  Result<CommandLine> read() {
+    while (next_ < arguments_.size()) BERTH_TRY(read_one());
+    return std::move(line_);
+  }
+
+ private:
+  Status read_one() {
+    std::string argument = arguments_[next_++];
+    if (only_files_ || argument == "-" || !argument.starts_with('-')) {
+      add_file(std::move(argument));
+      return {};
+    }
+    const std::size_t equals = argument.starts_with("--") ? argument.find('=') : std::string::npos;
+    has_value_ = equals != std::string::npos;
+    if (has_value_) value_ = argument.substr(equals + 1);
+    const std::string option = argument.substr(0, equals);
+    if (option == "--db") return take_value(option, line_.database);
+    if (option == "--mode") return take_mode(option);
+    if (option == "-c") return take_statements(option);
+    if (has_value_ && std::find(kOptionNames.begin(), kOptionNames.end(), option) != kOptionNames.end()) {
+      return Status(Code::kInvalid, "option '" + option + "' takes no value");
+    }
+    return take_flag(option);
+  }
+
+  Status take_flag(const std::string& option) {
+    if (option == "--json") {
+      line_.mode = OutputMode::kJson;
+    } else if (option == "--read-only") {
+      line_.read_only = true;
+    } else if (option == "--keep-going") {
+      line_.keep_going = true;
+    } else if (option == "--help" || option == "-h") {
+      line_.help = true;
+    } else if (option == "--version") {
+      line_.version = true;
+    } else if (option == "--") {
+      only_files_ = true;
+    } else {
+      return unknown_option(option);
+    }
+    return {};
+  }
+
+  Status take_value(const std::string& option, std::string& into) {
+    if (!has_value_) {
+      if (next_ == arguments_.size()) return Status(Code::kInvalid, "option '" + option + "' needs a value");
+      value_ = arguments_[next_++];
+    }
+    into = value_;
+    return into.empty() ? Status(Code::kInvalid, "option '" + option + "' needs a value") : Status();
+  }
+
+  Status take_mode(const std::string& option) {
+    std::string name;
+    BERTH_TRY(take_value(option, name));
+    BERTH_ASSIGN(line_.mode, read_output_mode(name));
+    return {};
+  }
+
+  Status take_statements(const std::string& option) {
+    std::string statements;
+    BERTH_TRY(take_value(option, statements));
+    line_.inputs.push_back({CommandLine::InputKind::kStatements, std::move(statements)});
+    return {};
+  }
+
+  void add_file(std::string name) {
+    const auto kind =
+        name == "-" && !only_files_ ? CommandLine::InputKind::kStandardInput : CommandLine::InputKind::kFile;
+    line_.inputs.push_back({kind, std::move(name)});
+  }
+
+  const std::vector<std::string>& arguments_;
+  std::size_t next_ = 0;
+  bool has_value_ = false;
+  std::string value_;
+  bool only_files_ = false;
+  CommandLine line_;
+};
+
+}  // namespace
+
+Result<CommandLine> read_command_line(const std::vector<std::string>& arguments) {
+  return CommandLineReader(arguments).read();
+}
+
+std::string_view usage_text() { return kUsage; }
+
+}  // namespace berth

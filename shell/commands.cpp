@@ -1,0 +1,65 @@
+#include "shell/commands.h"
+
+#include <utility>
+
+#include "shell/families.h"
+
+namespace berth {
+
+namespace {
+
+class NoProgress : public Progress {
+ public:
+  void report(std::string_view, std::int64_t, std::int64_t) override {}
+};
+
+// What a handler may rely on, where the caller has not set it.
+void complete_session(Session& session) {
+  static NoProgress no_progress;
+  static std::atomic<bool> never_set{false};
+  if (session.progress == nullptr) session.progress = &no_progress;
+  if (session.interrupt == nullptr) session.interrupt = &never_set;
+  if (session.commands == nullptr) session.commands = &command_table();
+}
+
+Status ask_first(Session& session, const CommandTable::Call& call) {
+  if (!session.confirm || call.row->ask == nullptr) return {};
+  BERTH_ASSIGN(const std::string question, call.row->ask(session, call.arguments));
+  if (question.empty() || session.confirm(question)) return {};
+  return Status(Code::kInterrupted, "not done");
+}
+
+}  // namespace
+
+Result<std::string> ask_always(Session&, const Arguments& arguments) { return arguments.statement() + ": go ahead?"; }
+
+Result<CommandTable> CommandTable::build(std::span<const std::span<const CommandRow>> families) {
+  CommandTable table;
+  for (const std::span<const CommandRow> family : families) {
+    for (const CommandRow& row : family) {
+      BERTH_TRY(table.grammar_.add(static_cast<int>(table.rows_.size()), row.syntax, row.options));
+      table.rows_.push_back(&row);
+    }
+  }
+  return table;
+}
+
+Result<CommandTable::Call> CommandTable::parse(std::string_view statement) const {
+  BERTH_ASSIGN(Match match, grammar_.match(statement));
+  return Call{rows_[static_cast<std::size_t>(match.row)], std::move(match.arguments)};
+}
+
+Result<Output> execute(Session& session, std::string_view statement) {
+  complete_session(session);
+  BERTH_ASSIGN(const CommandTable::Call call, session.commands->parse(statement));
+  if (session.read_only && call.row->effect == Effect::kChanges) {
+    return Status(Code::kConflict, "this session is read-only: the statement would change the database",
+                  "start berth without --read-only");
+  }
+  BERTH_TRY(ask_first(session, call));
+  Result<Output> output = call.row->handler(session, call.arguments);
+  session.progress->finish();
+  return output;
+}
+
+}  // namespace berth

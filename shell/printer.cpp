@@ -1,0 +1,46 @@
+#include "shell/printer.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include "shell/pager.h"
+#include "shell/render.h"
+
+namespace berth {
+
+Status Printer::show(const Output& output, const Display& display) {
+  for (const std::string& note : output.notes) say(note + "\n");
+  Display fitted = display;
+  if (is_redirected()) {
+    fitted.width = fitted.height = 0;
+    fitted.color = false;
+  }
+  const std::string text = render(output, fitted);
+  if (text.empty()) return {};
+  if (needs_pager(text, fitted.width, fitted.height) && show_in_pager(text)) return {};
+  return write(text);
+}
+
+Status Printer::write(std::string_view text) {
+  std::FILE* target = file_ ? file_.get() : data_;
+  errno = 0;
+  if (std::fwrite(text.data(), 1, text.size(), target) == text.size() && std::fflush(target) == 0) return {};
+  const std::string where = file_ ? "'" + file_name_ + "'" : "standard output";
+  return Status(Code::kUnavailable, "cannot write to " + where + ": " + std::strerror(errno));
+}
+
+void Printer::say(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), messages_);
+  std::fflush(messages_);
+}
+
+Status Printer::redirect(const std::string& file) {
+  file_.reset();
+  if (file == "stdout" || file == "-") return {};
+  file_.reset(std::fopen(file.c_str(), "we"));
+  file_name_ = file;
+  if (file_) return {};
+  return Status(Code::kUnavailable, "cannot open '" + file + "': " + std::strerror(errno));
+}
+
+}  // namespace berth

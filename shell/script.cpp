@@ -1,0 +1,100 @@
+#include "shell/script.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "shell/commands.h"
+#include "shell/printer.h"
+
+namespace berth {
+
+namespace {
+
+bool was_interrupted(const Session& session) { return session.interrupt != nullptr && session.interrupt->load(); }
+
+}  // namespace
+
+ExitCode exit_code_for(const Status& status) {
+  if (status.ok()) return ExitCode::kDone;
+  return status.code() == Code::kBusy ? ExitCode::kBusy : ExitCode::kFailed;
+}
+
+bool is_failure(ExitCode code) { return code != ExitCode::kDone && code != ExitCode::kFindings; }
+
+ExitCode combine(ExitCode first, ExitCode second) {
+  if (is_failure(first)) return first;
+  if (is_failure(second)) return second;
+  return first == ExitCode::kFindings ? first : second;
+}
+
+ExitCode run_statement(Session& session, const Source& source, const StatementText& statement) {
+  const auto start = std::chrono::steady_clock::now();
+  Result<Output> output = execute(session, statement.text);
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+  const Status status = output.ok() ? session.printer->show(*output, session.display) : output.status();
+  if (session.display.timer) session.printer->say(fmt::format("time: {:.3f} s\n", spent.count()));
+  if (!status.ok()) {
+    session.printer->say(describe_error(status, source, statement.offset, session.display.color_messages));
+    return exit_code_for(status);
+  }
+  return output->findings ? ExitCode::kFindings : ExitCode::kDone;
+}
+
+void Script::feed(std::string_view text) {
+  if (stopped_) return;
+  buffer_ += text;
+  const std::size_t newline = buffer_.rfind('\n');
+  if (newline == std::string::npos) return;
+  run_buffer(std::string_view(buffer_).substr(0, newline + 1), false);
+}
+
+ExitCode Script::finish() {
+  if (!stopped_) run_buffer(buffer_, true);
+  return code_;
+}
+
+void Script::run_one(const Source& source, const StatementText& statement) {
+  code_ = combine(code_, run_statement(session_, source, statement));
+  if (session_.quit || was_interrupted(session_) || (is_failure(code_) && !session_.keep_going)) stopped_ = true;
+}
+
+void Script::run_buffer(std::string_view complete_lines, bool is_end) {
+  const Source source{name_, complete_lines, line_, show_line_};
+  const StatementList list = split_statements(complete_lines);
+  for (const StatementText& statement : list.statements) {
+    if (stopped_) return;
+    run_one(source, statement);
+  }
+  if (stopped_) return;
+  if (is_end && !list.rest.empty()) {
+    run_one(source, {list.rest, list.rest_offset, list.rest_line});
+    return;
+  }
+  const std::size_t done = list.rest.empty() ? complete_lines.size() : list.rest_offset;
+  line_ += line_of(complete_lines, done) - 1;
+  buffer_.erase(0, done);
+}
+
+ExitCode run_script(Session& session, std::string_view text, const std::string& name) {
+  Script script(session, name, text.find('\n') != std::string_view::npos && text.find('\n') + 1 < text.size());
+  script.feed(text);
+  return script.finish();
+}
+
+Result<ExitCode> run_script_file(Session& session, const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  if (stream) text << stream.rdbuf();
+  if (!stream || stream.bad()) {
+    return Status(Code::kUnavailable, "cannot read '" + file + "': " + std::strerror(errno != 0 ? errno : EIO));
+  }
+  return run_script(session, text.str(), file);
+}
+
+}  // namespace berth
