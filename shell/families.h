@@ -7,8 +7,17 @@
 
 namespace berth {
 
-std::span<const CommandRow> shell_commands();  // cmd_shell.cpp: HELP and the dot commands
-std::span<const CommandRow> sql_commands();    // cmd_sql.cpp: SELECT and its kin
+std::span<const CommandRow> cluster_commands();   // cmd_cluster.cpp: pools, device models, node types, nodes
+std::span<const CommandRow> queue_commands();     // cmd_queue.cpp: queues, priority classes
+std::span<const CommandRow> job_commands();       // cmd_job.cpp
+std::span<const CommandRow> round_commands();     // cmd_round.cpp: RUN, PLAN, APPLY, EXPLAIN
+std::span<const CommandRow> show_commands();      // cmd_show.cpp
+std::span<const CommandRow> map_commands();       // cmd_map.cpp: SHOW MAP
+std::span<const CommandRow> settings_commands();  // cmd_settings.cpp
+std::span<const CommandRow> simulate_commands();  // cmd_simulate.cpp
+std::span<const CommandRow> data_commands();      // cmd_data.cpp: IMPORT, EXPORT, SNAPSHOT, CHECK
+std::span<const CommandRow> shell_commands();     // cmd_shell.cpp: HELP and the dot commands
+std::span<const CommandRow> sql_commands();       // cmd_sql.cpp: SELECT and its kin
 
 std::span<const std::span<const CommandRow>> all_families();
 

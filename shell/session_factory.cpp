@@ -1,11 +1,145 @@
 #include "shell/session_factory.h"
 
+#include <algorithm>
+
+#include "engine/base/text.h"
+#include "engine/policy/registry.h"
+#include "engine/runtime/runtime.h"
+#include "engine/sim/trace.h"
+#include "engine/store/names.h"
+#include "engine/store/settings.h"
+#include "shell/cmd_support.h"
+
 namespace berth {
 
+namespace {
+
+constexpr std::size_t kMostNames = 2000;
+
+using Names = std::vector<std::string>;
+
+Names policy_names(std::string_view kind) {
+  Names names;
+  for (const PolicyRow& row : all_policies()) {
+    if (kind == "policy" || kind == (row.kind == PolicyKind::kOrder ? "order_policy" : "score_policy"))
+      names.emplace_back(row.name);
+  }
+  return names;
+}
+
+Names setting_names() {
+  Names names;
+  for (const Knob& knob : all_knobs()) names.emplace_back(knob.name);
+  return names;
+}
+
+Names format_names() {
+  Names names;
+  for (const TraceFormat& format : trace_formats()) names.emplace_back(format.name);
+  return names;
+}
+
+// The query whose first column are the names of a kind; empty = not a kind of the database.
+std::string_view names_query(std::string_view kind) {
+  struct Row {
+    std::string_view kind;
+    std::string_view sql;
+  };
+  static constexpr Row kQueries[] = {
+      {"node", "SELECT name FROM nodes WHERE name LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT ?2"},
+      {"node_range", "SELECT name FROM nodes WHERE name LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT ?2"},
+      {"node_type", "SELECT name FROM node_types WHERE name LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT ?2"},
+      {"device_model", "SELECT name FROM device_models WHERE name LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT ?2"},
+      {"pool", "SELECT name FROM pools WHERE name LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT ?2"},
+      {"rack", "SELECT DISTINCT rack FROM nodes WHERE rack LIKE ?1 ESCAPE '\\' ORDER BY 1 LIMIT ?2"},
+      {"queue", "SELECT name FROM queues WHERE name LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT ?2"},
+      {"priority_class", "SELECT name FROM priority_classes WHERE name LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT ?2"},
+      {"job",
+       "SELECT name FROM jobs WHERE state IN ('pending', 'held', 'running') AND name LIKE ?1 ESCAPE '\\' ORDER BY id "
+       "LIMIT ?2"},
+      {"user", "SELECT DISTINCT user_name FROM jobs WHERE user_name LIKE ?1 ESCAPE '\\' ORDER BY 1 LIMIT ?2"},
+      {"plan", "SELECT id FROM plans WHERE id LIKE ?1 ESCAPE '\\' ORDER BY id DESC LIMIT ?2"},
+      {"round", "SELECT id FROM rounds WHERE id LIKE ?1 ESCAPE '\\' ORDER BY id DESC LIMIT ?2"},
+      {"simulation", "SELECT name FROM simulations WHERE name LIKE ?1 ESCAPE '\\' ORDER BY name LIMIT ?2"},
+      {"table",
+       "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' AND name LIKE ?1 "
+       "ESCAPE '\\' ORDER BY name LIMIT ?2"},
+      {"column",
+       "SELECT DISTINCT c.name FROM sqlite_schema s, pragma_table_info(s.name) c WHERE s.type IN ('table', 'view') AND "
+       "c.name LIKE ?1 ESCAPE '\\' ORDER BY 1 LIMIT ?2"},
+  };
+  for (const Row& row : kQueries) {
+    if (row.kind == kind) return row.sql;
+  }
+  return {};
+}
+
+std::string like_prefix(std::string_view prefix) {
+  std::string pattern;
+  for (const char c : prefix) {
+    if (c == '%' || c == '_' || c == '\\') pattern += '\\';
+    pattern += c;
+  }
+  return pattern + "%";
+}
+
+Names run_names(Database& db, std::string_view sql, std::string_view first, std::string_view second = {}) {
+  Names names;
+  Result<Statement> rows = db.prepare(sql);
+  if (!rows.ok()) return names;
+  if (second.empty()) {
+    rows->with(first, kMostNames);
+  } else {
+    rows->with(first, kMostNames, second);
+  }
+  while (rows->next()) names.emplace_back(rows->text(0));
+  return names;
+}
+
+Names names_of_kind(Runtime& runtime, std::string_view kind, std::string_view prefix) {
+  Names names;
+  if (kind.ends_with("policy")) {
+    names = policy_names(kind);
+  } else if (kind == "setting") {
+    names = setting_names();
+  } else if (kind == "format") {
+    names = format_names();
+  } else if (kind.starts_with("column:")) {
+    return run_names(runtime.queries(),
+                     "SELECT name FROM pragma_table_info(?3) WHERE name LIKE ?1 ESCAPE '\\' LIMIT ?2",
+                     like_prefix(prefix), kind.substr(7));
+  } else if (const std::string_view sql = names_query(kind); !sql.empty()) {
+    return run_names(runtime.queries(), sql, like_prefix(prefix));
+  }
+  std::erase_if(names, [&](const std::string& name) {
+    return !equals_ignoring_case(std::string_view(name).substr(0, prefix.size()), prefix);
+  });
+  return names;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Session>> open_session(const SessionOptions& options) {
+  BERTH_ASSIGN(std::unique_ptr<Runtime> runtime, Runtime::open({.database = options.database,
+                                                                .read_only = options.read_only,
+                                                                .actor = "",
+                                                                .env = options.env,
+                                                                .seed = options.seed}));
   auto session = std::make_unique<Session>();
   session->database = options.database;
   session->read_only = options.read_only;
+  session->runtime = std::move(runtime);
+  Session* self = session.get();
+  session->run_sql = [self](std::string_view sql) -> Result<ResultTable> {
+    Database& db = self->runtime->queries();
+    db.interrupt_when(self->interrupt);
+    Result<Statement> rows = db.prepare(sql);
+    if (!rows.ok()) return std::move(rows).status();
+    return table_of(*std::move(rows));
+  };
+  session->names = [self](std::string_view kind, std::string_view prefix) {
+    return names_of_kind(*self->runtime, kind, prefix);
+  };
   return session;
 }
 

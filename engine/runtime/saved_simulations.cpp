@@ -16,7 +16,7 @@ Result<std::vector<std::string>> texts_of(Statement rows) {
 
 Result<std::vector<std::string>> policies_of(Runtime& runtime, const std::string& name) {
   BERTH_ASSIGN(Statement rows,
-               runtime.db().prepare("SELECT policy FROM simulation_results WHERE simulation = ?1 ORDER BY rowid"));
+               runtime.db().prepare("SELECT policy FROM simulation_results WHERE simulation = ?1 ORDER BY policy"));
   BERTH_ASSIGN(std::vector<std::string> policies, texts_of(std::move(rows.with(name))));
   if (!policies.empty()) return policies;
   BERTH_ASSIGN(Statement all, runtime.db().prepare("SELECT name FROM simulations ORDER BY name"));

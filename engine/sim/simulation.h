@@ -72,6 +72,7 @@ struct CurvePoint {
 struct UtilisationPoint {
   Seconds time;  // holds from here to the next point
   MilliGpu used;
+  double allocated_pct = 0;  // used, of all devices
   std::int64_t running_jobs = 0;
   std::int64_t waiting_jobs = 0;
 

@@ -34,8 +34,14 @@ struct TimedInput {
 struct TimedOptions {
   std::uint64_t seed = 0;
   Seconds aging_interval{3600};  // see Snapshot
-  bool try_every_job = false;    // at every moment, as a live round does: slower, same outcome
   bool keep_tasks = true;
+  std::int32_t utilisation_points =
+      1000;  // at most about so many, each the mean over a stretch of time; 0 = every change
+#ifdef NDEBUG
+  bool check_invariants = false;  // after every moment: no node or device over-allocated
+#else
+  bool check_invariants = true;
+#endif
   SimulationControl control;
 };
 

@@ -32,6 +32,14 @@ Result<std::int32_t> index_of_model(Cluster& cluster, const TraceNode& node) {
   return static_cast<std::int32_t>(id - 1);
 }
 
+// Where no classes are given: an integer, or one of three names.
+Result<std::int64_t> read_plain_priority(std::string_view text) {
+  if (text == "low") return -10;
+  if (text == "normal") return 0;
+  if (text == "high") return 10;
+  return read_scaled(text, 1, true);
+}
+
 }  // namespace
 
 Result<Cluster> cluster_from(std::span<const TraceNode> nodes) {
@@ -60,6 +68,17 @@ Result<Cluster> cluster_from(std::span<const TraceNode> nodes) {
   }
   if (cluster.nodes.empty()) return Status(Code::kInvalid, "no nodes: a simulation needs at least one");
   return cluster;
+}
+
+std::string task_name(const TraceJob& job, std::size_t group, std::int32_t task) {
+  const TraceTaskGroup& of = job.groups[group];
+  if (job.groups.size() == 1) return of.tasks == 1 ? job.name : fmt::format("{}[{}]", job.name, task);
+  return fmt::format("{}.{}[{}]", job.name, of.name, task);
+}
+
+std::string node_name(const Cluster& cluster, NodeIndex node) {
+  const auto index = static_cast<std::size_t>(node);
+  return cluster.node_names.empty() ? fmt::format("node {}", cluster.nodes[index].id) : cluster.node_names[index];
 }
 
 JobModeller::JobModeller(const Cluster& cluster, std::vector<Queue> queues, std::vector<PriorityClass> classes)
@@ -144,10 +163,9 @@ Result<std::int32_t> JobModeller::class_index(std::string_view priority) {
   if (classes_are_given_) {
     return Status(Code::kInvalid, fmt::format("no priority class '{}'", priority), suggest(priority, names));
   }
-  const Result<std::int64_t> value = read_scaled(priority, 1, true);
+  const Result<std::int64_t> value = read_plain_priority(priority);
   if (!value.ok()) {
-    return Status(Code::kInvalid,
-                  fmt::format("priority '{}': without priority classes in a database it must be an integer", priority));
+    return Status(Code::kInvalid, fmt::format("priority '{}' is not low, normal, high or an integer", priority));
   }
   classes_.push_back(
       {.id = static_cast<std::int64_t>(classes_.size()) + 1, .name = std::string(priority), .value = *value});

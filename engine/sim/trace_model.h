@@ -17,11 +17,18 @@ namespace berth {
 // record's place: a name given twice, link groups that do not fit the devices, too many models.
 Result<Cluster> cluster_from(std::span<const TraceNode> nodes);
 
+// "job", "job[2]" or "job.group[2]": how a task of a job is named in results.
+std::string task_name(const TraceJob& job, std::size_t group, std::int32_t task);
+
+// The node's name, or "node <id>" where the cluster has none.
+std::string node_name(const Cluster& cluster, NodeIndex node);
+
 // Turns job records into Jobs for one cluster, collecting queues and priority classes on the way.
 class JobModeller {
  public:
   // With priority classes given (those of a database) a job must name one of them, or none; without, a job's priority
-  // is an integer. Queues not given are added as they come. `cluster` must outlive this.
+  // is an integer or low (-10), normal (0), high (10). Queues not given are added as they come. `cluster` must outlive
+  // this.
   explicit JobModeller(const Cluster& cluster, std::vector<Queue> queues = {}, std::vector<PriorityClass> classes = {});
 
   // The record as a pending job with this id. A device model or pool that the cluster does not have is not an error -

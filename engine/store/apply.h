@@ -1,8 +1,8 @@
 // Plan to tables, in one write transaction. Nothing is launched here: executors read what was applied.
 //
-// Refused with kConflict when the state has moved since the plan was made, saying what moved; when a gang would start below
-// its min_tasks; and by the database's own triggers when anything would be over-allocated. Then nothing is changed. A plan that
-// changes nothing still leaves its round row.
+// Refused with kConflict when the state has moved since the plan was made, saying what moved; when a gang would start
+// below its min_tasks; and by the database's own triggers when anything would be over-allocated. Then nothing is
+// changed. A plan that changes nothing still leaves its round row.
 #pragma once
 
 #include <span>

@@ -4,10 +4,10 @@
 //   BERTH_TRY(add_pool(change, {"train"}));
 //   BERTH_ASSIGN(std::int64_t version, change.commit());
 //
-// Everything done through it becomes true together at commit() or not at all: it rolls back when destroyed before. Several
-// records in one Change are one statement (an import is all of a file or none). After a record function has failed the
-// change may hold half of it unless that function promises otherwise, so let it go. The state version is what plans are
-// checked against: whatever a plan may depend on changes only through a Change.
+// Everything done through it becomes true together at commit() or not at all: it rolls back when destroyed before.
+// Several records in one Change are one statement (an import is all of a file or none). After a record function has
+// failed the change may hold half of it unless that function promises otherwise, so let it go. The state version is
+// what plans are checked against: whatever a plan may depend on changes only through a Change.
 #pragma once
 
 #include <string>

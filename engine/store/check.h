@@ -1,7 +1,7 @@
 // CHECK: every promise that the tables must keep, looked at from scratch.
 //
-// Nothing is trusted that was computed before: sums are taken again from allocations, device by device. A healthy database gives
-// an empty list.
+// Nothing is trusted that was computed before: sums are taken again from allocations, device by device. A healthy
+// database gives an empty list.
 #pragma once
 
 #include <string>

@@ -1,8 +1,9 @@
 // Adding, altering and dropping the machines: pools, device models, node types, nodes, device health.
 //
-// Every function works inside the caller's Change and writes its own event. Distinct errors: kExists (name taken), kNotFound
-// (unknown name, with the nearest one), kInvalid (the values), kConflict (in use; a change that would no longer hold what runs
-// there; a node state that cannot follow the present one). Optional fields of an alteration that are empty stay as they are.
+// Every function works inside the caller's Change and writes its own event. Distinct errors: kExists (name taken),
+// kNotFound (unknown name, with the nearest one), kInvalid (the values), kConflict (in use; a change that would no
+// longer hold what runs there; a node state that cannot follow the present one). Optional fields of an alteration that
+// are empty stay as they are.
 #pragma once
 
 #include <optional>
@@ -39,7 +40,7 @@ struct NodeTypeRequest {
   MiB memory;
   std::string device_model;  // empty = no devices
   int device_count = 0;
-  std::string link_groups;   // notation of read_link_groups
+  std::string link_groups;  // notation of read_link_groups
 };
 struct NodeTypeAlteration {
   std::optional<MilliCpu> cpu;
@@ -72,8 +73,8 @@ Status add_nodes(Change& change, std::span<const NodeRequest> requests);
 Status alter_nodes(Change& change, std::span<const std::string> names, const NodeAlteration& alteration);
 Status drop_nodes(Change& change, std::span<const std::string> names);
 
-// Moves nodes along node_may_change(). Draining a node that runs nothing makes it drained at once; a draining node becomes
-// drained when its last task ends.
+// Moves nodes along node_may_change(). Draining a node that runs nothing makes it drained at once; a draining node
+// becomes drained when its last task ends.
 Status set_node_state(Change& change, std::span<const std::string> names, NodeState state);
 inline Status drain_nodes(Change& change, std::span<const std::string> names) {
   return set_node_state(change, names, NodeState::kDraining);

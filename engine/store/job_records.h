@@ -1,7 +1,7 @@
 // Submitting jobs and moving them through their states.
 //
-// A job that is refused leaves nothing behind, so an import may go on after a bad row. What can never run is refused with
-// kInfeasible and the best there is ("wants 200GiB of device memory; the largest device, H100, has 80GiB"), unless
+// A job that is refused leaves nothing behind, so an import may go on after a bad row. What can never run is refused
+// with kInfeasible and the best there is ("wants 200GiB of device memory; the largest device, H100, has 80GiB"), unless
 // allow_infeasible. Ending a running job frees what it holds and writes the attempt to `runs`.
 #pragma once
 
@@ -22,11 +22,11 @@ struct TaskGroupRequest {
   std::optional<std::int64_t> min_tasks;  // default: all of them
   MilliCpu cpu;
   MiB memory;
-  std::int64_t gpu_count = 0;            // devices a task
-  MilliGpu gpu_milli = kWholeDevice;     // of each; read only when gpu_count > 0
-  MiB gpu_memory;                        // of each; 0 = in proportion
-  std::vector<std::string> models;       // allowed device models; empty = any
-  std::string pool;                      // empty = any
+  std::int64_t gpu_count = 0;         // devices a task
+  MilliGpu gpu_milli = kWholeDevice;  // of each; read only when gpu_count > 0
+  MiB gpu_memory;                     // of each; 0 = in proportion
+  std::vector<std::string> models;    // allowed device models; empty = any
+  std::string pool;                   // empty = any
   Locality locality = Locality::kAny;
   bool locality_required = true;
 };
@@ -34,8 +34,8 @@ struct TaskGroupRequest {
 struct JobRequest {
   std::string name;  // empty = "job-<id>"
   std::string queue;
-  std::string priority_class;  // empty = none
-  std::string user;            // empty = the actor
+  std::string priority_class;          // empty = none
+  std::string user;                    // empty = the actor
   std::optional<Seconds> submit_time;  // default: now; an import may say when it really was
   Seconds time_limit;                  // 0 = none
   bool held = false;

@@ -1,4 +1,5 @@
-// What happened and what was planned: events, saved plans, and how long they are kept. (Round rows are written by apply.h.)
+// What happened and what was planned: events, saved plans, and how long they are kept. (Round rows are written by
+// apply.h.)
 //
 // Saving a plan is no change of state: it does not move the state version, or every plan would be stale at once.
 #pragma once

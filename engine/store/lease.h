@@ -1,8 +1,8 @@
 // One round at a time: a row that says who runs rounds and until when.
 //
-// A lease expires by itself, so a crashed holder blocks nobody for long; if it ran on this machine and its process is gone, it is
-// taken over at once. The lease keeps two rounds from doing the same work twice; that no two plans are applied over one another is
-// the state version's business.
+// A lease expires by itself, so a crashed holder blocks nobody for long; if it ran on this machine and its process is
+// gone, it is taken over at once. The lease keeps two rounds from doing the same work twice; that no two plans are
+// applied over one another is the state version's business.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace berth {
 
 struct LeaseRequest {
   std::string name = "round";
-  std::string holder;            // who, for the message: "alice", "cron"
+  std::string holder;  // who, for the message: "alice", "cron"
   Seconds now;
   Seconds duration{600};
 };

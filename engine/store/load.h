@@ -1,9 +1,10 @@
 // Tables to Snapshot, in one read transaction.
 //
 // Reads every node, every live allocation and every job that is pending, or running with tasks still to place; the cost
-// follows their number, not the length of the history. Order policy, score policy, seed and aging interval come from settings. Beside
-// the snapshot it returns what the caller needs next: how often each task shape occurs among live jobs (Snapshot::workload
-// is made from that by the runtime), and which reason each waiting job was last given, so that apply writes only changes.
+// follows their number, not the length of the history. Order policy, score policy, seed and aging interval come from
+// settings. Beside the snapshot it returns what the caller needs next: how often each task shape occurs among live jobs
+// (Snapshot::workload is made from that by the runtime), and which reason each waiting job was last given, so that
+// apply writes only changes.
 #pragma once
 
 #include <optional>
@@ -35,9 +36,9 @@ struct LastReason {
 };
 
 struct Loaded {
-  Snapshot snapshot;                      // workload is left empty
-  std::vector<ShapeCount> shapes;         // most tasks first, then by the first job that has it
-  std::vector<LastReason> last_reasons;   // of snapshot.jobs, in id order; kNone = never judged
+  Snapshot snapshot;                     // workload is left empty
+  std::vector<ShapeCount> shapes;        // most tasks first, then by the first job that has it
+  std::vector<LastReason> last_reasons;  // of snapshot.jobs, in id order; kNone = never judged
 };
 
 // kCorrupt when rows cannot be read as what they should be (a state nobody knows, link groups that do not parse).

@@ -1,10 +1,10 @@
 // The schema as numbered steps, and how a database gets from its version to ours.
 //
-// schema/NNN_*.sql are embedded at build time, append-only; PRAGMA user_version counts the steps a file has seen, PRAGMA
-// application_id says that the file is Berth's. All missing steps run in one transaction, after a copy of the file has been put
-// beside it as <file>.before-v<N>, N being the version it is about to reach. views.sql holds what can be dropped and made again;
-// it is run whenever its text differs from the one the database last saw (a hash in meta), so opening a current database writes
-// nothing.
+// schema/NNN_*.sql are embedded at build time, append-only; PRAGMA user_version counts the steps a file has seen,
+// PRAGMA application_id says that the file is Berth's. All missing steps run in one transaction, after a copy of the
+// file has been put beside it as <file>.before-v<N>, N being the version it is about to reach. views.sql holds what can
+// be dropped and made again; it is run whenever its text differs from the one the database last saw (a hash in meta),
+// so opening a current database writes nothing.
 #pragma once
 
 #include <span>
@@ -36,12 +36,14 @@ const Schema& embedded_schema();
 enum class FileKind { kEmpty, kBerth, kOther };
 struct FileIdentity {
   FileKind kind = FileKind::kEmpty;
-  std::int64_t version = 0;         // of the schema
+  std::int64_t version = 0;  // of the schema
   std::int64_t application_id = 0;
 };
 Result<FileIdentity> identify(Database& db);
 
-// Refuses a file that is not ours or newer than `schema`, else brings it up to date. Safe when two processes do it at once.
-Status migrate(Database& db, const Schema& schema = embedded_schema());
+enum class KeepCopy { kYes, kNo };
+// Refuses a file that is not ours or newer than `schema`, else brings it up to date. Safe when two processes do it at
+// once.
+Status migrate(Database& db, const Schema& schema = embedded_schema(), KeepCopy copy = KeepCopy::kYes);
 
 }  // namespace berth

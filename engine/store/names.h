@@ -1,6 +1,7 @@
 // From names to ids, with the nearest match when there is none.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,7 +21,20 @@ Result<std::string> name_of(Database& db, Thing thing, std::int64_t id);
 // In id order; at most `most` (completion).
 Result<std::vector<std::string>> names_of(Database& db, Thing thing, std::size_t most = 100000);
 
-// kInvalid unless it is 1 to 200 bytes without control characters; kExists when taken.
+// kInvalid unless it is 1 to 200 bytes without control characters.
+Status check_name_text(Thing thing, std::string_view name);
+// The same, and kExists when taken.
 Status check_new_name(Database& db, Thing thing, std::string_view name);
+
+// What may refer to a thing: a count over ?1 = its id (and ?2 = its name), and the word for one of those counted.
+struct Use {
+  std::string_view sql;
+  std::string_view word;
+};
+// kConflict: "pool 'train' is in use: 64 nodes, 3 jobs" when any count is above zero.
+Status check_unused(Database& db, Thing thing, std::string_view name, std::int64_t id, std::span<const Use> uses);
+
+// "train001", or "train001 .. train064 (64)" for many.
+std::string summarize_names(std::span<const std::string> names);
 
 }  // namespace berth

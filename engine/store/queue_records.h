@@ -1,7 +1,7 @@
 // Adding, altering and dropping queues (a tree; only leaves hold jobs) and priority classes.
 //
-// Errors as in cluster_records.h. A queue with children or with jobs, waiting or ended, cannot be dropped; one with jobs
-// cannot get children; a queue never becomes its own ancestor.
+// Errors as in cluster_records.h. A queue with children or with jobs, waiting or ended, cannot be dropped; one with
+// jobs cannot get children; a queue never becomes its own ancestor.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,8 @@
-// Results of simulations as rows: simulations, simulation_results, simulation_curves, simulation_tasks, simulation_utilisation.
+// Results of simulations as rows: simulations, simulation_results, simulation_curves, simulation_tasks,
+// simulation_utilisation.
 //
-// Plain rows in, one transaction a policy, so that what is complete stays when a simulation is interrupted. Simulations are no
-// part of the cluster's state: the state version does not move.
+// Plain rows in, one transaction a policy, so that what is complete stays when a simulation is interrupted. Simulations
+// are no part of the cluster's state: the state version does not move.
 #pragma once
 
 #include <optional>

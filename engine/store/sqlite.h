@@ -1,12 +1,12 @@
 // SQLite behind three small classes: Database (a connection), Statement (a prepared statement), Transaction.
 //
-// They own what they open and report errors as Status; sqlite3.h stays out of this header. Prepared statements are cached
-// by their text: prepare() hands out a cached one and its destruction gives it back, reset and without bindings. A
-// connection belongs to one thread at a time.
+// They own what they open and report errors as Status; sqlite3.h stays out of this header. Prepared statements are
+// cached by their text: prepare() hands out a cached one and its destruction gives it back, reset and without bindings.
+// A connection belongs to one thread at a time.
 //
-// Errors by what the caller should do: BUSY and LOCKED are kBusy, a broken constraint or trigger kConflict (with SQLite's
-// own sentence), a full disk or a failing one kUnavailable, a damaged file kCorrupt, an interrupted query kInterrupted, SQL
-// that does not parse or a read-only violation kInvalid.
+// Errors by what the caller should do: BUSY and LOCKED are kBusy, a broken constraint or trigger kConflict (with
+// SQLite's own sentence), a full disk or a failing one kUnavailable, a damaged file kCorrupt, an interrupted query
+// kInterrupted, SQL that does not parse or a read-only violation kInvalid.
 #pragma once
 
 #include <atomic>
@@ -24,6 +24,8 @@ struct sqlite3;
 struct sqlite3_stmt;
 
 namespace berth {
+
+enum class CellType { kNull, kInteger, kReal, kText, kBlob };
 
 class Statement {
  public:
@@ -59,12 +61,14 @@ class Statement {
   std::int64_t integer(int column) const;
   double real(int column) const;
   std::string_view text(int column) const;
+  CellType type(int column) const;  // ask before reading the cell: reading may convert it
   bool is_null(int column) const;
   template <class Unit>
   Unit quantity(int column) const {
     return Unit(integer(column));
   }
 
+  int parameter_count() const;
   int column_count() const;
   std::string_view column_name(int column) const;
   sqlite3_stmt* handle() const { return handle_; }
@@ -126,7 +130,8 @@ class Database {
   sqlite3* handle() const;
 
   void set_busy_timeout(int milliseconds);
-  // A running statement stops with kInterrupted soon after *flag turns true; nullptr ends the watch. `flag` must outlive it.
+  // A running statement stops with kInterrupted soon after *flag turns true; nullptr ends the watch. `flag` must
+  // outlive it.
   void interrupt_when(const std::atomic<bool>* flag);
   // From now on only SELECT, WITH, EXPLAIN and the schema-reading pragmas pass (sqlite3_set_authorizer).
   void allow_only_reading();
@@ -142,8 +147,9 @@ class Database {
 // Rolls back when destroyed without commit().
 class Transaction {
  public:
-  static Result<Transaction> begin_read(Database& db);   // one consistent view until its end
-  static Result<Transaction> begin_write(Database& db);  // BEGIN IMMEDIATE: kBusy when another writer outlasts the timeout
+  static Result<Transaction> begin_read(Database& db);  // one consistent view until its end
+  static Result<Transaction> begin_write(
+      Database& db);  // BEGIN IMMEDIATE: kBusy when another writer outlasts the timeout
   Transaction(Transaction&& other) noexcept : db_(std::exchange(other.db_, nullptr)) {}
   Transaction& operator=(Transaction&&) = delete;
   ~Transaction();

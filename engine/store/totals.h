@@ -10,7 +10,7 @@ namespace berth {
 
 // Nodes of one type in one pool.
 struct TypeTotals {
-  std::string pool;          // empty = in no pool
+  std::string pool;  // empty = in no pool
   std::string type;
   std::string device_model;  // empty = none
   std::int64_t nodes = 0;

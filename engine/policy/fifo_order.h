@@ -1,0 +1,13 @@
+// fifo: first come, first tried. Jobs by submit time, then id.
+#pragma once
+
+#include "engine/policy/policy.h"
+
+namespace berth {
+
+class FifoOrder : public QueueOrder {
+ public:
+  std::vector<std::int32_t> order(const OrderInput& input) const override;
+};
+
+}  // namespace berth

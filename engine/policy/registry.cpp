@@ -1,0 +1,116 @@
+#include "engine/policy/registry.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "engine/base/text.h"
+#include "engine/policy/best_fit_score.h"
+#include "engine/policy/dot_product_score.h"
+#include "engine/policy/fgd_score.h"
+#include "engine/policy/fifo_order.h"
+#include "engine/policy/gpu_clustering_score.h"
+#include "engine/policy/gpu_packing_score.h"
+#include "engine/policy/priority_order.h"
+#include "engine/policy/random_score.h"
+#include "engine/policy/reserving_packing_score.h"
+#include "engine/policy/smallest_first_order.h"
+#include "engine/policy/worst_fit_score.h"
+
+namespace berth {
+
+namespace {
+
+template <class Policy>
+std::unique_ptr<QueueOrder> make_plain_order() {
+  return std::make_unique<Policy>();
+}
+
+template <class Policy>
+std::unique_ptr<NodeScore> make_plain_score(const ScoreInput&) {
+  return std::make_unique<Policy>();
+}
+
+PolicyRow order_row(std::string_view name, std::string_view summary, std::string_view source,
+                    std::unique_ptr<QueueOrder> (*make)()) {
+  return {.kind = PolicyKind::kOrder, .name = name, .summary = summary, .source = source, .make_order = make};
+}
+
+PolicyRow score_row(std::string_view name, std::string_view summary, std::string_view source,
+                    std::unique_ptr<NodeScore> (*make)(const ScoreInput&)) {
+  return {.kind = PolicyKind::kScore, .name = name, .summary = summary, .source = source, .make_score = make};
+}
+
+const PolicyRow* find_policy(PolicyKind kind, std::string_view name) {
+  for (const PolicyRow& row : all_policies()) {
+    if (row.kind == kind && equals_ignoring_case(row.name, name)) return &row;
+  }
+  return nullptr;
+}
+
+Status no_such_policy(PolicyKind kind, std::string_view name) {
+  std::vector<std::string> names;
+  for (const PolicyRow& row : all_policies()) {
+    if (row.kind == kind) names.emplace_back(row.name);
+  }
+  std::string hint = suggest(name, names);
+  if (hint.empty()) hint = "known: " + join(names, ", ");
+  return Status(Code::kNotFound, fmt::format("no {} policy named '{}'", policy_kind_name(kind), name), std::move(hint));
+}
+
+}  // namespace
+
+std::string_view policy_kind_name(PolicyKind kind) { return kind == PolicyKind::kOrder ? "order" : "score"; }
+
+std::span<const PolicyRow> all_policies() {
+  static const std::array rows{
+      order_row("priority", "Higher priority class first; every aging interval waited counts as one class value.",
+                "Berth", make_plain_order<PriorityOrder>),
+      order_row("fifo", "First submitted, first tried.", "Berth", make_plain_order<FifoOrder>),
+      order_row("smallest_first", "The job that asks for the least GPU first, then the least CPU.", "Berth",
+                make_plain_order<SmallestFirstOrder>),
+
+      score_row("best_fit", "The node on which the least CPU and GPU are left over.", "FGD artifact (ATC'23)",
+                make_plain_score<BestFitScore>),
+      score_row("dot_product", "The node whose free amounts are least aligned with the task.", "FGD artifact (ATC'23)",
+                make_plain_score<DotProductScore>),
+      score_row(
+          "fgd", "The placement that lowers fragmentation for the typical workload the most.",
+          "Weng et al., Beware of Fragmentation, ATC'23",
+          [](const ScoreInput& input) -> std::unique_ptr<NodeScore> { return std::make_unique<FgdScore>(input); }),
+      score_row("gpu_clustering", "Tasks of the same GPU demand together.", "FGD artifact (ATC'23), after Gandiva",
+                make_plain_score<GpuClusteringScore>),
+      score_row("gpu_packing", "Shared devices first, then free devices of nodes in use, then empty nodes.",
+                "FGD artifact (ATC'23)", make_plain_score<GpuPackingScore>),
+      score_row("random", "Any feasible node with equal chance, from the seed.", "Berth",
+                [](const ScoreInput& input) -> std::unique_ptr<NodeScore> {
+                  return std::make_unique<RandomScore>(input.seed);
+                }),
+      score_row("reserving_packing", "High-GPU tasks on the advanced device models, the rest packed on the others.",
+                "Weng et al., MLaaS in the Wild, NSDI'22",
+                [](const ScoreInput& input) -> std::unique_ptr<NodeScore> {
+                  return std::make_unique<ReservingPackingScore>(*input.cluster);
+                }),
+      score_row("worst_fit", "The node with the lowest mean of CPU, memory and GPU allocation.", "Berth",
+                make_plain_score<WorstFitScore>),
+  };
+  return rows;
+}
+
+Result<std::unique_ptr<QueueOrder>> make_order(std::string_view name) {
+  const PolicyRow* row = find_policy(PolicyKind::kOrder, name);
+  if (row == nullptr) return no_such_policy(PolicyKind::kOrder, name);
+  return row->make_order();
+}
+
+Result<std::unique_ptr<NodeScore>> make_score(std::string_view name, const ScoreInput& input) {
+  const PolicyRow* row = find_policy(PolicyKind::kScore, name);
+  if (row == nullptr) return no_such_policy(PolicyKind::kScore, name);
+  return row->make_score(input);
+}
+
+Status check_policy_name(PolicyKind kind, std::string_view name) {
+  return find_policy(kind, name) != nullptr ? Status() : no_such_policy(kind, name);
+}
+
+}  // namespace berth

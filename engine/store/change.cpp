@@ -1,0 +1,28 @@
+#include "engine/store/change.h"
+
+namespace berth {
+
+Result<Change> Change::begin(Database& db, std::string actor, Seconds now) {
+  BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));
+  BERTH_ASSIGN(const std::int64_t version, state_version(db));
+  return Change(db, std::move(actor), now, std::move(transaction), version);
+}
+
+Status Change::record(std::string_view kind, std::string_view object, std::string_view detail) {
+  BERTH_ASSIGN(Statement insert, db_->prepare("INSERT INTO events (time, state_version, kind, object, actor, detail) "
+                                              "VALUES (?1, ?2, ?3, ?4, ?5, ?6)"));
+  return insert.run(now_, version_after(), kind, object, actor_, detail);
+}
+
+Result<std::int64_t> Change::commit() {
+  BERTH_ASSIGN(Statement update, db_->prepare("UPDATE meta SET value = ?1 WHERE key = 'state_version'"));
+  BERTH_TRY(update.run(version_after()));
+  BERTH_TRY(transaction_.commit());
+  return version_after();
+}
+
+Result<std::int64_t> state_version(Database& db) {
+  return db.integer("SELECT value FROM meta WHERE key = 'state_version'");
+}
+
+}  // namespace berth

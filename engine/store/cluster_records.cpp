@@ -1,0 +1,361 @@
+#include "engine/store/cluster_records.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "engine/base/failpoint.h"
+#include "engine/base/text.h"
+#include "engine/model/shape.h"
+#include "engine/store/names.h"
+
+namespace berth {
+
+namespace {
+
+// One model index is kept for "a model that no longer exists" (load.cpp).
+constexpr std::int64_t kMostDeviceModels = kMaxModels - 1;
+
+Status check_amounts(MilliCpu cpu, MiB memory) {
+  if (cpu < MilliCpu(0)) return Status(Code::kInvalid, "the CPU of a node type must not be negative");
+  if (memory < MiB(0)) return Status(Code::kInvalid, "the memory of a node type must not be negative");
+  return {};
+}
+
+// A checked node type, as the columns want it.
+struct NodeTypeRow {
+  MilliCpu cpu;
+  MiB memory;
+  std::optional<std::int64_t> device_model_id;
+  int device_count = 0;
+  std::string link_groups;
+};
+
+Result<NodeTypeRow> check_node_type(Database& db, const NodeTypeRequest& request) {
+  NodeTypeRow row{request.cpu, request.memory, std::nullopt, request.device_count, {}};
+  BERTH_TRY(check_amounts(request.cpu, request.memory));
+  if (request.device_count < 0 || request.device_count > kMaxDevices) {
+    return Status(Code::kInvalid,
+                  fmt::format("a node may have 0 to {} devices, not {}", kMaxDevices, request.device_count));
+  }
+  if (request.device_model.empty() != (request.device_count == 0)) {
+    return Status(Code::kInvalid,
+                  request.device_model.empty()
+                      ? fmt::format("{} devices need a device model", request.device_count)
+                      : fmt::format("device model '{}' needs a number of devices above 0", request.device_model));
+  }
+  if (!request.device_model.empty()) {
+    BERTH_ASSIGN(row.device_model_id, find_id(db, Thing::kDeviceModel, request.device_model));
+  }
+  BERTH_ASSIGN(const std::vector<DeviceMask> groups, read_link_groups(request.link_groups, request.device_count));
+  row.link_groups = print_link_groups(groups);
+  return row;
+}
+
+Result<std::string> labels_json(const Labels& labels) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const auto& [key, value] : labels) {
+    if (key.empty()) return Status(Code::kInvalid, "a label needs a name before its '='");
+    if (json.contains(key)) return Status(Code::kInvalid, fmt::format("label '{}' is given twice", key));
+    json[key] = value;
+  }
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::optional<std::string> null_when_empty(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(text);
+}
+
+Result<std::optional<std::int64_t>> find_pool_or_none(Database& db, const std::string& pool) {
+  if (pool.empty()) return std::optional<std::int64_t>();
+  BERTH_ASSIGN(const std::int64_t id, find_id(db, Thing::kPool, pool));
+  return std::optional(id);
+}
+
+// Adds nodes of any types and pools; what a name refers to is looked up once a run of equal names.
+class NodeAdder {
+ public:
+  explicit NodeAdder(Database& db) : db_(db) {}
+
+  Status add(const NodeRequest& request) {
+    BERTH_TRY(check_new_name(db_, Thing::kNode, request.name));
+    if (type_id_ == 0 || request.type != type_) {
+      BERTH_ASSIGN(type_id_, find_id(db_, Thing::kNodeType, request.type));
+      type_ = request.type;
+    }
+    if (request.pool != pool_) {
+      BERTH_ASSIGN(pool_id_, find_pool_or_none(db_, request.pool));
+      pool_ = request.pool;
+    }
+    BERTH_ASSIGN(const std::string labels, labels_json(request.labels));
+    BERTH_ASSIGN(Statement insert, db_.prepare("INSERT INTO nodes (name, type_id, pool_id, rack, labels) "
+                                               "VALUES (?1, ?2, ?3, ?4, ?5)"));
+    return insert.run(request.name, type_id_, pool_id_, null_when_empty(request.rack), labels);
+  }
+
+ private:
+  Database& db_;
+  std::string type_;
+  std::int64_t type_id_ = 0;
+  std::string pool_;
+  std::optional<std::int64_t> pool_id_;
+};
+
+Result<bool> node_runs_tasks(Database& db, std::int64_t node) {
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT 1 FROM allocations WHERE node_id = ?1 LIMIT 1"));
+  const bool runs = row.with(node).next();
+  BERTH_TRY(row.status());
+  return runs;
+}
+
+Status move_node(Database& db, const std::string& name, NodeState wanted) {
+  BERTH_ASSIGN(const std::int64_t id, find_id(db, Thing::kNode, name));
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT state FROM nodes WHERE id = ?1"));
+  if (!row.with(id).next()) return row.status();
+  BERTH_ASSIGN(const NodeState present, read_node_state(row.text(0)));
+  BERTH_ASSIGN(const bool busy, node_runs_tasks(db, id));
+  const NodeState target = wanted == NodeState::kDraining && !busy ? NodeState::kDrained : wanted;
+  if (present == wanted || present == target) {
+    return Status(Code::kConflict, fmt::format("node '{}' is {} already", name, node_state_name(present)));
+  }
+  if (!node_may_change(present, target)) {
+    return Status(Code::kConflict, fmt::format("node '{}' is {}: it cannot become {}", name, node_state_name(present),
+                                               node_state_name(target)));
+  }
+  BERTH_ASSIGN(Statement update, db.prepare("UPDATE nodes SET state = ?2 WHERE id = ?1"));
+  return update.run(id, node_state_name(target));
+}
+
+std::string_view node_state_verb(NodeState state) {
+  switch (state) {
+    case NodeState::kUp: return "resume node";
+    case NodeState::kDraining:
+    case NodeState::kDrained: return "drain node";
+    case NodeState::kDown: return "node down";
+    case NodeState::kBooting: return "boot node";
+  }
+  return "change node";
+}
+
+// "a rack" for the event of an alteration.
+template <class Value>
+void note_field(std::vector<std::string>& fields, std::string_view word, const std::optional<Value>& value) {
+  if (value) fields.push_back(fmt::format("{} {}", word, *value));
+}
+
+}  // namespace
+
+// ---- pools
+// ------------------------------------------------------------------------------------------------------------
+
+Status add_pool(Change& change, const std::string& name) {
+  BERTH_TRY(check_new_name(change.db(), Thing::kPool, name));
+  BERTH_ASSIGN(Statement insert, change.db().prepare("INSERT INTO pools (name) VALUES (?1)"));
+  BERTH_TRY(insert.run(name));
+  failpoint("mid_write");
+  return change.record("create pool", name);
+}
+
+Status rename_pool(Change& change, const std::string& name, const std::string& new_name) {
+  BERTH_ASSIGN(const std::int64_t id, find_id(change.db(), Thing::kPool, name));
+  BERTH_TRY(check_new_name(change.db(), Thing::kPool, new_name));
+  BERTH_ASSIGN(Statement update, change.db().prepare("UPDATE pools SET name = ?2 WHERE id = ?1"));
+  BERTH_TRY(update.run(id, new_name));
+  return change.record("alter pool", name, fmt::format("renamed to {}", new_name));
+}
+
+Status drop_pool(Change& change, const std::string& name) {
+  constexpr Use kUses[] = {{"SELECT count(*) FROM nodes WHERE pool_id = ?1", "node"},
+                           {"SELECT count(DISTINCT job_id) FROM task_groups WHERE pool_id = ?1", "job"}};
+  BERTH_ASSIGN(const std::int64_t id, find_id(change.db(), Thing::kPool, name));
+  BERTH_TRY(check_unused(change.db(), Thing::kPool, name, id, kUses));
+  BERTH_ASSIGN(Statement remove, change.db().prepare("DELETE FROM pools WHERE id = ?1"));
+  BERTH_TRY(remove.run(id));
+  return change.record("drop pool", name);
+}
+
+// ---- device models
+// ----------------------------------------------------------------------------------------------------
+
+Status add_device_model(Change& change, const DeviceModelRequest& request) {
+  Database& db = change.db();
+  BERTH_TRY(check_new_name(db, Thing::kDeviceModel, request.name));
+  if (request.name.find('|') != std::string::npos) {
+    return Status(Code::kInvalid, "the name of a device model must not have a '|': it separates models");
+  }
+  if (request.memory < MiB(0)) return Status(Code::kInvalid, "the memory of a device must not be negative");
+  if (!(request.speed > 0)) return Status(Code::kInvalid, "the speed of a device model must be above 0");
+  BERTH_ASSIGN(const std::int64_t count, db.integer("SELECT count(*) FROM device_models"));
+  if (count >= kMostDeviceModels) {
+    return Status(Code::kConflict, fmt::format("there are {} device models already, the most there may be", count));
+  }
+  BERTH_ASSIGN(Statement insert, db.prepare("INSERT INTO device_models (name, memory_mib, speed) VALUES (?1, ?2, ?3)"));
+  BERTH_TRY(insert.run(request.name, request.memory, request.speed));
+  return change.record("create device model", request.name);
+}
+
+Status alter_device_model(Change& change, const std::string& name, const DeviceModelAlteration& alteration) {
+  Database& db = change.db();
+  BERTH_ASSIGN(const std::int64_t id, find_id(db, Thing::kDeviceModel, name));
+  if (alteration.memory && *alteration.memory < MiB(0)) {
+    return Status(Code::kInvalid, "the memory of a device must not be negative");
+  }
+  if (alteration.speed && !(*alteration.speed > 0)) {
+    return Status(Code::kInvalid, "the speed of a device model must be above 0");
+  }
+  BERTH_ASSIGN(Statement update, db.prepare("UPDATE device_models SET memory_mib = coalesce(?2, memory_mib), "
+                                            "speed = coalesce(?3, speed) WHERE id = ?1"));
+  BERTH_TRY(update.run(id, alteration.memory, alteration.speed));
+  std::vector<std::string> fields;
+  if (alteration.memory) fields.push_back(fmt::format("memory {}", print_memory(*alteration.memory)));
+  note_field(fields, "speed", alteration.speed);
+  return change.record("alter device model", name, join(fields, ", "));
+}
+
+Status drop_device_model(Change& change, const std::string& name) {
+  constexpr Use kUses[] = {
+      {"SELECT count(*) FROM node_types WHERE device_model_id = ?1", "node type"},
+      {"SELECT count(DISTINCT j.id) FROM jobs j JOIN task_groups g ON g.job_id = j.id "
+       "WHERE j.state IN ('pending', 'held', 'running') AND ?1 AND instr('|' || g.models || '|', '|' || ?2 || '|') > 0",
+       "job"}};
+  BERTH_ASSIGN(const std::int64_t id, find_id(change.db(), Thing::kDeviceModel, name));
+  BERTH_TRY(check_unused(change.db(), Thing::kDeviceModel, name, id, kUses));
+  BERTH_ASSIGN(Statement remove, change.db().prepare("DELETE FROM device_models WHERE id = ?1"));
+  BERTH_TRY(remove.run(id));
+  return change.record("drop device model", name);
+}
+
+// ---- node types
+// -------------------------------------------------------------------------------------------------------
+
+Status add_node_type(Change& change, const NodeTypeRequest& request) {
+  Database& db = change.db();
+  BERTH_TRY(check_new_name(db, Thing::kNodeType, request.name));
+  BERTH_ASSIGN(const NodeTypeRow row, check_node_type(db, request));
+  BERTH_ASSIGN(Statement insert, db.prepare("INSERT INTO node_types (name, cpu_milli, memory_mib, device_model_id, "
+                                            "device_count, link_groups) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"));
+  BERTH_TRY(insert.run(request.name, row.cpu, row.memory, row.device_model_id, row.device_count, row.link_groups));
+  return change.record("create node type", request.name);
+}
+
+Status alter_node_type(Change& change, const std::string& name, const NodeTypeAlteration& alteration) {
+  Database& db = change.db();
+  BERTH_ASSIGN(const std::int64_t id, find_id(db, Thing::kNodeType, name));
+  BERTH_ASSIGN(Statement present, db.prepare("SELECT t.cpu_milli, t.memory_mib, coalesce(m.name, ''), t.device_count, "
+                                             "t.link_groups FROM node_types t LEFT JOIN device_models m "
+                                             "ON m.id = t.device_model_id WHERE t.id = ?1"));
+  if (!present.with(id).next()) return present.status();
+  NodeTypeRequest request;
+  request.name = name;
+  request.cpu = alteration.cpu.value_or(present.quantity<MilliCpu>(0));
+  request.memory = alteration.memory.value_or(present.quantity<MiB>(1));
+  request.device_model = alteration.device_model.value_or(std::string(present.text(2)));
+  request.device_count = alteration.device_count.value_or(static_cast<int>(present.integer(3)));
+  request.link_groups = alteration.link_groups.value_or(std::string(present.text(4)));
+  BERTH_ASSIGN(const NodeTypeRow row, check_node_type(db, request));
+  BERTH_ASSIGN(Statement update,
+               db.prepare("UPDATE node_types SET cpu_milli = ?2, memory_mib = ?3, device_model_id = ?4, "
+                          "device_count = ?5, link_groups = ?6 WHERE id = ?1"));
+  BERTH_TRY(update.run(id, row.cpu, row.memory, row.device_model_id, row.device_count, row.link_groups));
+  std::vector<std::string> fields;
+  if (alteration.cpu) fields.push_back(fmt::format("cpu {}", print_cpu(*alteration.cpu)));
+  if (alteration.memory) fields.push_back(fmt::format("memory {}", print_memory(*alteration.memory)));
+  note_field(fields, "device model", alteration.device_model);
+  note_field(fields, "devices", alteration.device_count);
+  note_field(fields, "link groups", alteration.link_groups);
+  return change.record("alter node type", name, join(fields, ", "));
+}
+
+Status drop_node_type(Change& change, const std::string& name) {
+  constexpr Use kUses[] = {{"SELECT count(*) FROM nodes WHERE type_id = ?1", "node"}};
+  BERTH_ASSIGN(const std::int64_t id, find_id(change.db(), Thing::kNodeType, name));
+  BERTH_TRY(check_unused(change.db(), Thing::kNodeType, name, id, kUses));
+  BERTH_ASSIGN(Statement remove, change.db().prepare("DELETE FROM node_types WHERE id = ?1"));
+  BERTH_TRY(remove.run(id));
+  return change.record("drop node type", name);
+}
+
+// ---- nodes
+// ------------------------------------------------------------------------------------------------------------
+
+Status add_nodes(Change& change, std::span<const NodeRequest> requests) {
+  if (requests.empty()) return {};
+  NodeAdder adder(change.db());
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    BERTH_TRY(adder.add(requests[i]).prefixed(fmt::format("in node '{}'", requests[i].name)));
+    if (i == requests.size() / 2) failpoint("mid_write");
+  }
+  const std::string names[] = {requests.front().name, requests.back().name};
+  const std::string object =
+      requests.size() == 1 ? names[0] : fmt::format("{} .. {} ({})", names[0], names[1], requests.size());
+  return change.record(requests.size() == 1 ? "create node" : "create nodes", object,
+                       fmt::format("type {}", requests.front().type));
+}
+
+Status alter_nodes(Change& change, std::span<const std::string> names, const NodeAlteration& alteration) {
+  Database& db = change.db();
+  std::optional<std::int64_t> type_id;
+  if (alteration.type) {
+    BERTH_ASSIGN(type_id, find_id(db, Thing::kNodeType, *alteration.type));
+  }
+  std::optional<std::int64_t> pool_id;
+  if (alteration.pool) {
+    BERTH_ASSIGN(pool_id, find_pool_or_none(db, *alteration.pool));
+  }
+  std::optional<std::string> labels;
+  if (alteration.labels) {
+    BERTH_ASSIGN(labels, labels_json(*alteration.labels));
+  }
+  const std::optional<std::string> rack = alteration.rack ? null_when_empty(*alteration.rack) : std::nullopt;
+  for (const std::string& name : names) {
+    BERTH_ASSIGN(const std::int64_t id, find_id(db, Thing::kNode, name));
+    BERTH_ASSIGN(Statement update,
+                 db.prepare("UPDATE nodes SET pool_id = iif(?2, ?3, pool_id), rack = iif(?4, ?5, rack), "
+                            "labels = coalesce(?6, labels) WHERE id = ?1"));
+    BERTH_TRY(update.run(id, alteration.pool.has_value(), pool_id, alteration.rack.has_value(), rack, labels));
+    // Only when asked for: the triggers that watch the type need not run otherwise.
+    if (!type_id) continue;
+    BERTH_ASSIGN(Statement retype, db.prepare("UPDATE nodes SET type_id = ?2 WHERE id = ?1"));
+    BERTH_TRY(retype.run(id, type_id).prefixed(fmt::format("in node '{}'", name)));
+  }
+  std::vector<std::string> fields;
+  note_field(fields, "type", alteration.type);
+  note_field(fields, "pool", alteration.pool);
+  note_field(fields, "rack", alteration.rack);
+  note_field(fields, "labels", labels);
+  return change.record("alter node", summarize_names(names), join(fields, ", "));
+}
+
+Status drop_nodes(Change& change, std::span<const std::string> names) {
+  constexpr Use kUses[] = {{"SELECT count(*) FROM allocations WHERE node_id = ?1", "running task"}};
+  for (const std::string& name : names) {
+    BERTH_ASSIGN(const std::int64_t id, find_id(change.db(), Thing::kNode, name));
+    BERTH_TRY(check_unused(change.db(), Thing::kNode, name, id, kUses).with_hint("DRAIN it first, or cancel the jobs"));
+    BERTH_ASSIGN(Statement remove, change.db().prepare("DELETE FROM nodes WHERE id = ?1"));
+    BERTH_TRY(remove.run(id));
+  }
+  return change.record("drop node", summarize_names(names));
+}
+
+Status set_node_state(Change& change, std::span<const std::string> names, NodeState state) {
+  for (const std::string& name : names) BERTH_TRY(move_node(change.db(), name, state));
+  return change.record(node_state_verb(state), summarize_names(names));
+}
+
+Status set_device_health(Change& change, const std::string& node, DeviceMask devices, Health health) {
+  Database& db = change.db();
+  BERTH_ASSIGN(const std::int64_t id, find_id(db, Thing::kNode, node));
+  const std::string_view word = health == Health::kHealthy ? "healthy" : "unhealthy";
+  BERTH_ASSIGN(Statement update, db.prepare("UPDATE devices SET health = ?3 WHERE node_id = ?1 AND device_index = ?2"));
+  for (int device = 0; device < kMaxDevices; ++device) {
+    if ((devices >> device & 1) == 0) continue;
+    BERTH_TRY(update.run(id, device, word));
+    if (db.changed_rows() == 0) {
+      return Status(Code::kNotFound, fmt::format("node '{}' has no device {}", node, device));
+    }
+  }
+  return change.record("alter device", fmt::format("{} {}", node, print_device_mask(devices)), word);
+}
+
+}  // namespace berth

@@ -1,0 +1,111 @@
+#include "engine/store/journal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/base/text.h"
+#include "engine/store/change.h"
+#include "engine/store/settings.h"
+
+namespace berth {
+
+namespace {
+
+constexpr std::size_t kMovesNamed = 3;
+
+std::string print_event(const Event& event) {
+  std::string text = event.kind + " " + event.object;
+  if (!event.actor.empty()) text += " by " + event.actor;
+  return text;
+}
+
+Result<std::string> saved_plan_ids(Database& db) {
+  BERTH_ASSIGN(Statement rows, db.prepare("SELECT id FROM plans WHERE state = 'open' ORDER BY id DESC LIMIT 10"));
+  std::vector<std::string> ids;
+  while (rows.next()) ids.emplace_back(rows.text(0));
+  BERTH_TRY(rows.status());
+  return ids.empty() ? std::string("there is no open plan") : "open plans: " + join(ids, ", ");
+}
+
+}  // namespace
+
+Result<std::vector<Event>> events_after(Database& db, std::int64_t version, std::size_t most) {
+  BERTH_ASSIGN(Statement rows, db.prepare("SELECT id, time, state_version, kind, object, actor, detail FROM events "
+                                          "WHERE state_version > ?1 ORDER BY state_version, id LIMIT ?2"));
+  rows.with(version, most);
+  std::vector<Event> events;
+  while (rows.next()) {
+    events.push_back({rows.integer(0), rows.quantity<Seconds>(1), rows.integer(2), std::string(rows.text(3)),
+                      std::string(rows.text(4)), std::string(rows.text(5)), std::string(rows.text(6))});
+  }
+  BERTH_TRY(rows.status());
+  return events;
+}
+
+Result<std::string> describe_moves_since(Database& db, std::int64_t version) {
+  BERTH_ASSIGN(const std::vector<Event> events, events_after(db, version, kMovesNamed));
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT count(*) FROM events WHERE state_version > ?1"));
+  const std::int64_t count = row.with(version).next() ? row.integer(0) : 0;
+  BERTH_TRY(row.status());
+  std::vector<std::string> moves;
+  for (const Event& event : events) moves.push_back(print_event(event));
+  if (moves.empty()) return std::string("the events of that time have been pruned");
+  std::string text = join(moves, "; ");
+  const std::int64_t unnamed = count - static_cast<std::int64_t>(events.size());
+  if (unnamed > 0) text += fmt::format("; and {} more", print_count(unnamed));
+  return text;
+}
+
+Result<std::int64_t> save_plan(Database& db, const Plan& plan, std::string_view kind, Seconds now) {
+  BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));
+  BERTH_ASSIGN(Statement insert, db.prepare("INSERT INTO plans (created_at, state_version, kind, plan_json) "
+                                            "VALUES (?1, ?2, ?3, ?4)"));
+  BERTH_TRY(insert.run(now, plan.version, kind, plan_to_json(plan)));
+  const std::int64_t id = db.last_row_id();
+  BERTH_TRY(transaction.commit());
+  return id;
+}
+
+Result<SavedPlan> load_plan(Database& db, std::int64_t id) {
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT created_at, kind, state, plan_json FROM plans WHERE id = ?1"));
+  if (!row.with(id).next()) {
+    BERTH_TRY(row.status());
+    BERTH_ASSIGN(std::string hint, saved_plan_ids(db));
+    return Status(Code::kNotFound, fmt::format("no plan {}", id), std::move(hint));
+  }
+  SavedPlan saved;
+  saved.id = id;
+  saved.created_at = row.quantity<Seconds>(0);
+  saved.kind = row.text(1);
+  saved.state = row.text(2) == "applied" ? PlanState::kApplied : PlanState::kOpen;
+  Result<Plan> plan = plan_from_json(row.text(3));
+  if (!plan.ok()) return Status(Code::kCorrupt, plan.status().message()).prefixed(fmt::format("in plan {}", id));
+  saved.plan = *std::move(plan);
+  return saved;
+}
+
+Result<std::int64_t> prune_history(Database& db, Seconds now) {
+  BERTH_ASSIGN(const Settings settings, read_settings(db));
+  struct Pruning {
+    std::string_view sql;
+    Seconds keep;
+  };
+  const Pruning prunings[] = {
+      {"DELETE FROM rounds WHERE started_at < ?1", settings.round_retention},
+      {"DELETE FROM plans WHERE created_at < ?1", settings.round_retention},
+      {"DELETE FROM events WHERE time < ?1", settings.event_retention},
+      {"DELETE FROM jobs WHERE end_time < ?1", settings.job_retention},
+  };
+  BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));
+  std::int64_t deleted = 0;
+  for (const Pruning& pruning : prunings) {
+    BERTH_ASSIGN(Statement remove, db.prepare(pruning.sql));
+    BERTH_TRY(remove.run(now - pruning.keep));
+    deleted += db.changed_rows();
+  }
+  BERTH_TRY(transaction.commit());
+  return deleted;
+}
+
+}  // namespace berth

@@ -1,0 +1,90 @@
+#include "engine/store/open.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include "engine/store/backup.h"
+#include "engine/store/migrate.h"
+
+namespace berth {
+
+namespace {
+
+constexpr std::string_view kInMemory = ":memory:";
+
+Status find_or_make_file(const std::string& path, bool create) {
+  std::error_code failure;
+  const auto status = std::filesystem::status(path, failure);
+  if (std::filesystem::is_directory(status)) {
+    return Status(Code::kInvalid, fmt::format("'{}' is a folder; a database is a file", path));
+  }
+  if (std::filesystem::exists(status)) return {};
+  if (!create) return Status(Code::kNotFound, fmt::format("there is no database '{}'", path));
+  return make_private_file(path);
+}
+
+// Two processes may turn a new file to write-ahead logging at once; SQLite answers one of them "busy" without waiting.
+Status use_write_ahead_log(Database& db, int busy_timeout_ms) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point deadline = Clock::now() + std::chrono::milliseconds(busy_timeout_ms);
+  while (true) {
+    Status switched = db.text("PRAGMA journal_mode = WAL").status();
+    if (switched.code() != Code::kBusy || Clock::now() >= deadline) return switched;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+// Read-only connections never migrate, so the file must be current.
+Status check_current(Database& db) {
+  BERTH_ASSIGN(const FileIdentity identity, identify(db));
+  const std::int64_t newest = embedded_schema().newest();
+  if (identity.kind == FileKind::kBerth && identity.version == newest) return {};
+  if (identity.kind == FileKind::kBerth && identity.version < newest) {
+    return Status(Code::kInvalid,
+                  fmt::format("'{}' has schema version {}, this program needs {}", db.path(), identity.version, newest),
+                  "open it once without --read-only; a copy is kept");
+  }
+  if (identity.kind == FileKind::kEmpty) {
+    return Status(Code::kInvalid, fmt::format("'{}' is empty, not yet a Berth database", db.path()));
+  }
+  return migrate(db);  // refuses: another program's, or newer
+}
+
+Result<Database> open_to_read(const std::string& path) {
+  BERTH_TRY(find_or_make_file(path, false));
+  BERTH_ASSIGN(Database db, Database::open(path, Access::kReadOnly));
+  db.set_busy_timeout(5000);
+  BERTH_TRY(check_current(db));
+  BERTH_TRY(db.execute("PRAGMA query_only = ON; PRAGMA temp_store = MEMORY;"));
+  return db;
+}
+
+}  // namespace
+
+Result<Database> open_state(const std::string& path, const OpenOptions& options) {
+  if (options.access == Access::kReadOnly) return open_to_read(path);
+  const bool in_memory = path == kInMemory;
+  if (!in_memory) BERTH_TRY(find_or_make_file(path, options.create));
+  BERTH_ASSIGN(Database db, Database::open(path, Access::kReadWrite));
+  db.set_busy_timeout(options.busy_timeout_ms);
+  BERTH_ASSIGN(const FileIdentity identity, identify(db));
+  // Refused before anything is written; a file that passes may change its journal mode.
+  const bool ours = identity.kind != FileKind::kOther && identity.version <= embedded_schema().newest();
+  if (ours && !in_memory) BERTH_TRY(use_write_ahead_log(db, options.busy_timeout_ms));
+  BERTH_TRY(db.execute(
+      "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;"
+      "PRAGMA cache_size = -65536"));  // 64 MiB: a round's changed pages stay in memory
+  BERTH_TRY(migrate(db));
+  return db;
+}
+
+Result<Database> open_for_queries(const std::string& path) {
+  BERTH_ASSIGN(Database db, open_to_read(path));
+  db.allow_only_reading();
+  return db;
+}
+
+}  // namespace berth

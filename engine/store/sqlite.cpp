@@ -1,0 +1,309 @@
+#include "engine/store/sqlite.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "engine/base/failpoint.h"
+
+namespace berth {
+
+// The connection and its idle statements. Statements share it, so it closes after the last of them.
+struct Statement::Home {
+  Home() = default;
+  Home(const Home&) = delete;
+  Home& operator=(const Home&) = delete;
+  ~Home() {
+    for (const auto& [text, handle] : idle) sqlite3_finalize(handle);
+    sqlite3_close(connection);
+  }
+
+  sqlite3* connection = nullptr;
+  std::string path;
+  std::multimap<std::string, sqlite3_stmt*, std::less<>> idle;
+};
+
+namespace {
+
+// Idle statements kept at most; a program has a few dozen texts, a user's typed queries must not pile up.
+constexpr std::size_t kIdleStatements = 128;
+// Virtual machine steps between looks at the interrupt flag: well under a millisecond.
+constexpr int kStepsBetweenInterruptChecks = 10000;
+
+Status sqlite_error(sqlite3* connection, int code, std::string_view doing) {
+  const std::string said = connection != nullptr ? sqlite3_errmsg(connection) : sqlite3_errstr(code);
+  switch (code & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return Status(Code::kBusy, fmt::format("cannot {}: another process is writing to the database", doing),
+                    "try again in a moment");
+    case SQLITE_CONSTRAINT:
+      // A trigger of ours has said what is wrong in a sentence of its own.
+      if (code == SQLITE_CONSTRAINT_TRIGGER) return Status(Code::kConflict, said);
+      return Status(Code::kConflict, fmt::format("cannot {}: {}", doing, said));
+    case SQLITE_FULL:
+      return Status(Code::kUnavailable,
+                    fmt::format("cannot {}: the disk (or the database's size limit) is full", doing),
+                    "nothing was changed; free some space and try again");
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+    case SQLITE_NOLFS:
+      return Status(Code::kUnavailable, fmt::format("cannot {}: the file system failed ({})", doing, said));
+    case SQLITE_READONLY:
+      return Status(Code::kUnavailable, fmt::format("cannot {}: the database is read-only ({})", doing, said));
+    case SQLITE_CORRUPT: return Status(Code::kCorrupt, fmt::format("cannot {}: the file is damaged ({})", doing, said));
+    case SQLITE_NOTADB: return Status(Code::kCorrupt, fmt::format("cannot {}: the file is no SQLite database", doing));
+    case SQLITE_INTERRUPT: return Status(Code::kInterrupted, "interrupted");
+    case SQLITE_AUTH:
+      return Status(Code::kInvalid, "only SELECT, WITH, EXPLAIN QUERY PLAN and PRAGMA table_info may be used here");
+    case SQLITE_ERROR:
+    case SQLITE_TOOBIG:
+    case SQLITE_MISMATCH: return Status(Code::kInvalid, fmt::format("cannot {}: {}", doing, said));
+    default: return Status(Code::kInternal, fmt::format("cannot {}: {} (SQLite code {})", doing, said, code));
+  }
+}
+
+constexpr std::string_view kStatementDoing = "read or write the database";
+
+int stop_when_flagged(void* flag) {
+  return static_cast<const std::atomic<bool>*>(flag)->load(std::memory_order_relaxed) ? 1 : 0;
+}
+
+// Pragmas that only describe the schema. Those that also set something may be read, not given a value.
+bool pragma_only_reads(std::string_view name, const char* value) {
+  constexpr std::array<std::string_view, 8> kDescribing = {"table_info",    "table_xinfo", "table_list",
+                                                           "index_list",    "index_info",  "foreign_key_list",
+                                                           "function_list", "index_xinfo"};
+  constexpr std::array<std::string_view, 6> kReadable = {"user_version", "application_id", "page_count",
+                                                         "page_size",    "journal_mode",   "freelist_count"};
+  if (std::find(kDescribing.begin(), kDescribing.end(), name) != kDescribing.end()) return true;
+  return value == nullptr && std::find(kReadable.begin(), kReadable.end(), name) != kReadable.end();
+}
+
+int authorize_reading(void*, int action, const char* first, const char* second, const char*, const char*) {
+  switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_READ:
+    case SQLITE_RECURSIVE: return SQLITE_OK;
+    case SQLITE_FUNCTION:
+      return second != nullptr && std::string_view(second) == "load_extension" ? SQLITE_DENY : SQLITE_OK;
+    case SQLITE_PRAGMA: return pragma_only_reads(first, second) ? SQLITE_OK : SQLITE_DENY;
+    default: return SQLITE_DENY;
+  }
+}
+
+}  // namespace
+
+// ---- Statement
+// --------------------------------------------------------------------------------------------------------
+
+Statement::Statement(Statement&& other) noexcept
+    : handle_(std::exchange(other.handle_, nullptr)),
+      home_(std::move(other.home_)),
+      status_(std::move(other.status_)) {}
+
+Statement& Statement::operator=(Statement&& other) noexcept {
+  if (this != &other) {
+    give_back();
+    handle_ = std::exchange(other.handle_, nullptr);
+    home_ = std::move(other.home_);
+    status_ = std::move(other.status_);
+  }
+  return *this;
+}
+
+Statement::~Statement() { give_back(); }
+
+void Statement::give_back() {
+  if (handle_ == nullptr) return;
+  sqlite3_reset(handle_);
+  sqlite3_clear_bindings(handle_);
+  if (home_->idle.size() < kIdleStatements) {
+    home_->idle.emplace(sqlite3_sql(handle_), handle_);
+  } else {
+    sqlite3_finalize(handle_);
+  }
+  handle_ = nullptr;
+}
+
+void Statement::rewind() {
+  sqlite3_reset(handle_);
+  sqlite3_clear_bindings(handle_);
+  status_ = Status();
+}
+
+void Statement::bind_integer(int parameter, std::int64_t value) {
+  const int code = sqlite3_bind_int64(handle_, parameter, value);
+  if (code != SQLITE_OK && status_.ok()) status_ = sqlite_error(home_->connection, code, "bind a value");
+}
+
+void Statement::bind_real(int parameter, double value) {
+  const int code = sqlite3_bind_double(handle_, parameter, value);
+  if (code != SQLITE_OK && status_.ok()) status_ = sqlite_error(home_->connection, code, "bind a value");
+}
+
+void Statement::bind_text(int parameter, std::string_view value, bool copy) {
+  // An empty view may have no address, which SQLite would take for NULL.
+  const char* bytes = value.data() != nullptr ? value.data() : "";
+  const int code = sqlite3_bind_text64(handle_, parameter, bytes, value.size(), copy ? SQLITE_TRANSIENT : SQLITE_STATIC,
+                                       SQLITE_UTF8);
+  if (code != SQLITE_OK && status_.ok()) status_ = sqlite_error(home_->connection, code, "bind a value");
+}
+
+bool Statement::next() {
+  if (!status_.ok()) return false;
+  const int code = sqlite3_step(handle_);
+  if (code == SQLITE_ROW) return true;
+  if (code != SQLITE_DONE) status_ = sqlite_error(home_->connection, code, kStatementDoing);
+  sqlite3_reset(handle_);
+  return false;
+}
+
+Status Statement::finish() {
+  while (next()) {
+  }
+  return status_;
+}
+
+std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(handle_, column); }
+double Statement::real(int column) const { return sqlite3_column_double(handle_, column); }
+bool Statement::is_null(int column) const { return sqlite3_column_type(handle_, column) == SQLITE_NULL; }
+
+CellType Statement::type(int column) const {
+  switch (sqlite3_column_type(handle_, column)) {
+    case SQLITE_INTEGER: return CellType::kInteger;
+    case SQLITE_FLOAT: return CellType::kReal;
+    case SQLITE_TEXT: return CellType::kText;
+    case SQLITE_BLOB: return CellType::kBlob;
+    default: return CellType::kNull;
+  }
+}
+
+int Statement::parameter_count() const { return sqlite3_bind_parameter_count(handle_); }
+int Statement::column_count() const { return sqlite3_column_count(handle_); }
+std::string_view Statement::column_name(int column) const { return sqlite3_column_name(handle_, column); }
+
+std::string_view Statement::text(int column) const {
+  const unsigned char* bytes = sqlite3_column_text(handle_, column);
+  if (bytes == nullptr) return {};
+  return {reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(sqlite3_column_bytes(handle_, column))};
+}
+
+// ---- Database
+// ---------------------------------------------------------------------------------------------------------
+
+Database::Database(Database&&) noexcept = default;
+Database& Database::operator=(Database&&) noexcept = default;
+Database::~Database() = default;
+
+Result<Database> Database::open(const std::string& path, Access access) {
+  const int flags = access == Access::kReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+  auto home = std::make_shared<Statement::Home>();
+  home->path = path;
+  const int code = sqlite3_open_v2(path.c_str(), &home->connection, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  if (code != SQLITE_OK) return sqlite_error(home->connection, code, fmt::format("open '{}'", path));
+  sqlite3_extended_result_codes(home->connection, 1);
+  return Database(std::move(home));
+}
+
+Result<Statement> Database::prepare(std::string_view sql) {
+  if (const auto found = home_->idle.find(sql); found != home_->idle.end()) {
+    sqlite3_stmt* handle = found->second;
+    home_->idle.erase(found);
+    return Statement(handle, home_);
+  }
+  sqlite3_stmt* handle = nullptr;
+  const char* tail = nullptr;
+  const int code = sqlite3_prepare_v3(home_->connection, sql.data(), static_cast<int>(sql.size()),
+                                      SQLITE_PREPARE_PERSISTENT, &handle, &tail);
+  if (code != SQLITE_OK) return error(code, "understand the SQL");
+  if (handle == nullptr) return Status(Code::kInvalid, "there is no SQL statement to run");
+  Statement statement(handle, home_);
+  // What follows must be empty too: a second statement would be ignored silently.
+  const std::string_view rest(tail, static_cast<std::size_t>(sql.data() + sql.size() - tail));
+  if (!rest.empty()) {
+    sqlite3_stmt* second = nullptr;
+    const int second_code =
+        sqlite3_prepare_v2(home_->connection, rest.data(), static_cast<int>(rest.size()), &second, nullptr);
+    sqlite3_finalize(second);
+    if (second_code != SQLITE_OK || second != nullptr) {
+      return Status(Code::kInvalid, "one SQL statement was expected, there is more after its ';'");
+    }
+  }
+  return statement;
+}
+
+Status Database::execute(std::string_view script) {
+  const int code = sqlite3_exec(home_->connection, std::string(script).c_str(), nullptr, nullptr, nullptr);
+  return code == SQLITE_OK ? Status() : error(code, kStatementDoing);
+}
+
+Result<std::int64_t> Database::integer(std::string_view sql) {
+  BERTH_ASSIGN(Statement rows, prepare(sql));
+  if (rows.next()) return rows.integer(0);
+  BERTH_TRY(rows.status());
+  return Status(Code::kNotFound, "the query has no rows");
+}
+
+Result<std::string> Database::text(std::string_view sql) {
+  BERTH_ASSIGN(Statement rows, prepare(sql));
+  if (rows.next()) return std::string(rows.text(0));
+  BERTH_TRY(rows.status());
+  return Status(Code::kNotFound, "the query has no rows");
+}
+
+std::int64_t Database::last_row_id() const { return sqlite3_last_insert_rowid(home_->connection); }
+std::int64_t Database::changed_rows() const { return sqlite3_changes64(home_->connection); }
+bool Database::in_transaction() const { return sqlite3_get_autocommit(home_->connection) == 0; }
+const std::string& Database::path() const { return home_->path; }
+sqlite3* Database::handle() const { return home_->connection; }
+void Database::set_busy_timeout(int milliseconds) { sqlite3_busy_timeout(home_->connection, milliseconds); }
+
+void Database::interrupt_when(const std::atomic<bool>* flag) {
+  // The handler reads through the pointer only.
+  sqlite3_progress_handler(home_->connection, flag != nullptr ? kStepsBetweenInterruptChecks : 0,
+                           flag != nullptr ? stop_when_flagged : nullptr, const_cast<std::atomic<bool>*>(flag));
+}
+
+void Database::allow_only_reading() { sqlite3_set_authorizer(home_->connection, authorize_reading, nullptr); }
+
+Status Database::error(int code, std::string_view doing) const { return sqlite_error(home_->connection, code, doing); }
+
+// ---- Transaction
+// ------------------------------------------------------------------------------------------------------
+
+Result<Transaction> Transaction::begin_read(Database& db) {
+  BERTH_TRY(db.execute("BEGIN"));
+  return Transaction(db);
+}
+
+Result<Transaction> Transaction::begin_write(Database& db) {
+  failpoint("before_begin");
+  BERTH_TRY(db.execute("BEGIN IMMEDIATE"));
+  return Transaction(db);
+}
+
+Transaction::~Transaction() {
+  // A full disk makes SQLite roll back by itself; then there is nothing left to do. Any other failure of ROLLBACK
+  // leaves a transaction that ends with the connection.
+  if (db_ != nullptr && db_->in_transaction()) (void)db_->execute("ROLLBACK");
+}
+
+Status Transaction::commit() {
+  if (!db_->in_transaction()) {
+    return Status(Code::kUnavailable, "the database rolled the transaction back", "nothing was changed");
+  }
+  failpoint("before_commit");
+  BERTH_TRY(db_->execute("COMMIT"));
+  db_ = nullptr;
+  failpoint("after_commit");
+  return {};
+}
+
+}  // namespace berth

@@ -1,0 +1,118 @@
+-- Views for reading: dropped and made again whenever this text changes. Column names are a public interface.
+
+-- How many devices an allocation has (the bits of device_mask, counted in parallel) and the milli-GPU of all of them.
+CREATE VIEW allocation_sizes AS
+  SELECT node_id, job_id, group_index, task_index, device_count, device_count * gpu_milli AS gpu_total_milli
+  FROM (SELECT node_id, job_id, group_index, task_index, gpu_milli,
+               (((nibbles + (nibbles >> 4)) & 252645135) * 16843009 >> 24) & 255 AS device_count
+        FROM (SELECT node_id, job_id, group_index, task_index, gpu_milli,
+                     (pairs & 858993459) + ((pairs >> 2) & 858993459) AS nibbles
+              FROM (SELECT node_id, job_id, group_index, task_index, gpu_milli,
+                           device_mask - ((device_mask >> 1) & 1431655765) AS pairs
+                    FROM allocations)));
+
+-- One row a node: what it is, what it has, what is used.
+CREATE VIEW node_usage AS
+  SELECT n.id AS node_id, n.name AS node, t.name AS type, p.name AS pool, n.rack, n.state, m.name AS device_model,
+         t.device_count AS devices,
+         (SELECT count(*) FROM devices d WHERE d.node_id = n.id AND d.health <> 'healthy') AS devices_unhealthy,
+         t.device_count * 1000 AS gpu_milli,
+         (SELECT coalesce(sum(gpu_total_milli), 0) FROM allocation_sizes s WHERE s.node_id = n.id) AS gpu_used_milli,
+         t.cpu_milli,
+         (SELECT coalesce(sum(a.cpu_milli), 0) FROM allocations a WHERE a.node_id = n.id) AS cpu_used_milli,
+         t.memory_mib,
+         (SELECT coalesce(sum(a.memory_mib), 0) FROM allocations a WHERE a.node_id = n.id) AS memory_used_mib,
+         (SELECT count(*) FROM allocations a WHERE a.node_id = n.id) AS tasks,
+         n.labels
+  FROM nodes n
+  JOIN node_types t ON t.id = n.type_id
+  LEFT JOIN device_models m ON m.id = t.device_model_id
+  LEFT JOIN pools p ON p.id = n.pool_id;
+
+-- One row a device.
+CREATE VIEW device_usage AS
+  SELECT n.id AS node_id, n.name AS node, d.device_index, m.name AS device_model, d.health,
+         (SELECT coalesce(sum(a.gpu_milli), 0) FROM allocations a
+          WHERE a.node_id = d.node_id AND (a.device_mask >> d.device_index) & 1) AS used_milli,
+         m.memory_mib,
+         (SELECT coalesce(sum(a.gpu_memory_mib), 0) FROM allocations a
+          WHERE a.node_id = d.node_id AND (a.device_mask >> d.device_index) & 1) AS memory_used_mib,
+         (SELECT count(*) FROM allocations a
+          WHERE a.node_id = d.node_id AND (a.device_mask >> d.device_index) & 1) AS tasks
+  FROM devices d
+  JOIN nodes n ON n.id = d.node_id
+  JOIN node_types t ON t.id = n.type_id
+  JOIN device_models m ON m.id = t.device_model_id;
+
+-- One row a job that waits, is held or runs.
+CREATE VIEW jobs_now AS
+  SELECT j.id AS job_id, j.name AS job, q.name AS queue, c.name AS priority_class, j.user_name, j.state, j.submit_time,
+         j.start_time, j.time_limit_s, j.wait_reason, j.wait_since,
+         (SELECT sum(g.task_count) FROM task_groups g WHERE g.job_id = j.id) AS tasks,
+         (SELECT count(*) FROM allocations a WHERE a.job_id = j.id) AS tasks_placed,
+         (SELECT sum(g.task_count * g.gpu_count * g.gpu_milli) FROM task_groups g WHERE g.job_id = j.id) AS gpu_milli,
+         (SELECT sum(g.task_count * g.cpu_milli) FROM task_groups g WHERE g.job_id = j.id) AS cpu_milli,
+         (SELECT sum(g.task_count * g.memory_mib) FROM task_groups g WHERE g.job_id = j.id) AS memory_mib
+  FROM jobs j
+  JOIN queues q ON q.id = j.queue_id
+  LEFT JOIN priority_classes c ON c.id = j.priority_class_id
+  WHERE j.state IN ('pending', 'held', 'running');
+
+-- One row a task of a job that waits, is held or runs; node and device_mask are NULL while it is not placed.
+CREATE VIEW tasks AS
+  WITH RECURSIVE each_task (job_id, group_index, task_index, task_count) AS (
+    SELECT g.job_id, g.group_index, 0, g.task_count
+    FROM jobs j JOIN task_groups g ON g.job_id = j.id
+    WHERE j.state IN ('pending', 'held', 'running')
+    UNION ALL
+    SELECT job_id, group_index, task_index + 1, task_count FROM each_task WHERE task_index + 1 < task_count)
+  SELECT e.job_id, j.name AS job, g.name AS task_group, e.group_index, e.task_index, j.state AS job_state,
+         iif(a.node_id IS NULL, 'waiting', 'running') AS state,
+         n.name AS node, a.device_mask, g.gpu_count, g.gpu_milli, a.gpu_memory_mib, g.cpu_milli, g.memory_mib, a.start_time
+  FROM each_task e
+  JOIN jobs j ON j.id = e.job_id
+  JOIN task_groups g ON g.job_id = e.job_id AND g.group_index = e.group_index
+  LEFT JOIN allocations a ON a.job_id = e.job_id AND a.group_index = e.group_index AND a.task_index = e.task_index
+  LEFT JOIN nodes n ON n.id = a.node_id;
+
+-- One row a queue: its own jobs and those of all queues below it.
+CREATE VIEW queue_usage AS
+  WITH RECURSIVE below (top_id, queue_id) AS (
+    SELECT id, id FROM queues
+    UNION
+    SELECT b.top_id, q.id FROM below b JOIN queues q ON q.parent_id = b.queue_id),
+  used (queue_id, tasks, gpu_milli, cpu_milli, memory_mib) AS (
+    SELECT j.queue_id, count(*), sum(s.gpu_total_milli), sum(a.cpu_milli), sum(a.memory_mib)
+    FROM allocations a
+    JOIN allocation_sizes s USING (node_id, job_id, group_index, task_index)
+    JOIN jobs j ON j.id = a.job_id
+    GROUP BY j.queue_id),
+  live (queue_id, pending, held, running) AS (
+    SELECT queue_id, sum(state = 'pending'), sum(state = 'held'), sum(state = 'running')
+    FROM jobs WHERE state IN ('pending', 'held', 'running') GROUP BY queue_id)
+  SELECT q.id AS queue_id, q.name AS queue, p.name AS parent,
+         coalesce(sum(l.pending), 0) AS jobs_pending, coalesce(sum(l.held), 0) AS jobs_held,
+         coalesce(sum(l.running), 0) AS jobs_running, coalesce(sum(u.tasks), 0) AS tasks_running,
+         coalesce(sum(u.gpu_milli), 0) AS gpu_used_milli, coalesce(sum(u.cpu_milli), 0) AS cpu_used_milli,
+         coalesce(sum(u.memory_mib), 0) AS memory_used_mib
+  FROM queues q
+  LEFT JOIN queues p ON p.id = q.parent_id
+  JOIN below b ON b.top_id = q.id
+  LEFT JOIN used u ON u.queue_id = b.queue_id
+  LEFT JOIN live l ON l.queue_id = b.queue_id
+  GROUP BY q.id;
+
+-- Where free GPU capacity lies, by pool and device model, on nodes that are up: on wholly free devices, or left over on shared ones.
+CREATE VIEW fragmentation AS
+  SELECT p.name AS pool, m.name AS device_model, count(*) AS devices,
+         sum(u.used_milli = 0) AS devices_free,
+         sum(1000 - u.used_milli) AS free_milli,
+         sum(iif(u.used_milli > 0, 1000 - u.used_milli, 0)) AS free_on_shared_milli,
+         sum(u.tasks > 1) AS devices_shared
+  FROM device_usage u
+  JOIN nodes n ON n.id = u.node_id
+  JOIN node_types t ON t.id = n.type_id
+  JOIN device_models m ON m.id = t.device_model_id
+  LEFT JOIN pools p ON p.id = n.pool_id
+  WHERE n.state = 'up' AND u.health = 'healthy'
+  GROUP BY n.pool_id, m.id;

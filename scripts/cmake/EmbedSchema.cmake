@@ -1,0 +1,23 @@
+# cmake -DSCHEMA_DIR=... -DOUTPUT=... -P EmbedSchema.cmake: schema/*.sql as string literals in one C++ file.
+cmake_minimum_required(VERSION 3.25)
+
+file(GLOB step_files ${SCHEMA_DIR}/[0-9][0-9][0-9]_*.sql)
+list(SORT step_files)
+
+set(content "// Made from schema/*.sql by scripts/cmake/EmbedSchema.cmake.\n#include \"engine/store/migrate.h\"\n\nnamespace berth {\n\n")
+string(APPEND content "const Schema& embedded_schema() {\n  static constexpr SchemaStep kSteps[] = {\n")
+set(version 0)
+foreach(file IN LISTS step_files)
+  math(EXPR version "${version} + 1")
+  get_filename_component(name ${file} NAME_WE)
+  string(SUBSTRING ${name} 0 3 number)
+  math(EXPR number "1${number} - 1000")
+  if(NOT number EQUAL version)
+    message(FATAL_ERROR "schema/${name}.sql: expected number ${version}; steps are numbered without gaps")
+  endif()
+  file(READ ${file} sql)
+  string(APPEND content "      {${version}, \"${name}\", R\"sql(${sql})sql\"},\n")
+endforeach()
+file(READ ${SCHEMA_DIR}/views.sql views)
+string(APPEND content "  };\n  static const Schema schema{kSteps, R\"sql(${views})sql\"};\n  return schema;\n}\n\n}  // namespace berth\n")
+file(WRITE ${OUTPUT} "${content}")

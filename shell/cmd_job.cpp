@@ -1,0 +1,311 @@
+// SUBMIT, CANCEL, HOLD, RELEASE, FINISH.
+#include <functional>
+
+#include "engine/base/text.h"
+#include "engine/runtime/job_file.h"
+#include "engine/store/names.h"
+#include "shell/cmd_support.h"
+#include "shell/families.h"
+
+namespace berth {
+
+namespace {
+
+// What one task of a group asks for; in WITH for a job of one group, in GROUP ... () for several.
+#define BERTH_GROUP_OPTIONS(option_set)                                                                            \
+  {.name = "tasks",                                                                                                \
+   .kind = "integer",                                                                                              \
+   .default_value = "1",                                                                                           \
+   .minimum = "1",                                                                                                 \
+   .maximum = "100000",                                                                                            \
+   .sentence = "Equal tasks in the group.",                                                                        \
+   .set = option_set},                                                                                             \
+      {.name = "min_tasks",                                                                                        \
+       .kind = "integer",                                                                                          \
+       .default_value = "",                                                                                        \
+       .minimum = "1",                                                                                             \
+       .maximum = "100000",                                                                                        \
+       .sentence = "Tasks that must start together; default: all.",                                                \
+       .set = option_set},                                                                                         \
+      {.name = "gpus",                                                                                             \
+       .kind = "gpu",                                                                                              \
+       .default_value = "0",                                                                                       \
+       .sentence = "GPUs of a task: 2, or a part of one: 0.5.",                                                    \
+       .set = option_set},                                                                                         \
+      {.name = "gpu_memory",                                                                                       \
+       .kind = "memory",                                                                                           \
+       .default_value = "0",                                                                                       \
+       .sentence = "Device memory of a fraction; default: the same fraction of it.",                               \
+       .set = option_set},                                                                                         \
+      {.name = "cpu", .kind = "cpu", .default_value = "1", .sentence = "CPU cores of a task.", .set = option_set}, \
+      {.name = "memory",                                                                                           \
+       .kind = "memory",                                                                                           \
+       .default_value = "1GiB",                                                                                    \
+       .sentence = "Memory of a task.",                                                                            \
+       .set = option_set},                                                                                         \
+      {.name = "models",                                                                                           \
+       .kind = "device_model",                                                                                     \
+       .default_value = "",                                                                                        \
+       .sentence = "Allowed device models: A100 or (A100, H100); default: any.",                                   \
+       .set = option_set,                                                                                          \
+       .many = true},                                                                                              \
+      {.name = "pool",                                                                                             \
+       .kind = "pool",                                                                                             \
+       .default_value = "",                                                                                        \
+       .sentence = "Only nodes of this pool.",                                                                     \
+       .set = option_set},                                                                                         \
+      {.name = "locality",                                                                                         \
+       .kind = "any|rack|node|link_group",                                                                         \
+       .default_value = "any",                                                                                     \
+       .sentence = "How close together the group's tasks must lie.",                                               \
+       .set = option_set},                                                                                         \
+  {                                                                                                                \
+    .name = "preferred", .kind = "boolean", .default_value = "false",                                              \
+    .sentence = "True: the locality is tried first and given up level by level.", .set = option_set                \
+  }
+
+constexpr OptionRow kSubmitOptions[] = {
+    BERTH_GROUP_OPTIONS(""),
+    {.name = "user", .kind = "text", .default_value = "", .sentence = "Whose job it is; default: who submits it."},
+    {.name = "time_limit", .kind = "duration", .default_value = "0", .sentence = "Longest run time; 0 = none."},
+    {.name = "held",
+     .kind = "boolean",
+     .default_value = "false",
+     .sentence = "Wait for RELEASE before any round looks at it."},
+    {.name = "allow_infeasible",
+     .kind = "boolean",
+     .default_value = "false",
+     .sentence = "Accept a job that no node of this cluster could ever run."},
+    BERTH_GROUP_OPTIONS("group"),
+};
+#undef BERTH_GROUP_OPTIONS
+
+constexpr OptionRow kFileOptions[] = {
+    {.name = "allow_infeasible",
+     .kind = "boolean",
+     .default_value = "false",
+     .sentence = "Accept a job that no node of this cluster could ever run."},
+};
+
+constexpr OptionRow kFinishOptions[] = {
+    {.name = "failed", .kind = "boolean", .default_value = "false", .sentence = "It ended badly."},
+    {.name = "detail",
+     .kind = "text",
+     .default_value = "",
+     .sentence = "What to remember of it, such as an exit code."},
+};
+
+Result<TaskGroupRequest> group_from(const Options& options) {
+  TaskGroupRequest group;
+  group.count = options.integer("tasks");
+  if (options.given("min_tasks")) {
+    group.min_tasks = options.integer("min_tasks");
+    if (*group.min_tasks > group.count) {
+      return options.fail("min_tasks", Code::kInvalid,
+                          fmt::format("min_tasks {} of a group of {}", *group.min_tasks, counted(group.count, "task")));
+    }
+  }
+  if (options.given("gpus") && options.gpu("gpus") == MilliGpu(0)) {
+    return options.fail("gpus", Code::kInvalid, "0 GPUs", "leave gpus out for a CPU task");
+  }
+  if (const Status status = set_gpus(group, options.gpu("gpus")); !status.ok()) {
+    return options.fail("gpus", status.code(), status.message(), status.hint());
+  }
+  if (options.given("gpu_memory") && (group.gpu_count != 1 || group.gpu_milli == kWholeDevice)) {
+    return options.fail("gpu_memory", Code::kInvalid, "gpu_memory is for a fraction of a device",
+                        "a whole device comes with all its memory");
+  }
+  group.gpu_memory = options.memory("gpu_memory");
+  group.cpu = options.cpu("cpu");
+  group.memory = options.memory("memory");
+  for (const Value& model : options.list("models")) {
+    for (const std::string_view name : split(model.text, '|')) group.models.emplace_back(trim(name));
+  }
+  group.pool = options.text_or("pool", "");
+  BERTH_ASSIGN(group.locality, read_locality(options.text("locality")));
+  group.locality_required = !options.boolean("preferred");
+  return group;
+}
+
+// Points an error of submit at the word it names: the queue, the class, a model, a pool or the job's own name.
+Status blame_word(Status status, const Arguments& arguments) {
+  if (status.ok()) return status;
+  const auto names_it = [&](const Value& value) {
+    return status.message().find("'" + value.text + "'") != std::string::npos;
+  };
+  for (const std::string_view argument : {"queue", "class"}) {
+    if (arguments.has(argument) && names_it(arguments.value(argument)))
+      return blame(std::move(status), arguments.span(argument));
+  }
+  const auto in_options = [&](const Options& options) -> const Value* {
+    for (const std::string_view option : {"models", "pool", "gpu_memory"}) {
+      for (const Value& value : options.list(option)) {
+        if (names_it(value)) return &value;
+      }
+    }
+    if (options.given("gpu_memory") && status.message().find("device memory") != std::string::npos)
+      return &options.value("gpu_memory");
+    if (options.given("gpus") && status.message().find("GPU") != std::string::npos) return &options.value("gpus");
+    return nullptr;
+  };
+  if (const Value* value = in_options(arguments.options())) return blame(std::move(status), value->span);
+  for (const Arguments& group : arguments.groups("groups")) {
+    if (const Value* value = in_options(group.options("group"))) return blame(std::move(status), value->span);
+  }
+  return blame(std::move(status), arguments.span("name"));
+}
+
+Result<Output> submitted(Session& session, const JobRequest& request, const std::function<Status(Status)>& blame_it) {
+  std::int64_t id = 0;
+  std::string name = request.name;
+  const Result<std::int64_t> version = engine_of(session).change([&](Change& change) -> Status {
+    Result<std::int64_t> submitted_id = submit_job(change, request);
+    if (!submitted_id.ok()) return blame_it(std::move(submitted_id).status());
+    id = *submitted_id;
+    BERTH_ASSIGN(name, name_of(change.db(), Thing::kJob, id));
+    return {};
+  });
+  if (!version.ok()) return version.status();
+  std::int64_t tasks = 0;
+  for (const TaskGroupRequest& group : request.groups) tasks += group.count;
+  return Output::note(fmt::format("job {} submitted as number {}: {}{}", name, id, counted(tasks, "task"),
+                                  request.held ? ", held" : ""));
+}
+
+Result<Output> submit_statement(Session& session, const Arguments& arguments) {
+  const Options& options = arguments.options();
+  JobRequest request;
+  request.name = arguments.text("name");
+  request.queue = arguments.text("queue");
+  request.priority_class = arguments.text_or("class", "");
+  request.user = options.text_or("user", "");
+  request.time_limit = options.duration("time_limit");
+  request.held = options.boolean("held");
+  request.allow_infeasible = options.boolean("allow_infeasible");
+  if (arguments.groups("groups").empty()) {
+    BERTH_ASSIGN(TaskGroupRequest group, group_from(options));
+    request.groups.push_back(std::move(group));
+  } else {
+    for (const OptionRow& row : kSubmitOptions) {
+      if (row.set == "group" && options.given(row.name)) {
+        return options.fail(row.name, Code::kInvalid,
+                            fmt::format("{} belongs into the parentheses of a GROUP when there are groups", row.name));
+      }
+    }
+    for (const Arguments& group_arguments : arguments.groups("groups")) {
+      BERTH_ASSIGN(TaskGroupRequest group, group_from(group_arguments.options("group")));
+      group.name = group_arguments.text("group");
+      request.groups.push_back(std::move(group));
+    }
+  }
+  return submitted(session, request, [&](Status status) { return blame_word(std::move(status), arguments); });
+}
+
+Result<Output> submit_from_file(Session& session, const Arguments& arguments) {
+  Result<JobRequest> request = read_job_file(arguments.text("file"));
+  if (!request.ok()) return blame(std::move(request).status(), arguments.span("file"));
+  if (arguments.options().boolean("allow_infeasible")) request->allow_infeasible = true;
+  return submitted(session, *request, [&](Status status) {
+    return blame(std::move(status).prefixed(arguments.text("file")), arguments.span("file"));
+  });
+}
+
+// Applies `function` to every job named; all of them or none.
+Result<Output> change_jobs(Session& session, const Arguments& arguments,
+                           const std::function<Status(Change&, std::int64_t)>& function, std::string_view done) {
+  const std::vector<Value>& jobs = arguments.list("jobs");
+  return change_with_note(session, fmt::format("{} {}", counted(static_cast<std::int64_t>(jobs.size()), "job"), done),
+                          [&](Change& change) -> Status {
+                            for (const Value& job : jobs) {
+                              Result<std::int64_t> id = find_job(change.db(), job.text);
+                              if (!id.ok()) return blame(std::move(id).status(), job.span);
+                              BERTH_TRY(blame(function(change, *id), job.span));
+                            }
+                            return {};
+                          });
+}
+
+Result<Output> cancel_statement(Session& session, const Arguments& arguments) {
+  return change_jobs(session, arguments, cancel_job, "cancelled");
+}
+Result<Output> hold_statement(Session& session, const Arguments& arguments) {
+  return change_jobs(session, arguments, hold_job, "held");
+}
+Result<Output> release_statement(Session& session, const Arguments& arguments) {
+  return change_jobs(session, arguments, release_job, "released");
+}
+
+Result<Output> finish_statement(Session& session, const Arguments& arguments) {
+  const Options& options = arguments.options();
+  const JobState state = options.boolean("failed") ? JobState::kFailed : JobState::kFinished;
+  const std::string detail = options.text_or("detail", "");
+  return change_jobs(
+      session, arguments, [&](Change& change, std::int64_t job) { return end_job(change, job, state, detail); },
+      state == JobState::kFailed ? "failed" : "finished");
+}
+
+Result<std::string> ask_before_cancel(Session& session, const Arguments& arguments) {
+  (void)session;
+  const std::size_t count = arguments.list("jobs").size();
+  return count < 2 ? std::string() : fmt::format("Cancel {} jobs?", count);
+}
+
+constexpr std::string_view kJobFamily = "jobs";
+
+constexpr CommandRow kJobRows[] = {
+    {.family = kJobFamily,
+     .syntax = "SUBMIT JOB <name:new_name> IN QUEUE <queue:queue> [PRIORITY <class:priority_class>] [groups:{GROUP "
+               "<group:new_name> (<options:group>)}, ...] "
+               "[WITH (<options>)]",
+     .effect = Effect::kChanges,
+     .handler = submit_statement,
+     .summary = "Asks for a job to run: one or more groups of equal tasks that start together.",
+     .example = "SUBMIT JOB bert IN QUEUE nlp PRIORITY urgent WITH (tasks = 8, gpus = 4, cpu = 16, memory = 64GiB, "
+                "models = (A100, H100), locality = rack)",
+     .options = kSubmitOptions,
+     .details = "A job starts when every group can place min_tasks of its tasks in the same round; nothing of it "
+                "starts before. Several groups: SUBMIT JOB ads IN "
+                "QUEUE ads GROUP worker (tasks = 4, gpus = 1), GROUP server (tasks = 2, cpu = 8)."},
+    {.family = kJobFamily,
+     .syntax = "SUBMIT JOB FROM <file:file> [WITH (<options>)]",
+     .effect = Effect::kChanges,
+     .handler = submit_from_file,
+     .summary = "Submits the job that a JSON file describes.",
+     .example = "SUBMIT JOB FROM 'bert.json'",
+     .options = kFileOptions,
+     .details = "Keys: name, queue, priority, user, time_limit, held, groups; of a group: name, tasks, min_tasks, "
+                "gpus, gpu_memory, cpu, memory, models, pool, "
+                "locality, locality_required. A job of one group may have the group's keys at the top."},
+    {.family = kJobFamily,
+     .syntax = "CANCEL {JOB | JOBS} <jobs:job>, ...",
+     .effect = Effect::kChanges,
+     .handler = cancel_statement,
+     .summary = "Ends jobs, waiting or running; what they hold is free at once.",
+     .example = "CANCEL JOB bert",
+     .ask = ask_before_cancel},
+    {.family = kJobFamily,
+     .syntax = "HOLD {JOB | JOBS} <jobs:job>, ...",
+     .effect = Effect::kChanges,
+     .handler = hold_statement,
+     .summary = "Keeps waiting jobs from starting until they are released.",
+     .example = "HOLD JOB bert"},
+    {.family = kJobFamily,
+     .syntax = "RELEASE {JOB | JOBS} <jobs:job>, ...",
+     .effect = Effect::kChanges,
+     .handler = release_statement,
+     .summary = "Lets held jobs wait for their turn again.",
+     .example = "RELEASE JOB bert"},
+    {.family = kJobFamily,
+     .syntax = "FINISH {JOB | JOBS} <jobs:job>, ... [WITH (<options>)]",
+     .effect = Effect::kChanges,
+     .handler = finish_statement,
+     .summary = "Says that running jobs have ended by themselves; what they held is free.",
+     .example = "FINISH JOB bert WITH (detail = 'exit code 0')",
+     .options = kFinishOptions},
+};
+
+}  // namespace
+
+std::span<const CommandRow> job_commands() { return kJobRows; }
+
+}  // namespace berth

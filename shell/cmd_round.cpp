@@ -1,0 +1,309 @@
+// RUN, PLAN, APPLY, and the explanations.
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <set>
+
+#include "engine/base/text.h"
+#include "engine/runtime/explanation.h"
+#include "engine/runtime/round_driver.h"
+#include "engine/store/journal.h"
+#include "engine/store/names.h"
+#include "shell/cmd_support.h"
+#include "shell/families.h"
+
+namespace berth {
+
+namespace {
+
+constexpr OptionRow kRoundOptions[] = {
+    {.name = "order",
+     .kind = "order_policy",
+     .default_value = "",
+     .sentence = "Order policy of this round instead of the setting's."},
+    {.name = "score",
+     .kind = "score_policy",
+     .default_value = "",
+     .sentence = "Score policy of this round instead of the setting's."},
+};
+
+RoundOptions round_options(Session& session, const Arguments& arguments) {
+  return {.interrupted = session.interrupt,
+          .order_policy = arguments.options().text_or("order", ""),
+          .score_policy = arguments.options().text_or("score", "")};
+}
+
+Cell text_cell(std::string text) { return text.empty() ? Cell(std::monostate()) : Cell(std::move(text)); }
+
+// A plan's placements by job and node, and its waiting jobs with reasons: what people and programs read.
+Result<ResultTable> placements_table(Session& session, const Plan& plan) {
+  ResultTable table{.title = "placements",
+                    .columns = {{"job"},
+                                {"task_group"},
+                                {"task"},
+                                {"node"},
+                                {"devices"},
+                                {"gpu", Align::kRight},
+                                {"gpu_memory", Align::kRight},
+                                {"cpu", Align::kRight},
+                                {"memory", Align::kRight}},
+                    .rows = {}};
+  Database& db = engine_of(session).db();
+  BERTH_ASSIGN(Statement group, db.prepare("SELECT name FROM task_groups WHERE job_id = ?1 AND group_index = ?2"));
+  for (const Placement& p : plan.placements) {
+    const Result<std::string> job = name_of(db, Thing::kJob, p.job);
+    const Result<std::string> node = name_of(db, Thing::kNode, p.node_id);
+    group.with(p.job, p.group);
+    const std::string group_name = group.next() ? std::string(group.text(0)) : fmt::format("{}", p.group);
+    table.rows.push_back(
+        {job.ok() ? *job : fmt::format("#{}", p.job), group_name, static_cast<std::int64_t>(p.task),
+         node.ok() ? *node : fmt::format("#{}", p.node_id), text_cell(print_device_mask(p.devices)),
+         p.devices == 0 ? Cell(std::monostate()) : Cell(print_gpu(p.gpu_milli * std::popcount(p.devices))),
+         p.gpu_memory == MiB(0) ? Cell(std::monostate()) : Cell(print_memory(p.gpu_memory)), print_cpu(p.cpu),
+         print_memory(p.memory)});
+  }
+  return table;
+}
+
+Result<ResultTable> waiting_table(Session& session, const Plan& plan) {
+  ResultTable table{
+      .title = "waiting", .columns = {{"job"}, {"reason"}, {"task_group"}, {"fits"}, {"needed"}, {"why"}}, .rows = {}};
+  Database& db = engine_of(session).db();
+  for (const Waiting& w : plan.waiting) {
+    const Result<std::string> job = name_of(db, Thing::kJob, w.job);
+    table.rows.push_back({job.ok() ? *job : fmt::format("#{}", w.job), std::string(reason_name(w.reason)),
+                          static_cast<std::int64_t>(w.group), static_cast<std::int64_t>(w.fits),
+                          static_cast<std::int64_t>(w.needed), std::string(reason_words(w.reason))});
+  }
+  return table;
+}
+
+// How many wait for which reason: the short form of a long list.
+ResultTable reasons_table(const Plan& plan) {
+  ResultTable table{.title = "waiting", .columns = {{"reason"}, {"jobs"}, {"why"}}, .rows = {}};
+  std::map<Reason, std::int64_t> counts;
+  for (const Waiting& w : plan.waiting) ++counts[w.reason];
+  std::vector<std::pair<Reason, std::int64_t>> sorted(counts.begin(), counts.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  for (const auto& [reason, jobs] : sorted)
+    table.rows.push_back({std::string(reason_name(reason)), jobs, std::string(reason_words(reason))});
+  return table;
+}
+
+std::int64_t started_jobs(const Plan& plan) {
+  std::set<std::int64_t> jobs;
+  for (const Placement& p : plan.placements) jobs.insert(p.job);
+  return static_cast<std::int64_t>(jobs.size());
+}
+
+std::string plan_sentence(const Plan& plan, std::string_view verb) {
+  MilliGpu gpu;
+  for (const Placement& p : plan.placements) gpu += p.gpu_milli * std::popcount(p.devices);
+  return fmt::format("{} {} of {} on {} GPUs; {} waiting", verb,
+                     counted(static_cast<std::int64_t>(plan.placements.size()), "task"),
+                     counted(started_jobs(plan), "job"), print_gpu(gpu),
+                     counted(static_cast<std::int64_t>(plan.waiting.size()), "job"));
+}
+
+constexpr std::size_t kMostPlacementsShown = 20;
+
+// People see the first placements and the reasons counted; programs see everything.
+Status add_plan(Session& session, const Plan& plan, Output& output) {
+  BERTH_ASSIGN(ResultTable placements, placements_table(session, plan));
+  BERTH_ASSIGN(ResultTable waiting, waiting_table(session, plan));
+  ResultTable shown = placements;
+  if (shown.rows.size() > kMostPlacementsShown) {
+    shown.rows.resize(kMostPlacementsShown);
+    output.add_note(fmt::format("the first {} of {} placements; EXPLAIN PLAN shows all", kMostPlacementsShown,
+                                print_count(static_cast<std::int64_t>(placements.rows.size()))));
+  }
+  if (!shown.rows.empty()) output.add(std::move(shown), Audience::kPeople);
+  if (!waiting.rows.empty()) output.add(reasons_table(plan), Audience::kPeople);
+  output.add(std::move(placements), Audience::kPrograms);
+  output.add(std::move(waiting), Audience::kPrograms);
+  return {};
+}
+
+ResultTable round_row(const RoundReport& report) {
+  return {.title = "round",
+          .columns = {{"round"},
+                      {"started_jobs"},
+                      {"placed_tasks"},
+                      {"waiting_jobs"},
+                      {"order_policy"},
+                      {"score_policy"},
+                      {"state_version"}},
+          .rows = {{report.applied.round, report.applied.started_jobs, report.applied.placed_tasks,
+                    report.applied.waiting_jobs, report.plan.order_policy, report.plan.score_policy,
+                    report.applied.version}}};
+}
+
+Result<Output> run_schedule(Session& session, const Arguments& arguments) {
+  BERTH_ASSIGN(const RoundReport report, run_round(engine_of(session), round_options(session, arguments)));
+  Output output(round_row(report));
+  output.add_note(plan_sentence(report.plan, "started"));
+  return output;
+}
+
+Result<Output> plan_schedule_statement(Session& session, const Arguments& arguments) {
+  BERTH_ASSIGN(const PlanReport report, save_round_plan(engine_of(session), round_options(session, arguments)));
+  const Plan& plan = report.round.schedule.plan;
+  Output output;
+  output.add(ResultTable{.title = "plan",
+                         .columns = {{"plan"}, {"state_version"}, {"starts_jobs"}, {"places_tasks"}, {"waiting_jobs"}},
+                         .rows = {{report.id, plan.version, started_jobs(plan),
+                                   static_cast<std::int64_t>(plan.placements.size()),
+                                   static_cast<std::int64_t>(plan.waiting.size())}}},
+             Audience::kPrograms);
+  BERTH_TRY(add_plan(session, plan, output));
+  output.add_note(fmt::format("plan {}: {}", report.id, plan_sentence(plan, "would start")));
+  output.add_note(fmt::format("APPLY PLAN {}; carries it out", report.id));
+  return output;
+}
+
+Result<Output> apply_plan_statement(Session& session, const Arguments& arguments) {
+  Result<RoundReport> report = apply_saved_plan(engine_of(session), arguments.integer("plan"));
+  if (!report.ok()) return blame(std::move(report).status(), arguments.span("plan"));
+  Output output(round_row(*report));
+  output.add_note(plan_sentence(report->plan, "started"));
+  return output;
+}
+
+Result<Output> explain_plan(Session& session, const Arguments& arguments) {
+  Result<SavedPlan> saved = load_plan(engine_of(session).db(), arguments.integer("plan"));
+  if (!saved.ok()) return blame(std::move(saved).status(), arguments.span("plan"));
+  BERTH_ASSIGN(ResultTable placements, placements_table(session, saved->plan));
+  BERTH_ASSIGN(ResultTable waiting, waiting_table(session, saved->plan));
+  Output output;
+  output.add(std::move(placements));
+  output.add(std::move(waiting));
+  output.add_note(plan_sentence(saved->plan, saved->state == PlanState::kApplied ? "started" : "would start"));
+  BERTH_ASSIGN(const std::int64_t version, state_version(engine_of(session).db()));
+  if (saved->state == PlanState::kApplied) {
+    output.add_note("it was applied");
+  } else if (version != saved->plan.version) {
+    BERTH_ASSIGN(const std::string moves, describe_moves_since(engine_of(session).db(), saved->plan.version));
+    output.add_note(fmt::format("it can no longer be applied, the state has moved: {}", moves));
+  }
+  return output;
+}
+
+Result<Output> explain_job_statement(Session& session, const Arguments& arguments) {
+  Result<JobExplanation> result = explain_job(engine_of(session), arguments.text("job"), session.interrupt);
+  if (!result.ok()) return blame(std::move(result).status(), arguments.span("job"));
+  const JobExplanation& e = *result;
+  Output output;
+  std::string text = fmt::format("Job {}: {}.\n", e.job, e.sentence);
+  if (!e.nearest_node.empty() && !e.nearest_lacks.empty())
+    text += fmt::format("Nearest node: {}, which lacks {}.\n", e.nearest_node, e.nearest_lacks);
+  if (e.place > 0 && !e.starts)
+    text += fmt::format("Place in the order: {} of {}.\n", print_count(e.place), print_count(e.waiting));
+  if (!e.next_step.empty())
+    text += fmt::format("Next step: {}{}\n", e.next_step, e.next_step.ends_with(';') ? "" : ".");
+  output.add_chart(text);
+  ResultTable answer{
+      .title = "answer",
+      .columns = {{"job"},
+                  {"state"},
+                  {"starts"},
+                  {"reason"},
+                  {"sentence"},
+                  {"next_step"},
+                  {"place"},
+                  {"waiting"},
+                  {"task_group"},
+                  {"nearest_node"},
+                  {"nearest_lacks"}},
+      .rows = {{e.job, std::string(job_state_name(e.state)), static_cast<std::int64_t>(e.starts ? 1 : 0),
+                e.reason == Reason::kNone ? Cell(std::monostate()) : Cell(std::string(reason_name(e.reason))),
+                e.sentence, text_cell(e.next_step), e.place, e.waiting, text_cell(e.group), text_cell(e.nearest_node),
+                text_cell(e.nearest_lacks)}}};
+  output.add(std::move(answer), Audience::kPrograms);
+  ResultTable reasons{
+      .title = "reasons", .columns = {{"reason"}, {"nodes"}, {"could_run_it"}, {"sentence"}}, .rows = {}};
+  for (const ReasonLine& line : e.reasons) {
+    reasons.rows.push_back({std::string(line.reason == Reason::kNone ? "fits" : reason_name(line.reason)),
+                            static_cast<std::int64_t>(line.nodes), static_cast<std::int64_t>(line.eligible_nodes),
+                            line.sentence});
+  }
+  if (!reasons.rows.empty()) output.add(std::move(reasons));
+  if (e.starts) {
+    ResultTable placements{
+        .title = "placements", .columns = {{"task_group"}, {"task"}, {"node"}, {"devices"}}, .rows = {}};
+    for (std::size_t i = 0; i < e.placements.size(); ++i) {
+      const Placement& p = e.placements[i];
+      placements.rows.push_back({static_cast<std::int64_t>(p.group), static_cast<std::int64_t>(p.task),
+                                 e.placement_nodes[i], text_cell(print_device_mask(p.devices))});
+    }
+    output.add(std::move(placements));
+  }
+  return output;
+}
+
+Result<Output> explain_job_on_node_statement(Session& session, const Arguments& arguments) {
+  Result<NodeExplanation> e = explain_job_on_node(engine_of(session), arguments.text("job"), arguments.text("node"));
+  if (!e.ok()) {
+    const bool about_node = e.status().message().find("node") != std::string::npos;
+    return blame(std::move(e).status(), arguments.span(about_node ? "node" : "job"));
+  }
+  ResultTable table{
+      .title = "", .columns = {{"job"}, {"node"}, {"task_group"}, {"reason"}, {"fits"}, {"sentence"}}, .rows = {}};
+  for (const NodeExplanation::Group& group : e->groups) {
+    table.rows.push_back({e->job, e->node, group.name,
+                          std::string(group.reason == Reason::kNone ? "fits" : reason_name(group.reason)),
+                          static_cast<std::int64_t>(group.fits), group.sentence});
+  }
+  return Output(std::move(table));
+}
+
+constexpr std::string_view kRoundFamily = "rounds";
+
+constexpr CommandRow kRoundRows[] = {
+    {.family = kRoundFamily,
+     .syntax = "PLAN SCHEDULE [WITH (<options>)]",
+     .effect = Effect::kChanges,
+     .handler = plan_schedule_statement,
+     .summary = "Shows what a scheduling round would do and keeps it as a numbered plan; nothing starts.",
+     .example = "PLAN SCHEDULE",
+     .options = kRoundOptions},
+    {.family = kRoundFamily,
+     .syntax = "APPLY PLAN <plan:integer>",
+     .effect = Effect::kChanges,
+     .handler = apply_plan_statement,
+     .summary = "Carries out a plan exactly; refused when the state has moved since, saying what moved.",
+     .example = "APPLY PLAN 1"},
+    {.family = kRoundFamily,
+     .syntax = "RUN SCHEDULE [WITH (<options>)]",
+     .effect = Effect::kChanges,
+     .handler = run_schedule,
+     .summary = "Runs one scheduling round: plans and applies at once.",
+     .example = "RUN SCHEDULE",
+     .options = kRoundOptions,
+     .details = "One round runs at a time; if another session runs one, the answer is who, and exit code 3."},
+    {.family = kRoundFamily,
+     .syntax = "EXPLAIN JOB <job:job>",
+     .effect = Effect::kReads,
+     .handler = explain_job_statement,
+     .summary = "Says why a job waits: the dominant reason with its numbers, the nearest node and what it lacks, the "
+                "next step.",
+     .example = "EXPLAIN JOB bert"},
+    {.family = kRoundFamily,
+     .syntax = "EXPLAIN JOB <job:job> ON NODE <node:node>",
+     .effect = Effect::kReads,
+     .handler = explain_job_on_node_statement,
+     .summary = "Says whether the job's tasks fit on one node now, and if not, why not.",
+     .example = "EXPLAIN JOB bert ON NODE train001"},
+    {.family = kRoundFamily,
+     .syntax = "EXPLAIN PLAN <plan:integer>",
+     .effect = Effect::kReads,
+     .handler = explain_plan,
+     .summary = "Shows a plan in full: every placement, every waiting job with its reason, and whether it can still be "
+                "applied.",
+     .example = "EXPLAIN PLAN 1"},
+};
+
+}  // namespace
+
+std::span<const CommandRow> round_commands() { return kRoundRows; }
+
+}  // namespace berth

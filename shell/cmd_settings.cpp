@@ -1,0 +1,82 @@
+// SET, RESET and SHOW SETTINGS: the knobs.
+#include "engine/base/text.h"
+#include "engine/policy/registry.h"
+#include "engine/store/settings.h"
+#include "shell/cmd_support.h"
+#include "shell/families.h"
+
+namespace berth {
+
+namespace {
+
+Result<Output> set_statement(Session& session, const Arguments& arguments) {
+  const std::string& name = arguments.text("name");
+  const Result<const Knob*> knob = find_knob(name);
+  if (!knob.ok()) return blame(knob.status(), arguments.span("name"));
+  const std::string& value = arguments.text("value");
+  if ((*knob)->type == KnobType::kOrderPolicy || (*knob)->type == KnobType::kScorePolicy) {
+    const PolicyKind kind = (*knob)->type == KnobType::kOrderPolicy ? PolicyKind::kOrder : PolicyKind::kScore;
+    if (Status status = check_policy_name(kind, value); !status.ok())
+      return blame(std::move(status), arguments.span("value"));
+  }
+  return change_with_note(session, fmt::format("{} = {}", (*knob)->name, value), [&](Change& change) {
+    return blame(set_setting(change, name, value), arguments.span("value"));
+  });
+}
+
+Result<Output> reset_statement(Session& session, const Arguments& arguments) {
+  return change_with_note(
+      session, fmt::format("{} has its default again", arguments.text("name")),
+      [&](Change& change) { return blame(reset_setting(change, arguments.text("name")), arguments.span("name")); });
+}
+
+std::string range_of(const Knob& knob) {
+  switch (knob.type) {
+    case KnobType::kInteger: return fmt::format("{} to {}", knob.least, knob.most);
+    case KnobType::kDuration:
+      return fmt::format("{} to {}", print_duration(Seconds(knob.least)), print_duration(Seconds(knob.most)));
+    default: return "SHOW POLICIES";
+  }
+}
+
+Result<Output> show_settings(Session& session, const Arguments& arguments) {
+  (void)arguments;
+  BERTH_ASSIGN(const std::vector<Setting> settings, list_settings(engine_of(session).db()));
+  ResultTable table{
+      .title = "", .columns = {{"setting"}, {"value"}, {"default"}, {"type"}, {"range"}, {"what"}}, .rows = {}};
+  for (const Setting& setting : settings) {
+    const Knob& knob = *setting.knob;
+    table.rows.push_back({std::string(knob.name), setting.value, std::string(knob.default_text),
+                          std::string(knob_type_name(knob.type)), range_of(knob), std::string(knob.sentence)});
+  }
+  return Output(std::move(table));
+}
+
+constexpr std::string_view kSettingsFamily = "settings";
+
+constexpr CommandRow kSettingsRows[] = {
+    {.family = kSettingsFamily,
+     .syntax = "SET <name:setting> = <value:value>",
+     .effect = Effect::kChanges,
+     .handler = set_statement,
+     .summary = "Changes a setting of this database; SHOW SETTINGS lists them.",
+     .example = "SET score_policy = fgd"},
+    {.family = kSettingsFamily,
+     .syntax = "RESET <name:setting>",
+     .effect = Effect::kChanges,
+     .handler = reset_statement,
+     .summary = "Gives a setting its default again.",
+     .example = "RESET score_policy"},
+    {.family = kSettingsFamily,
+     .syntax = "SHOW SETTINGS",
+     .effect = Effect::kReads,
+     .handler = show_settings,
+     .summary = "Settings with value, default, type, range and what each does.",
+     .example = "SHOW SETTINGS"},
+};
+
+}  // namespace
+
+std::span<const CommandRow> settings_commands() { return kSettingsRows; }
+
+}  // namespace berth

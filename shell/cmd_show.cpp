@@ -1,0 +1,334 @@
+// SHOW: the tables people ask for most. Everything else is a SELECT away.
+#include "engine/base/text.h"
+#include "engine/policy/registry.h"
+#include "engine/store/totals.h"
+#include "shell/cmd_support.h"
+#include "shell/families.h"
+
+namespace berth {
+
+namespace {
+
+double in_units(std::int64_t milli) { return static_cast<double>(milli) / 1000.0; }
+double in_gib(MiB amount) { return static_cast<double>(amount.value()) / 1024.0; }
+
+std::vector<Cell> totals_row(const TypeTotals& t, std::string_view name) {
+  return {t.pool.empty() ? Cell(std::monostate()) : Cell(t.pool),
+          std::string(name),
+          t.device_model.empty() ? Cell(std::monostate()) : Cell(t.device_model),
+          t.nodes,
+          t.nodes_up,
+          t.devices,
+          in_units(t.gpu_used.value()),
+          t.devices_free,
+          t.devices_unhealthy,
+          in_units(t.cpu.value()),
+          in_units(t.cpu_used.value()),
+          in_gib(t.memory),
+          in_gib(t.memory_used),
+          t.tasks};
+}
+
+Result<Output> show_cluster(Session& session, const Arguments& arguments) {
+  (void)arguments;
+  BERTH_ASSIGN(const ClusterTotals totals, cluster_totals(engine_of(session).db()));
+  ResultTable table{.title = "cluster",
+                    .columns = {{"pool"},
+                                {"node_type"},
+                                {"device_model"},
+                                {"nodes"},
+                                {"up"},
+                                {"gpus"},
+                                {"gpus_used", Align::kByType, 1},
+                                {"gpus_free"},
+                                {"gpus_unhealthy"},
+                                {"cpu", Align::kByType, 0},
+                                {"cpu_used", Align::kByType, 1},
+                                {"memory_gib", Align::kByType, 0},
+                                {"memory_used_gib", Align::kByType, 1},
+                                {"tasks"}},
+                    .rows = {}};
+  for (const TypeTotals& type : totals.types) table.rows.push_back(totals_row(type, type.type));
+  Output output;
+  std::vector<Bar> bars;
+  for (const TypeTotals& type : totals.types) {
+    if (type.devices == 0) continue;
+    bars.push_back({.label = type.pool.empty() ? type.type : fmt::format("{}/{}", type.pool, type.type),
+                    .value = static_cast<double>(type.gpu_used.value()) / static_cast<double>(type.devices),
+                    .note = fmt::format("{} of {} GPUs", print_gpu(type.gpu_used), print_count(type.devices))});
+  }
+  ResultTable for_people = table;
+  if (totals.types.size() > 1) for_people.rows.push_back(totals_row(totals.all, "all"));
+  output.add(std::move(for_people), Audience::kPeople);
+  output.add(std::move(table), Audience::kPrograms);
+  if (!bars.empty()) output.add_chart(draw_bars(bars, 1000, chart_style(session.display)));
+  output.add_note(fmt::format("{} running, {} waiting, {} held", counted(totals.jobs_running, "job"),
+                              print_count(totals.jobs_pending), print_count(totals.jobs_held)));
+  return output;
+}
+
+// The list as JSON text for json_each, or nothing when none was given.
+Result<std::optional<std::string>> name_filter(const Arguments& arguments, std::string_view argument) {
+  if (!arguments.has(argument)) return std::optional<std::string>();
+  BERTH_ASSIGN(const std::vector<std::string> names, expand_names(arguments.list(argument)));
+  std::vector<std::string> quoted;
+  for (const std::string& name : names) {
+    std::string escaped;
+    for (const char c : name) {
+      if (c == '"' || c == '\\') escaped += '\\';
+      escaped += c;
+    }
+    quoted.push_back("\"" + escaped + "\"");
+  }
+  return std::optional("[" + join(quoted, ",") + "]");
+}
+
+std::optional<std::string> given(const Arguments& arguments, std::string_view name) {
+  return arguments.has(name) ? std::optional(arguments.text(name)) : std::nullopt;
+}
+
+Result<Output> show_nodes(Session& session, const Arguments& arguments) {
+  BERTH_ASSIGN(const std::optional<std::string> names, name_filter(arguments, "names"));
+  return query_output(session,
+                      "SELECT node, type, pool, rack, state, device_model, devices, gpu_used_milli / 1000.0 AS "
+                      "gpus_used, devices_unhealthy AS unhealthy, "
+                      "cpu_milli / 1000.0 AS cpu, cpu_used_milli / 1000.0 AS cpu_used, memory_mib / 1024.0 AS "
+                      "memory_gib, memory_used_mib / 1024.0 AS memory_used_gib, "
+                      "tasks, nullif(labels, '{}') AS labels FROM node_usage "
+                      "WHERE (?1 IS NULL OR node IN (SELECT value FROM json_each(?1))) AND (?2 IS NULL OR pool = ?2) "
+                      "AND (?3 IS NULL OR state = ?3) ORDER BY node_id",
+                      names, given(arguments, "pool"), given(arguments, "state"));
+}
+
+Result<Output> show_devices(Session& session, const Arguments& arguments) {
+  BERTH_ASSIGN(const std::optional<std::string> names, name_filter(arguments, "names"));
+  return query_output(session,
+                      "SELECT node, device_index AS device, device_model, health, used_milli / 1000.0 AS used, "
+                      "memory_mib / 1024.0 AS memory_gib, "
+                      "memory_used_mib / 1024.0 AS memory_used_gib, tasks FROM device_usage "
+                      "WHERE (?1 IS NULL OR node IN (SELECT value FROM json_each(?1))) AND (?2 IS NULL OR health = ?2) "
+                      "ORDER BY node_id, device_index",
+                      names, arguments.has_word("UNHEALTHY") ? std::optional<std::string>("unhealthy") : std::nullopt);
+}
+
+Result<Output> show_jobs(Session& session, const Arguments& arguments) {
+  if (arguments.has_word("ALL")) {
+    return query_output(session,
+                        "SELECT j.id, j.name AS job, q.name AS queue, j.state, datetime(j.submit_time, 'unixepoch') AS "
+                        "submitted, datetime(j.start_time, 'unixepoch') AS started, "
+                        "datetime(j.end_time, 'unixepoch') AS ended FROM jobs j JOIN queues q ON q.id = j.queue_id "
+                        "WHERE (?1 IS NULL OR q.name = ?1) AND (?2 IS NULL OR j.state = ?2) ORDER BY j.id",
+                        given(arguments, "queue"), given(arguments, "state"));
+  }
+  return query_output(
+      session,
+      "SELECT job_id AS id, job, queue, priority_class, user_name AS user, state, tasks, tasks_placed AS placed, "
+      "gpu_milli / 1000.0 AS gpus, "
+      "cpu_milli / 1000.0 AS cpu, memory_mib / 1024.0 AS memory_gib, datetime(submit_time, 'unixepoch') AS submitted, "
+      "iif(state = 'pending', wait_reason, NULL) AS wait_reason FROM jobs_now "
+      "WHERE (?1 IS NULL OR queue = ?1) AND (?2 IS NULL OR state = ?2) ORDER BY job_id",
+      given(arguments, "queue"), given(arguments, "state"));
+}
+
+Result<Output> show_tasks(Session& session, const Arguments& arguments) {
+  return query_output(session,
+                      "SELECT job, task_group, task_index AS task, state, node, "
+                      "(SELECT group_concat(device_index, ',') FROM device_slots WHERE (t.device_mask >> device_index) "
+                      "& 1) AS devices, gpu_count * gpu_milli / 1000.0 AS gpus, "
+                      "cpu_milli / 1000.0 AS cpu, memory_mib / 1024.0 AS memory_gib FROM tasks t WHERE ?1 IS NULL OR "
+                      "job = ?1 OR job_id = ?1 "
+                      "ORDER BY job_id, group_index, task_index",
+                      given(arguments, "job"));
+}
+
+Result<Output> show_queues(Session& session, const Arguments& arguments) {
+  (void)arguments;
+  // Depth first, so that the tree reads from top to bottom.
+  BERTH_ASSIGN(
+      ResultTable table,
+      query_table(session,
+                  "WITH RECURSIVE tree (id, depth, path) AS (SELECT id, 0, name FROM queues WHERE parent_id IS NULL "
+                  "UNION ALL SELECT q.id, t.depth + 1, t.path || char(1) || q.name FROM tree t JOIN queues q ON "
+                  "q.parent_id = t.id) "
+                  "SELECT u.queue, u.parent, u.jobs_pending AS waiting, u.jobs_held AS held, u.jobs_running AS "
+                  "running, u.tasks_running AS tasks, "
+                  "u.gpu_used_milli / 1000.0 AS gpus_used, u.cpu_used_milli / 1000.0 AS cpu_used, t.depth FROM tree t "
+                  "JOIN queue_usage u ON u.queue_id = t.id ORDER BY t.path"));
+  ResultTable for_people = table;
+  for (std::vector<Cell>& row : for_people.rows) {
+    const std::int64_t depth = std::get<std::int64_t>(row.back());
+    row.front() = std::string(static_cast<std::size_t>(depth) * 2, ' ') + std::get<std::string>(row.front());
+    row.pop_back();
+  }
+  for_people.columns.pop_back();
+  Output output;
+  output.add(std::move(for_people), Audience::kPeople);
+  output.add(std::move(table), Audience::kPrograms);
+  return output;
+}
+
+template <const char* kSql>
+Result<Output> show_sql(Session& session, const Arguments& arguments) {
+  (void)arguments;
+  return query_output(session, kSql);
+}
+
+constexpr char kPools[] =
+    "SELECT p.name AS pool, count(n.id) AS nodes, coalesce(sum(t.device_count), 0) AS gpus FROM pools p LEFT JOIN "
+    "nodes n ON n.pool_id = p.id "
+    "LEFT JOIN node_types t ON t.id = n.type_id GROUP BY p.id ORDER BY p.id";
+constexpr char kDeviceModels[] =
+    "SELECT m.name AS device_model, m.memory_mib / 1024.0 AS memory_gib, m.speed, coalesce(sum(c.nodes * "
+    "t.device_count), 0) AS devices FROM device_models m "
+    "LEFT JOIN node_types t ON t.device_model_id = m.id LEFT JOIN (SELECT type_id, count(*) AS nodes FROM nodes GROUP "
+    "BY type_id) c ON c.type_id = t.id "
+    "GROUP BY m.id ORDER BY m.id";
+constexpr char kNodeTypes[] =
+    "SELECT t.name AS node_type, t.cpu_milli / 1000.0 AS cpu, t.memory_mib / 1024.0 AS memory_gib, m.name AS "
+    "device_model, t.device_count AS devices, "
+    "nullif(t.link_groups, '') AS link_groups, (SELECT count(*) FROM nodes n WHERE n.type_id = t.id) AS nodes FROM "
+    "node_types t "
+    "LEFT JOIN device_models m ON m.id = t.device_model_id ORDER BY t.id";
+constexpr char kPriorityClasses[] =
+    "SELECT c.name AS priority_class, c.value, (SELECT count(*) FROM jobs j WHERE j.priority_class_id = c.id AND "
+    "j.state IN ('pending', 'held', 'running')) AS jobs "
+    "FROM priority_classes c ORDER BY c.value DESC, c.name";
+constexpr char kPlans[] =
+    "SELECT id AS plan, datetime(created_at, 'unixepoch') AS created, kind, state_version, "
+    "iif(state = 'open' AND state_version < (SELECT value FROM meta WHERE key = 'state_version'), 'stale', state) AS "
+    "state, "
+    "json_array_length(plan_json, '$.placements') AS placements, json_array_length(plan_json, '$.waiting') AS waiting "
+    "FROM plans ORDER BY id";
+
+Result<Output> show_rounds(Session& session, const Arguments& arguments) {
+  return query_output(session,
+                      "SELECT * FROM (SELECT id AS round, kind, datetime(started_at, 'unixepoch') AS started, actor, "
+                      "order_policy, score_policy, started_jobs, placed_tasks, "
+                      "waiting_jobs, round((load_seconds + order_seconds + place_seconds + apply_seconds) * 1000, 1) "
+                      "AS milliseconds FROM rounds ORDER BY id DESC LIMIT ?1) ORDER BY round",
+                      arguments.has("count") ? arguments.integer("count") : 20);
+}
+
+Result<Output> show_events(Session& session, const Arguments& arguments) {
+  return query_output(session,
+                      "SELECT * FROM (SELECT id AS event, datetime(time, 'unixepoch') AS time, state_version, kind, "
+                      "object, actor, nullif(detail, '') AS detail "
+                      "FROM events ORDER BY id DESC LIMIT ?1) ORDER BY event",
+                      arguments.has("count") ? arguments.integer("count") : 20);
+}
+
+Result<Output> show_policies(Session& session, const Arguments& arguments) {
+  (void)arguments;
+  BERTH_ASSIGN(const ResultTable settings,
+               query_table(session, "SELECT value FROM settings WHERE key IN ('order_policy', 'score_policy')"));
+  const auto is_active = [&](std::string_view name) {
+    for (const std::vector<Cell>& row : settings.rows) {
+      if (std::get<std::string>(row[0]) == name) return true;
+    }
+    return false;
+  };
+  ResultTable table{.title = "", .columns = {{"kind"}, {"policy"}, {"active"}, {"summary"}, {"source"}}, .rows = {}};
+  for (const PolicyRow& policy : all_policies()) {
+    table.rows.push_back({std::string(policy_kind_name(policy.kind)), std::string(policy.name),
+                          is_active(policy.name) ? Cell("yes") : Cell(std::monostate()), std::string(policy.summary),
+                          std::string(policy.source)});
+  }
+  return Output(std::move(table));
+}
+
+constexpr std::string_view kShowFamily = "show";
+
+constexpr CommandRow kShowRows[] = {
+    {.family = kShowFamily,
+     .syntax = "SHOW CLUSTER",
+     .effect = Effect::kReads,
+     .handler = show_cluster,
+     .summary = "The cluster in a few lines: nodes, GPUs, CPU and memory by pool and node type, and how full they are.",
+     .example = "SHOW CLUSTER"},
+    {.family = kShowFamily,
+     .syntax =
+         "SHOW NODES [<names:node_range>, ...] [IN POOL <pool:pool>] [STATE <state:up|draining|drained|down|booting>]",
+     .effect = Effect::kReads,
+     .handler = show_nodes,
+     .summary = "Machines with what they have and what is used.",
+     .example = "SHOW NODES IN POOL train STATE up"},
+    {.family = kShowFamily,
+     .syntax = "SHOW [UNHEALTHY] DEVICES [ON <names:node_range>, ...]",
+     .effect = Effect::kReads,
+     .handler = show_devices,
+     .summary = "Devices one by one: health, use, memory.",
+     .example = "SHOW DEVICES ON train001"},
+    {.family = kShowFamily,
+     .syntax =
+         "SHOW [ALL] JOBS [IN QUEUE <queue:queue>] [STATE <state:pending|held|running|finished|failed|cancelled>]",
+     .effect = Effect::kReads,
+     .handler = show_jobs,
+     .summary = "Jobs that wait, are held or run; ALL adds those that have ended.",
+     .example = "SHOW JOBS IN QUEUE nlp STATE pending"},
+    {.family = kShowFamily,
+     .syntax = "SHOW TASKS [OF JOB <job:job>]",
+     .effect = Effect::kReads,
+     .handler = show_tasks,
+     .summary = "Tasks one by one: where each runs, or that it waits.",
+     .example = "SHOW TASKS OF JOB bert"},
+    {.family = kShowFamily,
+     .syntax = "SHOW QUEUES",
+     .effect = Effect::kReads,
+     .handler = show_queues,
+     .summary = "The queue tree with the jobs and use of each branch.",
+     .example = "SHOW QUEUES"},
+    {.family = kShowFamily,
+     .syntax = "SHOW POOLS",
+     .effect = Effect::kReads,
+     .handler = show_sql<kPools>,
+     .summary = "Pools and their size.",
+     .example = "SHOW POOLS"},
+    {.family = kShowFamily,
+     .syntax = "SHOW DEVICE MODELS",
+     .effect = Effect::kReads,
+     .handler = show_sql<kDeviceModels>,
+     .summary = "Device models and how many there are.",
+     .example = "SHOW DEVICE MODELS"},
+    {.family = kShowFamily,
+     .syntax = "SHOW NODE TYPES",
+     .effect = Effect::kReads,
+     .handler = show_sql<kNodeTypes>,
+     .summary = "Node types and how many nodes have them.",
+     .example = "SHOW NODE TYPES"},
+    {.family = kShowFamily,
+     .syntax = "SHOW PRIORITY CLASSES",
+     .effect = Effect::kReads,
+     .handler = show_sql<kPriorityClasses>,
+     .summary = "Priority classes, highest first.",
+     .example = "SHOW PRIORITY CLASSES"},
+    {.family = kShowFamily,
+     .syntax = "SHOW POLICIES",
+     .effect = Effect::kReads,
+     .handler = show_policies,
+     .summary = "Policies by kind, what each does and where it comes from.",
+     .example = "SHOW POLICIES"},
+    {.family = kShowFamily,
+     .syntax = "SHOW PLANS",
+     .effect = Effect::kReads,
+     .handler = show_sql<kPlans>,
+     .summary = "Saved plans: open, stale or applied.",
+     .example = "SHOW PLANS"},
+    {.family = kShowFamily,
+     .syntax = "SHOW ROUNDS [LAST <count:integer>]",
+     .effect = Effect::kReads,
+     .handler = show_rounds,
+     .summary = "Rounds that ran, newest last.",
+     .example = "SHOW ROUNDS LAST 5"},
+    {.family = kShowFamily,
+     .syntax = "SHOW EVENTS [LAST <count:integer>]",
+     .effect = Effect::kReads,
+     .handler = show_events,
+     .summary = "What was changed, by whom, newest last.",
+     .example = "SHOW EVENTS LAST 50"},
+};
+
+}  // namespace
+
+std::span<const CommandRow> show_commands() { return kShowRows; }
+
+}  // namespace berth

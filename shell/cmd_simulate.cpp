@@ -1,0 +1,397 @@
+// SIMULATE, SHOW and COMPARE SIMULATIONS.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "engine/base/text.h"
+#include "engine/runtime/simulate.h"
+#include "engine/store/simulations.h"
+#include "shell/cmd_support.h"
+#include "shell/families.h"
+
+namespace berth {
+
+namespace {
+
+constexpr OptionRow kArrivalsOptions[] = {
+    {.name = "order",
+     .kind = "text",
+     .default_value = "",
+     .sentence = "File with the order of arrival: one row number of the task file a line, repeats allowed."},
+    {.name = "rank",
+     .kind = "text",
+     .default_value = "",
+     .sentence = "File with one rank per node: equal scores go to the lowest rank."},
+    {.name = "inflate",
+     .kind = "gpu",
+     .default_value = "1.3",
+     .minimum = "0.001",
+     .maximum = "100",
+     .sentence = "Without an order file: tasks are shuffled and repeated until they ask for this many times the "
+                 "cluster's GPUs."},
+    {.name = "seed", .kind = "integer", .default_value = "42", .minimum = "0", .sentence = "Of every random choice."},
+    {.name = "shuffle_rank",
+     .kind = "boolean",
+     .default_value = "false",
+     .sentence = "Without a rank file: a seeded rank instead of node order."},
+    {.name = "fragmentation",
+     .kind = "boolean",
+     .default_value = "true",
+     .sentence = "Measure fragmentation along the way."},
+    {.name = "replace",
+     .kind = "boolean",
+     .default_value = "false",
+     .sentence = "Overwrite a simulation of the same name."},
+};
+constexpr OptionRow kJobsOptions[] = {
+    {.name = "seed", .kind = "integer", .default_value = "42", .minimum = "0", .sentence = "Of every random choice."},
+    {.name = "aging_interval",
+     .kind = "duration",
+     .default_value = "1h",
+     .sentence = "Waiting that is worth one step of priority (order policy priority)."},
+    {.name = "sort",
+     .kind = "boolean",
+     .default_value = "false",
+     .sentence = "The file is not in order of submission: read it whole and sort it."},
+    {.name = "replace",
+     .kind = "boolean",
+     .default_value = "false",
+     .sentence = "Overwrite a simulation of the same name."},
+};
+
+Cell cell_or_null(const std::optional<double>& value) { return value ? Cell(*value) : Cell(std::monostate()); }
+Cell cell_or_null(const std::optional<std::int64_t>& value) { return value ? Cell(*value) : Cell(std::monostate()); }
+
+ResultTable results_table(const std::vector<SimulationResult>& results) {
+  ResultTable table{.title = "results",
+                    .columns = {{"simulation"},
+                                {"policy"},
+                                {"tasks"},
+                                {"placed"},
+                                {"failed"},
+                                {"allocated_pct_at_100", Align::kByType, 2},
+                                {"allocated_pct_at_130", Align::kByType, 2},
+                                {"fragmented_pct", Align::kByType, 2},
+                                {"wait_mean", Align::kByType, 1},
+                                {"wait_p50"},
+                                {"wait_p90"},
+                                {"wait_p99"},
+                                {"completion_mean", Align::kByType, 1},
+                                {"makespan"},
+                                {"decisions"},
+                                {"decisions_per_second", Align::kByType, 0},
+                                {"peak_memory_mib", Align::kByType, 1}},
+                    .rows = {}};
+  for (const SimulationResult& result : results) {
+    const SimulationRow& r = result.row;
+    table.rows.push_back({r.simulation.empty() ? Cell(std::monostate()) : Cell(r.simulation), r.policy, r.tasks,
+                          r.placed, r.failed, cell_or_null(r.allocated_pct_at_100),
+                          cell_or_null(r.allocated_pct_at_130), cell_or_null(r.fragmented_pct),
+                          cell_or_null(r.wait_mean), cell_or_null(r.wait_p50), cell_or_null(r.wait_p90),
+                          cell_or_null(r.wait_p99), cell_or_null(r.completion_mean), cell_or_null(r.makespan),
+                          r.decisions, r.decisions_per_second, r.peak_memory_mib});
+  }
+  return table;
+}
+
+// People see only the columns that say something.
+ResultTable without_empty_columns(const ResultTable& table) {
+  ResultTable kept{.title = table.title, .columns = {}, .rows = std::vector<std::vector<Cell>>(table.rows.size())};
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    const bool empty = std::all_of(table.rows.begin(), table.rows.end(), [&](const std::vector<Cell>& row) {
+      return std::holds_alternative<std::monostate>(row[c]);
+    });
+    if (empty) continue;
+    kept.columns.push_back(table.columns[c]);
+    for (std::size_t r = 0; r < table.rows.size(); ++r) kept.rows[r].push_back(table.rows[r][c]);
+  }
+  return kept;
+}
+
+void add_curves(const std::vector<SimulationResult>& results, const ChartStyle& style, Output& output) {
+  std::vector<Series> allocated;
+  std::vector<Series> fragmented;
+  for (const SimulationResult& result : results) {
+    Series a{.name = result.row.policy, .x = {}, .y = {}};
+    Series f = a;
+    for (const CurvePoint& point : result.curves) {
+      a.x.push_back(point.arrived_pct);
+      a.y.push_back(point.allocated_pct);
+      f.x.push_back(point.arrived_pct);
+      f.y.push_back(point.fragmented_pct.value_or(std::numeric_limits<double>::quiet_NaN()));
+    }
+    if (a.x.empty()) continue;
+    allocated.push_back(std::move(a));
+    if (std::any_of(f.y.begin(), f.y.end(), [](double y) { return !std::isnan(y); }))
+      fragmented.push_back(std::move(f));
+  }
+  if (!allocated.empty())
+    output.add_chart(draw_plot(allocated, {.title = "allocated GPU %", .x = "arrived demand %", .y = "%"}, style));
+  if (!fragmented.empty())
+    output.add_chart(draw_plot(fragmented, {.title = "fragmented GPU %", .x = "arrived demand %", .y = "%"}, style));
+}
+
+void add_utilisation(const std::vector<SimulationResult>& results, const ChartStyle& style, Output& output) {
+  std::vector<Series> running;
+  std::vector<Series> waiting;
+  for (const SimulationResult& result : results) {
+    if (result.utilisation.empty()) continue;
+    const Seconds start = result.utilisation.front().time;
+    Series used{.name = result.row.policy, .x = {}, .y = {}};
+    Series queue = used;
+    for (const UtilisationPoint& point : result.utilisation) {
+      const double x = static_cast<double>((point.time - start).value());
+      used.x.push_back(x);
+      used.y.push_back(static_cast<double>(point.used.value()) / 1000.0);
+      queue.x.push_back(x);
+      queue.y.push_back(static_cast<double>(point.waiting_jobs));
+    }
+    running.push_back(std::move(used));
+    waiting.push_back(std::move(queue));
+  }
+  if (running.empty()) return;
+  output.add_chart(draw_plot(running, {.title = "GPUs in use", .x = "time", .y = "GPUs", .x_is_time = true}, style));
+  output.add_chart(draw_plot(waiting, {.title = "jobs waiting", .x = "time", .y = "jobs", .x_is_time = true}, style));
+}
+
+void add_waits(const std::vector<SimulationResult>& results, const ChartStyle& style, Output& output) {
+  std::vector<Bar> bars;
+  for (const SimulationResult& result : results) {
+    if (!result.row.wait_mean) continue;
+    bars.push_back(
+        {.label = result.row.policy,
+         .value = *result.row.wait_mean,
+         .note = fmt::format("{} mean wait",
+                             print_duration(Seconds(static_cast<std::int64_t>(std::llround(*result.row.wait_mean)))))});
+  }
+  if (bars.size() > 1) output.add_chart(draw_bars(bars, 0, style));
+}
+
+Output simulation_output(Session& session, const SimulationSet& set) {
+  Output output;
+  ResultTable table = results_table(set.complete);
+  output.add(without_empty_columns(table), Audience::kPeople);
+  output.add(std::move(table), Audience::kPrograms);
+  const ChartStyle style = chart_style(session.display, 14);
+  add_curves(set.complete, style, output);
+  add_utilisation(set.complete, style, output);
+  add_waits(set.complete, style, output);
+  constexpr std::size_t kMostSentences = 5;
+  for (const SimulationResult& result : set.complete) {
+    for (std::size_t i = 0; i < std::min(result.infeasible.size(), kMostSentences); ++i)
+      output.add_note(result.infeasible[i]);
+    if (result.infeasible.size() > kMostSentences)
+      output.add_note(fmt::format("and {} more jobs that can never start", result.infeasible.size() - kMostSentences));
+    output.findings = output.findings || !result.infeasible.empty();
+    if (!result.infeasible.empty()) break;  // the same for every policy
+  }
+  return output;
+}
+
+SimulationControl control_of(Session& session) {
+  return {.interrupted = session.interrupt,
+          .progress = [&session](std::string_view policy, std::int64_t done, std::int64_t total) {
+            session.progress->report(policy, done, total);
+          }};
+}
+
+SimulationSource source_of(const Arguments& arguments) {
+  const std::string format = arguments.text_or("format", "berth");
+  return {.jobs = arguments.text("jobs"),
+          .jobs_format = format,
+          .nodes = arguments.text_or("nodes", ""),
+          .nodes_format = arguments.text_or("nodes_format", format)};
+}
+
+std::vector<std::string> texts(const std::vector<Value>& values) {
+  std::vector<std::string> result;
+  for (const Value& value : values) result.push_back(value.text);
+  return result;
+}
+
+SimulationTarget target_of(const Arguments& arguments) {
+  return {.name = arguments.text_or("into", ""),
+          .statement = arguments.statement(),
+          .replace = arguments.options().boolean("replace")};
+}
+
+// Points at the policy, the name, or the file that the error is about.
+Status blame_simulation(Status status, const Arguments& arguments) {
+  for (const std::string_view argument : {"policies", "scores", "orders", "into", "jobs", "nodes"}) {
+    for (const Value& value : arguments.list(argument)) {
+      if (!value.text.empty() && status.message().find(value.text) != std::string::npos)
+        return blame(std::move(status), value.span);
+    }
+  }
+  return status;
+}
+
+Result<Output> finish_simulation(Session& session, const Arguments& arguments, Result<SimulationSet> set) {
+  session.progress->finish();
+  if (!set.ok()) return blame_simulation(std::move(set).status(), arguments);
+  if (set->interrupted && set->complete.empty())
+    return Status(Code::kInterrupted, "interrupted before a policy was complete; nothing was kept");
+  Output output = simulation_output(session, *set);
+  if (set->interrupted) output.add_note("interrupted: the policies above are complete, the rest was not run");
+  if (arguments.has("into"))
+    output.add_note(
+        fmt::format("saved as {}; tables simulation_results, simulation_curves, simulation_utilisation and "
+                    "simulation_tasks hold it",
+                    arguments.text("into")));
+  return output;
+}
+
+Result<Output> simulate_arrivals_statement(Session& session, const Arguments& arguments) {
+  const Options& options = arguments.options();
+  ArrivalsRequest request;
+  request.source = source_of(arguments);
+  request.target = target_of(arguments);
+  request.policies = texts(arguments.list("policies"));
+  request.order_file = options.text_or("order", "");
+  request.rank_file = options.text_or("rank", "");
+  request.inflate_milli = options.gpu("inflate").value();
+  request.seed = static_cast<std::uint64_t>(options.integer("seed"));
+  request.shuffle_rank = options.boolean("shuffle_rank");
+  request.measure_fragmentation = options.boolean("fragmentation");
+  request.control = control_of(session);
+  return finish_simulation(session, arguments, simulate(engine_of(session), request));
+}
+
+Result<Output> simulate_jobs_statement(Session& session, const Arguments& arguments) {
+  const Options& options = arguments.options();
+  JobsRequest request;
+  request.source = source_of(arguments);
+  request.target = target_of(arguments);
+  for (const Arguments& policy : arguments.groups("policy")) {
+    request.policies.push_back(policy.has("score") ? fmt::format("{} + {}", policy.text("first"), policy.text("score"))
+                                                   : policy.text("first"));
+  }
+  request.seed = static_cast<std::uint64_t>(options.integer("seed"));
+  request.aging_interval = options.duration("aging_interval");
+  request.sort = options.boolean("sort");
+  request.control = control_of(session);
+  return finish_simulation(session, arguments, simulate(engine_of(session), request));
+}
+
+Result<Output> show_simulations(Session& session, const Arguments& arguments) {
+  if (!arguments.has("name")) {
+    return query_output(session,
+                        "SELECT s.name AS simulation, s.kind, datetime(s.created_at, 'unixepoch') AS created, s.seed, "
+                        "(SELECT group_concat(policy, ', ') FROM simulation_results r WHERE r.simulation = s.name) AS "
+                        "policies FROM simulations s ORDER BY s.created_at, s.name");
+  }
+  Result<std::vector<SimulationResult>> results = load_saved_simulation(engine_of(session), arguments.text("name"));
+  if (!results.ok()) return blame(std::move(results).status(), arguments.span("name"));
+  return simulation_output(session, {.complete = *std::move(results), .interrupted = false});
+}
+
+std::string outcome_text(TaskOutcome state, const std::string& node, DeviceMask devices) {
+  if (state != TaskOutcome::kPlaced) return std::string(task_outcome_name(state));
+  return devices == 0 ? node : fmt::format("{} [{}]", node, print_device_mask(devices));
+}
+
+Result<Output> compare_statement(Session& session, const Arguments& arguments) {
+  Result<Comparison> compared =
+      compare_saved_simulations(engine_of(session), arguments.text("a"), arguments.text_or("policy_a", ""),
+                                arguments.text("b"), arguments.text_or("policy_b", ""));
+  if (!compared.ok()) {
+    const bool about_b = compared.status().message().find(arguments.text("b")) != std::string::npos;
+    return blame(std::move(compared).status(), arguments.span(about_b ? "b" : "a"));
+  }
+  const Comparison& c = *compared;
+  ResultTable summary{.title = "summary",
+                      .columns = {{"paired"},
+                                  {"same_devices"},
+                                  {"same_node"},
+                                  {"moved"},
+                                  {"placed_only_in_a"},
+                                  {"placed_only_in_b"},
+                                  {"placed_in_neither"},
+                                  {"only_in_a"},
+                                  {"only_in_b"},
+                                  {"earlier_in_b"},
+                                  {"later_in_b"},
+                                  {"wait_difference_mean", Align::kByType, 1}},
+                      .rows = {{c.paired, c.same_devices, c.same_node, c.moved, c.placed_only_in_a, c.placed_only_in_b,
+                                c.placed_in_neither, c.only_in_a, c.only_in_b, c.earlier_in_b, c.later_in_b,
+                                cell_or_null(c.wait_difference_mean)}}};
+  ResultTable differences{
+      .title = "differences", .columns = {{"sequence"}, {"task"}, {"a"}, {"b"}, {"wait_difference"}}, .rows = {}};
+  for (const ComparedTask& task : c.differences) {
+    differences.rows.push_back({task.sequence_a, task.task, outcome_text(task.state_a, task.node_a, task.devices_a),
+                                outcome_text(task.state_b, task.node_b, task.devices_b),
+                                task.wait_difference ? Cell(task.wait_difference->value()) : Cell(std::monostate())});
+  }
+  constexpr std::size_t kMostDifferences = 20;
+  ResultTable shown = differences;
+  Output output;
+  output.add(std::move(summary));
+  if (shown.rows.size() > kMostDifferences) {
+    shown.rows.resize(kMostDifferences);
+    output.add_note(fmt::format("the first {} of {} differences", kMostDifferences,
+                                print_count(static_cast<std::int64_t>(differences.rows.size()))));
+  }
+  if (!shown.rows.empty()) output.add(std::move(shown), Audience::kPeople);
+  output.add(std::move(differences), Audience::kPrograms);
+  return output;
+}
+
+Result<Output> drop_simulation_statement(Session& session, const Arguments& arguments) {
+  BERTH_TRY(engine_of(session).check_writable());
+  BERTH_TRY(blame(drop_simulation(engine_of(session).db(), arguments.text("name")), arguments.span("name")));
+  return Output::note(fmt::format("simulation {} dropped", arguments.text("name")));
+}
+
+constexpr std::string_view kSimulateFamily = "simulation";
+
+constexpr CommandRow kSimulateRows[] = {
+    {.family = kSimulateFamily,
+     .syntax = "SIMULATE ARRIVALS FROM <jobs:file> [FORMAT <format:berth|openb>] ON {CLUSTER | NODES FROM <nodes:file> "
+               "[FORMAT <nodes_format:berth|openb>]} "
+               "USING <policies:score_policy>, ... [WITH (<options>)] [INTO <into:new_name>]",
+     .effect = Effect::kReads,
+     .handler = simulate_arrivals_statement,
+     .summary = "Replays tasks that arrive and never leave, under several score policies: how much of the cluster can "
+                "be filled.",
+     .example = "SIMULATE ARRIVALS FROM 'pods.csv' FORMAT openb ON NODES FROM 'nodes.csv' USING fgd, best_fit, berth "
+                "WITH (inflate = 1.3, seed = 42) INTO run1",
+     .options = kArrivalsOptions,
+     .details = "A task that does not fit is dropped. The node file's format is the task file's unless said. Ctrl-C "
+                "keeps the policies already complete."},
+    {.family = kSimulateFamily,
+     .syntax = "SIMULATE JOBS FROM <jobs:file> [FORMAT <format:berth|openb>] ON {CLUSTER | NODES FROM <nodes:file> "
+               "[FORMAT <nodes_format:berth|openb>]} "
+               "USING policy:{<first:policy> [+ <score:score_policy>]}, ... [WITH (<options>)] [INTO <into:new_name>]",
+     .effect = Effect::kReads,
+     .handler = simulate_jobs_statement,
+     .summary = "Replays submit times and durations with queueing, under several order + score policies: waits, "
+                "completion, utilisation.",
+     .example = "SIMULATE JOBS FROM 'jobs.csv' ON CLUSTER USING fifo + berth, priority + fgd INTO night",
+     .options = kJobsOptions,
+     .details = "Where one policy is named alone, the order is fifo or the score berth. The cluster starts empty."},
+    {.family = kSimulateFamily,
+     .syntax = "SHOW SIMULATIONS [<name:simulation>]",
+     .effect = Effect::kReads,
+     .handler = show_simulations,
+     .summary = "Saved simulations, or one of them with its curves.",
+     .example = "SHOW SIMULATIONS run1"},
+    {.family = kSimulateFamily,
+     .syntax = "COMPARE SIMULATIONS <a:simulation> [POLICY <policy_a:text>], <b:simulation> [POLICY <policy_b:text>]",
+     .effect = Effect::kReads,
+     .handler = compare_statement,
+     .summary = "Pairs two saved runs task by task: what moved, what fits in one only, who waits longer.",
+     .example = "COMPARE SIMULATIONS run1 POLICY fgd, run1 POLICY berth"},
+    {.family = kSimulateFamily,
+     .syntax = "DROP SIMULATION <name:simulation>",
+     .effect = Effect::kChanges,
+     .handler = drop_simulation_statement,
+     .summary = "Forgets a saved simulation.",
+     .example = "DROP SIMULATION run1",
+     .ask = ask_always},
+};
+
+}  // namespace
+
+std::span<const CommandRow> simulate_commands() { return kSimulateRows; }
+
+}  // namespace berth

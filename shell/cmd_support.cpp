@@ -1,0 +1,55 @@
+#include "shell/cmd_support.h"
+
+#include <sqlite3.h>
+
+#include "engine/base/text.h"
+
+namespace berth {
+
+namespace {
+
+Cell cell_of(const Statement& row, int column) {
+  switch (sqlite3_column_type(row.handle(), column)) {
+    case SQLITE_INTEGER: return row.integer(column);
+    case SQLITE_FLOAT: return row.real(column);
+    case SQLITE_NULL: return std::monostate();
+    default: return std::string(row.text(column));
+  }
+}
+
+}  // namespace
+
+Result<ResultTable> table_of(Statement rows) {
+  ResultTable table;
+  for (int c = 0; c < rows.column_count(); ++c) table.columns.push_back({.name = std::string(rows.column_name(c))});
+  while (rows.next()) {
+    std::vector<Cell>& row = table.rows.emplace_back();
+    row.reserve(table.columns.size());
+    for (int c = 0; c < rows.column_count(); ++c) row.push_back(cell_of(rows, c));
+  }
+  BERTH_TRY(rows.status());
+  return table;
+}
+
+std::string counted(std::int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", print_count(count), noun, count == 1 ? "" : noun.ends_with("s") ? "es" : "s");
+}
+
+Result<std::vector<std::string>> expand_names(const std::vector<Value>& values) {
+  std::vector<std::string> names;
+  for (const Value& value : values) {
+    Result<std::vector<std::string>> expanded = expand_range(value.text);
+    if (!expanded.ok()) return blame(std::move(expanded).status(), value.span);
+    names.insert(names.end(), expanded->begin(), expanded->end());
+  }
+  return names;
+}
+
+ChartStyle chart_style(const Display& display, int height) {
+  return {.width = display.width > 0 ? display.width : 100,
+          .height = height,
+          .unicode = display.unicode,
+          .color = display.color};
+}
+
+}  // namespace berth

@@ -1,0 +1,56 @@
+// What the domain handlers share: the engine behind a session, SQL as a result table, counting words.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/runtime/runtime.h"
+#include "shell/arguments.h"
+#include "shell/chart.h"
+#include "shell/commands.h"
+
+namespace berth {
+
+inline Runtime& engine_of(Session& session) { return *session.runtime; }
+
+// A finished statement as a table: columns by name, cells by what SQLite holds.
+Result<ResultTable> table_of(Statement rows);
+
+template <class... Values>
+Result<ResultTable> query_table(Session& session, std::string_view sql, const Values&... values) {
+  BERTH_ASSIGN(Statement rows, engine_of(session).db().prepare(sql));
+  rows.with(values...);
+  return table_of(std::move(rows));
+}
+
+template <class... Values>
+Result<Output> query_output(Session& session, std::string_view sql, const Values&... values) {
+  BERTH_ASSIGN(ResultTable table, query_table(session, sql, values...));
+  return Output(std::move(table));
+}
+
+// One accepted statement, answered with a sentence.
+template <std::invocable<Change&> Body>
+Result<Output> change_with_note(Session& session, std::string note, Body&& body) {
+  const Result<std::int64_t> version = engine_of(session).change(std::forward<Body>(body));
+  if (!version.ok()) return version.status();
+  return Output::note(std::move(note));
+}
+
+// "1 node", "64 nodes".
+std::string counted(std::int64_t count, std::string_view noun);
+
+// Points an engine error at the argument it is about, unless it already points somewhere.
+inline Status blame(Status status, Span span) { return std::move(status).at(span); }
+
+// Names out of `<names:node_range>, ...`, ranges expanded; errors point at the range.
+Result<std::vector<std::string>> expand_names(const std::vector<Value>& values);
+
+// How charts are drawn for this session's display.
+ChartStyle chart_style(const Display& display, int height = 12);
+
+}  // namespace berth
