@@ -13,7 +13,7 @@ CREATE TABLE priority_classes (
 ) STRICT;
 
 CREATE TABLE jobs (
-  id                INTEGER PRIMARY KEY,
+  id                INTEGER PRIMARY KEY AUTOINCREMENT,  -- never reused: decisions and events of old jobs keep their meaning
   name              TEXT NOT NULL UNIQUE CHECK (name <> ''),
   queue_id          INTEGER NOT NULL REFERENCES queues,
   priority_class_id INTEGER REFERENCES priority_classes,
@@ -30,7 +30,7 @@ CREATE TABLE jobs (
   CHECK ((end_time IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))),
   CHECK (state <> 'running' OR start_time IS NOT NULL)
 ) STRICT;
-CREATE INDEX jobs_live ON jobs (state) WHERE state IN ('pending', 'held', 'running');
+CREATE INDEX jobs_live ON jobs (id, state) WHERE state IN ('pending', 'held', 'running');
 CREATE INDEX jobs_ended ON jobs (end_time) WHERE end_time IS NOT NULL;
 
 -- Equal tasks of a job. The job starts when every group can place min_tasks of its tasks in the same round.

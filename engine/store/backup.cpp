@@ -45,7 +45,8 @@ Status copy_pages(const std::string& source, const std::string& target) {
   const int stepped = sqlite3_backup_step(backup, -1);
   const int finished = sqlite3_backup_finish(backup);
   if (stepped != SQLITE_DONE) return to.error(finished != SQLITE_OK ? finished : stepped, "copy the database");
-  return {};
+  // Without the write-ahead flag the copy can be read where nothing can be written beside it.
+  return to.execute("PRAGMA journal_mode = DELETE");
 }
 
 }  // namespace

@@ -90,13 +90,13 @@ Status check_identity(const FileIdentity& identity, const Schema& schema, const 
 }
 
 // Under the write lock: another process may have migrated while we waited for it.
-Status migrate_locked(Database& db, const Schema& schema) {
+Status migrate_locked(Database& db, const Schema& schema, KeepCopy copy) {
   BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));
   BERTH_ASSIGN(const FileIdentity identity, identify(db));
   BERTH_TRY(check_identity(identity, schema, db.path()));
   if (identity.version == schema.newest()) return {};
   // The copy is read by a second connection: this one holds the lock but has changed nothing yet.
-  if (identity.version > 0 && db.path() != ":memory:") {
+  if (copy == KeepCopy::kYes && identity.version > 0 && db.path() != ":memory:") {
     BERTH_TRY(copy_database(db.path(), fmt::format("{}.before-v{}", db.path(), schema.newest()))
                   .prefixed("before migrating"));
   }
@@ -127,13 +127,13 @@ Result<FileIdentity> identify(Database& db) {
   return identity;
 }
 
-Status migrate(Database& db, const Schema& schema) {
+Status migrate(Database& db, const Schema& schema, KeepCopy copy) {
   BERTH_ASSIGN(const FileIdentity identity, identify(db));
   BERTH_TRY(check_identity(identity, schema, db.path()));
   if (identity.version < schema.newest()) {
     // Rebuilding a table must not fire its foreign keys; run_steps checks them all before the commit.
     BERTH_TRY(db.execute("PRAGMA foreign_keys = OFF"));
-    Status migrated = migrate_locked(db, schema);
+    Status migrated = migrate_locked(db, schema, copy);
     BERTH_TRY(db.execute("PRAGMA foreign_keys = ON"));
     BERTH_TRY(migrated);
   }

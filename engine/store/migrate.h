@@ -41,8 +41,9 @@ struct FileIdentity {
 };
 Result<FileIdentity> identify(Database& db);
 
+enum class KeepCopy { kYes, kNo };
 // Refuses a file that is not ours or newer than `schema`, else brings it up to date. Safe when two processes do it at
 // once.
-Status migrate(Database& db, const Schema& schema = embedded_schema());
+Status migrate(Database& db, const Schema& schema = embedded_schema(), KeepCopy copy = KeepCopy::kYes);
 
 }  // namespace berth

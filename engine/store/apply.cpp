@@ -1,0 +1,289 @@
+#include "engine/store/apply.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "engine/base/failpoint.h"
+#include "engine/store/change.h"
+#include "engine/store/journal.h"
+
+namespace berth {
+
+namespace {
+
+// Writes one plan inside the transaction of `change`.
+class PlanWriter {
+ public:
+  PlanWriter(Change& change, const Plan& plan, const ApplyRequest& request)
+      : change_(change), db_(change.db()), plan_(plan), request_(request) {}
+
+  Result<ApplyResult> write() {
+    BERTH_TRY(insert_round());
+    BERTH_TRY(insert_allocations());
+    BERTH_TRY(check_gangs());
+    BERTH_TRY(start_jobs());
+    BERTH_TRY(note_waits());
+    BERTH_TRY(finish_round());
+    return result_;
+  }
+
+ private:
+  // Placements of one task group of one job.
+  struct PlacedGroup {
+    std::int64_t job;
+    std::int32_t group;
+    std::int32_t tasks;
+    const Placement* first;  // the others ask for the same
+  };
+
+  // A job that was pending, and its first placement in the plan.
+  struct Start {
+    std::int64_t job;
+    std::int32_t tasks;
+    const Placement* first;
+  };
+
+  Status insert_round();
+  Status insert_allocations();
+  std::vector<PlacedGroup> placed_groups() const;
+  Status check_gangs();
+  Status check_group(const PlacedGroup& placed, const Statement& row, bool starts);
+  Status start_jobs();
+  Status note_waits();
+  Status finish_round();
+  Status decide(std::int64_t job, std::string_view kind, std::optional<std::string_view> reason,
+                std::string_view detail);
+  Result<std::vector<LastReason>> read_last_reasons();
+
+  Change& change_;
+  Database& db_;
+  const Plan& plan_;
+  const ApplyRequest& request_;
+  ApplyResult result_;
+  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+  std::optional<Statement> insert_decision_;
+  std::int64_t decision_seq_ = 0;
+  std::vector<Start> starting_;
+};
+
+Status PlanWriter::insert_round() {
+  BERTH_ASSIGN(
+      Statement insert,
+      db_.prepare(
+          "INSERT INTO rounds (kind, state_version, started_at, actor, order_policy, score_policy, seed, placed_tasks, "
+          "started_jobs, waiting_jobs, load_seconds, order_seconds, place_seconds, apply_seconds) "
+          "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, ?9, ?10, ?11, ?12, 0)"));
+  result_.placed_tasks = static_cast<std::int64_t>(plan_.placements.size());
+  result_.waiting_jobs = static_cast<std::int64_t>(plan_.waiting.size());
+  BERTH_TRY(insert.run(request_.kind, plan_.version, request_.now, request_.actor, plan_.order_policy,
+                       plan_.score_policy, static_cast<std::int64_t>(plan_.seed), result_.placed_tasks,
+                       result_.waiting_jobs, request_.seconds.load, request_.seconds.order, request_.seconds.place));
+  result_.round = db_.last_row_id();
+  BERTH_ASSIGN(insert_decision_, db_.prepare("INSERT INTO decisions (round_id, seq, job_id, kind, reason, detail) "
+                                             "VALUES (?1, ?2, ?3, ?4, ?5, ?6)"));
+  return {};
+}
+
+Status PlanWriter::insert_allocations() {
+  BERTH_ASSIGN(
+      Statement insert,
+      db_.prepare(
+          "INSERT INTO allocations (node_id, job_id, group_index, task_index, device_mask, gpu_milli, gpu_memory_mib, "
+          "cpu_milli, memory_mib, start_time, round_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"));
+  // In the table's own order (node, job, group, task): neighbours share pages, and the triggers' ranges stay in the
+  // cache.
+  std::vector<const Placement*> by_node;
+  by_node.reserve(plan_.placements.size());
+  for (const Placement& placement : plan_.placements) by_node.push_back(&placement);
+  std::sort(by_node.begin(), by_node.end(), [](const Placement* a, const Placement* b) {
+    return std::tie(a->node_id, a->job, a->group, a->task) < std::tie(b->node_id, b->job, b->group, b->task);
+  });
+  for (std::size_t i = 0; i < by_node.size(); ++i) {
+    const Placement& p = *by_node[i];
+    Status inserted = insert.run(p.node_id, p.job, p.group, p.task, p.devices, p.gpu_milli, p.gpu_memory, p.cpu,
+                                 p.memory, request_.now, result_.round);
+    if (!inserted.ok()) {
+      return std::move(inserted).prefixed(
+          fmt::format("placing task {}.{} of job {} on node {}", p.group, p.task, p.job, p.node_id));
+    }
+    if (i == by_node.size() / 2) failpoint("mid_write");
+  }
+  return {};
+}
+
+// By job, then group.
+std::vector<PlanWriter::PlacedGroup> PlanWriter::placed_groups() const {
+  std::vector<const Placement*> sorted;
+  sorted.reserve(plan_.placements.size());
+  for (const Placement& placement : plan_.placements) sorted.push_back(&placement);
+  std::sort(sorted.begin(), sorted.end(), [](const Placement* a, const Placement* b) {
+    return std::tie(a->job, a->group, a) < std::tie(b->job, b->group, b);
+  });
+  std::vector<PlacedGroup> groups;
+  for (const Placement* p : sorted) {
+    if (!groups.empty() && groups.back().job == p->job && groups.back().group == p->group) {
+      ++groups.back().tasks;
+    } else {
+      groups.push_back({p->job, p->group, 1, p});
+    }
+  }
+  return groups;
+}
+
+// Re-checks what the plan promises about gangs against the tables: each job starts with min_tasks of every group, and
+// each placement takes what its group asks for.
+Status PlanWriter::check_gangs() {
+  const std::vector<PlacedGroup> groups = placed_groups();
+  BERTH_ASSIGN(Statement rows,
+               db_.prepare("SELECT j.state, j.name, g.group_index, g.task_count, g.min_tasks, g.cpu_milli, "
+                           "g.memory_mib, g.gpu_count, g.gpu_milli "
+                           "FROM jobs j JOIN task_groups g ON g.job_id = j.id WHERE j.id = ?1 ORDER BY g.group_index"));
+  for (auto first = groups.begin(); first != groups.end();) {
+    const std::int64_t job = first->job;
+    const auto end = std::find_if(first, groups.end(), [&](const PlacedGroup& each) { return each.job != job; });
+    rows.with(job);
+    Start start{job, 0, first->first};
+    bool starts = false;
+    while (rows.next()) {
+      starts = rows.text(0) == "pending";
+      if (!starts && rows.text(0) != "running") {
+        return Status(Code::kConflict, fmt::format("job '{}' is {}: it cannot start", rows.text(1), rows.text(0)));
+      }
+      const auto placed =
+          std::find_if(first, end, [&](const PlacedGroup& each) { return each.group == rows.integer(2); });
+      const PlacedGroup none{job, static_cast<std::int32_t>(rows.integer(2)), 0, nullptr};
+      BERTH_TRY(check_group(placed == end ? none : *placed, rows, starts));
+      if (placed == end) continue;
+      start.tasks += placed->tasks;
+      start.first = std::min(start.first, placed->first);
+    }
+    BERTH_TRY(rows.status());
+    if (starts) starting_.push_back(start);
+    first = end;
+  }
+  // Decisions are numbered in the order in which they were taken.
+  std::sort(starting_.begin(), starting_.end(), [](const Start& a, const Start& b) { return a.first < b.first; });
+  return {};
+}
+
+Status PlanWriter::check_group(const PlacedGroup& placed, const Statement& row, bool starts) {
+  if (starts && placed.tasks < row.integer(4)) {
+    return Status(Code::kConflict,
+                  fmt::format("the plan starts job '{}' with {} of the {} tasks of group {} that must start together",
+                              row.text(1), placed.tasks, row.integer(4), placed.group));
+  }
+  if (placed.first == nullptr) return {};
+  const Placement& p = *placed.first;
+  const bool as_asked = p.cpu == row.quantity<MilliCpu>(5) && p.memory == row.quantity<MiB>(6) &&
+                        std::popcount(p.devices) == row.integer(7) && p.gpu_milli == row.quantity<MilliGpu>(8) &&
+                        placed.tasks <= row.integer(3);
+  if (as_asked) return {};
+  return Status(Code::kConflict,
+                fmt::format("the plan does not give job '{}' what group {} of it asks for", row.text(1), placed.group));
+}
+
+Status PlanWriter::decide(std::int64_t job, std::string_view kind, std::optional<std::string_view> reason,
+                          std::string_view detail) {
+  return insert_decision_->run(result_.round, decision_seq_++, job, kind, reason, detail);
+}
+
+Status PlanWriter::start_jobs() {
+  BERTH_ASSIGN(Statement update, db_.prepare("UPDATE jobs SET state = 'running', start_time = ?2, wait_reason = NULL, "
+                                             "wait_since = NULL WHERE id = ?1"));
+  for (const Start& start : starting_) {
+    BERTH_TRY(update.run(start.job, request_.now));
+    BERTH_TRY(decide(start.job, "start", std::nullopt, fmt::format("{{\"tasks\":{}}}", start.tasks)));
+  }
+  result_.started_jobs = static_cast<std::int64_t>(starting_.size());
+  return {};
+}
+
+Result<std::vector<LastReason>> PlanWriter::read_last_reasons() {
+  BERTH_ASSIGN(Statement rows,
+               db_.prepare("SELECT id, wait_reason FROM jobs INDEXED BY jobs_live "
+                           "WHERE state IN ('pending', 'held', 'running') AND state <> 'held' ORDER BY id"));
+  std::vector<LastReason> reasons;
+  while (rows.next()) {
+    LastReason last{rows.integer(0), Reason::kNone};
+    if (!rows.is_null(1)) {
+      BERTH_ASSIGN(last.reason, read_reason(rows.text(1)));
+    }
+    reasons.push_back(last);
+  }
+  BERTH_TRY(rows.status());
+  return reasons;
+}
+
+// A hundred thousand jobs may wait; only those whose reason is another than last time are written.
+Status PlanWriter::note_waits() {
+  std::vector<LastReason> read;
+  std::span<const LastReason> last_reasons = request_.last_reasons;
+  if (last_reasons.empty() && !plan_.waiting.empty()) {
+    BERTH_ASSIGN(read, read_last_reasons());
+    last_reasons = read;
+  }
+  std::vector<const Waiting*> changed;
+  for (const Waiting& waiting : plan_.waiting) {
+    const auto last = std::lower_bound(last_reasons.begin(), last_reasons.end(), waiting.job,
+                                       [](const LastReason& each, std::int64_t job) { return each.job < job; });
+    const bool same = last != last_reasons.end() && last->job == waiting.job && last->reason == waiting.reason;
+    if (!same) changed.push_back(&waiting);
+  }
+  for (const Waiting* waiting : changed) {
+    BERTH_TRY(decide(
+        waiting->job, "wait", reason_name(waiting->reason),
+        fmt::format("{{\"group\":{},\"fits\":{},\"needed\":{}}}", waiting->group, waiting->fits, waiting->needed)));
+  }
+  std::sort(changed.begin(), changed.end(), [](const Waiting* a, const Waiting* b) { return a->job < b->job; });
+  BERTH_ASSIGN(Statement update, db_.prepare("UPDATE jobs SET wait_reason = ?2, wait_since = ?3 WHERE id = ?1"));
+  for (const Waiting* waiting : changed) {
+    BERTH_TRY(update.run(waiting->job, reason_name(waiting->reason), request_.now));
+  }
+  result_.changed_reasons = static_cast<std::int64_t>(changed.size());
+  return {};
+}
+
+Status PlanWriter::finish_round() {
+  if (request_.plan_id != 0) {
+    BERTH_ASSIGN(Statement mark, db_.prepare("UPDATE plans SET state = 'applied' WHERE id = ?1"));
+    BERTH_TRY(mark.run(request_.plan_id));
+  }
+  BERTH_TRY(change_.record("run " + request_.kind, fmt::format("round {}", result_.round),
+                           fmt::format("{} jobs started, {} tasks placed, {} jobs wait", result_.started_jobs,
+                                       result_.placed_tasks, result_.waiting_jobs)));
+  result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
+  BERTH_ASSIGN(Statement update, db_.prepare("UPDATE rounds SET started_jobs = ?2, apply_seconds = ?3 WHERE id = ?1"));
+  return update.run(result_.round, result_.started_jobs, result_.seconds);
+}
+
+Status check_version(Database& db, const Plan& plan, std::int64_t present) {
+  if (plan.version == present) return {};
+  if (plan.version > present) {
+    return Status(Code::kConflict,
+                  fmt::format("the plan was made for state version {}, this database is at {}", plan.version, present));
+  }
+  BERTH_ASSIGN(const std::string moves, describe_moves_since(db, plan.version));
+  return Status(
+      Code::kConflict,
+      fmt::format("the state has moved since the plan was made (version {}, now {}): {}", plan.version, present, moves),
+      "make a new plan");
+}
+
+}  // namespace
+
+Result<ApplyResult> apply_plan(Database& db, const Plan& plan, const ApplyRequest& request) {
+  BERTH_ASSIGN(Change change, Change::begin(db, request.actor, request.now));
+  BERTH_TRY(check_version(db, plan, change.version_before()));
+  PlanWriter writer(change, plan, request);
+  BERTH_ASSIGN(ApplyResult result, writer.write());
+  BERTH_ASSIGN(result.version, change.commit());
+  return result;
+}
+
+}  // namespace berth

@@ -1,0 +1,151 @@
+#include "engine/store/check.h"
+
+#include <fmt/format.h>
+
+#include "engine/base/text.h"
+#include "engine/store/catalog.h"
+#include "engine/store/settings.h"
+
+namespace berth {
+
+namespace {
+
+// A promise and the query whose rows are its violations: what it is about, and a sentence.
+struct PromiseQuery {
+  Promise promise;
+  std::string_view sql;
+};
+
+constexpr PromiseQuery kPromises[] = {
+    {{"file_intact", "the database file is intact"},
+     "SELECT 'file', integrity_check FROM pragma_integrity_check "
+     "WHERE integrity_check <> 'ok'"},
+    {{"references", "every row refers to rows that exist"},
+     "SELECT 'table ' || \"table\", count(*) || ' rows refer to a missing row of ' || parent FROM "
+     "pragma_foreign_key_check "
+     "GROUP BY \"table\", parent ORDER BY 1"},
+    {{"device_share", "no device is used above 1000 milli-GPU"},
+     "SELECT 'node ' || n.name || ' device ' || s.device_index, sum(a.gpu_milli) || ' milli-GPU are allocated' "
+     "FROM allocations a JOIN device_slots s ON (a.device_mask >> s.device_index) & 1 JOIN nodes n ON n.id = a.node_id "
+     "GROUP BY a.node_id, s.device_index HAVING sum(a.gpu_milli) > 1000"},
+    {{"device_memory", "no device's memory is used above what it has"},
+     "SELECT 'node ' || n.name || ' device ' || s.device_index, "
+     "sum(a.gpu_memory_mib) || ' MiB of ' || m.memory_mib || ' are allocated' "
+     "FROM allocations a JOIN device_slots s ON (a.device_mask >> s.device_index) & 1 JOIN nodes n ON n.id = a.node_id "
+     "JOIN node_types t ON t.id = n.type_id JOIN device_models m ON m.id = t.device_model_id WHERE m.memory_mib > 0 "
+     "GROUP BY a.node_id, s.device_index HAVING sum(a.gpu_memory_mib) > m.memory_mib"},
+    {{"node_cpu", "no node's CPU is used above what it has"},
+     "SELECT 'node ' || n.name, sum(a.cpu_milli) || ' of ' || t.cpu_milli || ' milli-cores are allocated' "
+     "FROM allocations a JOIN nodes n ON n.id = a.node_id JOIN node_types t ON t.id = n.type_id "
+     "GROUP BY n.id HAVING sum(a.cpu_milli) > t.cpu_milli"},
+    {{"node_memory", "no node's memory is used above what it has"},
+     "SELECT 'node ' || n.name, sum(a.memory_mib) || ' of ' || t.memory_mib || ' MiB are allocated' "
+     "FROM allocations a JOIN nodes n ON n.id = a.node_id JOIN node_types t ON t.id = n.type_id "
+     "GROUP BY n.id HAVING sum(a.memory_mib) > t.memory_mib"},
+    {{"device_exists", "tasks hold devices that their node has"},
+     "SELECT 'job ' || a.job_id, 'it holds device mask ' || a.device_mask || ' of node ' || n.name || ', which has ' "
+     "|| "
+     "t.device_count || ' devices' FROM allocations a JOIN nodes n ON n.id = a.node_id JOIN node_types t ON t.id = "
+     "n.type_id "
+     "WHERE a.device_mask >> t.device_count <> 0"},
+    {{"devices_listed", "every node has one row a device"},
+     "SELECT 'node ' || n.name, count(d.node_id) || ' device rows for ' || t.device_count || ' devices' "
+     "FROM nodes n JOIN node_types t ON t.id = n.type_id LEFT JOIN devices d ON d.node_id = n.id GROUP BY n.id "
+     "HAVING count(d.node_id) <> t.device_count OR coalesce(max(d.device_index), -1) <> t.device_count - 1"},
+    {{"one_node_a_task", "a task sits on at most one node"},
+     "SELECT 'job ' || job_id || ' task ' || group_index || '.' || task_index, 'it holds parts of ' || count(*) || ' "
+     "nodes' "
+     "FROM allocations NOT INDEXED GROUP BY job_id, group_index, task_index HAVING count(*) > 1"},
+    {{"gang_whole", "of a running gang at least min_tasks run"},
+     "SELECT 'job ' || j.name || ' group ' || g.name, "
+     "count(a.node_id) || ' tasks run, at least ' || g.min_tasks || ' must' "
+     "FROM jobs j JOIN task_groups g ON g.job_id = j.id "
+     "LEFT JOIN allocations a ON a.job_id = g.job_id AND a.group_index = g.group_index "
+     "WHERE j.state = 'running' GROUP BY j.id, g.group_index HAVING count(a.node_id) < g.min_tasks"},
+    {{"only_running_hold", "only running jobs hold anything"},
+     "SELECT 'job ' || j.name, 'it is ' || j.state || ' and holds parts of ' || count(*) || ' nodes' FROM allocations "
+     "a "
+     "JOIN jobs j ON j.id = a.job_id WHERE j.state <> 'running' GROUP BY j.id"},
+    {{"as_asked", "every task holds what its group asks for"},
+     "SELECT 'job ' || a.job_id || ' task ' || a.group_index || '.' || a.task_index, 'it holds other amounts than it "
+     "asks for' "
+     "FROM allocations a JOIN allocation_sizes s USING (node_id, job_id, group_index, task_index) "
+     "JOIN task_groups g ON g.job_id = a.job_id AND g.group_index = a.group_index "
+     "WHERE a.cpu_milli <> g.cpu_milli OR a.memory_mib <> g.memory_mib OR s.device_count <> g.gpu_count "
+     "OR a.gpu_milli <> g.gpu_milli OR a.task_index >= g.task_count"},
+    {{"groups_numbered", "every job has task groups, numbered from 0"},
+     "SELECT 'job ' || j.name, count(g.job_id) || ' groups, the last is number ' || coalesce(max(g.group_index), -1) "
+     "FROM jobs j LEFT JOIN task_groups g ON g.job_id = j.id GROUP BY j.id "
+     "HAVING count(g.job_id) = 0 OR max(g.group_index) <> count(g.job_id) - 1"},
+    {{"queue_tree", "queues form trees"},
+     "WITH RECURSIVE reached (id) AS (SELECT id FROM queues WHERE parent_id IS NULL UNION "
+     "SELECT q.id FROM reached r JOIN queues q ON q.parent_id = r.id) "
+     "SELECT 'queue ' || name, 'it hangs below no root' FROM queues WHERE id NOT IN (SELECT id FROM reached)"},
+    {{"leaves_hold_jobs", "only queues without children hold live jobs"},
+     "SELECT 'queue ' || q.name, count(*) || ' live jobs, but queues lie below it' FROM jobs j JOIN queues q ON q.id = "
+     "j.queue_id "
+     "WHERE j.state IN ('pending', 'held', 'running') AND EXISTS (SELECT 1 FROM queues c WHERE c.parent_id = q.id) "
+     "GROUP BY q.id"},
+    {{"drained_empty", "drained nodes run nothing"},
+     "SELECT 'node ' || n.name, count(*) || ' tasks run on it' FROM nodes n JOIN allocations a ON a.node_id = n.id "
+     "WHERE n.state = 'drained' GROUP BY n.id"},
+    {{"version_rises", "the state version is not behind what was recorded"},
+     "SELECT 'state version', v.value || ' is behind event ' || e.id || ' of version ' || e.state_version FROM meta v "
+     "JOIN events e ON e.id = (SELECT id FROM events ORDER BY state_version DESC LIMIT 1) "
+     "WHERE v.key = 'state_version' AND e.state_version > v.value"},
+};
+
+constexpr Promise kReadablePromise = {"readable", "link groups, settings and reasons can be read"};
+
+Status run_promise(Database& db, const PromiseQuery& query, std::size_t most, std::vector<Finding>& findings) {
+  BERTH_ASSIGN(Statement rows, db.prepare(query.sql));
+  std::size_t count = 0;
+  while (rows.next()) {
+    if (++count > most) continue;
+    findings.push_back({std::string(query.promise.name), std::string(rows.text(0)), std::string(rows.text(1))});
+  }
+  if (count > most) {
+    findings.push_back({std::string(query.promise.name), "",
+                        fmt::format("and {} more", print_count(static_cast<std::int64_t>(count - most)))});
+  }
+  // A damaged file is a finding, not a failure to look.
+  if (rows.status().code() != Code::kCorrupt) return rows.status();
+  findings.push_back({std::string(query.promise.name), "file", rows.status().message()});
+  return {};
+}
+
+// What only the engine can judge: notations and names.
+void check_readable(Database& db, std::vector<Finding>& findings) {
+  const auto note = [&findings](std::string object, const Status& status) {
+    if (!status.ok()) findings.push_back({std::string(kReadablePromise.name), std::move(object), status.message()});
+  };
+  note("catalog", Catalog::read(db).status());
+  note("settings", read_settings(db).status());
+  Result<std::vector<Setting>> settings = list_settings(db);
+  if (!settings.ok()) return note("settings", settings.status());
+  for (const Setting& setting : *settings) {
+    if (!setting.is_default)
+      note(fmt::format("setting {}", setting.knob->name), check_setting(*setting.knob, setting.value).status());
+  }
+}
+
+}  // namespace
+
+std::vector<Promise> check_promises() {
+  std::vector<Promise> promises;
+  for (const PromiseQuery& query : kPromises) promises.push_back(query.promise);
+  promises.push_back(kReadablePromise);
+  return promises;
+}
+
+Result<std::vector<Finding>> check_state(Database& db, std::size_t most) {
+  std::vector<Finding> findings;
+  BERTH_ASSIGN(const Transaction one_view, Transaction::begin_read(db));
+  for (const PromiseQuery& query : kPromises) {
+    BERTH_TRY(run_promise(db, query, most, findings).prefixed(fmt::format("checking '{}'", query.promise.name)));
+  }
+  check_readable(db, findings);
+  return findings;
+}
+
+}  // namespace berth

@@ -1,0 +1,383 @@
+#include "engine/store/job_records.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "engine/base/failpoint.h"
+#include "engine/base/text.h"
+#include "engine/store/catalog.h"
+#include "engine/store/hosting.h"
+#include "engine/store/names.h"
+
+namespace berth {
+
+namespace {
+
+constexpr std::int64_t kMostTasks = 1000000;                 // of one group
+constexpr std::int64_t kMostAmount = std::int64_t{1} << 40;  // of CPU or memory; keeps every sum far from overflow
+
+Status check_group_sizes(const TaskGroupRequest& group) {
+  if (group.count < 1 || group.count > kMostTasks) {
+    return Status(Code::kInvalid,
+                  fmt::format("a group has 1 to {} tasks, not {}", print_count(kMostTasks), group.count));
+  }
+  if (group.min_tasks && (*group.min_tasks < 1 || *group.min_tasks > group.count)) {
+    return Status(Code::kInvalid, fmt::format("min_tasks lies between 1 and the number of tasks, {}, not {}",
+                                              group.count, *group.min_tasks));
+  }
+  if (group.cpu < MilliCpu(0) || group.cpu > MilliCpu(kMostAmount)) {
+    return Status(Code::kInvalid, "the CPU of a task must not be negative or absurdly large");
+  }
+  if (group.memory < MiB(0) || group.memory > MiB(kMostAmount) || group.gpu_memory < MiB(0) ||
+      group.gpu_memory > MiB(kMostAmount)) {
+    return Status(Code::kInvalid, "the memory of a task must not be negative or absurdly large");
+  }
+  if (group.cpu == MilliCpu(0) && group.memory == MiB(0) && group.gpu_count == 0) {
+    return Status(Code::kInvalid, "a task must ask for something: CPU, memory or GPUs");
+  }
+  return {};
+}
+
+Status check_group_gpus(const TaskGroupRequest& group) {
+  if (group.gpu_count < 0 || group.gpu_count > kMaxDevices) {
+    return Status(Code::kInvalid, fmt::format("a task has 0 to {} devices, not {}", kMaxDevices, group.gpu_count));
+  }
+  if (group.gpu_count == 0) {
+    if (group.gpu_memory != MiB(0)) return Status(Code::kInvalid, "device memory without a GPU");
+    if (!group.models.empty()) return Status(Code::kInvalid, "device models are named, but no GPU is asked for");
+    return {};
+  }
+  if (group.gpu_milli < MilliGpu(1) || group.gpu_milli > kWholeDevice) {
+    return Status(Code::kInvalid,
+                  fmt::format("a task takes 1 to 1000 milli-GPU of a device, not {}", group.gpu_milli.value()));
+  }
+  if (group.gpu_count > 1 && group.gpu_milli != kWholeDevice) {
+    return Status(Code::kInvalid, fmt::format("a fraction is a fraction of one device: {} devices must be whole ones",
+                                              group.gpu_count));
+  }
+  return {};
+}
+
+std::string_view job_edge_reason(JobState from, JobState to) {
+  if (to == JobState::kHeld && from == JobState::kRunning)
+    return "; only waiting jobs can be held, CANCEL ends a running one";
+  return "";
+}
+
+struct JobRow {
+  std::string name;
+  JobState state;
+  Seconds start;
+};
+
+Result<JobRow> read_job(Database& db, std::int64_t job) {
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT name, state, coalesce(start_time, 0) FROM jobs WHERE id = ?1"));
+  if (!row.with(job).next()) {
+    BERTH_TRY(row.status());
+    return Status(Code::kNotFound, fmt::format("no job {}", job));
+  }
+  BERTH_ASSIGN(const JobState state, read_job_state(row.text(1)));
+  return JobRow{std::string(row.text(0)), state, row.quantity<Seconds>(2)};
+}
+
+Result<JobRow> check_job_edge(Database& db, std::int64_t job, JobState to) {
+  BERTH_ASSIGN(JobRow row, read_job(db, job));
+  if (job_may_change(row.state, to)) return row;
+  if (row.state == to)
+    return Status(Code::kConflict, fmt::format("job '{}' is {} already", row.name, job_state_name(to)));
+  return Status(Code::kConflict,
+                fmt::format("job '{}' is {}: it cannot become {}{}", row.name, job_state_name(row.state),
+                            job_state_name(to), job_edge_reason(row.state, to)));
+}
+
+// Writes the attempt to runs and frees what the job holds; draining nodes that thereby become empty are drained.
+Status free_allocations(Change& change, std::int64_t job, const JobRow& row, JobState outcome,
+                        const std::string& detail) {
+  Database& db = change.db();
+  BERTH_ASSIGN(
+      Statement note,
+      db.prepare("INSERT INTO runs (job_id, attempt, start_time, end_time, outcome, tasks, gpu_milli, nodes, detail) "
+                 "SELECT ?1, 1 + (SELECT count(*) FROM runs WHERE job_id = ?1), ?2, ?3, ?4, count(*), "
+                 "       coalesce(sum(a.gpu_milli * g.gpu_count), 0), json_group_array(DISTINCT n.name), ?5 "
+                 "FROM allocations a JOIN nodes n ON n.id = a.node_id "
+                 "JOIN task_groups g ON g.job_id = a.job_id AND g.group_index = a.group_index WHERE a.job_id = ?1"));
+  BERTH_TRY(note.run(job, row.start, change.now(), job_state_name(outcome), detail));
+  BERTH_ASSIGN(Statement nodes,
+               db.prepare("SELECT DISTINCT a.node_id FROM allocations a JOIN nodes n ON n.id = a.node_id "
+                          "WHERE a.job_id = ?1 AND n.state = 'draining'"));
+  nodes.with(job);
+  std::vector<std::int64_t> draining;
+  while (nodes.next()) draining.push_back(nodes.integer(0));
+  BERTH_TRY(nodes.status());
+  BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM allocations WHERE job_id = ?1"));
+  BERTH_TRY(remove.run(job));
+  failpoint("mid_write");
+  BERTH_ASSIGN(Statement drained, db.prepare("UPDATE nodes SET state = 'drained' WHERE id = ?1 AND NOT EXISTS "
+                                             "(SELECT 1 FROM allocations WHERE node_id = ?1)"));
+  for (const std::int64_t node : draining) BERTH_TRY(drained.run(node));
+  return {};
+}
+
+Status finish_job(Change& change, std::int64_t job, JobState state, std::string_view verb, const std::string& detail) {
+  BERTH_ASSIGN(const JobRow row, check_job_edge(change.db(), job, state));
+  if (row.state == JobState::kRunning) BERTH_TRY(free_allocations(change, job, row, state, detail));
+  BERTH_ASSIGN(Statement update, change.db().prepare("UPDATE jobs SET state = ?2, end_time = ?3, wait_reason = NULL, "
+                                                     "wait_since = NULL WHERE id = ?1"));
+  BERTH_TRY(update.run(job, job_state_name(state), change.now()));
+  return change.record(verb, row.name, detail);
+}
+
+}  // namespace
+
+Status set_gpus(TaskGroupRequest& group, MilliGpu amount) {
+  const std::int64_t milli = amount.value();
+  if (milli < 0) return Status(Code::kInvalid, "a task cannot ask for a negative number of GPUs");
+  if (milli > 1000 && milli % 1000 != 0) {
+    return Status(Code::kInvalid, fmt::format("{} GPUs a task: above 1, only whole devices", print_gpu(amount)),
+                  "a fraction is a part of one device: ask for less than 1, or for whole ones");
+  }
+  group.gpu_count = milli < 1000 ? (milli > 0 ? 1 : 0) : milli / 1000;
+  group.gpu_milli = milli > 0 && milli < 1000 ? amount : kWholeDevice;
+  return {};
+}
+
+// ---- submitting
+// -------------------------------------------------------------------------------------------------------
+
+struct Submitter::Impl {
+  Impl(Change& in, Catalog known, Statement job, Statement group)
+      : change(in), catalog(std::move(known)), insert_job(std::move(job)), insert_group(std::move(group)) {}
+
+  // A checked group, as the columns want it.
+  struct GroupRow {
+    TaskGroup group;
+    std::string name;
+    std::optional<std::string> models;
+    std::optional<std::int64_t> pool_id;
+  };
+
+  Result<std::int64_t> find_queue(const std::string& name);
+  Result<std::optional<std::int64_t>> find_class(const std::string& name);
+  Result<GroupRow> check_group(const TaskGroupRequest& request, std::size_t index);
+  Result<std::vector<GroupRow>> check_groups(const JobRequest& request);
+  Result<std::string> choose_name(const std::string& wanted);
+  Status check_models(const std::vector<std::string>& models);
+  Status insert_groups(std::int64_t job, const std::vector<GroupRow>& rows);
+
+  Change& change;
+  Catalog catalog;
+  std::optional<Hosting> hosting;
+  Statement insert_job;
+  Statement insert_group;
+  std::map<std::string, std::int64_t> queues;           // leaves looked up so far
+  std::map<std::string, std::int64_t> classes;          // looked up so far
+  std::unordered_set<TaskShape, TaskShapeHash> hosted;  // single tasks known to fit
+  std::int64_t next_id = 1;
+  std::int64_t submitted = 0;
+  std::string first_name;
+  std::string last_name;
+};
+
+Result<std::int64_t> Submitter::Impl::find_queue(const std::string& name) {
+  if (const auto found = queues.find(name); found != queues.end()) return found->second;
+  BERTH_ASSIGN(const std::int64_t id, find_id(change.db(), Thing::kQueue, name));
+  BERTH_ASSIGN(Statement children, change.db().prepare("SELECT name FROM queues WHERE parent_id = ?1 ORDER BY id"));
+  children.with(id);
+  std::vector<std::string> names;
+  while (children.next()) names.emplace_back(children.text(0));
+  BERTH_TRY(children.status());
+  if (!names.empty()) {
+    return Status(Code::kInvalid, fmt::format("queue '{}' has queues below it; only leaves hold jobs", name),
+                  "below it: " + join(names, ", "));
+  }
+  return queues[name] = id;
+}
+
+Result<std::optional<std::int64_t>> Submitter::Impl::find_class(const std::string& name) {
+  if (name.empty()) return std::optional<std::int64_t>();
+  if (const auto found = classes.find(name); found != classes.end()) return std::optional(found->second);
+  BERTH_ASSIGN(const std::int64_t id, find_id(change.db(), Thing::kPriorityClass, name));
+  classes[name] = id;
+  return std::optional(id);
+}
+
+Status Submitter::Impl::check_models(const std::vector<std::string>& models) {
+  for (auto model = models.begin(); model != models.end(); ++model) {
+    const bool known = std::any_of(catalog.models().begin(), catalog.models().end(),
+                                   [&](const DeviceModel& each) { return each.name == *model; });
+    if (!known) return find_id(change.db(), Thing::kDeviceModel, *model).status();
+    if (std::find(models.begin(), model, *model) != model) {
+      return Status(Code::kInvalid, fmt::format("device model '{}' is named twice", *model));
+    }
+  }
+  return {};
+}
+
+Result<Submitter::Impl::GroupRow> Submitter::Impl::check_group(const TaskGroupRequest& request, std::size_t index) {
+  BERTH_TRY(check_group_sizes(request));
+  BERTH_TRY(check_group_gpus(request));
+  BERTH_TRY(check_models(request.models));
+  GroupRow row;
+  row.name = !request.name.empty() ? request.name : index == 0 ? "main" : fmt::format("group{}", index);
+  if (!request.models.empty()) row.models = join(request.models, "|");
+  TaskShape& shape = row.group.shape;
+  shape.cpu = request.cpu;
+  shape.memory = request.memory;
+  shape.gpu_count = static_cast<std::int32_t>(request.gpu_count);
+  shape.gpu_milli = request.gpu_count > 0 ? request.gpu_milli : MilliGpu(0);
+  shape.gpu_memory = request.gpu_memory;
+  shape.models = row.models ? catalog.models_of(*row.models) : 0;
+  if (!request.pool.empty()) {
+    BERTH_ASSIGN(row.pool_id, find_id(change.db(), Thing::kPool, request.pool));
+    shape.pool = catalog.pool_index(*row.pool_id);
+  }
+  row.group.count = static_cast<std::int32_t>(request.count);
+  row.group.min_tasks = static_cast<std::int32_t>(request.min_tasks.value_or(request.count));
+  row.group.locality = request.locality;
+  row.group.locality_required = request.locality_required;
+  return row;
+}
+
+Result<std::vector<Submitter::Impl::GroupRow>> Submitter::Impl::check_groups(const JobRequest& request) {
+  if (request.groups.empty()) return Status(Code::kInvalid, "a job needs at least one group of tasks");
+  std::vector<GroupRow> rows;
+  for (std::size_t i = 0; i < request.groups.size(); ++i) {
+    const std::string where = request.groups.size() > 1 ? fmt::format("in task group {}", i + 1) : std::string();
+    Result<GroupRow> row = check_group(request.groups[i], i);
+    if (!row.ok()) return where.empty() ? row.status() : row.status().prefixed(where);
+    const bool same_name =
+        std::any_of(rows.begin(), rows.end(), [&](const GroupRow& other) { return other.name == row->name; });
+    if (same_name) return Status(Code::kInvalid, fmt::format("two task groups are called '{}'", row->name));
+    const bool known_to_fit = row->group.min_tasks == 1 && hosted.contains(row->group.shape);
+    if (!request.allow_infeasible && !known_to_fit) {
+      if (!hosting) {
+        BERTH_ASSIGN(hosting, Hosting::read(change.db(), catalog));
+      }
+      Status fits = hosting->check(row->group);
+      if (!fits.ok()) return where.empty() ? fits : std::move(fits).prefixed(where);
+      if (row->group.min_tasks == 1) hosted.insert(row->group.shape);
+    }
+    rows.push_back(*std::move(row));
+  }
+  return rows;
+}
+
+Status Submitter::Impl::insert_groups(std::int64_t job, const std::vector<GroupRow>& rows) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const TaskGroup& group = rows[i].group;
+    BERTH_TRY(insert_group.run(job, i, rows[i].name, group.count, group.min_tasks, group.shape.cpu, group.shape.memory,
+                               group.shape.gpu_count, group.shape.gpu_milli, group.shape.gpu_memory, rows[i].models,
+                               rows[i].pool_id, locality_name(group.locality), group.locality_required));
+  }
+  return {};
+}
+
+Submitter::Submitter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Submitter::Submitter(Submitter&&) noexcept = default;
+Submitter::~Submitter() = default;
+
+Result<Submitter> Submitter::make(Change& change) {
+  Database& db = change.db();
+  BERTH_ASSIGN(Catalog catalog, Catalog::read(db));
+  BERTH_ASSIGN(Statement job, db.prepare("INSERT INTO jobs (id, name, queue_id, priority_class_id, state, user_name, "
+                                         "submit_time, time_limit_s, allow_infeasible) "
+                                         "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"));
+  BERTH_ASSIGN(Statement group,
+               db.prepare("INSERT INTO task_groups (job_id, group_index, name, task_count, min_tasks, "
+                          "cpu_milli, memory_mib, gpu_count, gpu_milli, gpu_memory_mib, models, pool_id, "
+                          "locality, locality_required) "
+                          "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"));
+  auto impl = std::make_unique<Impl>(change, std::move(catalog), std::move(job), std::move(group));
+  BERTH_ASSIGN(impl->next_id, db.integer("SELECT 1 + coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'jobs'"));
+  return Submitter(std::move(impl));
+}
+
+// A job without a name is called after its id; ids whose name somebody has taken are passed over.
+Result<std::string> Submitter::Impl::choose_name(const std::string& wanted) {
+  if (!wanted.empty()) {
+    BERTH_TRY(check_new_name(change.db(), Thing::kJob, wanted));
+    return wanted;
+  }
+  while (true) {
+    std::string name = fmt::format("job-{}", next_id);
+    const Status free = check_new_name(change.db(), Thing::kJob, name);
+    if (free.ok()) return name;
+    if (free.code() != Code::kExists) return free;
+    ++next_id;
+  }
+}
+
+Result<std::int64_t> Submitter::submit(const JobRequest& request) {
+  Change& change = impl_->change;
+  // Everything is looked at before anything is written, so a refused job leaves nothing behind.
+  BERTH_ASSIGN(const std::int64_t queue, impl_->find_queue(request.queue));
+  BERTH_ASSIGN(const std::optional<std::int64_t> priority_class, impl_->find_class(request.priority_class));
+  if (request.time_limit < Seconds(0)) return Status(Code::kInvalid, "a time limit must not be negative");
+  BERTH_ASSIGN(const auto groups, impl_->check_groups(request));
+  BERTH_ASSIGN(const std::string name, impl_->choose_name(request.name));
+  const std::int64_t id = impl_->next_id++;
+
+  const JobState state = request.held ? JobState::kHeld : JobState::kPending;
+  BERTH_TRY(impl_->insert_job.run(
+      id, name, queue, priority_class, job_state_name(state), request.user.empty() ? change.actor() : request.user,
+      request.submit_time.value_or(change.now()), request.time_limit, request.allow_infeasible));
+  failpoint("mid_write");
+  BERTH_TRY(impl_->insert_groups(id, groups));
+  if (impl_->submitted++ == 0) impl_->first_name = name;
+  impl_->last_name = name;
+  return id;
+}
+
+Status Submitter::finish() {
+  if (impl_->submitted == 0) return {};
+  if (impl_->submitted == 1) return impl_->change.record("submit job", impl_->first_name);
+  return impl_->change.record("submit jobs",
+                              fmt::format("{} .. {} ({})", impl_->first_name, impl_->last_name, impl_->submitted));
+}
+
+Result<std::int64_t> submit_job(Change& change, const JobRequest& request) {
+  BERTH_ASSIGN(Submitter submitter, Submitter::make(change));
+  BERTH_ASSIGN(const std::int64_t id, submitter.submit(request));
+  BERTH_TRY(submitter.finish());
+  return id;
+}
+
+// ---- changing state
+// ---------------------------------------------------------------------------------------------------
+
+Status cancel_job(Change& change, std::int64_t job) {
+  return finish_job(change, job, JobState::kCancelled, "cancel job", {});
+}
+
+Status end_job(Change& change, std::int64_t job, JobState state, const std::string& detail) {
+  if (state != JobState::kFinished && state != JobState::kFailed) {
+    return Status(Code::kInternal, fmt::format("a job does not end as {}", job_state_name(state)));
+  }
+  return finish_job(change, job, state, state == JobState::kFinished ? "finish job" : "fail job", detail);
+}
+
+Status hold_job(Change& change, std::int64_t job) {
+  BERTH_ASSIGN(const JobRow row, check_job_edge(change.db(), job, JobState::kHeld));
+  BERTH_ASSIGN(Statement update,
+               change.db().prepare("UPDATE jobs SET state = 'held', wait_reason = NULL, wait_since = NULL "
+                                   "WHERE id = ?1"));
+  BERTH_TRY(update.run(job));
+  return change.record("hold job", row.name);
+}
+
+Status release_job(Change& change, std::int64_t job) {
+  BERTH_ASSIGN(const JobRow row, read_job(change.db(), job));
+  // A running job may also become pending, but by eviction, not by RELEASE.
+  if (row.state != JobState::kHeld) {
+    return Status(Code::kConflict, fmt::format("job '{}' is {}, not held", row.name, job_state_name(row.state)));
+  }
+  BERTH_ASSIGN(Statement update, change.db().prepare("UPDATE jobs SET state = 'pending' WHERE id = ?1"));
+  BERTH_TRY(update.run(job));
+  return change.record("release job", row.name);
+}
+
+}  // namespace berth
