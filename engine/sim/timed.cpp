@@ -324,9 +324,4 @@ Result<SimulationResult> simulate_jobs(const TimedInput& input, const PolicyChoi
   return run.run(policy.name());
 }
 
-Result<SimulationSet> simulate_jobs(const TimedInput& input, const std::vector<PolicyChoice>& policies,
-                                    const TimedOptions& options) {
-  return run_policies(policies, [&](const PolicyChoice& policy) { return simulate_jobs(input, policy, options); });
-}
-
 }  // namespace berth

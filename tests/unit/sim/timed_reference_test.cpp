@@ -99,7 +99,7 @@ class TimedReference : public testing::TestWithParam<std::tuple<std::string, std
 TEST_P(TimedReference, SameAsAFullRoundAtEveryMoment) {
   const auto& [order, score, seed] = GetParam();
   const GeneratorOptions made{
-      .seed = seed, .gpus = 24 + static_cast<std::int64_t>(seed % 3) * 16, .jobs = 400, .span = Seconds(6 * 3600)};
+      .seed = seed, .gpus = 24 + static_cast<std::int64_t>(seed % 3) * 16, .jobs = 300, .span = Seconds(6 * 3600)};
   const Cluster cluster = must(cluster_from(generate_nodes(made)));
   const std::vector<TraceJob> jobs = generate_jobs(made);
   const TimedInput input = must(timed_from(cluster, [&] { return Result(read_from(jobs)); }));
@@ -125,7 +125,7 @@ TEST_P(TimedReference, SameAsAFullRoundAtEveryMoment) {
 INSTANTIATE_TEST_SUITE_P(Generated, TimedReference,
                          testing::Combine(testing::Values("fifo", "priority", "smallest_first"),
                                           testing::Values("best_fit", "fgd", "gpu_packing", "worst_fit"),
-                                          testing::Values(1, 2, 3, 4)),
+                                          testing::Values(1, 2)),
                          [](const auto& instance) {
                            return std::get<0>(instance.param) + "_" + std::get<1>(instance.param) + "_" +
                                   std::to_string(std::get<2>(instance.param));
