@@ -58,7 +58,7 @@ Result<Database> open_to_read(const std::string& path) {
   BERTH_ASSIGN(Database db, Database::open(path, Access::kReadOnly));
   db.set_busy_timeout(5000);
   BERTH_TRY(check_current(db));
-  BERTH_TRY(db.execute("PRAGMA query_only = ON; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF"));
+  BERTH_TRY(db.execute("PRAGMA query_only = ON; PRAGMA temp_store = MEMORY;"));
   return db;
 }
 
@@ -75,7 +75,7 @@ Result<Database> open_state(const std::string& path, const OpenOptions& options)
   const bool ours = identity.kind != FileKind::kOther && identity.version <= embedded_schema().newest();
   if (ours && !in_memory) BERTH_TRY(use_write_ahead_log(db, options.busy_timeout_ms));
   BERTH_TRY(db.execute(
-      "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;"
+      "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;"
       "PRAGMA cache_size = -65536"));  // 64 MiB: a round's changed pages stay in memory
   BERTH_TRY(migrate(db));
   return db;
