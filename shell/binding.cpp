@@ -40,9 +40,9 @@ class ArgumentBuilder {
                   std::string_view statement)
       : program_(program), info_(info), tokens_(tokens), statement_(statement) {}
 
-  Result<Arguments> build(const std::vector<Event>& events) {
+  Result<Arguments> build(const std::vector<BindEvent>& events) {
     open(root_, "");
-    for (const Event& event : events) BERTH_TRY(take(event));
+    for (const BindEvent& event : events) BERTH_TRY(take(event));
     BERTH_TRY(check_required(root_));
     return std::move(root_);
   }
@@ -61,7 +61,7 @@ class ArgumentBuilder {
     }
   }
 
-  Status take(const Event& event) {
+  Status take(const BindEvent& event) {
     const State& state = program_.states[static_cast<std::size_t>(event.state)];
     if (state.type == State::Type::kGroupBegin) {
       group_ = Arguments();
@@ -149,7 +149,7 @@ class ArgumentBuilder {
   Arguments* scope_ = &root_;
 };
 
-Result<Arguments> bind_arguments(const Grammar::Program& program, const RowInfo& info, const std::vector<Event>& events,
+Result<Arguments> bind_arguments(const Grammar::Program& program, const RowInfo& info, const std::vector<BindEvent>& events,
                                  const std::vector<Token>& tokens, std::string_view statement) {
   return ArgumentBuilder(program, info, tokens, statement).build(events);
 }

@@ -149,10 +149,10 @@ Result<Output> check_statement(Session& session, const Arguments& arguments) {
   return output;
 }
 
-constexpr std::string_view kFamily = "data";
+constexpr std::string_view kDataFamily = "data";
 
-constexpr CommandRow kRows[] = {
-    {.family = kFamily,
+constexpr CommandRow kDataRows[] = {
+    {.family = kDataFamily,
      .syntax = "IMPORT NODES FROM <file:file> [FORMAT <format:berth|openb>] [WITH (<options>)]",
      .effect = Effect::kChanges,
      .handler = import_nodes_statement,
@@ -162,7 +162,7 @@ constexpr CommandRow kRows[] = {
      .options = kImportNodesOptions,
      .details = "Format berth: name,cpu,memory[,devices,model,device_memory,rack,pool,link_groups]. Format openb: "
                 "sn,cpu_milli,memory_mib,gpu,model."},
-    {.family = kFamily,
+    {.family = kDataFamily,
      .syntax = "IMPORT JOBS FROM <file:file> [FORMAT <format:berth|openb>] [WITH (<options>)]",
      .effect = Effect::kChanges,
      .handler = import_jobs_statement,
@@ -172,28 +172,28 @@ constexpr CommandRow kRows[] = {
      .details = "Format berth: "
                 "name,submit,cpu,memory[,duration,queue,priority,user,group,tasks,min_tasks,gpus,gpu_memory,models,"
                 "pool,locality]."},
-    {.family = kFamily,
+    {.family = kDataFamily,
      .syntax = "EXPORT {NODES | JOBS} TO <file:file> [WITH (<options>)]",
      .effect = Effect::kReads,
      .handler = export_statement,
      .summary = "Writes the machines, or the jobs that wait, are held or run, as CSV that IMPORT reads.",
      .example = "EXPORT NODES TO 'nodes.csv'",
      .options = kReplaceOptions},
-    {.family = kFamily,
+    {.family = kDataFamily,
      .syntax = "SNAPSHOT SAVE <file:file> [WITH (<options>)]",
      .effect = Effect::kReads,
      .handler = snapshot_save,
      .summary = "Copies the whole database, consistent, into a file that Berth can open or load.",
      .example = "SNAPSHOT SAVE 'before.db'",
      .options = kReplaceOptions},
-    {.family = kFamily,
+    {.family = kDataFamily,
      .syntax = "SNAPSHOT LOAD <file:file>",
      .effect = Effect::kChanges,
      .handler = snapshot_load,
      .summary = "Replaces everything in this database by a saved snapshot.",
      .example = "SNAPSHOT LOAD 'before.db'",
      .ask = ask_always},
-    {.family = kFamily,
+    {.family = kDataFamily,
      .syntax = "CHECK",
      .effect = Effect::kReads,
      .handler = check_statement,
@@ -203,6 +203,6 @@ constexpr CommandRow kRows[] = {
 
 }  // namespace
 
-std::span<const CommandRow> data_commands() { return kRows; }
+std::span<const CommandRow> data_commands() { return kDataRows; }
 
 }  // namespace berth

@@ -250,10 +250,10 @@ Result<std::string> ask_before_cancel(Session& session, const Arguments& argumen
   return count < 2 ? std::string() : fmt::format("Cancel {} jobs?", count);
 }
 
-constexpr std::string_view kFamily = "jobs";
+constexpr std::string_view kJobFamily = "jobs";
 
-constexpr CommandRow kRows[] = {
-    {.family = kFamily,
+constexpr CommandRow kJobRows[] = {
+    {.family = kJobFamily,
      .syntax = "SUBMIT JOB <name:new_name> IN QUEUE <queue:queue> [PRIORITY <class:priority_class>] [groups:{GROUP "
                "<group:new_name> (<options:group>)}, ...] "
                "[WITH (<options>)]",
@@ -266,7 +266,7 @@ constexpr CommandRow kRows[] = {
      .details = "A job starts when every group can place min_tasks of its tasks in the same round; nothing of it "
                 "starts before. Several groups: SUBMIT JOB ads IN "
                 "QUEUE ads GROUP worker (tasks = 4, gpus = 1), GROUP server (tasks = 2, cpu = 8)."},
-    {.family = kFamily,
+    {.family = kJobFamily,
      .syntax = "SUBMIT JOB FROM <file:file> [WITH (<options>)]",
      .effect = Effect::kChanges,
      .handler = submit_from_file,
@@ -276,26 +276,26 @@ constexpr CommandRow kRows[] = {
      .details = "Keys: name, queue, priority, user, time_limit, held, groups; of a group: name, tasks, min_tasks, "
                 "gpus, gpu_memory, cpu, memory, models, pool, "
                 "locality, locality_required. A job of one group may have the group's keys at the top."},
-    {.family = kFamily,
+    {.family = kJobFamily,
      .syntax = "CANCEL {JOB | JOBS} <jobs:job>, ...",
      .effect = Effect::kChanges,
      .handler = cancel_statement,
      .summary = "Ends jobs, waiting or running; what they hold is free at once.",
      .example = "CANCEL JOB bert",
      .ask = ask_before_cancel},
-    {.family = kFamily,
+    {.family = kJobFamily,
      .syntax = "HOLD {JOB | JOBS} <jobs:job>, ...",
      .effect = Effect::kChanges,
      .handler = hold_statement,
      .summary = "Keeps waiting jobs from starting until they are released.",
      .example = "HOLD JOB bert"},
-    {.family = kFamily,
+    {.family = kJobFamily,
      .syntax = "RELEASE {JOB | JOBS} <jobs:job>, ...",
      .effect = Effect::kChanges,
      .handler = release_statement,
      .summary = "Lets held jobs wait for their turn again.",
      .example = "RELEASE JOB bert"},
-    {.family = kFamily,
+    {.family = kJobFamily,
      .syntax = "FINISH {JOB | JOBS} <jobs:job>, ... [WITH (<options>)]",
      .effect = Effect::kChanges,
      .handler = finish_statement,
@@ -306,6 +306,6 @@ constexpr CommandRow kRows[] = {
 
 }  // namespace
 
-std::span<const CommandRow> job_commands() { return kRows; }
+std::span<const CommandRow> job_commands() { return kJobRows; }
 
 }  // namespace berth

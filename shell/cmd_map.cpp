@@ -42,7 +42,7 @@ Result<Output> show_map(Session& session, const Arguments& arguments) {
   return output;
 }
 
-constexpr CommandRow kRows[] = {
+constexpr CommandRow kMapRows[] = {
     {.family = "show",
      .syntax = "SHOW MAP [BY {RACK | POOL | TYPE}]",
      .effect = Effect::kReads,
@@ -54,6 +54,6 @@ constexpr CommandRow kRows[] = {
 
 }  // namespace
 
-std::span<const CommandRow> map_commands() { return kRows; }
+std::span<const CommandRow> map_commands() { return kMapRows; }
 
 }  // namespace berth

@@ -55,41 +55,41 @@ Result<Output> drop_priority_class_statement(Session& session, const Arguments& 
                           });
 }
 
-constexpr std::string_view kFamily = "queues";
+constexpr std::string_view kQueueFamily = "queues";
 
-constexpr CommandRow kRows[] = {
-    {.family = kFamily,
+constexpr CommandRow kQueueRows[] = {
+    {.family = kQueueFamily,
      .syntax = "CREATE QUEUE <name:new_name> [UNDER <parent:queue>]",
      .effect = Effect::kChanges,
      .handler = create_queue,
      .summary = "Makes a queue - a department, a team - at the root or under another one; only leaves hold jobs.",
      .example = "CREATE QUEUE search UNDER company"},
-    {.family = kFamily,
+    {.family = kQueueFamily,
      .syntax = "ALTER QUEUE <name:queue> {RENAME TO <new_name:new_name> | UNDER <parent:queue> | TO ROOT}",
      .effect = Effect::kChanges,
      .handler = alter_queue_statement,
      .summary = "Renames a queue or moves it in the tree.",
      .example = "ALTER QUEUE search UNDER research"},
-    {.family = kFamily,
+    {.family = kQueueFamily,
      .syntax = "DROP QUEUE <name:queue>",
      .effect = Effect::kChanges,
      .handler = drop_queue_statement,
      .summary = "Removes a queue without jobs or queues below it.",
      .example = "DROP QUEUE search",
      .ask = ask_always},
-    {.family = kFamily,
+    {.family = kQueueFamily,
      .syntax = "CREATE PRIORITY CLASS <name:new_name> VALUE <value:integer>",
      .effect = Effect::kChanges,
      .handler = create_priority_class,
      .summary = "Makes a priority class; jobs of a higher value go first.",
      .example = "CREATE PRIORITY CLASS urgent VALUE 10"},
-    {.family = kFamily,
+    {.family = kQueueFamily,
      .syntax = "ALTER PRIORITY CLASS <name:priority_class> VALUE <value:integer>",
      .effect = Effect::kChanges,
      .handler = alter_priority_class_statement,
      .summary = "Changes the value of a priority class.",
      .example = "ALTER PRIORITY CLASS urgent VALUE 20"},
-    {.family = kFamily,
+    {.family = kQueueFamily,
      .syntax = "DROP PRIORITY CLASS <name:priority_class>",
      .effect = Effect::kChanges,
      .handler = drop_priority_class_statement,
@@ -100,6 +100,6 @@ constexpr CommandRow kRows[] = {
 
 }  // namespace
 
-std::span<const CommandRow> queue_commands() { return kRows; }
+std::span<const CommandRow> queue_commands() { return kQueueRows; }
 
 }  // namespace berth

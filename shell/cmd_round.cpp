@@ -105,16 +105,16 @@ std::string plan_sentence(const Plan& plan, std::string_view verb) {
                      counted(static_cast<std::int64_t>(plan.waiting.size()), "job"));
 }
 
-constexpr std::size_t kMostShown = 20;
+constexpr std::size_t kMostPlacementsShown = 20;
 
 // People see the first placements and the reasons counted; programs see everything.
 Status add_plan(Session& session, const Plan& plan, Output& output) {
   BERTH_ASSIGN(ResultTable placements, placements_table(session, plan));
   BERTH_ASSIGN(ResultTable waiting, waiting_table(session, plan));
   ResultTable shown = placements;
-  if (shown.rows.size() > kMostShown) {
-    shown.rows.resize(kMostShown);
-    output.add_note(fmt::format("the first {} of {} placements; EXPLAIN PLAN shows all", kMostShown,
+  if (shown.rows.size() > kMostPlacementsShown) {
+    shown.rows.resize(kMostPlacementsShown);
+    output.add_note(fmt::format("the first {} of {} placements; EXPLAIN PLAN shows all", kMostPlacementsShown,
                                 print_count(static_cast<std::int64_t>(placements.rows.size()))));
   }
   if (!shown.rows.empty()) output.add(std::move(shown), Audience::kPeople);
@@ -256,23 +256,23 @@ Result<Output> explain_job_on_node_statement(Session& session, const Arguments& 
   return Output(std::move(table));
 }
 
-constexpr std::string_view kFamily = "rounds";
+constexpr std::string_view kRoundFamily = "rounds";
 
-constexpr CommandRow kRows[] = {
-    {.family = kFamily,
+constexpr CommandRow kRoundRows[] = {
+    {.family = kRoundFamily,
      .syntax = "PLAN SCHEDULE [WITH (<options>)]",
      .effect = Effect::kChanges,
      .handler = plan_schedule_statement,
      .summary = "Shows what a scheduling round would do and keeps it as a numbered plan; nothing starts.",
      .example = "PLAN SCHEDULE",
      .options = kRoundOptions},
-    {.family = kFamily,
+    {.family = kRoundFamily,
      .syntax = "APPLY PLAN <plan:integer>",
      .effect = Effect::kChanges,
      .handler = apply_plan_statement,
      .summary = "Carries out a plan exactly; refused when the state has moved since, saying what moved.",
      .example = "APPLY PLAN 1"},
-    {.family = kFamily,
+    {.family = kRoundFamily,
      .syntax = "RUN SCHEDULE [WITH (<options>)]",
      .effect = Effect::kChanges,
      .handler = run_schedule,
@@ -280,20 +280,20 @@ constexpr CommandRow kRows[] = {
      .example = "RUN SCHEDULE",
      .options = kRoundOptions,
      .details = "One round runs at a time; if another session runs one, the answer is who, and exit code 3."},
-    {.family = kFamily,
+    {.family = kRoundFamily,
      .syntax = "EXPLAIN JOB <job:job>",
      .effect = Effect::kReads,
      .handler = explain_job_statement,
      .summary = "Says why a job waits: the dominant reason with its numbers, the nearest node and what it lacks, the "
                 "next step.",
      .example = "EXPLAIN JOB bert"},
-    {.family = kFamily,
+    {.family = kRoundFamily,
      .syntax = "EXPLAIN JOB <job:job> ON NODE <node:node>",
      .effect = Effect::kReads,
      .handler = explain_job_on_node_statement,
      .summary = "Says whether the job's tasks fit on one node now, and if not, why not.",
      .example = "EXPLAIN JOB bert ON NODE train001"},
-    {.family = kFamily,
+    {.family = kRoundFamily,
      .syntax = "EXPLAIN PLAN <plan:integer>",
      .effect = Effect::kReads,
      .handler = explain_plan,
@@ -304,6 +304,6 @@ constexpr CommandRow kRows[] = {
 
 }  // namespace
 
-std::span<const CommandRow> round_commands() { return kRows; }
+std::span<const CommandRow> round_commands() { return kRoundRows; }
 
 }  // namespace berth

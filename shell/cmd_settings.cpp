@@ -52,22 +52,22 @@ Result<Output> show_settings(Session& session, const Arguments& arguments) {
   return Output(std::move(table));
 }
 
-constexpr std::string_view kFamily = "settings";
+constexpr std::string_view kSettingsFamily = "settings";
 
-constexpr CommandRow kRows[] = {
-    {.family = kFamily,
+constexpr CommandRow kSettingsRows[] = {
+    {.family = kSettingsFamily,
      .syntax = "SET <name:setting> = <value:value>",
      .effect = Effect::kChanges,
      .handler = set_statement,
      .summary = "Changes a setting of this database; SHOW SETTINGS lists them.",
      .example = "SET score_policy = fgd"},
-    {.family = kFamily,
+    {.family = kSettingsFamily,
      .syntax = "RESET <name:setting>",
      .effect = Effect::kChanges,
      .handler = reset_statement,
      .summary = "Gives a setting its default again.",
      .example = "RESET score_policy"},
-    {.family = kFamily,
+    {.family = kSettingsFamily,
      .syntax = "SHOW SETTINGS",
      .effect = Effect::kReads,
      .handler = show_settings,
@@ -77,6 +77,6 @@ constexpr CommandRow kRows[] = {
 
 }  // namespace
 
-std::span<const CommandRow> settings_commands() { return kRows; }
+std::span<const CommandRow> settings_commands() { return kSettingsRows; }
 
 }  // namespace berth

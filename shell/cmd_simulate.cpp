@@ -322,13 +322,13 @@ Result<Output> compare_statement(Session& session, const Arguments& arguments) {
                                 outcome_text(task.state_b, task.node_b, task.devices_b),
                                 task.wait_difference ? Cell(task.wait_difference->value()) : Cell(std::monostate())});
   }
-  constexpr std::size_t kMostShown = 20;
+  constexpr std::size_t kMostDifferences = 20;
   ResultTable shown = differences;
   Output output;
   output.add(std::move(summary));
-  if (shown.rows.size() > kMostShown) {
-    shown.rows.resize(kMostShown);
-    output.add_note(fmt::format("the first {} of {} differences", kMostShown,
+  if (shown.rows.size() > kMostDifferences) {
+    shown.rows.resize(kMostDifferences);
+    output.add_note(fmt::format("the first {} of {} differences", kMostDifferences,
                                 print_count(static_cast<std::int64_t>(differences.rows.size()))));
   }
   if (!shown.rows.empty()) output.add(std::move(shown), Audience::kPeople);
@@ -342,10 +342,10 @@ Result<Output> drop_simulation_statement(Session& session, const Arguments& argu
   return Output::note(fmt::format("simulation {} dropped", arguments.text("name")));
 }
 
-constexpr std::string_view kFamily = "simulation";
+constexpr std::string_view kSimulateFamily = "simulation";
 
-constexpr CommandRow kRows[] = {
-    {.family = kFamily,
+constexpr CommandRow kSimulateRows[] = {
+    {.family = kSimulateFamily,
      .syntax = "SIMULATE ARRIVALS FROM <jobs:file> [FORMAT <format:berth|openb>] ON {CLUSTER | NODES FROM <nodes:file> "
                "[FORMAT <nodes_format:berth|openb>]} "
                "USING <policies:score_policy>, ... [WITH (<options>)] [INTO <into:new_name>]",
@@ -358,7 +358,7 @@ constexpr CommandRow kRows[] = {
      .options = kArrivalsOptions,
      .details = "A task that does not fit is dropped. The node file's format is the task file's unless said. Ctrl-C "
                 "keeps the policies already complete."},
-    {.family = kFamily,
+    {.family = kSimulateFamily,
      .syntax = "SIMULATE JOBS FROM <jobs:file> [FORMAT <format:berth|openb>] ON {CLUSTER | NODES FROM <nodes:file> "
                "[FORMAT <nodes_format:berth|openb>]} "
                "USING policy:{<first:policy> [+ <score:score_policy>]}, ... [WITH (<options>)] [INTO <into:new_name>]",
@@ -369,19 +369,19 @@ constexpr CommandRow kRows[] = {
      .example = "SIMULATE JOBS FROM 'jobs.csv' ON CLUSTER USING fifo + berth, priority + fgd INTO night",
      .options = kJobsOptions,
      .details = "Where one policy is named alone, the order is fifo or the score berth. The cluster starts empty."},
-    {.family = kFamily,
+    {.family = kSimulateFamily,
      .syntax = "SHOW SIMULATIONS [<name:simulation>]",
      .effect = Effect::kReads,
      .handler = show_simulations,
      .summary = "Saved simulations, or one of them with its curves.",
      .example = "SHOW SIMULATIONS run1"},
-    {.family = kFamily,
+    {.family = kSimulateFamily,
      .syntax = "COMPARE SIMULATIONS <a:simulation> [POLICY <policy_a:text>], <b:simulation> [POLICY <policy_b:text>]",
      .effect = Effect::kReads,
      .handler = compare_statement,
      .summary = "Pairs two saved runs task by task: what moved, what fits in one only, who waits longer.",
      .example = "COMPARE SIMULATIONS run1 POLICY fgd, run1 POLICY berth"},
-    {.family = kFamily,
+    {.family = kSimulateFamily,
      .syntax = "DROP SIMULATION <name:simulation>",
      .effect = Effect::kChanges,
      .handler = drop_simulation_statement,
@@ -392,6 +392,6 @@ constexpr CommandRow kRows[] = {
 
 }  // namespace
 
-std::span<const CommandRow> simulate_commands() { return kRows; }
+std::span<const CommandRow> simulate_commands() { return kSimulateRows; }
 
 }  // namespace berth

@@ -271,8 +271,8 @@ bool Run::step(const Token& token, int index) {
   return true;
 }
 
-std::vector<Event> Run::chain(const Thread& thread) const {
-  std::vector<Event> events;
+std::vector<BindEvent> Run::chain(const Thread& thread) const {
+  std::vector<BindEvent> events;
   for (int at = thread.event; at >= 0; at = events_[static_cast<std::size_t>(at)].previous) {
     events.push_back(events_[static_cast<std::size_t>(at)]);
   }

@@ -48,7 +48,7 @@ struct State {
   std::string label;                   // of groups
 };
 
-struct Event {
+struct BindEvent {
   int previous = -1;
   int state = -1;
   int token = -1;  // of kTerminal
@@ -77,14 +77,14 @@ class Run {
   bool step(const Token& token, int index);
 
   const std::vector<Thread>& threads() const { return threads_; }  // at terminals and accepts only, first choice first
-  std::vector<Event> chain(const Thread& thread) const;            // first event first
+  std::vector<BindEvent> chain(const Thread& thread) const;            // first event first
 
  private:
   void follow(int state, int event, std::vector<Thread>& into);
   int record(int previous, int state, int token);
 
   const Grammar::Program& program_;
-  std::vector<Event> events_;
+  std::vector<BindEvent> events_;
   std::vector<Thread> threads_;
   std::vector<std::uint32_t> seen_;  // step in which a state was last entered
   std::uint32_t step_ = 0;
@@ -95,7 +95,7 @@ bool is_word_terminal(const Terminal& terminal);  // a keyword or option name
 bool is_rest(const Terminal& terminal);
 
 // Events and tokens of an accepted statement to arguments: values read, options checked and defaulted.
-Result<Arguments> bind_arguments(const Grammar::Program& program, const RowInfo& info, const std::vector<Event>& events,
+Result<Arguments> bind_arguments(const Grammar::Program& program, const RowInfo& info, const std::vector<BindEvent>& events,
                                  const std::vector<Token>& tokens, std::string_view statement);
 
 }  // namespace berth

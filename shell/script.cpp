@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -33,7 +34,7 @@ ExitCode combine(ExitCode first, ExitCode second) {
   return first == ExitCode::kFindings ? first : second;
 }
 
-ExitCode run_statement(Session& session, const Source& source, const Statement& statement) {
+ExitCode run_statement(Session& session, const Source& source, const StatementText& statement) {
   const auto start = std::chrono::steady_clock::now();
   Result<Output> output = execute(session, statement.text);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
@@ -59,7 +60,7 @@ ExitCode Script::finish() {
   return code_;
 }
 
-void Script::run_one(const Source& source, const Statement& statement) {
+void Script::run_one(const Source& source, const StatementText& statement) {
   code_ = combine(code_, run_statement(session_, source, statement));
   if (session_.quit || was_interrupted(session_) || (is_failure(code_) && !session_.keep_going)) stopped_ = true;
 }
@@ -67,7 +68,7 @@ void Script::run_one(const Source& source, const Statement& statement) {
 void Script::run_buffer(std::string_view complete_lines, bool is_end) {
   const Source source{name_, complete_lines, line_, show_line_};
   const StatementList list = split_statements(complete_lines);
-  for (const Statement& statement : list.statements) {
+  for (const StatementText& statement : list.statements) {
     if (stopped_) return;
     run_one(source, statement);
   }
@@ -88,6 +89,10 @@ ExitCode run_script(Session& session, std::string_view text, const std::string& 
 }
 
 Result<ExitCode> run_script_file(Session& session, const std::string& file) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored))
+    return Status(Code::kUnavailable, "'" + file + "' is a folder, not a file");
+  errno = 0;
   std::ifstream stream(file, std::ios::binary);
   std::ostringstream text;
   if (stream) text << stream.rdbuf();

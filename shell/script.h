@@ -22,7 +22,7 @@ ExitCode combine(ExitCode first, ExitCode second);
 bool is_failure(ExitCode code);
 
 // Executes one statement of `source`, prints the answer or the error through session.printer.
-ExitCode run_statement(Session& session, const Source& source, const Statement& statement);
+ExitCode run_statement(Session& session, const Source& source, const StatementText& statement);
 
 // Text that may arrive in pieces; statements run as soon as they are complete.
 class Script {
@@ -37,7 +37,7 @@ class Script {
 
  private:
   void run_buffer(std::string_view complete_lines, bool is_end);
-  void run_one(const Source& source, const Statement& statement);
+  void run_one(const Source& source, const StatementText& statement);
 
   Session& session_;
   std::string name_;

@@ -45,7 +45,7 @@ std::string_view names_query(std::string_view kind) {
     std::string_view kind;
     std::string_view sql;
   };
-  static constexpr Row kRows[] = {
+  static constexpr Row kQueries[] = {
       {"node", "SELECT name FROM nodes WHERE name LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT ?2"},
       {"node_range", "SELECT name FROM nodes WHERE name LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT ?2"},
       {"node_type", "SELECT name FROM node_types WHERE name LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT ?2"},
@@ -68,7 +68,7 @@ std::string_view names_query(std::string_view kind) {
        "SELECT DISTINCT c.name FROM sqlite_schema s, pragma_table_info(s.name) c WHERE s.type IN ('table', 'view') AND "
        "c.name LIKE ?1 ESCAPE '\\' ORDER BY 1 LIMIT ?2"},
   };
-  for (const Row& row : kRows) {
+  for (const Row& row : kQueries) {
     if (row.kind == kind) return row.sql;
   }
   return {};
@@ -119,6 +119,23 @@ Names names_of_kind(Runtime& runtime, std::string_view kind, std::string_view pr
 
 }  // namespace
 
+namespace {
+
+// SQLite names the table or column it does not know; the nearest one there is helps more.
+Status with_nearest_name(Status status, const Session& session) {
+  for (const auto& [phrase, kind] : {std::pair{"no such table: ", "table"}, std::pair{"no such column: ", "column"}}) {
+    const std::size_t at = status.message().find(phrase);
+    if (at == std::string::npos) continue;
+    std::string_view name = std::string_view(status.message()).substr(at + std::string_view(phrase).size());
+    if (const std::size_t dot = name.rfind('.'); dot != std::string_view::npos) name.remove_prefix(dot + 1);
+    std::string hint = suggest(name, session.names(kind, ""));
+    return std::move(status).with_hint(std::move(hint));
+  }
+  return status;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Session>> open_session(const SessionOptions& options) {
   BERTH_ASSIGN(std::unique_ptr<Runtime> runtime, Runtime::open({.database = options.database,
                                                                 .read_only = options.read_only,
@@ -134,7 +151,7 @@ Result<std::unique_ptr<Session>> open_session(const SessionOptions& options) {
     Database& db = self->runtime->queries();
     db.interrupt_when(self->interrupt);
     Result<Statement> rows = db.prepare(sql);
-    if (!rows.ok()) return std::move(rows).status();
+    if (!rows.ok()) return with_nearest_name(std::move(rows).status(), *self);
     return table_of(*std::move(rows));
   };
   session->names = [self](std::string_view kind, std::string_view prefix) {

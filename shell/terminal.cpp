@@ -208,7 +208,7 @@ void run_typed(Session& session, std::string& text) {
   const Source source{"", text, 1, false};
   if (!list.statements.empty())
     remember(std::string(trim(std::string_view(text).substr(0, list.rest.empty() ? text.size() : list.rest_offset))));
-  for (const Statement& statement : list.statements) {
+  for (const StatementText& statement : list.statements) {
     session.interrupt->store(false);
     update_size(session.display);
     if (is_failure(run_statement(session, source, statement)) || session.quit) {

@@ -67,26 +67,20 @@ Result<std::int64_t> read_scaled(std::string_view text, std::int64_t scale, bool
   if (value > kMostInteger / scale) return not_a(whole_text, "a number in range");
   value *= scale;
   if (i < text.size() && text[i] == '.') {
-    std::int64_t part = scale;
-    for (++i; i < text.size() && is_digit(text[i]); ++i, ++digits) {
-      if (text[i] != '0' && part % 10 != 0) {
-        // A scale that is not a power of ten (GiB, hours) takes what is exact: 1.5 * 1024.
-        const std::string_view fraction = text.substr(i);
-        std::int64_t numerator = 0;
-        std::int64_t denominator = 1;
-        for (const char c : fraction) {
-          if (!is_digit(c) || denominator > 1000000000) return not_a(whole_text, "a number with that many decimals");
-          numerator = numerator * 10 + (c - '0');
-          denominator *= 10;
-        }
-        if ((numerator * part) % denominator != 0) return not_a(whole_text, "a whole amount of the smallest unit");
-        value += numerator * part / denominator;
-        i = text.size();
-        break;
-      }
-      part /= 10;
-      value += (text[i] - '0') * part;
+    std::int64_t numerator = 0;
+    std::int64_t denominator = 1;
+    std::string_view fraction = text.substr(i + 1);
+    digits += fraction.size();
+    i = text.size();
+    while (!fraction.empty() && fraction.back() == '0') fraction.remove_suffix(1);
+    for (const char c : fraction) {
+      if (!is_digit(c)) return not_a(whole_text, "a number");
+      if (denominator > 100000000) return not_a(whole_text, "a number with at most 9 decimals");
+      numerator = numerator * 10 + (c - '0');
+      denominator *= 10;
     }
+    if (numerator * scale % denominator != 0) return not_a(whole_text, "a whole amount of the smallest unit");
+    value += numerator * scale / denominator;
   }
   if (digits == 0 || i != text.size()) return not_a(whole_text, "a number");
   return negative ? -value : value;

@@ -50,19 +50,38 @@ void ScoreTree::set(std::size_t place, Score score) {
   }
 }
 
+// Nearly always the leftmost of the highest will do.
+ScoreTree::Found ScoreTree::leftmost_highest() const {
+  const Score highest = entries_.back();
+  if (highest == kLowest) return {};
+  std::size_t place = 0;
+  for (std::size_t level = level_starts_.size() - 1; level-- > 0;) {
+    const Score* const members = entries_.data() + level_starts_[level] + place * kFan;
+    std::size_t member = 0;
+    while (members[member] != highest) ++member;
+    place = place * kFan + member;
+  }
+  return {.score = highest, .place = place};
+}
+
 struct ScoreTree::Search {
   const ScoreTree& other;
   Score least;
   Found best;
+  std::size_t visits = 0;
 };
 
-ScoreTree::Found ScoreTree::best_with(const ScoreTree& other, Score least) const {
+ScoreTree::Found ScoreTree::best_with(const ScoreTree& other, Score least, std::size_t& visits) const {
+  const Found first = leftmost_highest();
+  if (first.score == kLowest || other.entries_[first.place] >= least) return first;
   Search search{.other = other, .least = least, .best = {}};
   descend(search, level_starts_.size() - 2, 0);
+  visits += search.visits;
   return search.best;
 }
 
 void ScoreTree::descend(Search& search, std::size_t level, std::size_t group) const {
+  search.visits += kFan;
   const std::size_t start = level_starts_[level] + group * kFan;
   const Score* const scores = entries_.data() + start;
   const Score* const limits = search.other.entries_.data() + start;

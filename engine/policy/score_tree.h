@@ -29,15 +29,18 @@ class ScoreTree {
   explicit ScoreTree(std::size_t places);  // all kLowest
   explicit ScoreTree(std::span<const Score> leaves);
   void set(std::size_t place, Score score);
+  void prefetch(std::size_t place) const { __builtin_prefetch(&entries_[place], 1); }
   Score get(std::size_t place) const { return entries_[place]; }
 
-  // `other` has as many places; leaves scored kLowest are never found.
-  Found best_with(const ScoreTree& other, Score least) const;
+  // `other` has as many places; leaves scored kLowest are never found. Adds to `visits` the entries that had to be
+  // looked at because the first choice failed the condition.
+  Found best_with(const ScoreTree& other, Score least, std::size_t& visits) const;
 
   std::size_t bytes() const { return entries_.size() * sizeof(Score); }
 
  private:
   struct Search;
+  Found leftmost_highest() const;
   Score highest_of_group(std::size_t level, std::size_t group) const;
   void descend(Search& search, std::size_t level, std::size_t group) const;
 

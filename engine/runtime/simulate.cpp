@@ -195,7 +195,6 @@ Result<SimulationSet> simulate(Runtime& runtime, const JobsRequest& request) {
   BERTH_TRY(begin_saving(runtime, request.target, "jobs", request.seed));
   const TimedOptions options{.seed = request.seed,
                              .aging_interval = request.aging_interval,
-                             .try_every_job = false,
                              .keep_tasks = !request.target.name.empty(),
                              .control = request.control};
   return run_and_save(runtime, request.target, policies, device_capacity(cluster),

@@ -117,10 +117,4 @@ Result<SimulationResult> simulate_arrivals(const ArrivalInput& input, std::strin
   return run.run(score);
 }
 
-Result<SimulationSet> simulate_arrivals(const ArrivalInput& input, const std::vector<PolicyChoice>& policies,
-                                        const ArrivalOptions& options) {
-  return run_policies(policies,
-                      [&](const PolicyChoice& policy) { return simulate_arrivals(input, policy.score, options); });
-}
-
 }  // namespace berth

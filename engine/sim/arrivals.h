@@ -33,18 +33,15 @@ struct ArrivalOptions {
   std::uint64_t seed = 0;  // of policies that draw
   bool measure_fragmentation = true;
   bool keep_tasks = true;
-  SimulationControl control;
+  SimulationControl control = {};
 };
 
 // Every task of every job, job by job; order is file order until set. Jobs in the past, queues and gangs do not matter
 // here.
 Result<ArrivalInput> arrivals_from(const Cluster& cluster, std::span<const TraceJob> jobs);
 
-// One policy. kInterrupted when stopped.
+// One policy; run_policies for several. kInterrupted when stopped. row.simulation is left for the caller to fill.
 Result<SimulationResult> simulate_arrivals(const ArrivalInput& input, std::string_view score,
                                            const ArrivalOptions& options);
-// Several; row.simulation is left empty for the caller to fill.
-Result<SimulationSet> simulate_arrivals(const ArrivalInput& input, const std::vector<PolicyChoice>& policies,
-                                        const ArrivalOptions& options);
 
 }  // namespace berth

@@ -16,7 +16,7 @@ namespace berth {
 
 enum class EventKind : std::uint8_t { kEnd, kArrival };
 
-struct Event {
+struct TimedEvent {
   Seconds time;
   EventKind kind = EventKind::kEnd;
   std::int64_t subject = 0;    // whom it is about
@@ -27,14 +27,14 @@ class EventQueue {
  public:
   // `time` must not lie before now().
   void schedule(Seconds time, EventKind kind, std::int64_t subject) {
-    events_.push(Event{time, kind, subject, next_sequence_++});
+    events_.push(TimedEvent{time, kind, subject, next_sequence_++});
   }
   bool empty() const { return events_.empty(); }
   std::optional<Seconds> next_time() const {
     return events_.empty() ? std::nullopt : std::optional(events_.top().time);
   }
-  Event take() {
-    const Event event = events_.top();
+  TimedEvent take() {
+    const TimedEvent event = events_.top();
     events_.pop();
     now_ = event.time;
     return event;
@@ -43,13 +43,13 @@ class EventQueue {
 
  private:
   struct Later {
-    bool operator()(const Event& a, const Event& b) const {
+    bool operator()(const TimedEvent& a, const TimedEvent& b) const {
       if (a.time != b.time) return a.time > b.time;
       if (a.kind != b.kind) return a.kind > b.kind;
       return a.sequence > b.sequence;
     }
   };
-  std::priority_queue<Event, std::vector<Event>, Later> events_;
+  std::priority_queue<TimedEvent, std::vector<TimedEvent>, Later> events_;
   std::uint64_t next_sequence_ = 0;
   Seconds now_;
 };

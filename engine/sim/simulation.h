@@ -76,6 +76,9 @@ struct UtilisationPoint {
   std::int64_t running_jobs = 0;
   std::int64_t waiting_jobs = 0;
 
+  bool has_state_of(const UtilisationPoint& other) const {
+    return used == other.used && running_jobs == other.running_jobs && waiting_jobs == other.waiting_jobs;
+  }
   bool operator==(const UtilisationPoint&) const = default;
 };
 

@@ -99,7 +99,7 @@ class TimedRun {
   Status take_events() {
     const std::optional<Seconds> moment = events_.next_time();
     while (events_.next_time() == moment) {
-      const Event event = events_.take();
+      const TimedEvent event = events_.take();
       if (event.kind == EventKind::kEnd) {
         BERTH_TRY(end_job(event.subject));
       } else {
@@ -322,11 +322,6 @@ Result<SimulationResult> simulate_jobs(const TimedInput& input, const PolicyChoi
   BERTH_ASSIGN(std::unique_ptr<JobReader> reader, input.open_jobs());
   TimedRun run(input, options, *order, *score, std::move(reader));
   return run.run(policy.name());
-}
-
-Result<SimulationSet> simulate_jobs(const TimedInput& input, const std::vector<PolicyChoice>& policies,
-                                    const TimedOptions& options) {
-  return run_policies(policies, [&](const PolicyChoice& policy) { return simulate_jobs(input, policy, options); });
 }
 
 }  // namespace berth

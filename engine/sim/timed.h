@@ -42,7 +42,7 @@ struct TimedOptions {
 #else
   bool check_invariants = true;
 #endif
-  SimulationControl control;
+  SimulationControl control = {};
 };
 
 // Reads the jobs once: counts them, works out the workload, and refuses (naming the row) jobs that are not sorted by
@@ -52,10 +52,8 @@ Result<TimedInput> timed_from(const Cluster& cluster, std::function<Result<std::
 // Stable, by submit time: for files that are not sorted.
 void sort_by_submit(std::vector<TraceJob>& jobs);
 
-// One policy. kInterrupted when stopped.
+// One policy; run_policies for several. kInterrupted when stopped. row.simulation is left for the caller to fill.
 Result<SimulationResult> simulate_jobs(const TimedInput& input, const PolicyChoice& policy,
                                        const TimedOptions& options);
-Result<SimulationSet> simulate_jobs(const TimedInput& input, const std::vector<PolicyChoice>& policies,
-                                    const TimedOptions& options);
 
 }  // namespace berth

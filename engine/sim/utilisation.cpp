@@ -12,6 +12,7 @@ double UtilisationLog::percent(double used) const {
 void UtilisationLog::record(Seconds time, MilliGpu used, std::int64_t running_jobs, std::int64_t waiting_jobs) {
   const UtilisationPoint point{time, used, percent(static_cast<double>(used.value())), running_jobs, waiting_jobs};
   if (!changes_.empty() && changes_.back().time == time) changes_.pop_back();
+  if (!changes_.empty() && changes_.back().has_state_of(point)) return;
   changes_.push_back(point);
 }
 

@@ -1,0 +1,66 @@
+// All nodes ranked for one task shape, kept up to date lazily.
+//
+// Scores are memoised by node class. A tournament tree over the nodes in rank order holds the best score of every
+// subtree; before a question it is repaired at the nodes that changed since the last one. For a policy that draws at
+// random a counted set of the feasible nodes stands in its place.
+//
+// Node memory, unless the class holds it, is not part of the shape: tasks that differ only in it share a ranking. Nodes
+// with less free than `least_memory` count as infeasible; what a task asks beyond that is a condition of the search.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/base/env.h"
+#include "engine/policy/candidates.h"
+#include "engine/policy/feasible_set.h"
+#include "engine/policy/node_states.h"
+#include "engine/policy/score_tree.h"
+
+namespace berth {
+
+class ShapeRanking {
+ public:
+  // Everything passed must outlive this. shape.memory counts only where the node class holds memory; `least_memory` is
+  // what tasks will ask at least, a guess that a task asking less corrects at the cost of one look at every node.
+  ShapeRanking(const TaskShape& shape, Score least_memory, const NodeStates& nodes, const NodeScore& policy,
+               CandidateCounters& counters);
+
+  // Memoised score by class; kInfeasibleScore also when the node has less than `memory` free.
+  Score score_at(std::size_t place, Score memory);
+
+  struct Answer {
+    std::optional<std::size_t> place;
+    std::size_t visits = 0;  // nodes, or subtrees, looked at because the first choice lacked memory
+  };
+  // The place with the highest score and at least `memory` free, leftmost on ties.
+  Answer best(Score memory);
+  // Any feasible place with at least `memory` free, with equal chance.
+  Answer draw(Score memory, Random& random);
+
+  std::size_t bytes() const;
+
+ private:
+  bool may_fit(const PlaceState& state) const;
+  Score class_score(ClassIndex node_class);
+  bool is_ranked() const { return tree_ != nullptr || feasible_ != nullptr; }
+  void catch_up(Score memory);
+  void rank_all();
+  void admit_memory(Score memory);
+  void set(std::size_t place, Score score);
+
+  TaskShape shape_;
+  const NodeStates* nodes_;
+  const NodeScore* policy_;
+  CandidateCounters* counters_;
+  std::vector<Score> memo_;  // by class
+  Score least_memory_;
+  std::uint32_t numbering_;  // of the classes in the memo
+  RecentNodes::Moment seen_ = 0;
+  std::unique_ptr<ScoreTree> tree_;
+  std::unique_ptr<FeasibleSet> feasible_;
+  std::vector<std::size_t> changed_;
+};
+
+}  // namespace berth
