@@ -96,6 +96,8 @@ void ShapeRanking::catch_up(Score memory) {
     changed_.clear();
     nodes_->recent().visit_since(seen_, [&](std::size_t place) {
       if (tree_) tree_->prefetch(place);
+      const std::size_t node_class = static_cast<std::size_t>(nodes_->at(place).node_class);
+      if (node_class < memo_.size()) __builtin_prefetch(&memo_[node_class]);
       changed_.push_back(place);
     });
     for (const std::size_t place : changed_) set(place, score_at(place, least_memory_));
