@@ -57,7 +57,7 @@ struct Tick {
 
 std::string number_label(double value, double step) {
   const int decimals = step >= 1 ? 0 : static_cast<int>(std::ceil(-std::log10(step) - 1e-9));
-  return fmt::format("{:.{}f}", value == 0 ? 0.0 : value, decimals);
+  return fmt::format("{:.{}f}", value, decimals);
 }
 
 // One unit for the whole axis: the largest that the step is a whole number of.
@@ -72,7 +72,9 @@ std::vector<Tick> make_ticks(const Range& range, int most, bool is_time) {
   const double least = (range.high - range.low) / std::max(1, most);
   const double step = is_time ? round_time_step(least) : round_step(least);
   std::vector<Tick> ticks;
-  for (double value = std::ceil(range.low / step - 1e-9) * step; value <= range.high + step * 1e-9; value += step) {
+  const double first = std::ceil(range.low / step - 1e-9);
+  for (double count = first == 0 ? 0 : first; count * step <= range.high + step * 1e-9; ++count) {
+    const double value = count * step;
     ticks.push_back({value, is_time ? time_label(value, step) : number_label(value, step)});
   }
   return ticks;

@@ -35,7 +35,7 @@ exit codes: 0 done, 1 failed, 2 wrong usage, 3 busy (another round is running), 
 
 Status unknown_option(std::string_view option) {
   const std::vector<std::string> names(kOptionNames.begin(), kOptionNames.end());
-  const std::string hint = suggest(option, names);
+  const std::string hint = option.starts_with("--") ? suggest(option, names) : std::string();
   return Status(Code::kInvalid, "unknown option '" + std::string(option) + "'",
                 hint.empty() ? "berth --help lists the options" : hint);
 }

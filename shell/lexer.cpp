@@ -165,10 +165,12 @@ Lexed lex(std::string_view text) {
       i = lexed.tokens.back().span.offset + lexed.tokens.back().span.length;
       continue;
     }
+    // .mode, as HELP takes it.
+    const bool dotted = c == '.' && (i == 0 || is_white(text[i - 1])) && i + 1 < text.size() && is_letter(text[i + 1]);
     const bool negative = c == '-' && i + 1 < text.size() && is_digit(text[i + 1]);
     TokenKind kind = TokenKind::kSymbol;
     if (is_digit(c) || negative) kind = TokenKind::kNumber;
-    if (is_letter(c)) kind = TokenKind::kWord;
+    if (is_letter(c) || dotted) kind = TokenKind::kWord;
     const std::size_t end = kind == TokenKind::kSymbol ? end_of_symbol(text, i) : end_of_word(text, i);
     lexed.tokens.push_back({kind, {i, end - i}, std::string(text.substr(i, end - i))});
     i = end;

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -88,6 +89,10 @@ ExitCode run_script(Session& session, std::string_view text, const std::string& 
 }
 
 Result<ExitCode> run_script_file(Session& session, const std::string& file) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored))
+    return Status(Code::kUnavailable, "'" + file + "' is a folder, not a file");
+  errno = 0;
   std::ifstream stream(file, std::ios::binary);
   std::ostringstream text;
   if (stream) text << stream.rdbuf();

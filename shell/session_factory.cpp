@@ -119,10 +119,27 @@ Names names_of_kind(Runtime& runtime, std::string_view kind, std::string_view pr
 
 }  // namespace
 
+namespace {
+
+// SQLite names the table or column it does not know; the nearest one there is helps more.
+Status with_nearest_name(Status status, const Session& session) {
+  for (const auto& [phrase, kind] : {std::pair{"no such table: ", "table"}, std::pair{"no such column: ", "column"}}) {
+    const std::size_t at = status.message().find(phrase);
+    if (at == std::string::npos) continue;
+    std::string_view name = std::string_view(status.message()).substr(at + std::string_view(phrase).size());
+    if (const std::size_t dot = name.rfind('.'); dot != std::string_view::npos) name.remove_prefix(dot + 1);
+    std::string hint = suggest(name, session.names(kind, ""));
+    return std::move(status).with_hint(std::move(hint));
+  }
+  return status;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Session>> open_session(const SessionOptions& options) {
   BERTH_ASSIGN(std::unique_ptr<Runtime> runtime, Runtime::open({.database = options.database,
                                                                 .read_only = options.read_only,
-                                                                .actor = "",
+                                                                .actor = options.actor,
                                                                 .env = options.env,
                                                                 .seed = options.seed}));
   auto session = std::make_unique<Session>();
@@ -134,7 +151,7 @@ Result<std::unique_ptr<Session>> open_session(const SessionOptions& options) {
     Database& db = self->runtime->queries();
     db.interrupt_when(self->interrupt);
     Result<Statement> rows = db.prepare(sql);
-    if (!rows.ok()) return std::move(rows).status();
+    if (!rows.ok()) return with_nearest_name(std::move(rows).status(), *self);
     return table_of(*std::move(rows));
   };
   session->names = [self](std::string_view kind, std::string_view prefix) {

@@ -128,7 +128,8 @@ inline TaskGroup group_from(std::string_view text, Cluster& cluster) {
   group.shape.memory = must(read_memory(words.get("mem", "1GiB")));
   group.shape.gpu_memory = must(read_memory(words.get("gpumem", "0")));
   if (words.has("models")) {
-    for (const std::string_view name : split(words.get("models"), '|')) {
+    const std::string models = words.get("models");  // outlives the views into it
+    for (const std::string_view name : split(models, '|')) {
       group.shape.models |= ModelSet{1} << model_index(cluster, std::string(name), MiB(81920));
     }
   }

@@ -83,45 +83,49 @@ Said say_permanent(Reason reason, const TaskShape& shape, const Cluster& cluster
   }
 }
 
+// Of the nodes that could run a task when empty, how many fail, as the subject or object of a sentence.
+std::string share_of_nodes(std::int32_t failing, std::int32_t eligible) {
+  if (eligible == 1) return "the one node that could run it";
+  if (failing == eligible) return fmt::format("the {} nodes that could run it", print_count(eligible));
+  return fmt::format("{} of the {} nodes that could run it", print_count(failing), print_count(eligible));
+}
+
 Said say_passing(Reason reason, const TaskShape& shape, std::int32_t failing, std::int32_t eligible) {
-  const std::string share =
-      failing == eligible
-          ? (eligible == 1 ? std::string("the one node that could run it")
-                           : fmt::format("all {} nodes that could run it", print_count(eligible)))
-          : fmt::format("{} of the {} nodes that could run it", print_count(failing), print_count(eligible));
+  const std::string share = share_of_nodes(failing, eligible);
+  const std::string_view has = failing == 1 ? "has" : "have";
   switch (reason) {
     case Reason::kNodeNotUp:
       return {fmt::format("{} {} not up", share, failing == 1 ? "is" : "are"),
-              "SHOW NODES; tells which; RESUME NODE brings one back"};
+              "SHOW NODES; tells which, and RESUME NODE brings one back"};
     case Reason::kUnhealthyDevice:
-      return {fmt::format("{} would have room but for devices marked unhealthy", share), "SHOW DEVICES; lists them"};
+      return {fmt::format("{} would have room but for devices marked unhealthy", share), "SHOW UNHEALTHY DEVICES;"};
     case Reason::kCpu:
-      return {fmt::format("a task asks for {} CPU; {} {} less free", print_cpu(shape.cpu), share,
-                          failing == 1 ? "has" : "have"),
+      return {fmt::format("a task asks for {} CPU; {} {} less free", print_cpu(shape.cpu), share, has),
               "wait for tasks there to end, or submit it with less CPU per task"};
     case Reason::kMemory:
-      return {fmt::format("a task asks for {} of memory; {} {} less free", print_memory(shape.memory), share,
-                          failing == 1 ? "has" : "have"),
+      return {fmt::format("a task asks for {} of memory; {} {} less free", print_memory(shape.memory), share, has),
               "wait for tasks there to end, or submit it with less memory per task"};
     case Reason::kGpu:
-      return {shape.is_fraction() ? fmt::format("a task asks for {} of a GPU; no device of {} has that free",
-                                                print_gpu(shape.gpu_milli), share)
-                                  : fmt::format("a task asks for {} free at once on one node; {} {} fewer",
-                                                gpus(shape.gpu_count), share, failing == 1 ? "has" : "have"),
+      if (shape.is_fraction()) {
+        return {fmt::format("a task asks for {} of a GPU; {} {} no device with that much free",
+                            print_gpu(shape.gpu_milli), share, has),
+                "wait for running jobs to end, or submit it with a smaller fraction"};
+      }
+      return {fmt::format("a task asks for {} on one node; {} {} fewer free", gpus(shape.gpu_count), share, has),
               "wait for running jobs to end, or submit it with fewer GPUs per task"};
     case Reason::kGpuFragmented:
-      return {shape.is_fraction() ? fmt::format("enough GPU is free in total on {}, but no single device has {} free",
-                                                share, print_gpu(shape.gpu_milli))
-                                  : fmt::format("enough GPU is free in total on {}, but in pieces: not {} wholly free",
-                                                share, gpus(shape.gpu_count)),
-              "wait for the fractions there to end, or submit it as a smaller fraction"};
+      return {shape.is_fraction()
+                  ? fmt::format("a task asks for {} of one GPU; {} {} that much free in total, but on no single device",
+                                print_gpu(shape.gpu_milli), share, has)
+                  : fmt::format("a task asks for {}; {} {} that much free in total, but in pieces",
+                                gpus(shape.gpu_count), share, has),
+              "wait for the fractions there to end, or submit it with fewer GPUs per task"};
     case Reason::kGpuMemory:
-      return {fmt::format("devices with enough compute free on {} have too little memory left", share),
+      return {fmt::format("{} {} devices with enough compute free, but too little memory left on them", share, has),
               "submit it with less device memory, or wait"};
     case Reason::kLinkGroup:
-      return {
-          fmt::format("{} {} enough free devices, but not inside one link group", share, failing == 1 ? "has" : "have"),
-          "submit it WITH (locality = node), or wait"};
+      return {fmt::format("{} {} enough free devices, but not inside one link group", share, has),
+              "submit it WITH (locality = node), or wait"};
     default: return {std::string(reason_words(reason)), ""};
   }
 }

@@ -128,6 +128,7 @@ Result<SimulationSet> run_and_save(Runtime& runtime, const SimulationTarget& tar
   return run_policies(policies, [&](const PolicyChoice& policy) -> Result<SimulationResult> {
     BERTH_ASSIGN(SimulationResult result, one(policy));
     result.row.simulation = target.name;
+    result.row.policy = policy.name();
     if (!target.name.empty()) BERTH_TRY(save_policy(runtime, target.name, result, capacity));
     return result;
   });

@@ -23,11 +23,11 @@ struct StepSeconds {
 
 struct ApplyRequest {
   std::string kind = "schedule";
-  std::string actor;
-  Seconds now;
-  StepSeconds seconds;
+  std::string actor = {};
+  Seconds now = {};
+  StepSeconds seconds = {};
   // Loaded::last_reasons of the snapshot that the plan was made from; empty = read from the tables.
-  std::span<const LastReason> last_reasons;
+  std::span<const LastReason> last_reasons = {};
   std::int64_t plan_id = 0;  // saved plan to mark applied; 0 = none
 };
 

@@ -22,32 +22,32 @@ Status rename_pool(Change& change, const std::string& name, const std::string& n
 Status drop_pool(Change& change, const std::string& name);
 
 struct DeviceModelRequest {
-  std::string name;
-  MiB memory;          // of one device; 0 = not tracked
+  std::string name = {};
+  MiB memory = {};     // of one device; 0 = not tracked
   double speed = 1.0;  // relative to a reference device, > 0
 };
 struct DeviceModelAlteration {
-  std::optional<MiB> memory;
-  std::optional<double> speed;
+  std::optional<MiB> memory = {};
+  std::optional<double> speed = {};
 };
 Status add_device_model(Change& change, const DeviceModelRequest& request);
 Status alter_device_model(Change& change, const std::string& name, const DeviceModelAlteration& alteration);
 Status drop_device_model(Change& change, const std::string& name);
 
 struct NodeTypeRequest {
-  std::string name;
-  MilliCpu cpu;
-  MiB memory;
-  std::string device_model;  // empty = no devices
+  std::string name = {};
+  MilliCpu cpu = {};
+  MiB memory = {};
+  std::string device_model = {};  // empty = no devices
   int device_count = 0;
-  std::string link_groups;  // notation of read_link_groups
+  std::string link_groups = {};  // notation of read_link_groups
 };
 struct NodeTypeAlteration {
-  std::optional<MilliCpu> cpu;
-  std::optional<MiB> memory;
-  std::optional<std::string> device_model;
-  std::optional<int> device_count;
-  std::optional<std::string> link_groups;
+  std::optional<MilliCpu> cpu = {};
+  std::optional<MiB> memory = {};
+  std::optional<std::string> device_model = {};
+  std::optional<int> device_count = {};
+  std::optional<std::string> link_groups = {};
 };
 Status add_node_type(Change& change, const NodeTypeRequest& request);
 Status alter_node_type(Change& change, const std::string& name, const NodeTypeAlteration& alteration);
@@ -56,17 +56,17 @@ Status drop_node_type(Change& change, const std::string& name);
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
 struct NodeRequest {
-  std::string name;
-  std::string type;
-  std::string pool;  // empty = in no pool
-  std::string rack;  // empty = not known
-  Labels labels;
+  std::string name = {};
+  std::string type = {};
+  std::string pool = {};  // empty = in no pool
+  std::string rack = {};  // empty = not known
+  Labels labels = {};
 };
 struct NodeAlteration {
-  std::optional<std::string> type;
-  std::optional<std::string> pool;  // "" = leave the pool
-  std::optional<std::string> rack;
-  std::optional<Labels> labels;
+  std::optional<std::string> type = {};
+  std::optional<std::string> pool = {};  // "" = leave the pool
+  std::optional<std::string> rack = {};
+  std::optional<Labels> labels = {};
 };
 // One event for all of them. The message of an error names the node.
 Status add_nodes(Change& change, std::span<const NodeRequest> requests);

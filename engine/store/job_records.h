@@ -17,30 +17,30 @@
 namespace berth {
 
 struct TaskGroupRequest {
-  std::string name;  // empty = "main" for the first, else "group<index>"
+  std::string name = {};  // empty = "main" for the first, else "group<index>"
   std::int64_t count = 1;
-  std::optional<std::int64_t> min_tasks;  // default: all of them
-  MilliCpu cpu;
-  MiB memory;
-  std::int64_t gpu_count = 0;         // devices a task
-  MilliGpu gpu_milli = kWholeDevice;  // of each; read only when gpu_count > 0
-  MiB gpu_memory;                     // of each; 0 = in proportion
-  std::vector<std::string> models;    // allowed device models; empty = any
-  std::string pool;                   // empty = any
+  std::optional<std::int64_t> min_tasks = {};  // default: all of them
+  MilliCpu cpu = {};
+  MiB memory = {};
+  std::int64_t gpu_count = 0;            // devices a task
+  MilliGpu gpu_milli = kWholeDevice;     // of each; read only when gpu_count > 0
+  MiB gpu_memory = {};                   // of each; 0 = in proportion
+  std::vector<std::string> models = {};  // allowed device models; empty = any
+  std::string pool = {};                 // empty = any
   Locality locality = Locality::kAny;
   bool locality_required = true;
 };
 
 struct JobRequest {
-  std::string name;  // empty = "job-<id>"
-  std::string queue;
-  std::string priority_class;          // empty = none
-  std::string user;                    // empty = the actor
-  std::optional<Seconds> submit_time;  // default: now; an import may say when it really was
-  Seconds time_limit;                  // 0 = none
+  std::string name = {};  // empty = "job-<id>"
+  std::string queue = {};
+  std::string priority_class = {};          // empty = none
+  std::string user = {};                    // empty = the actor
+  std::optional<Seconds> submit_time = {};  // default: now; an import may say when it really was
+  Seconds time_limit = {};                  // 0 = none
   bool held = false;
   bool allow_infeasible = false;
-  std::vector<TaskGroupRequest> groups;
+  std::vector<TaskGroupRequest> groups = {};
 };
 
 // Turns "1.5 GPUs a task" into a shape or says why not: above 1 only whole devices, below 1 a fraction of one.

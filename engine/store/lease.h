@@ -14,8 +14,8 @@ namespace berth {
 
 struct LeaseRequest {
   std::string name = "round";
-  std::string holder;  // who, for the message: "alice", "cron"
-  Seconds now;
+  std::string holder = {};  // who, for the message: "alice", "cron"
+  Seconds now = {};
   Seconds duration{600};
 };
 

@@ -18,9 +18,9 @@
 namespace berth {
 
 struct LoadOptions {
-  Seconds now;
+  Seconds now = {};
   bool node_names = true;
-  std::optional<std::int64_t> also_job;  // a job to load whatever its state (EXPLAIN JOB on a held one)
+  std::optional<std::int64_t> also_job = {};  // a job to load whatever its state (EXPLAIN JOB on a held one)
 };
 
 // Tasks of live jobs (waiting and running) that ask for the same.

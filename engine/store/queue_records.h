@@ -12,19 +12,19 @@
 namespace berth {
 
 struct QueueRequest {
-  std::string name;
-  std::string parent;  // empty = a root
+  std::string name = {};
+  std::string parent = {};  // empty = a root
 };
 struct QueueAlteration {
-  std::optional<std::string> name;
-  std::optional<std::string> parent;  // "" = becomes a root
+  std::optional<std::string> name = {};
+  std::optional<std::string> parent = {};  // "" = becomes a root
 };
 Status add_queue(Change& change, const QueueRequest& request);
 Status alter_queue(Change& change, const std::string& name, const QueueAlteration& alteration);
 Status drop_queue(Change& change, const std::string& name);
 
 struct PriorityClassRequest {
-  std::string name;
+  std::string name = {};
   std::int64_t value = 0;  // higher goes first; -1,000,000 to 1,000,000
 };
 Status add_priority_class(Change& change, const PriorityClassRequest& request);

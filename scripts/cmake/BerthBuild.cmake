@@ -31,9 +31,14 @@ find_package(Threads REQUIRED)
 
 add_library(berth_options INTERFACE)
 target_include_directories(berth_options INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>)
+target_compile_features(berth_options INTERFACE cxx_std_20)
 # No FMA contraction: fgd's scores are truncated, so the last bit of a sum decides (see engine/policy/fgd_score.h).
 target_compile_options(berth_options INTERFACE
   $<BUILD_INTERFACE:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -ffp-contract=off>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # GCC bug 105651: a wrong warning about std::string's operator+ when it is inlined.
+  target_compile_options(berth_options INTERFACE $<BUILD_INTERFACE:-Wno-restrict>)
+endif()
 if(BERTH_WARNINGS_AS_ERRORS)
   target_compile_options(berth_options INTERFACE $<BUILD_INTERFACE:-Werror>)
 endif()

@@ -1,0 +1,135 @@
+// The real program in scripts and pipes: what goes where, and how it ends.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+namespace berth {
+namespace {
+
+struct Ended {
+  std::string output;  // standard output; with 2>&1 in the command both
+  int code = -1;
+};
+
+class BatchTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() / ("berth_batch_" + std::to_string(getpid()) + "_" +
+                                                        testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  // A shell command in which `berth` is the program on this test's database.
+  Ended run(const std::string& command) const {
+    const std::string line = "cd " + folder_.string() +
+                             " && export BERTH_DB=test.db && berth() { timeout 30 " BERTH_PROGRAM " \"$@\"; } && " +
+                             command;
+    std::FILE* pipe = popen(("bash -c '" + line + "'").c_str(), "r");
+    Ended ended;
+    std::array<char, 4096> piece;
+    while (const std::size_t size = std::fread(piece.data(), 1, piece.size(), pipe))
+      ended.output.append(piece.data(), size);
+    const int status = pclose(pipe);
+    ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return ended;
+  }
+  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(BatchTest, DataGoToStandardOutputTheRestToStandardError) {
+  const Ended data = run("berth --mode csv -c \"VALUES (1); HLEP\" 2>/dev/null");
+  EXPECT_EQ(data.output, "column1\n1\n");
+  EXPECT_EQ(data.code, 1);
+  EXPECT_EQ(run("berth -c HLEP 2>&1 >/dev/null").output,
+            "error: unknown statement 'HLEP'\n  HLEP\n  ^~~~\n  did you mean 'HELP'?\n");
+}
+
+TEST_F(BatchTest, JsonIsAnArrayOfObjects) {
+  EXPECT_EQ(run("berth --json -c \"VALUES (1, NULL), (2, 3.0)\"").output,
+            "[\n{\"column1\": 1, \"column2\": null},\n{\"column1\": 2, \"column2\": 3.0}\n]\n");
+}
+
+TEST_F(BatchTest, AFileRunsAsTyped) {
+  write("a.sql", ".mode csv\n-- first\nVALUES (1);\nVALUES (2)");
+  EXPECT_EQ(run("berth a.sql").output, "column1\n1\ncolumn1\n2\n");
+  EXPECT_EQ(run("berth - < a.sql").output, "column1\n1\ncolumn1\n2\n");
+  EXPECT_EQ(run("berth < a.sql").output, "column1\n1\ncolumn1\n2\n");
+  EXPECT_EQ(run("berth -c \".read a.sql\"").output, "column1\n1\ncolumn1\n2\n");
+}
+
+TEST_F(BatchTest, ErrorsNameFileAndLineAndStopTheRun) {
+  write("a.sql", "VALUES (1);\n\nHLEP;\nVALUES (2);\n");
+  const Ended stopped = run("berth --mode csv a.sql 2>&1");
+  EXPECT_EQ(stopped.code, 1);
+  EXPECT_EQ(stopped.output,
+            "column1\n1\nerror: unknown statement 'HLEP' (a.sql, line 3)\n  HLEP;\n  ^~~~\n  did you mean 'HELP'?\n");
+  const Ended all = run("berth --mode csv --keep-going a.sql 2>/dev/null");
+  EXPECT_EQ(all.code, 1);
+  EXPECT_EQ(all.output, "column1\n1\ncolumn1\n2\n");
+}
+
+TEST_F(BatchTest, SqlErrorsPointAtTheWord) {
+  const Ended ended = run("berth -c \"SELECT nam FROM nodes\" 2>&1");
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_NE(ended.output.find("  SELECT nam FROM nodes\n         ^"), std::string::npos) << ended.output;
+}
+
+TEST_F(BatchTest, WrongUsage) {
+  const Ended ended = run("berth --jsn 2>&1");
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.output, "error: unknown option '--jsn'\n  did you mean '--json'?\n");
+}
+
+TEST_F(BatchTest, ReadOnlyRefusesChangesAndLeavesNoFile) {
+  const Ended changed = run("berth -c \"CREATE POOL a\" 2>/dev/null; berth --read-only -c \"CREATE POOL b\" 2>&1");
+  EXPECT_EQ(changed.code, 1);
+  EXPECT_NE(changed.output.find("read-only"), std::string::npos) << changed.output;
+  EXPECT_NE(run("berth --db missing.db --read-only -c \"VALUES (1)\" 2>&1").code, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "missing.db"));
+}
+
+TEST_F(BatchTest, StatementsFromAPipeRunAsTheyCome) {
+  const Ended ended =
+      run("(echo \"VALUES (1);\"; sleep 1; echo \"VALUES (2);\") | berth --mode csv | (read a; read b; echo \"$a $b\"; "
+          "cat >/dev/null)");
+  EXPECT_EQ(ended.output, "column1 1\n");
+}
+
+TEST_F(BatchTest, AClosedOutputIsAnError) {
+  EXPECT_EQ(run("berth -c \"VALUES (1)\" >&- 2>/dev/null").code, 1);
+  EXPECT_EQ(run("berth -c \"VALUES (1)\" > /dev/full 2>/dev/null").code, 1);
+  EXPECT_EQ(run("set -o pipefail; (sleep 1; echo \"VALUES (1);\") | berth 2>err.txt | true; test ${PIPESTATUS[1]} = 1 "
+                "&& cat err.txt")
+                .code,
+            0);
+}
+
+TEST_F(BatchTest, InterruptEndsABatchRun) {
+  const std::string endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+  const Ended ended =
+      run("timeout --preserve-status -s INT 1 " BERTH_PROGRAM " -c \"" + endless + "; VALUES (77)\" 2>&1");
+  EXPECT_NE(ended.code, 0);
+  EXPECT_NE(ended.output.find("interrupted"), std::string::npos) << ended.output;
+  EXPECT_EQ(ended.output.find("77"), std::string::npos) << ended.output;
+}
+
+TEST_F(BatchTest, NoColourOutsideATerminal) {
+  EXPECT_EQ(run("TERM=xterm berth -c \"VALUES (1); HLEP\" 2>&1").output.find('\x1b'), std::string::npos);
+}
+
+TEST_F(BatchTest, HelpAndVersion) {
+  EXPECT_EQ(run("berth --help").output.substr(0, 8), "berth - ");
+  EXPECT_EQ(run("berth --version").output.substr(0, 6), "berth ");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "test.db"));
+}
+
+}  // namespace
+}  // namespace berth

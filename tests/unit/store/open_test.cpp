@@ -1,0 +1,173 @@
+#include "engine/store/open.h"
+
+#include <sys/stat.h>
+
+#include <fstream>
+#include <thread>
+
+#include "engine/store/migrate.h"
+#include "tests/unit/store/store_fixture.h"
+
+namespace berth::test {
+namespace {
+
+class Open : public StoreTest {
+ protected:
+  void write_file(const std::string& name, const std::string& content) { std::ofstream(path(name)) << content; }
+  void make_database(const std::string& name, const std::string& sql) {
+    write_file(name, "");
+    Database db = must_have(Database::open(path(name), Access::kReadWrite));
+    EXPECT_OK(db.execute(sql));
+  }
+  static int mode_of(const std::string& file) {
+    struct stat info {};
+    EXPECT_EQ(::stat(file.c_str(), &info), 0) << file;
+    return info.st_mode & 0777;
+  }
+  // Opening fails and leaves the file as it was.
+  void expect_refused(const std::string& name, const std::string& words) {
+    const std::string before = file_content(path(name));
+    EXPECT_ERROR(open_state(path(name)), Code::kInvalid, words);
+    EXPECT_EQ(file_content(path(name)), before);
+    EXPECT_FALSE(std::filesystem::exists(path(name + "-wal")));
+  }
+};
+
+TEST_F(Open, MakesAPrivateFileWithTheNewestSchema) {
+  Database db = open();
+  EXPECT_OK(change(db, [](Change& c) { return add_pool(c, "p"); }));
+  EXPECT_EQ(mode_of(path()), 0600);
+  EXPECT_EQ(mode_of(path("berth.db-wal")), 0600);
+  EXPECT_EQ(must_have(db.integer("PRAGMA user_version")), embedded_schema().newest());
+  EXPECT_EQ(must_have(db.text("PRAGMA journal_mode")), "wal");
+  EXPECT_EQ(must_have(db.integer("PRAGMA foreign_keys")), 1);
+  EXPECT_EQ(must_have(db.integer("PRAGMA synchronous")), 2);
+  expect_healthy(db);
+}
+
+TEST_F(Open, WritesNothingWhenCurrent) {
+  { Database db = open(); }
+  const std::string before = file_content(path());
+  { Database db = open(); }
+  EXPECT_EQ(file_content(path()), before);
+}
+
+TEST_F(Open, RefusesWhatIsNotBerths) {
+  write_file("notes.txt", "not a database at all, but long enough to have a header of its own: sixteen bytes and more");
+  expect_refused("notes.txt", "no SQLite file");
+  make_database("other.db", "CREATE TABLE t (i); INSERT INTO t VALUES (1)");
+  expect_refused("other.db", "another program");
+  make_database("marked.db", "PRAGMA application_id = 77");
+  expect_refused("marked.db", "another program");
+  EXPECT_ERROR(open_state(folder_.string()), Code::kInvalid, "is a folder");
+  EXPECT_ERROR(open_state(path("no/such/folder.db")), Code::kUnavailable, "cannot create");
+  EXPECT_ERROR(open_state(path("missing.db"), {.create = false}), Code::kNotFound, "there is no database");
+}
+
+TEST_F(Open, RefusesANewerSchemaNamingBothVersions) {
+  {
+    Database db = open();
+    EXPECT_OK(db.execute("PRAGMA journal_mode = DELETE; PRAGMA user_version = 99"));
+  }
+  expect_refused("berth.db",
+                 "schema is version 99, this program knows up to " + std::to_string(embedded_schema().newest()));
+  EXPECT_ERROR(open_for_queries(path()), Code::kInvalid, "version 99");
+}
+
+TEST_F(Open, ReadOnlyRefusesChanges) {
+  { Database db = open(); }
+  Database db = must_have(open_state(path(), {.access = Access::kReadOnly}));
+  EXPECT_FALSE(db.execute("INSERT INTO pools (name) VALUES ('x')").ok());
+  EXPECT_EQ(must_have(db.integer("SELECT count(*) FROM pools")), 0);
+  EXPECT_ERROR(open_state(path("other.db"), {.access = Access::kReadOnly}), Code::kNotFound, "there is no database");
+}
+
+TEST_F(Open, ManyAtOnceMakeOneDatabase) {
+  std::vector<std::thread> threads;
+  std::vector<Status> results(8);
+  for (Status& result : results) {
+    threads.emplace_back([this, &result] { result = open_state(path()).status(); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Status& result : results) EXPECT_OK(result);
+  Database db = open();
+  expect_healthy(db);
+}
+
+// ---- migrations
+// -------------------------------------------------------------------------------------------------------
+
+class Migrate : public Open {
+ protected:
+  // A database as the program that knew only the first `version` steps left it.
+  void make_old(const std::string& name, std::int64_t version) {
+    write_file(name, "");
+    Database db = must_have(Database::open(path(name), Access::kReadWrite));
+    const Schema old{embedded_schema().steps.first(static_cast<std::size_t>(version)), ""};
+    EXPECT_OK(migrate(db, old));
+    EXPECT_EQ(must_have(db.integer("PRAGMA user_version")), version);
+  }
+};
+
+TEST_F(Migrate, EveryOlderVersionOpensAndKeepsACopy) {
+  for (std::int64_t version = 1; version < embedded_schema().newest(); ++version) {
+    const std::string name = "v" + std::to_string(version) + ".db";
+    make_old(name, version);
+    {
+      Database old = must_have(Database::open(path(name), Access::kReadWrite));
+      EXPECT_OK(old.execute("INSERT INTO pools (name) VALUES ('kept')"));
+    }
+    EXPECT_ERROR(open_for_queries(path(name)), Code::kInvalid, "this program needs");
+    Database db = open(name);
+    EXPECT_EQ(must_have(db.integer("PRAGMA user_version")), embedded_schema().newest());
+    EXPECT_EQ(must_have(db.text("SELECT name FROM pools")), "kept");
+    expect_healthy(db);
+    const std::string copy = path(name + ".before-v" + std::to_string(embedded_schema().newest()));
+    EXPECT_EQ(mode_of(copy), 0600);
+    Database kept = must_have(Database::open(copy, Access::kReadOnly));
+    EXPECT_EQ(must_have(kept.integer("PRAGMA user_version")), version);
+    EXPECT_EQ(must_have(kept.text("SELECT name FROM pools")), "kept");
+  }
+}
+
+TEST_F(Migrate, ReshapesATableThatOthersReferTo) {
+  Database db = open();
+  fill(db);
+  std::vector<SchemaStep> steps(embedded_schema().steps.begin(), embedded_schema().steps.end());
+  steps.push_back({embedded_schema().newest() + 1, "next",
+                   "CREATE TABLE new_pools (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, owner TEXT) STRICT;"
+                   "INSERT INTO new_pools (id, name) SELECT id, name FROM pools;"
+                   "DROP TABLE pools; ALTER TABLE new_pools RENAME TO pools"});
+  EXPECT_OK(migrate(db, {steps, embedded_schema().views}));
+  EXPECT_EQ(must_have(db.integer("SELECT count(*) FROM pools WHERE owner IS NULL")), 2);
+  EXPECT_EQ(must_have(db.text("SELECT pool FROM node_usage WHERE node = 'a1'")), "main") << "views came back";
+  EXPECT_EQ(must_have(db.integer("PRAGMA foreign_keys")), 1);
+}
+
+TEST_F(Migrate, AFailedStepChangesNothing) {
+  Database db = open();
+  fill(db);
+  std::vector<SchemaStep> steps(embedded_schema().steps.begin(), embedded_schema().steps.end());
+  steps.push_back(
+      {embedded_schema().newest() + 1, "bad", "CREATE TABLE extra (i); DELETE FROM pools; SELECT nonsense"});
+  EXPECT_ERROR(migrate(db, {steps, embedded_schema().views}), Code::kInvalid, "in schema step bad");
+  EXPECT_EQ(must_have(db.integer("PRAGMA user_version")), embedded_schema().newest());
+  EXPECT_EQ(must_have(db.integer("SELECT count(*) FROM pools")), 2);
+  steps.back() = {embedded_schema().newest() + 1, "dangling", "DELETE FROM pools"};
+  EXPECT_ERROR(migrate(db, {steps, embedded_schema().views}), Code::kCorrupt, "would refer to nothing");
+  expect_healthy(db);
+}
+
+TEST_F(Migrate, RebuildsViewsWhenTheirTextChanged) {
+  Database db = open();
+  EXPECT_OK(db.execute("CREATE VIEW mine AS SELECT 1 AS one"));
+  EXPECT_OK(migrate(db, {embedded_schema().steps, "CREATE VIEW only_view AS SELECT 2 AS two"}));
+  EXPECT_EQ(must_have(db.integer("SELECT two FROM only_view")), 2);
+  EXPECT_EQ(must_have(db.integer("SELECT one FROM mine")), 1) << "an admin's view stays";
+  EXPECT_FALSE(db.integer("SELECT count(*) FROM node_usage").ok());
+  EXPECT_OK(migrate(db));
+  EXPECT_OK(db.integer("SELECT count(*) FROM node_usage"));
+}
+
+}  // namespace
+}  // namespace berth::test

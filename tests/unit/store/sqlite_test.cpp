@@ -1,0 +1,117 @@
+#include "engine/store/sqlite.h"
+
+#include "tests/unit/store/store_fixture.h"
+
+namespace berth::test {
+namespace {
+
+class Sqlite : public StoreTest {
+ protected:
+  Database memory() { return must_have(Database::open(":memory:", Access::kReadWrite)); }
+};
+
+TEST_F(Sqlite, BindsAndReadsEveryKindOfValue) {
+  Database db = memory();
+  EXPECT_OK(db.execute("CREATE TABLE t (i INTEGER, r REAL, s TEXT, n INTEGER, e TEXT) STRICT"));
+  Statement insert = must_have(db.prepare("INSERT INTO t VALUES (?1, ?2, ?3, ?4, ?5)"));
+  EXPECT_OK(insert.run(std::int64_t{7} << 40, 0.5, "text", std::nullopt, std::string_view()));
+  EXPECT_OK(insert.run(MiB(3), std::optional(1.5), std::string("x"), std::optional<int>(), ""));
+  Statement rows = must_have(db.prepare("SELECT * FROM t ORDER BY i DESC"));
+  ASSERT_TRUE(rows.next());
+  EXPECT_EQ(rows.integer(0), std::int64_t{7} << 40);
+  EXPECT_EQ(rows.real(1), 0.5);
+  EXPECT_EQ(rows.text(2), "text");
+  EXPECT_TRUE(rows.is_null(3));
+  EXPECT_EQ(rows.type(4), CellType::kText) << "empty text is not NULL";
+  ASSERT_TRUE(rows.next());
+  EXPECT_EQ(rows.quantity<MiB>(0), MiB(3));
+  EXPECT_FALSE(rows.next());
+  EXPECT_OK(rows.status());
+}
+
+TEST_F(Sqlite, GivesStatementsBackToTheCache) {
+  Database db = memory();
+  sqlite3_stmt* first = must_have(db.prepare("SELECT 1")).handle();
+  Statement again = must_have(db.prepare("SELECT 1"));
+  EXPECT_EQ(again.handle(), first);
+  Statement second = must_have(db.prepare("SELECT 1"));
+  EXPECT_NE(second.handle(), first) << "in use, so another one is made";
+}
+
+TEST_F(Sqlite, RefusesMoreThanOneStatement) {
+  Database db = memory();
+  EXPECT_OK(db.prepare("SELECT 1; -- and no more\n"));
+  EXPECT_ERROR(db.prepare("SELECT 1; SELECT 2"), Code::kInvalid, "one SQL statement");
+  EXPECT_ERROR(db.prepare("SELECT 1; nonsense"), Code::kInvalid, "one SQL statement");
+  EXPECT_ERROR(db.prepare("  -- nothing"), Code::kInvalid, "no SQL statement");
+  EXPECT_ERROR(db.prepare("SELEC 1"), Code::kInvalid, "syntax error");
+}
+
+TEST_F(Sqlite, RollsBackUnlessCommitted) {
+  Database db = memory();
+  EXPECT_OK(db.execute("CREATE TABLE t (i INTEGER)"));
+  {
+    Transaction transaction = must_have(Transaction::begin_write(db));
+    EXPECT_OK(db.execute("INSERT INTO t VALUES (1)"));
+  }
+  EXPECT_EQ(must_have(db.integer("SELECT count(*) FROM t")), 0);
+  Transaction transaction = must_have(Transaction::begin_write(db));
+  EXPECT_OK(db.execute("INSERT INTO t VALUES (1)"));
+  EXPECT_OK(transaction.commit());
+  EXPECT_EQ(must_have(db.integer("SELECT count(*) FROM t")), 1);
+}
+
+TEST_F(Sqlite, StopsWhenInterrupted) {
+  Database db = memory();
+  std::atomic<bool> stop{true};
+  db.interrupt_when(&stop);
+  const std::string endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+  EXPECT_ERROR(db.integer(endless), Code::kInterrupted, "interrupted");
+  db.interrupt_when(nullptr);
+  EXPECT_EQ(must_have(db.integer("SELECT 1")), 1);
+}
+
+TEST_F(Sqlite, LetsUserSqlOnlyRead) {
+  open();
+  Database db = must_have(open_for_queries(path()));
+  for (const char* allowed :
+       {"SELECT * FROM nodes", "WITH x AS (SELECT 1) SELECT * FROM x", "EXPLAIN QUERY PLAN SELECT * FROM jobs",
+        "VALUES (1)", "PRAGMA table_info(nodes)", "SELECT name FROM sqlite_schema", "SELECT * FROM pragma_table_list",
+        "PRAGMA user_version", "SELECT value FROM json_each('[1]')",
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 5) SELECT sum(i) FROM n"}) {
+    Result<Statement> statement = db.prepare(allowed);
+    ASSERT_TRUE(statement.ok()) << allowed << ": " << statement.status().message();
+    while (statement->next()) {
+    }
+    EXPECT_OK(statement->status());
+  }
+  const std::string copy = path("copy.db");
+  for (const std::string& refused : std::vector<std::string>{"DELETE FROM nodes",
+                                                             "INSERT INTO pools (name) VALUES ('x')",
+                                                             "UPDATE meta SET value = 9",
+                                                             "CREATE TABLE t (i)",
+                                                             "CREATE TEMP TABLE t (i)",
+                                                             "DROP TABLE nodes",
+                                                             "ATTACH 'x.db' AS x",
+                                                             "DETACH main",
+                                                             "PRAGMA user_version = 9",
+                                                             "PRAGMA journal_mode = DELETE",
+                                                             "PRAGMA writable_schema = 1",
+                                                             "BEGIN",
+                                                             "VACUUM",
+                                                             "VACUUM INTO '" + copy + "'",
+                                                             "SELECT load_extension('x')",
+                                                             "PRAGMA query_only = 0",
+                                                             "REINDEX",
+                                                             "ANALYZE",
+                                                             "UPDATE sqlite_master SET sql = ''",
+                                                             "SAVEPOINT s"}) {
+    Result<Statement> statement = db.prepare(refused);
+    // VACUUM is refused only when it starts.
+    EXPECT_TRUE(!statement.ok() || (!statement->next() && !statement->status().ok())) << refused;
+  }
+  EXPECT_FALSE(std::filesystem::exists(copy));
+}
+
+}  // namespace
+}  // namespace berth::test
