@@ -29,6 +29,33 @@ std::vector<Cell> totals_row(const TypeTotals& t, std::string_view name) {
           t.tasks};
 }
 
+// Narrow enough for a terminal of 100 columns: use beside size.
+ResultTable cluster_for_people(const ClusterTotals& totals) {
+  ResultTable table{.title = "cluster",
+                    .columns = {{"pool"},
+                                {"node_type"},
+                                {"device_model"},
+                                {"nodes"},
+                                {"up"},
+                                {"gpus"},
+                                {"used", Align::kByType, 1},
+                                {"free"},
+                                {"cpu", Align::kRight},
+                                {"memory", Align::kRight},
+                                {"tasks"}},
+                    .rows = {}};
+  const auto add = [&](const TypeTotals& t, std::string_view name) {
+    table.rows.push_back({t.pool.empty() ? Cell(std::monostate()) : Cell(t.pool), std::string(name),
+                          t.device_model.empty() ? Cell(std::monostate()) : Cell(t.device_model), t.nodes, t.nodes_up,
+                          t.devices, in_units(t.gpu_used.value()), t.devices_free,
+                          fmt::format("{:.0f} of {:.0f}", in_units(t.cpu_used.value()), in_units(t.cpu.value())),
+                          fmt::format("{:.0f} of {:.0f} GiB", in_gib(t.memory_used), in_gib(t.memory)), t.tasks});
+  };
+  for (const TypeTotals& type : totals.types) add(type, type.type);
+  if (totals.types.size() > 1) add(totals.all, "all");
+  return table;
+}
+
 Result<Output> show_cluster(Session& session, const Arguments& arguments) {
   (void)arguments;
   BERTH_ASSIGN(const ClusterTotals totals, cluster_totals(engine_of(session).db()));
@@ -57,9 +84,7 @@ Result<Output> show_cluster(Session& session, const Arguments& arguments) {
                     .value = static_cast<double>(type.gpu_used.value()) / static_cast<double>(type.devices),
                     .note = fmt::format("{} of {} GPUs", print_gpu(type.gpu_used), print_count(type.devices))});
   }
-  ResultTable for_people = table;
-  if (totals.types.size() > 1) for_people.rows.push_back(totals_row(totals.all, "all"));
-  output.add(std::move(for_people), Audience::kPeople);
+  output.add(cluster_for_people(totals), Audience::kPeople);
   output.add(std::move(table), Audience::kPrograms);
   if (!bars.empty()) output.add_chart(draw_bars(bars, 1000, chart_style(session.display)));
   output.add_note(fmt::format("{} running, {} waiting, {} held", counted(totals.jobs_running, "job"),

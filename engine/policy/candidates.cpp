@@ -16,6 +16,11 @@ constexpr std::size_t kMostRankingBytes = std::size_t{256} << 20;
 constexpr std::size_t kMostRankingBytesPerNode = 4096;
 constexpr std::size_t kLookupBytes = 128;  // of one map entry, about
 
+// Scores remembered.
+constexpr std::size_t kMemoPerNode = 32;
+constexpr std::size_t kLeastMemo = std::size_t{1} << 12;
+constexpr std::size_t kMostMemo = std::size_t{1} << 22;
+
 }  // namespace
 
 struct Candidates::Impl {
@@ -30,7 +35,8 @@ struct Candidates::Impl {
         policy(given_policy),
         memory_in_class(given_policy.sensitivity().memory),
         random(seed),
-        nodes(given_ledger, given_policy.sensitivity(), rank) {}
+        nodes(given_ledger, given_policy.sensitivity(), rank),
+        memo(std::clamp(given_ledger.node_count() * kMemoPerNode, kLeastMemo, kMostMemo)) {}
 
   Lookup& look_up(const TaskShape& shape);
   ShapeRanking* add_ranking(const TaskShape& shape, Score least_memory);
@@ -45,13 +51,17 @@ struct Candidates::Impl {
   Random random;
   CandidateCounters counters;
   NodeStates nodes;
+  ScoreMemo memo;
+  std::uint32_t memo_numbering = 0;  // of the classes in it
+  std::uint32_t next_serial = 0;     // of rankings
   std::vector<std::unique_ptr<ShapeRanking>> rankings;
   std::unordered_map<TaskShape, Lookup, TaskShapeHash> lookups;
   std::size_t ranking_bytes = 0;
 };
 
 ShapeRanking* Candidates::Impl::add_ranking(const TaskShape& shape, Score least_memory) {
-  rankings.push_back(std::make_unique<ShapeRanking>(shape, least_memory, nodes, policy, counters));
+  rankings.push_back(std::make_unique<ShapeRanking>(shape, least_memory, next_serial++,
+                                                    RankingContext{nodes, policy, memo, counters}));
   return rankings.back().get();
 }
 
@@ -68,6 +78,8 @@ Candidates::Impl::Lookup& Candidates::Impl::look_up(const TaskShape& shape) {
   const std::size_t most_bytes = std::max(kMostRankingBytes, nodes.size() * kMostRankingBytesPerNode);
   if (policy.refresh(ledger) || ranking_bytes + lookups.size() * kLookupBytes > most_bytes) forget_rankings();
   nodes.follow();
+  if (memo_numbering != nodes.numbering()) memo.clear();
+  memo_numbering = nodes.numbering();
   Lookup& lookup = lookups[shape];
   if (lookup.ranking != nullptr) return lookup;
   TaskShape shared_shape = shape;

@@ -16,16 +16,25 @@
 #include "engine/policy/candidates.h"
 #include "engine/policy/feasible_set.h"
 #include "engine/policy/node_states.h"
+#include "engine/policy/score_memo.h"
 #include "engine/policy/score_tree.h"
 
 namespace berth {
 
+// What all rankings share; must outlive them.
+struct RankingContext {
+  const NodeStates& nodes;
+  const NodeScore& policy;
+  ScoreMemo& memo;
+  CandidateCounters& counters;
+};
+
 class ShapeRanking {
  public:
-  // Everything passed must outlive this. shape.memory counts only where the node class holds memory; `least_memory` is
+  // shape.memory counts only where the node class holds memory; `least_memory` is
   // what tasks will ask at least, a guess that a task asking less corrects at the cost of one look at every node.
-  ShapeRanking(const TaskShape& shape, Score least_memory, const NodeStates& nodes, const NodeScore& policy,
-               CandidateCounters& counters);
+  // `serial` tells its scores from other rankings' in the memo.
+  ShapeRanking(const TaskShape& shape, Score least_memory, std::uint32_t serial, const RankingContext& context);
 
   // Memoised score by class; kInfeasibleScore also when the node has less than `memory` free.
   Score score_at(std::size_t place, Score memory);
@@ -51,12 +60,9 @@ class ShapeRanking {
   void set(std::size_t place, Score score);
 
   TaskShape shape_;
-  const NodeStates* nodes_;
-  const NodeScore* policy_;
-  CandidateCounters* counters_;
-  std::vector<Score> memo_;  // by class
+  RankingContext context_;
+  std::uint32_t serial_;
   Score least_memory_;
-  std::uint32_t numbering_;  // of the classes in the memo
   RecentNodes::Moment seen_ = 0;
   std::unique_ptr<ScoreTree> tree_;
   std::unique_ptr<FeasibleSet> feasible_;

@@ -17,6 +17,11 @@ namespace berth {
 
 namespace {
 
+bool takes_alike(const Placement& a, const Placement& b) {
+  return a.cpu == b.cpu && a.memory == b.memory && a.gpu_milli == b.gpu_milli &&
+         std::popcount(a.devices) == std::popcount(b.devices);
+}
+
 // Writes one plan inside the transaction of `change`.
 class PlanWriter {
  public:
@@ -39,7 +44,8 @@ class PlanWriter {
     std::int64_t job;
     std::int32_t group;
     std::int32_t tasks;
-    const Placement* first;  // the others ask for the same
+    const Placement* first;
+    bool alike;  // all take the same amounts as the first
   };
 
   // A job that was pending, and its first placement in the plan.
@@ -129,8 +135,9 @@ std::vector<PlanWriter::PlacedGroup> PlanWriter::placed_groups() const {
   for (const Placement* p : sorted) {
     if (!groups.empty() && groups.back().job == p->job && groups.back().group == p->group) {
       ++groups.back().tasks;
+      groups.back().alike = groups.back().alike && takes_alike(*groups.back().first, *p);
     } else {
-      groups.push_back({p->job, p->group, 1, p});
+      groups.push_back({p->job, p->group, 1, p, true});
     }
   }
   return groups;
@@ -157,7 +164,7 @@ Status PlanWriter::check_gangs() {
       }
       const auto placed =
           std::find_if(first, end, [&](const PlacedGroup& each) { return each.group == rows.integer(2); });
-      const PlacedGroup none{job, static_cast<std::int32_t>(rows.integer(2)), 0, nullptr};
+      const PlacedGroup none{job, static_cast<std::int32_t>(rows.integer(2)), 0, nullptr, true};
       BERTH_TRY(check_group(placed == end ? none : *placed, rows, starts));
       if (placed == end) continue;
       start.tasks += placed->tasks;
@@ -180,7 +187,7 @@ Status PlanWriter::check_group(const PlacedGroup& placed, const Statement& row, 
   }
   if (placed.first == nullptr) return {};
   const Placement& p = *placed.first;
-  const bool as_asked = p.cpu == row.quantity<MilliCpu>(5) && p.memory == row.quantity<MiB>(6) &&
+  const bool as_asked = placed.alike && p.cpu == row.quantity<MilliCpu>(5) && p.memory == row.quantity<MiB>(6) &&
                         std::popcount(p.devices) == row.integer(7) && p.gpu_milli == row.quantity<MilliGpu>(8) &&
                         placed.tasks <= row.integer(3);
   if (as_asked) return {};

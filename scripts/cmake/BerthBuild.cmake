@@ -31,6 +31,7 @@ find_package(Threads REQUIRED)
 
 add_library(berth_options INTERFACE)
 target_include_directories(berth_options INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>)
+target_compile_features(berth_options INTERFACE cxx_std_20)
 # No FMA contraction: fgd's scores are truncated, so the last bit of a sum decides (see engine/policy/fgd_score.h).
 target_compile_options(berth_options INTERFACE
   $<BUILD_INTERFACE:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -ffp-contract=off>)

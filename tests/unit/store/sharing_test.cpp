@@ -1,0 +1,295 @@
+// Several programs on one database, a full disk, leases, settings, snapshots, simulations, and what CHECK finds.
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <set>
+#include <thread>
+
+#include "engine/store/lease.h"
+#include "engine/store/settings.h"
+#include "engine/store/simulations.h"
+#include "engine/store/snapshot_file.h"
+#include "tests/unit/store/store_fixture.h"
+
+namespace berth::test {
+namespace {
+
+class Sharing : public StoreTest {
+ protected:
+  void SetUp() override {
+    StoreTest::SetUp();
+    db_.emplace(open());
+    fill(*db_);
+  }
+  std::optional<Database> db_;
+};
+
+TEST_F(Sharing, TwoWritersAtOnceLoseNothing) {
+  constexpr int kEach = 100;
+  const auto write = [this](const std::string& prefix) {
+    Database db = open();
+    for (int i = 0; i < kEach; ++i) {
+      EXPECT_OK(change(db, [&](Change& c) { return add_pool(c, prefix + std::to_string(i)); }));
+    }
+  };
+  const std::int64_t before = must_have(state_version(*db_));
+  std::thread a(write, "a");
+  std::thread b(write, "b");
+  // Readers are never blocked meanwhile.
+  for (int i = 0; i < 50; ++i) EXPECT_OK(load_state(*db_, {.now = Seconds(1)}));
+  a.join();
+  b.join();
+  EXPECT_EQ(must_have(state_version(*db_)), before + 2 * kEach);
+  EXPECT_EQ(must_have(db_->integer("SELECT count(*) FROM pools")), 2 + 2 * kEach);
+  expect_healthy(*db_);
+}
+
+TEST_F(Sharing, AWriterThatWaitsTooLongIsTold) {
+  Database other = must_have(open_state(path(), {.busy_timeout_ms = 20}));
+  Change first = must_have(Change::begin(*db_, "tester", Seconds(1)));
+  EXPECT_ERROR(Change::begin(other, "tester", Seconds(1)), Code::kBusy, "another process is writing");
+  EXPECT_OK(load_state(other, {.now = Seconds(1)}));
+}
+
+TEST_F(Sharing, AFullDiskIsAClearErrorAndHurtsNothing) {
+  EXPECT_OK(db_->execute("PRAGMA wal_checkpoint(TRUNCATE)"));
+  const std::int64_t pages = must_have(db_->integer("PRAGMA page_count"));
+  EXPECT_OK(db_->integer("PRAGMA max_page_count = " + std::to_string(pages + 20)));
+  Status failed;
+  int accepted = 0;
+  while (failed.ok() && accepted < 10000) {
+    failed = change(*db_, [&](Change& c) { return submit_job(c, job("", {group(1, 1)})); });
+    if (failed.ok()) ++accepted;
+  }
+  EXPECT_ERROR(failed, Code::kUnavailable, "full");
+  EXPECT_FALSE(db_->in_transaction());
+  EXPECT_EQ(must_have(db_->integer("SELECT count(*) FROM jobs")), accepted);
+  EXPECT_EQ(must_have(state_version(*db_)), 1 + accepted);
+  expect_healthy(*db_);
+  EXPECT_OK(db_->integer("PRAGMA max_page_count = 100000"));
+  EXPECT_OK(change(*db_, [&](Change& c) { return submit_job(c, job("", {group(1, 1)})); }));
+}
+
+TEST_F(Sharing, ALeaseIsHeldByOne) {
+  Database other = open();
+  const LeaseRequest mine{.holder = "alice", .now = Seconds(1000), .duration = Seconds(60)};
+  const LeaseRequest theirs{.holder = "cron", .now = Seconds(1059), .duration = Seconds(60)};
+  {
+    Lease lease = must_have(Lease::acquire(*db_, mine));
+    EXPECT_ERROR(Lease::acquire(other, theirs), Code::kBusy, "a round is being run by alice (process");
+    EXPECT_ERROR(Lease::acquire(other, theirs), Code::kBusy, "until 1970-01-01 00:17:40");
+    EXPECT_OK(lease.renew(Seconds(1050)));
+    EXPECT_ERROR(Lease::acquire(other, {.holder = "cron", .now = Seconds(1061)}), Code::kBusy, "alice");
+    Lease taken = must_have(Lease::acquire(other, {.holder = "cron", .now = Seconds(1110)}));
+    EXPECT_ERROR(lease.renew(Seconds(1111)), Code::kConflict, "was lost");
+    EXPECT_OK(lease.release());
+    EXPECT_ERROR(Lease::acquire(*db_, {.holder = "eva", .now = Seconds(1112)}), Code::kBusy, "cron");
+  }
+  EXPECT_OK(Lease::acquire(other, theirs));
+}
+
+TEST_F(Sharing, ALeaseOfADeadProcessIsTakenOverAtOnce) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    Result<Database> db = open_state(path());
+    if (db.ok() && Lease::acquire(*db, {.holder = "dead", .now = Seconds(1000), .duration = Seconds(3600)}).ok()) {
+      // The lease was released by its destructor; take it for good.
+      if (db->execute("UPDATE leases SET expires_at = 9999999999").ok()) ::_exit(0);
+    }
+    ::_exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  EXPECT_EQ(must_have(db_->integer("SELECT pid FROM leases")), child);
+  EXPECT_OK(Lease::acquire(*db_, {.holder = "alive", .now = Seconds(1001)}));
+}
+
+TEST_F(Sharing, SettingsAreTypedAndBounded) {
+  const auto set = [&](const std::string& name, const std::string& value) {
+    return change(*db_, [&](Change& c) { return set_setting(c, name, value); });
+  };
+  const std::int64_t before = must_have(state_version(*db_));
+  EXPECT_OK(set("aging_interval", "30m"));
+  EXPECT_OK(set("SEED", "42"));
+  EXPECT_OK(set("order_policy", "fifo"));
+  EXPECT_EQ(must_have(state_version(*db_)), before + 3) << "plans depend on settings";
+  Settings settings = must_have(read_settings(*db_));
+  EXPECT_EQ(settings.aging_interval, Seconds(1800));
+  EXPECT_EQ(settings.seed, 42u);
+  EXPECT_EQ(settings.order_policy, "fifo");
+  EXPECT_EQ(load(*db_).snapshot.order_policy, "fifo");
+  const Status unknown = set("sed", "1");
+  EXPECT_ERROR(unknown, Code::kNotFound, "no setting 'sed'");
+  EXPECT_EQ(unknown.hint(), "did you mean 'seed'?");
+  EXPECT_ERROR(set("seed", "-1"), Code::kInvalid, "");
+  EXPECT_ERROR(set("seed", "many"), Code::kInvalid, "");
+  EXPECT_ERROR(set("aging_interval", "0s"), Code::kInvalid, "lies between 1s and");
+  EXPECT_EQ(set("order_policy", "fifa").code(), Code::kNotFound);
+  EXPECT_OK(change(*db_, [](Change& c) { return reset_setting(c, "order_policy"); }));
+  for (const Setting& setting : must_have(list_settings(*db_))) {
+    EXPECT_EQ(setting.is_default, setting.knob->name != "seed" && setting.knob->name != "aging_interval");
+    EXPECT_FALSE(setting.knob->sentence.empty());
+  }
+  expect_healthy(*db_);
+}
+
+TEST_F(Sharing, ASnapshotComesBackAsTheNextState) {
+  run_job(*db_, "kept", 2, "a1");
+  const std::string file = path("saved.db");
+  EXPECT_OK(save_snapshot(*db_, file));
+  EXPECT_EQ(std::filesystem::status(file).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  EXPECT_ERROR(save_snapshot(*db_, file), Code::kExists, "exists already");
+  EXPECT_OK(save_snapshot(*db_, file, true));
+  EXPECT_ERROR(save_snapshot(*db_, path(), true), Code::kInvalid, "its own database");
+  EXPECT_ERROR(save_snapshot(*db_, path("no/folder/x.db")), Code::kUnavailable, "cannot create");
+
+  Plan stale = plan_on(*db_, {});
+  for (int i = 0; i < 4; ++i) submit(*db_, job("", {group(1, 1)}));
+  const std::int64_t before = must_have(state_version(*db_));
+  Database reader = must_have(open_for_queries(path()));
+  EXPECT_EQ(must_have(reader.integer("SELECT count(*) FROM jobs")), 5);
+  const std::int64_t version = must_have(load_snapshot(*db_, file, "tester", Seconds(3000)));
+  EXPECT_EQ(version, before + 1);
+  EXPECT_EQ(must_have(state_version(*db_)), version);
+  EXPECT_EQ(must_have(db_->integer("SELECT count(*) FROM jobs")), 1);
+  EXPECT_EQ(must_have(reader.integer("SELECT count(*) FROM jobs")), 1) << "other connections see it";
+  EXPECT_EQ(must_have(db_->text("SELECT kind FROM events ORDER BY id DESC LIMIT 1")), "load snapshot");
+  EXPECT_EQ(must_have(db_->text("PRAGMA journal_mode")), "wal");
+  EXPECT_ERROR(apply(*db_, stale), Code::kConflict, "load snapshot");
+  submit(*db_, job("after", {group(1, 1)}));
+  expect_healthy(*db_);
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    ++files;
+    EXPECT_EQ(entry.path().string().find("loading"), std::string::npos) << entry.path();
+    EXPECT_EQ(entry.path().string().find("unfinished"), std::string::npos) << entry.path();
+  }
+  EXPECT_EQ(files, 4) << "database, -wal, -shm, snapshot";
+}
+
+TEST_F(Sharing, ABadSnapshotChangesNothing) {
+  const std::string before = must_have(db_->text("SELECT group_concat(name) FROM nodes"));
+  const auto refused = [&](const std::string& file, Code code, const std::string& words) {
+    EXPECT_ERROR(load_snapshot(*db_, file, "tester", Seconds(1)), code, words);
+    EXPECT_EQ(must_have(db_->text("SELECT group_concat(name) FROM nodes")), before);
+    EXPECT_EQ(must_have(state_version(*db_)), 1);
+  };
+  refused(path("none.db"), Code::kNotFound, "there is no file");
+  std::ofstream(path("text.db")) << "hello, this is not a database but a text of more than sixteen bytes";
+  refused(path("text.db"), Code::kInvalid, "no SQLite file");
+  std::ofstream(path("empty.db")).flush();
+  refused(path("empty.db"), Code::kInvalid, "empty");
+  EXPECT_OK(save_snapshot(*db_, path("broken.db")));
+  {
+    Database broken = must_have(Database::open(path("broken.db"), Access::kReadWrite));
+    EXPECT_OK(broken.execute("DELETE FROM device_models WHERE name = 'T4'"));
+  }
+  refused(path("broken.db"), Code::kCorrupt, "breaks a promise");
+  EXPECT_OK(save_snapshot(*db_, path("newer.db")));
+  {
+    Database newer = must_have(Database::open(path("newer.db"), Access::kReadWrite));
+    EXPECT_OK(newer.execute("PRAGMA user_version = 99"));
+  }
+  refused(path("newer.db"), Code::kInvalid, "newer Berth");
+}
+
+TEST_F(Sharing, SimulationsKeepWhatIsComplete) {
+  EXPECT_OK(start_simulation(*db_, {"run1", "arrivals", "SIMULATE ...", 42, Seconds(1)}));
+  EXPECT_ERROR(start_simulation(*db_, {"run1", "jobs", "", 0, Seconds(2)}), Code::kExists, "exists already");
+  const std::vector<SimulationCurveRow> curve = {{50, 49.5, 1.25}, {100, 95, std::nullopt}};
+  const std::vector<SimulationTaskRow> tasks = {{0, "pod-1", "node-7", "0-1", "placed", 0, 0, std::nullopt},
+                                                {1, "pod-2", "", "", "failed", 0, std::nullopt, std::nullopt}};
+  const std::vector<SimulationUtilisationRow> utilisation = {{0, 10.5, 3, 1}};
+  SimulationPolicyRows rows{{}, curve, tasks, utilisation};
+  rows.result.policy = "fgd";
+  rows.result.allocated_pct_at_100 = 95.14;
+  EXPECT_OK(save_simulation_policy(*db_, "run1", rows));
+  EXPECT_ERROR(save_simulation_policy(*db_, "run1", rows), Code::kExists, "has policy 'fgd' already");
+  EXPECT_ERROR(save_simulation_policy(*db_, "run2", rows), Code::kNotFound, "no simulation 'run2'");
+  EXPECT_EQ(must_have(db_->text(
+                "SELECT group_concat(task || coalesce(node, '-') || coalesce(devices, '-')) FROM simulation_tasks")),
+            "pod-1node-70-1,pod-2--");
+  EXPECT_EQ(must_have(db_->integer("SELECT count(*) FROM simulation_curves WHERE fragmented_pct IS NULL")), 1);
+  EXPECT_OK(start_simulation(*db_, {"run1", "jobs", "", 0, Seconds(2)}, true));
+  for (const char* table : {"simulation_results", "simulation_curves", "simulation_tasks", "simulation_utilisation"}) {
+    EXPECT_EQ(must_have(db_->integer(std::string("SELECT count(*) FROM ") + table)), 0) << table;
+  }
+  EXPECT_OK(drop_simulation(*db_, "run1"));
+  EXPECT_EQ(must_have(state_version(*db_)), 1);
+  expect_healthy(*db_);
+}
+
+// Each promise broken in turn by raw SQL, with triggers and foreign keys out of the way.
+TEST_F(Sharing, CheckNamesEveryBrokenPromise) {
+  run_job(*db_, "runs", 2, "a1");
+  submit(*db_, job("waits", {group(1, 1)}));
+  EXPECT_OK(change(*db_, [](Change& c) { return set_setting(c, "seed", "1"); }));
+  expect_healthy(*db_);
+  EXPECT_OK(save_snapshot(*db_, path("healthy.db")));
+  const std::vector<std::pair<std::string, std::string>> breaks = {
+      {"references", "UPDATE jobs SET queue_id = 77"},
+      {"device_share", "UPDATE allocations SET device_mask = 1"},
+      {"device_memory", "UPDATE allocations SET gpu_memory_mib = 81921"},
+      {"node_cpu", "UPDATE allocations SET cpu_milli = 64001"},
+      {"node_memory", "UPDATE allocations SET memory_mib = 999999"},
+      {"device_exists", "UPDATE allocations SET device_mask = 256 WHERE task_index = 1"},
+      {"devices_listed", "DELETE FROM devices WHERE node_id = 3 AND device_index = 2"},
+      {"one_node_a_task",
+       "DROP INDEX allocations_task; INSERT INTO allocations SELECT 2, job_id, group_index, task_index, device_mask, "
+       "gpu_milli, gpu_memory_mib, cpu_milli, memory_mib, start_time, round_id FROM allocations"},
+      {"gang_whole", "DELETE FROM allocations WHERE task_index = 1"},
+      {"only_running_hold", "UPDATE jobs SET state = 'pending' WHERE name = 'runs'"},
+      {"as_asked", "UPDATE allocations SET cpu_milli = 1"},
+      {"groups_numbered", "UPDATE task_groups SET group_index = 1 WHERE job_id = 2"},
+      {"queue_tree", "UPDATE queues SET parent_id = 3 WHERE id = 1"},
+      {"leaves_hold_jobs", "UPDATE jobs SET queue_id = 1"},
+      {"drained_empty", "UPDATE nodes SET state = 'drained' WHERE id = 1"},
+      {"version_rises", "UPDATE meta SET value = 1 WHERE key = 'state_version'"},
+      {"readable", "UPDATE settings SET value = 'often'"},
+      {"readable", "UPDATE node_types SET link_groups = '[[0 1'"},
+  };
+  std::set<std::string> broken;
+  for (const auto& [promise, sql] : breaks) {
+    std::filesystem::copy_file(path("healthy.db"), path("broken.db"),
+                               std::filesystem::copy_options::overwrite_existing);
+    Database db = must_have(Database::open(path("broken.db"), Access::kReadWrite));
+    const std::string triggers = must_have(
+        db.text("SELECT group_concat('DROP TRIGGER ' || name, ';') FROM sqlite_schema WHERE type = 'trigger'"));
+    EXPECT_OK(db.execute(triggers));
+    EXPECT_OK(db.execute(sql));
+    const std::vector<Finding> findings = must_have(check_state(db));
+    const bool named =
+        std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return f.promise == promise; });
+    EXPECT_TRUE(named) << promise << " after " << sql;
+    broken.insert(promise);
+  }
+  for (const Promise& promise : check_promises()) {
+    const bool tested = promise.name == "file_intact" || broken.contains(std::string(promise.name));
+    EXPECT_TRUE(tested) << promise.name << " is not tested";
+  }
+}
+
+TEST_F(Sharing, CheckFindsADamagedFile) {
+  run_job(*db_, "runs", 2, "a1");
+  for (int i = 0; i < 200; ++i) submit(*db_, job("", {group(1, 1)}));
+  EXPECT_OK(save_snapshot(*db_, path("damaged.db")));
+  {
+    Database whole = must_have(Database::open(path("damaged.db"), Access::kReadOnly));
+    EXPECT_EQ(must_have(check_state(whole)).size(), 0u);
+  }
+  const std::int64_t page = must_have(db_->integer("SELECT rootpage FROM sqlite_schema WHERE name = 'jobs'"));
+  std::fstream file(path("damaged.db"), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp((page - 1) * 4096 + 8);
+  file << std::string(64, '\x7f');
+  file.close();
+  Database db = must_have(Database::open(path("damaged.db"), Access::kReadOnly));
+  const std::vector<Finding> findings = must_have(check_state(db));
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].promise, "file_intact");
+}
+
+}  // namespace
+}  // namespace berth::test
