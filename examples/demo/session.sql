@@ -20,4 +20,4 @@ EXPLAIN JOB crawl;
 CHECK;
 
 -- Would another policy serve the waiting better? The same jobs, at their times and with their durations.
-SIMULATE JOBS FROM 'jobs.csv' ON CLUSTER USING priority + berth, priority + worst_fit, smallest_first + berth INTO week;
+SIMULATE JOBS FROM 'jobs.csv' ON CLUSTER USING priority + fgd, priority + worst_fit, fifo + fgd INTO week;
