@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -19,12 +20,14 @@
 #include <numeric>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/base/text.h"
 #include "engine/policy/registry.h"
 #include "engine/sim/arrival_order.h"
 #include "engine/sim/arrivals.h"
+#include "engine/sim/relaxation.h"
 #include "engine/sim/text_file.h"
 #include "engine/sim/trace_model.h"
 
@@ -187,14 +190,51 @@ class PackingTable {
     BERTH_ASSIGN(const auto pods, read_trace_jobs("openb", path.string()));
     BERTH_ASSIGN(input_, arrivals_from(cluster_, pods.records));
     for (const std::string& policy : options_.policies) BERTH_TRY(print_policy(workload, policy));
+    return options_.bound ? print_bound(workload) : Status();
+  }
+
+  // What has been asked for when `arrived_pct` % of the cluster's GPUs have been, in file order.
+  std::vector<ShapeDemand> demand_until(std::int32_t arrived_pct) const {
+    std::vector<ShapeDemand> demand;
+    std::unordered_map<TaskShape, std::size_t, TaskShapeHash> index;
+    const double percent = static_cast<double>(Ledger(cluster_).gpu_capacity().value()) / 100.0;
+    MilliGpu arrived;
+    for (const std::int32_t row : input_.order) {
+      const TaskShape& shape = input_.tasks[static_cast<std::size_t>(row)].shape;
+      arrived += shape.gpu_total();
+      if (static_cast<double>(arrived.value()) > percent * arrived_pct) break;
+      const auto [known, is_new] = index.try_emplace(shape, demand.size());
+      if (is_new) demand.push_back({shape, 0});
+      ++demand[known->second].tasks;
+    }
+    return demand;
+  }
+
+  Status print_bound(const std::string& workload) {
+    const double percent = static_cast<double>(Ledger(cluster_).gpu_capacity().value()) / 100.0;
+    std::array<std::vector<double>, 2> bounds;
+    for (const int seed : options_.seeds) {
+      BERTH_TRY(use_order(workload, seed));
+      bounds[0].push_back(allocation_bound(cluster_, demand_until(100)) / percent);
+      bounds[1].push_back(allocation_bound(cluster_, demand_until(130)) / percent);
+    }
+    fmt::print("{:<12} {:<18} {:8.2f} {:>8} {:>7} {:8.2f}   no placement of that demand exceeds this\n", workload,
+               "bound", spread_of(bounds[0]).mean, "", "", spread_of(bounds[1]).mean);
+    std::fflush(stdout);
+    return {};
+  }
+
+  Status use_order(const std::string& workload, int seed) {
+    const auto path = shared() / fmt::format("golden/fgd/orders/{}_s{}.order", workload, seed);
+    BERTH_ASSIGN(input_.order, read_order_file(path.string(), input_.tasks.size()));
     return {};
   }
 
   Result<SimulationResult> run(const std::string& workload, const std::string& policy, int seed, int shuffle) {
-    const auto base = (shared() / fmt::format("golden/fgd/orders/{}_s{}", workload, seed)).string();
-    BERTH_ASSIGN(input_.order, read_order_file(base + ".order", input_.tasks.size()));
+    BERTH_TRY(use_order(workload, seed));
     if (shuffle == 0) {
-      BERTH_ASSIGN(input_.rank, read_rank_file(base + ".rank", cluster_.nodes.size()));
+      const auto path = shared() / fmt::format("golden/fgd/orders/{}_s{}.rank", workload, seed);
+      BERTH_ASSIGN(input_.rank, read_rank_file(path.string(), cluster_.nodes.size()));
     } else {
       input_.rank = shuffled_rank(cluster_.nodes.size(), static_cast<std::uint64_t>(shuffle * 1000 + seed));
     }
