@@ -10,8 +10,8 @@
 //    that must start together: where its first group goes decides whether the second fits, so it is tried again in
 //    every pass before which something was placed.
 // This needs of an order policy that the relative order of two jobs does not depend on the other jobs, and that of two
-// jobs alike but for submit time and id the earlier goes first; and of a score policy that it does not draw (one that
-// does gives a different, equally valid outcome).
+// jobs alike but for submit time and id the earlier goes first; and of a score policy that it neither draws nor learns
+// from being asked (one that does gives a different, equally valid outcome).
 //
 // A job that runs with tasks missing waits too, for those.
 #pragma once
