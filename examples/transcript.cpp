@@ -3,9 +3,10 @@
 //   transcript DATABASE SESSION     e.g. transcript /tmp/demo.db examples/demo/session.sql
 //
 // The statements run through the shell's own code, on a clock that starts at 2026-01-05 09:00:00 UTC and moves one
-// minute a statement, by a user named ann; measured columns (speed, memory) are emptied. So the same example gives the same bytes, and
-// examples/*/expected.txt can be compared with it. Answers and messages both go to standard output. Goes on after an
-// error, as a person would. Exit code 0 once all was run; 2 when the arguments or files are not usable.
+// minute a statement, by a user named ann; measured columns (speed, memory) are left out. So the same example gives the
+// same bytes, and examples/*/expected.txt can be compared with it. Answers and messages both go to standard output.
+// Goes on after an error, as a person would. Exit code 0 once all was run; 2 when the arguments or files are not
+// usable.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -32,13 +33,15 @@ bool is_measured(std::string_view column) {
   return column == "decisions_per_second" || column == "peak_memory_mib" || column.ends_with("_seconds");
 }
 
-void empty_measured(Output& output) {
+void drop_measured(Output& output) {
   for (Part& part : output.parts) {
     ResultTable* table = std::get_if<ResultTable>(&part.content);
     if (table == nullptr) continue;
-    for (std::size_t column = 0; column < table->columns.size(); ++column) {
+    for (std::size_t column = table->columns.size(); column-- > 0;) {
       if (!is_measured(table->columns[column].name)) continue;
-      for (auto& row : table->rows) row[column] = std::monostate();
+      const auto at = static_cast<std::ptrdiff_t>(column);
+      table->columns.erase(table->columns.begin() + at);
+      for (auto& row : table->rows) row.erase(row.begin() + at);
     }
   }
 }
@@ -70,7 +73,7 @@ void run(Session& session, ManualEnv& clock, const std::string& text) {
     Result<Output> output = execute(session, statement.text);
     Status status = output.status();
     if (output.ok()) {
-      empty_measured(*output);
+      drop_measured(*output);
       status = session.printer->show(*output, session.display);
     }
     if (!status.ok()) session.printer->say(describe_error(status, Source{"", text}, statement.offset, false));
@@ -88,8 +91,8 @@ int run_example(const std::string& database, const std::string& file) {
   text << std::ifstream(file, std::ios::binary).rdbuf();
   if (text.str().empty()) return fail("cannot read " + file);
   ManualEnv clock(kStart);
-  const Result<std::unique_ptr<Session>> opened = open_session(
-      {.database = database, .read_only = false, .env = &clock, .seed = std::nullopt, .actor = "ann"});
+  const Result<std::unique_ptr<Session>> opened =
+      open_session({.database = database, .read_only = false, .env = &clock, .seed = std::nullopt, .actor = "ann"});
   if (!opened.ok()) return fail(opened.status().message());
   Session& session = **opened;
   Printer printer(stdout, stdout);

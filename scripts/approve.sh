@@ -11,6 +11,10 @@ if [ ${#names[@]} -eq 0 ]; then
   for file in examples/*/expected.txt; do names+=("$(basename "$(dirname "$file")")"); done
 fi
 for name in "${names[@]}"; do
-  examples/run.sh --approve "build/$preset" "examples/$name"
+  if [ "$name" = embed ]; then
+    examples/embed/check.sh --approve "build/$preset" c++
+  else
+    examples/run.sh --approve "build/$preset" "examples/$name"
+  fi
 done
 git --no-pager diff --stat -- examples

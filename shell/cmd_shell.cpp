@@ -13,10 +13,12 @@ namespace berth {
 namespace {
 
 constexpr int kDeepestRead = 16;
+constexpr int kHelpWidth = 100;  // of help in a file or pipe
 
 Result<Output> show_help(Session& session, const Arguments& arguments) {
-  if (!arguments.has("words")) return help_overview(*session.commands);
-  return help_on(*session.commands, arguments.list("words"));
+  const int width = session.display.width > 0 ? session.display.width : kHelpWidth;
+  if (!arguments.has("words")) return help_overview(*session.commands, width);
+  return help_on(*session.commands, arguments.list("words"), width);
 }
 
 Result<Output> set_mode(Session& session, const Arguments& arguments) {

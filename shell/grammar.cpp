@@ -77,7 +77,7 @@ Status unexpected_word(const Continuation& continuation, std::string_view statem
   if (continuation.taken == 0) {
     message = "unknown statement " + word;
     if (hint.empty()) hint = "HELP lists the statements";
-  } else if (names_only) {
+  } else if (names_only && token.kind != TokenKind::kSymbol) {
     message = "unknown option " + word;
     if (hint.empty()) hint = "options: " + join(known, ", ");
   } else if (continuation.terminals.size() == 1 &&

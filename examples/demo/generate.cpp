@@ -1,9 +1,13 @@
-// Makes the demo's cluster and jobs: generate FOLDER writes nodes.csv and jobs.csv there.
+// Makes a cluster and jobs: writes nodes.csv and jobs.csv into a folder.
 //
-// The files lie beside this program so that the demo runs without it; a test holds them equal to what it writes.
+//   generate_demo FOLDER GPUS JOBS SEED
+//
+// The files of examples/demo and examples/simulate were made so; check_generated.sh holds them equal to what it writes.
+#include <charconv>
 #include <cstdio>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "engine/sim/berth_trace.h"
 #include "engine/sim/generator.h"
@@ -18,17 +22,28 @@ bool write_file(const std::string& path, const std::string& text) {
   return static_cast<bool>(file);
 }
 
+// Negative when it is not a number.
+std::int64_t read_number(const std::string& text) {
+  std::int64_t number = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? number : -1;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count != 2) {
-    std::fputs("usage: generate FOLDER\n", stderr);
+  const std::vector<std::string> given(arguments + 1, arguments + count);
+  const bool usable =
+      given.size() == 4 && read_number(given[1]) > 0 && read_number(given[2]) > 0 && read_number(given[3]) >= 0;
+  if (!usable) {
+    std::fputs("usage: generate_demo FOLDER GPUS JOBS SEED\n", stderr);
     return 2;
   }
-  const berth::GeneratorOptions options{.seed = 7, .gpus = 320, .jobs = 360};
-  const std::string folder = arguments[1];
-  const bool written =
-      write_file(folder + "/nodes.csv", berth::berth_nodes_csv(berth::generate_nodes(options))) &&
-      write_file(folder + "/jobs.csv", berth::berth_jobs_csv(berth::generate_jobs(options)));
+  const berth::GeneratorOptions options{.seed = static_cast<std::uint64_t>(read_number(given[3])),
+                                        .gpus = read_number(given[1]),
+                                        .jobs = read_number(given[2])};
+  const std::string& folder = given[0];
+  const bool written = write_file(folder + "/nodes.csv", berth::berth_nodes_csv(berth::generate_nodes(options))) &&
+                       write_file(folder + "/jobs.csv", berth::berth_jobs_csv(berth::generate_jobs(options)));
   return written ? 0 : 1;
 }

@@ -1,4 +1,19 @@
--- The cluster of five departments: nodes, queues, priority classes, and hundreds of jobs that all want to start.
+-- A company's cluster: 320 GPUs of five models, and 363 jobs of five departments that all want to start.
 .read cluster.sql
+
+-- What would a round do?
+PLAN SCHEDULE;
+APPLY PLAN 1;
 SHOW CLUSTER;
+SHOW MAP;
 SHOW QUEUES;
+
+-- Who waits, and for what?
+SELECT wait_reason, count(*) AS jobs, sum(tasks) AS tasks FROM jobs_now WHERE state = 'pending' GROUP BY 1 ORDER BY 2 DESC;
+EXPLAIN JOB foundation;
+EXPLAIN JOB notebook;
+EXPLAIN JOB crawl;
+CHECK;
+
+-- Would another policy serve the waiting better? The same jobs, at their times and with their durations.
+SIMULATE JOBS FROM 'jobs.csv' ON CLUSTER USING priority + fgd, priority + worst_fit, fifo + fgd INTO week;

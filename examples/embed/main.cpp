@@ -35,8 +35,7 @@ Status describe_cluster(Change& change) {
 }
 
 JobRequest gang(const std::string& name, std::int64_t tasks, std::int64_t gpus) {
-  TaskGroupRequest group{.count = tasks, .cpu = MilliCpu(16000), .memory = kGiB * 64, .gpu_count = gpus};
-  group.locality = Locality::kLinkGroup;
+  const TaskGroupRequest group{.count = tasks, .cpu = MilliCpu(16000), .memory = kGiB * 64, .gpu_count = gpus};
   JobRequest job{.name = name, .queue = "research"};
   job.groups.push_back(group);
   return job;
@@ -69,10 +68,10 @@ Status run(const std::string& database) {
   BERTH_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::open({.database = database}));
   BERTH_ASSIGN(std::int64_t version, runtime->change(describe_cluster));
   BERTH_ASSIGN(version, runtime->change(submit_work));
-  BERTH_ASSIGN(const RoundReport round, run_round(*runtime));
-  std::printf("round %lld started %lld tasks, state version %lld to %lld\n", static_cast<long long>(round.applied.round),
-              static_cast<long long>(round.applied.placed_tasks), static_cast<long long>(version),
-              static_cast<long long>(round.applied.version));
+  BERTH_ASSIGN(const RoundReport round, run_round(*runtime, {.score_policy = "fgd"}));
+  std::printf("round %lld started %lld tasks, state version %lld to %lld\n",
+              static_cast<long long>(round.applied.round), static_cast<long long>(round.applied.placed_tasks),
+              static_cast<long long>(version), static_cast<long long>(round.applied.version));
   return print_plan(*runtime, round.plan);
 }
 
