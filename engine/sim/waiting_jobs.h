@@ -1,17 +1,17 @@
 // The jobs that wait in a simulation, and which of them are worth trying.
 //
 // A live round tries every waiting job. Here nearly all of that is saved, with the same outcome:
-//  * Jobs that ask for the same - their groups, queue and priority class are equal - are one bucket. Of a bucket an
-//  order policy puts
-//    the earlier job first, so only the first can be next, and when it does not fit, none of the bucket does in this
-//    pass.
-//  * What a pass places only takes room. So what failed stays failed until something is released - except for a job of
-//  several groups
-//    that must start together: where its first group goes decides whether the second fits, so it is tried again in
-//    every pass before which something was placed.
+// Jobs that ask for the same - their groups, queue and priority class are equal - are one bucket. Of a bucket an order
+// policy puts the earlier job first, so only the first can be next; and when it does not fit, none of the bucket does
+// in this pass.
+//
+// What a pass places only takes room. So what failed stays failed until something is released - except for a job of
+// several groups that must start together: where its first group goes decides whether the second fits, so it is tried
+// again in every pass before which something was placed.
+//
 // This needs of an order policy that the relative order of two jobs does not depend on the other jobs, and that of two
-// jobs alike but for submit time and id the earlier goes first; and of a score policy that it does not draw (one that
-// does gives a different, equally valid outcome).
+// jobs alike but for submit time and id the earlier goes first; and of a score policy that it neither draws nor learns
+// from being asked (one that does gives a different, equally valid outcome).
 //
 // A job that runs with tasks missing waits too, for those.
 #pragma once
