@@ -1,6 +1,7 @@
 // SHOW: the tables people ask for most. Everything else is a SELECT away.
 #include "engine/base/text.h"
 #include "engine/policy/registry.h"
+#include "engine/store/names.h"
 #include "engine/store/totals.h"
 #include "shell/cmd_support.h"
 #include "shell/families.h"
@@ -108,11 +109,37 @@ Result<std::optional<std::string>> name_filter(const Arguments& arguments, std::
   return std::optional("[" + join(quoted, ",") + "]");
 }
 
+// A filter by a name that nothing has is a slip of the pen, not an empty answer.
+Status check_named(Session& session, const Arguments& arguments, std::string_view argument, Thing thing) {
+  for (const Value& value : arguments.list(argument)) {
+    const std::vector<Value> one{value};
+    std::vector<std::string> names{value.text};
+    if (thing == Thing::kNode) {
+      BERTH_ASSIGN(names, expand_names(one));
+    }
+    for (const std::string& name : names) {
+      Database& db = engine_of(session).db();
+      BERTH_TRY(blame((thing == Thing::kJob ? find_job(db, name) : find_id(db, thing, name)).status(), value.span));
+    }
+  }
+  return {};
+}
+
+// How many rows of a history to show.
+Result<std::int64_t> last_count(const Arguments& arguments) {
+  if (!arguments.has("count")) return std::int64_t{20};
+  const std::int64_t count = arguments.integer("count");
+  if (count < 1) return arguments.fail("count", Code::kInvalid, fmt::format("LAST takes at least 1, found {}", count));
+  return count;
+}
+
 std::optional<std::string> given(const Arguments& arguments, std::string_view name) {
   return arguments.has(name) ? std::optional(arguments.text(name)) : std::nullopt;
 }
 
 Result<Output> show_nodes(Session& session, const Arguments& arguments) {
+  BERTH_TRY(check_named(session, arguments, "names", Thing::kNode));
+  BERTH_TRY(check_named(session, arguments, "pool", Thing::kPool));
   BERTH_ASSIGN(const std::optional<std::string> names, name_filter(arguments, "names"));
   return query_output(session,
                       "SELECT node, type, pool, rack, state, device_model, devices, gpu_used_milli / 1000.0 AS "
@@ -126,6 +153,7 @@ Result<Output> show_nodes(Session& session, const Arguments& arguments) {
 }
 
 Result<Output> show_devices(Session& session, const Arguments& arguments) {
+  BERTH_TRY(check_named(session, arguments, "names", Thing::kNode));
   BERTH_ASSIGN(const std::optional<std::string> names, name_filter(arguments, "names"));
   return query_output(session,
                       "SELECT node, device_index AS device, device_model, health, used_milli / 1000.0 AS used, "
@@ -137,6 +165,7 @@ Result<Output> show_devices(Session& session, const Arguments& arguments) {
 }
 
 Result<Output> show_jobs(Session& session, const Arguments& arguments) {
+  BERTH_TRY(check_named(session, arguments, "queue", Thing::kQueue));
   if (arguments.has_word("ALL")) {
     return query_output(session,
                         "SELECT j.id, j.name AS job, q.name AS queue, j.state, datetime(j.submit_time, 'unixepoch') AS "
@@ -156,6 +185,7 @@ Result<Output> show_jobs(Session& session, const Arguments& arguments) {
 }
 
 Result<Output> show_tasks(Session& session, const Arguments& arguments) {
+  BERTH_TRY(check_named(session, arguments, "job", Thing::kJob));
   return query_output(session,
                       "SELECT job, task_group, task_index AS task, state, node, "
                       "(SELECT group_concat(device_index, ',') FROM device_slots WHERE (t.device_mask >> device_index) "
@@ -226,20 +256,22 @@ constexpr char kPlans[] =
     "FROM plans ORDER BY id";
 
 Result<Output> show_rounds(Session& session, const Arguments& arguments) {
+  BERTH_ASSIGN(const std::int64_t count, last_count(arguments));
   return query_output(session,
                       "SELECT * FROM (SELECT id AS round, kind, datetime(started_at, 'unixepoch') AS started, actor, "
                       "order_policy, score_policy, started_jobs, placed_tasks, "
                       "waiting_jobs, round((load_seconds + order_seconds + place_seconds + apply_seconds) * 1000, 1) "
                       "AS milliseconds FROM rounds ORDER BY id DESC LIMIT ?1) ORDER BY round",
-                      arguments.has("count") ? arguments.integer("count") : 20);
+                      count);
 }
 
 Result<Output> show_events(Session& session, const Arguments& arguments) {
+  BERTH_ASSIGN(const std::int64_t count, last_count(arguments));
   return query_output(session,
                       "SELECT * FROM (SELECT id AS event, datetime(time, 'unixepoch') AS time, state_version, kind, "
                       "object, actor, nullif(detail, '') AS detail "
                       "FROM events ORDER BY id DESC LIMIT ?1) ORDER BY event",
-                      arguments.has("count") ? arguments.integer("count") : 20);
+                      count);
 }
 
 Result<Output> show_policies(Session& session, const Arguments& arguments) {

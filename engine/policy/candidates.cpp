@@ -36,14 +36,15 @@ struct Candidates::Impl {
         memory_in_class(given_policy.sensitivity().memory),
         random(seed),
         nodes(given_ledger, given_policy.sensitivity(), rank),
-        memo(std::clamp(given_ledger.node_count() * kMemoPerNode, kLeastMemo, kMostMemo)) {}
+        memo(std::clamp(given_ledger.node_count() * kMemoPerNode, kLeastMemo, kMostMemo)),
+        context{.nodes = nodes, .policy = given_policy, .memo = memo, .counters = counters} {}
 
   Lookup& look_up(const TaskShape& shape);
   ShapeRanking* add_ranking(const TaskShape& shape, Score least_memory);
   void forget_rankings();
 
   // What a search has to ask of a node's memory.
-  Score memory_asked(const TaskShape& shape) const { return memory_in_class ? 0 : memory_entry(shape.memory); }
+  Score memory_asked(const TaskShape& shape) const { return memory_entry(shape.memory); }
 
   const Ledger& ledger;
   NodeScore& policy;
@@ -53,15 +54,14 @@ struct Candidates::Impl {
   NodeStates nodes;
   ScoreMemo memo;
   std::uint32_t memo_numbering = 0;  // of the classes in it
-  std::uint32_t next_serial = 0;     // of rankings
+  RankingContext context;
   std::vector<std::unique_ptr<ShapeRanking>> rankings;
   std::unordered_map<TaskShape, Lookup, TaskShapeHash> lookups;
   std::size_t ranking_bytes = 0;
 };
 
 ShapeRanking* Candidates::Impl::add_ranking(const TaskShape& shape, Score least_memory) {
-  rankings.push_back(std::make_unique<ShapeRanking>(shape, least_memory, next_serial++,
-                                                    RankingContext{nodes, policy, memo, counters}));
+  rankings.push_back(std::make_unique<ShapeRanking>(shape, least_memory, context));
   return rankings.back().get();
 }
 
@@ -76,7 +76,7 @@ void Candidates::Impl::forget_rankings() {
 Candidates::Impl::Lookup& Candidates::Impl::look_up(const TaskShape& shape) {
   ++counters.queries;
   const std::size_t most_bytes = std::max(kMostRankingBytes, nodes.size() * kMostRankingBytesPerNode);
-  if (policy.refresh(ledger) || ranking_bytes + lookups.size() * kLookupBytes > most_bytes) forget_rankings();
+  if (ranking_bytes + lookups.size() * kLookupBytes > most_bytes) forget_rankings();
   nodes.follow();
   if (memo_numbering != nodes.numbering()) memo.clear();
   memo_numbering = nodes.numbering();
@@ -97,6 +97,7 @@ Candidates::~Candidates() = default;
 
 std::optional<NodeIndex> Candidates::best(const TaskShape& shape) {
   Impl& impl = *impl_;
+  if (impl.policy.refresh(impl.ledger, shape)) ++impl.context.generation;
   Impl::Lookup& lookup = impl.look_up(shape);
   ShapeRanking& ranking = *lookup.ranking;
   const Score memory = impl.memory_asked(shape);

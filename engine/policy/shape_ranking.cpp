@@ -17,9 +17,12 @@ Score rounded_memory(Score memory) {
 
 }  // namespace
 
-ShapeRanking::ShapeRanking(const TaskShape& shape, Score least_memory, std::uint32_t serial,
-                           const RankingContext& context)
-    : shape_(shape), context_(context), serial_(serial), least_memory_(least_memory) {}
+ShapeRanking::ShapeRanking(const TaskShape& shape, Score least_memory, RankingContext& context)
+    : shape_(shape),
+      context_(context),
+      generation_(context.generation),
+      serial_(context.next_serial++),
+      least_memory_(least_memory) {}
 
 std::size_t ShapeRanking::bytes() const {
   return sizeof *this + (tree_ ? tree_->bytes() : 0) + (feasible_ ? feasible_->bytes() : 0);
@@ -40,6 +43,7 @@ Score ShapeRanking::class_score(ClassIndex node_class) {
 }
 
 Score ShapeRanking::score_at(std::size_t place, Score memory) {
+  if (generation_ != context_.generation) follow_generation();
   const PlaceState& state = context_.nodes.at(place);
   return state.memory < memory || !may_fit(state) ? kInfeasibleScore : class_score(state.node_class);
 }
@@ -69,6 +73,14 @@ void ShapeRanking::rank_all() {
   }
 }
 
+// The policy's scores have changed: the feasible nodes are the same, their scores are not.
+void ShapeRanking::follow_generation() {
+  generation_ = context_.generation;
+  serial_ = context_.next_serial++;
+  if (!tree_) return;
+  tree_->transform([&](std::size_t place) { return score_at(place, least_memory_); });
+}
+
 // Nodes with less memory than any task asked for so far become feasible.
 void ShapeRanking::admit_memory(Score memory) {
   const Score before = least_memory_;
@@ -79,6 +91,7 @@ void ShapeRanking::admit_memory(Score memory) {
 }
 
 void ShapeRanking::catch_up(Score memory) {
+  if (generation_ != context_.generation) follow_generation();
   if (is_ranked()) {
     changed_.clear();
     context_.nodes.recent().visit_since(seen_, [&](std::size_t place) {

@@ -27,14 +27,15 @@ struct RankingContext {
   const NodeScore& policy;
   ScoreMemo& memo;
   CandidateCounters& counters;
+  std::uint32_t generation = 0;   // of the policy's scores: older ones are void
+  std::uint32_t next_serial = 0;  // tells the scores of a ranking and generation from all others in the memo
 };
 
 class ShapeRanking {
  public:
   // shape.memory counts only where the node class holds memory; `least_memory` is
   // what tasks will ask at least, a guess that a task asking less corrects at the cost of one look at every node.
-  // `serial` tells its scores from other rankings' in the memo.
-  ShapeRanking(const TaskShape& shape, Score least_memory, std::uint32_t serial, const RankingContext& context);
+  ShapeRanking(const TaskShape& shape, Score least_memory, RankingContext& context);
 
   // Memoised score by class; kInfeasibleScore also when the node has less than `memory` free.
   Score score_at(std::size_t place, Score memory);
@@ -56,11 +57,13 @@ class ShapeRanking {
   bool is_ranked() const { return tree_ != nullptr || feasible_ != nullptr; }
   void catch_up(Score memory);
   void rank_all();
+  void follow_generation();
   void admit_memory(Score memory);
   void set(std::size_t place, Score score);
 
   TaskShape shape_;
-  RankingContext context_;
+  RankingContext& context_;
+  std::uint32_t generation_;
   std::uint32_t serial_;
   Score least_memory_;
   RecentNodes::Moment seen_ = 0;

@@ -99,7 +99,6 @@ class SchedulePass {
       return {};
     }
     ledger_.commit();
-    score_.refresh(ledger_);
     if (options_.check_invariants) {
       if (const std::vector<std::string> broken = ledger_.violations(); !broken.empty()) {
         return Status(Code::kInternal, fmt::format("after job {}: {}", job.id, broken.front()));

@@ -268,7 +268,7 @@ std::string describe_shape(const TaskShape& shape, const Cluster& cluster) {
   std::vector<std::string> parts;
   const std::string model = shape.models == 0 ? "" : " " + model_names(shape.models, cluster);
   if (shape.is_fraction()) {
-    parts.push_back(fmt::format("{} of a{} GPU", print_gpu(shape.gpu_milli), model));
+    parts.push_back(fmt::format("{} of {} GPU", print_gpu(shape.gpu_milli), model.empty() ? "a" : "one" + model));
     if (shape.gpu_memory != MiB(0)) parts.push_back(fmt::format("{} of its memory", print_memory(shape.gpu_memory)));
   } else if (shape.gpu_count > 0) {
     parts.push_back(fmt::format("{}{} GPU{}", shape.gpu_count, model, shape.gpu_count == 1 ? "" : "s"));

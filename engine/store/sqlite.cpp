@@ -103,8 +103,8 @@ int authorize_reading(void*, int action, const char* first, const char* second, 
     case SQLITE_RECURSIVE: return SQLITE_OK;
     case SQLITE_FUNCTION:
       return second != nullptr && std::string_view(second) == "load_extension" ? SQLITE_DENY : SQLITE_OK;
-    // Asked for while a table-valued function (json_each, pragma_table_list) declares its columns; SQLite itself refuses
-    // to really write there.
+    // Asked for while a table-valued function (json_each, pragma_table_list) declares its columns; SQLite itself
+    // refuses to really write there.
     case SQLITE_UPDATE: return std::string_view(first) == "sqlite_master" ? SQLITE_OK : SQLITE_DENY;
     case SQLITE_PRAGMA: return pragma_only_reads(first, second) ? SQLITE_OK : SQLITE_DENY;
     default: return SQLITE_DENY;

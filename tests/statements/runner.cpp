@@ -259,7 +259,7 @@ class FileRunner {
     std::vector<std::string> rows;
     for (const Part& part : output.parts) {
       const auto* table = std::get_if<ResultTable>(&part.content);
-      if (table == nullptr) continue;
+      if (table == nullptr || part.audience == Audience::kPeople) continue;
       std::vector<std::string> lines = lines_of(render_csv(*table, display));
       rows.insert(rows.end(), lines.begin() + 1, lines.end());
     }

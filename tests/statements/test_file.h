@@ -15,7 +15,7 @@
 //   statement findings                  runs and reports findings (exit code 4)
 //   CHECK
 //
-//   query [rowsort]                     the rows as CSV without header, NULL as NULL
+//   query [rowsort]                     the rows programs get, as CSV without header, NULL as NULL
 //   SELECT name FROM pools
 //   ----
 //   a

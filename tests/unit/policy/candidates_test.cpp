@@ -109,7 +109,7 @@ class MovingScore : public NodeScore {
   Score score(const NodeView& node, const TaskShape&) const override {
     return node.kind->device_count == preferred ? 1 : 0;
   }
-  bool refresh(const Ledger&) override { return std::exchange(moved, false); }
+  bool refresh(const Ledger&, const TaskShape&) override { return std::exchange(moved, false); }
   int preferred = 8;
   bool moved = false;
 };
