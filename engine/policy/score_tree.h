@@ -33,7 +33,7 @@ class ScoreTree {
   // fetch what that will need.
   template <class Announce, class ScoreOf>
   void transform(Announce announce, ScoreOf score_of) {
-    constexpr std::size_t kAhead = 8;
+    constexpr std::size_t kAhead = 16;
     const std::size_t leaves = level_starts_[1];
     for (std::size_t place = 0; place < leaves; ++place) {
       if (place + kAhead < leaves && entries_[place + kAhead] != kLowest) announce(place + kAhead);

@@ -92,7 +92,7 @@ void ShapeRanking::rank_all() {
   }
 }
 
-// The policy's scores have changed: the feasible nodes are the same, their scores are not.
+// All scores are void, or all class numbers: the feasible nodes are the same, what is known of them is not.
 void ShapeRanking::follow_generation() {
   generation_ = context_.generation;
   serial_ = context_.next_serial++;
