@@ -30,7 +30,10 @@ CREATE TABLE jobs (
   CHECK ((end_time IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))),
   CHECK (state <> 'running' OR start_time IS NOT NULL)
 ) STRICT;
-CREATE INDEX jobs_live ON jobs (id, state) WHERE state IN ('pending', 'held', 'running');
+-- One index a live state: a job's row is found by state in id order, a state is counted, and ended jobs cost nothing.
+CREATE INDEX jobs_pending ON jobs (id, state) WHERE state = 'pending';
+CREATE INDEX jobs_held ON jobs (id, state) WHERE state = 'held';
+CREATE INDEX jobs_running ON jobs (id, state) WHERE state = 'running';
 CREATE INDEX jobs_ended ON jobs (end_time) WHERE end_time IS NOT NULL;
 
 -- Equal tasks of a job. The job starts when every group can place min_tasks of its tasks in the same round.

@@ -3,7 +3,7 @@
 
 -- One row a placed task. Clustered by node: what a node runs is one short range.
 CREATE TABLE allocations (
-  node_id        INTEGER NOT NULL REFERENCES nodes,
+  node_id        INTEGER NOT NULL,  -- of nodes; the triggers below see to that
   job_id         INTEGER NOT NULL,
   group_index    INTEGER NOT NULL,
   task_index     INTEGER NOT NULL CHECK (task_index >= 0),
@@ -30,19 +30,16 @@ BEGIN
   SELECT CASE
       WHEN n.id IS NULL THEN RAISE(ABORT, 'allocation on a node that does not exist')
       WHEN NEW.device_mask >> t.device_count <> 0 THEN RAISE(ABORT, 'allocation of a device that the node does not have')
-      WHEN used.milli > 1000 THEN RAISE(ABORT, 'over-allocated: more than 1000 milli-GPU of a device')
-      WHEN used.device_memory > m.memory_mib AND m.memory_mib > 0
+      WHEN sum(a.gpu_milli) FILTER (WHERE a.device_mask & NEW.device_mask) > 1000
+        THEN RAISE(ABORT, 'over-allocated: more than 1000 milli-GPU of a device')
+      WHEN sum(a.gpu_memory_mib) FILTER (WHERE a.device_mask & NEW.device_mask) > m.memory_mib AND m.memory_mib > 0
         THEN RAISE(ABORT, 'over-allocated: memory of a device')
-      WHEN used.cpu > t.cpu_milli THEN RAISE(ABORT, 'over-allocated: CPU of a node')
-      WHEN used.memory > t.memory_mib THEN RAISE(ABORT, 'over-allocated: memory of a node')
+      WHEN sum(a.cpu_milli) > t.cpu_milli THEN RAISE(ABORT, 'over-allocated: CPU of a node')
+      WHEN sum(a.memory_mib) > t.memory_mib THEN RAISE(ABORT, 'over-allocated: memory of a node')
     END
-  FROM (SELECT sum(cpu_milli) AS cpu, sum(memory_mib) AS memory,
-               sum(iif(device_mask & NEW.device_mask, gpu_milli, 0)) AS milli,
-               sum(iif(device_mask & NEW.device_mask, gpu_memory_mib, 0)) AS device_memory
-        FROM allocations WHERE node_id = NEW.node_id) AS used
-  LEFT JOIN nodes n ON n.id = NEW.node_id
-  LEFT JOIN node_types t ON t.id = n.type_id
-  LEFT JOIN device_models m ON m.id = t.device_model_id;
+  FROM nodes n JOIN node_types t ON t.id = n.type_id LEFT JOIN device_models m ON m.id = t.device_model_id
+    CROSS JOIN allocations a ON a.node_id = n.id
+  WHERE n.id = NEW.node_id;
 END;
 
 CREATE TRIGGER allocations_fit_update AFTER UPDATE ON allocations
@@ -50,19 +47,16 @@ BEGIN
   SELECT CASE
       WHEN n.id IS NULL THEN RAISE(ABORT, 'allocation on a node that does not exist')
       WHEN NEW.device_mask >> t.device_count <> 0 THEN RAISE(ABORT, 'allocation of a device that the node does not have')
-      WHEN used.milli > 1000 THEN RAISE(ABORT, 'over-allocated: more than 1000 milli-GPU of a device')
-      WHEN used.device_memory > m.memory_mib AND m.memory_mib > 0
+      WHEN sum(a.gpu_milli) FILTER (WHERE a.device_mask & NEW.device_mask) > 1000
+        THEN RAISE(ABORT, 'over-allocated: more than 1000 milli-GPU of a device')
+      WHEN sum(a.gpu_memory_mib) FILTER (WHERE a.device_mask & NEW.device_mask) > m.memory_mib AND m.memory_mib > 0
         THEN RAISE(ABORT, 'over-allocated: memory of a device')
-      WHEN used.cpu > t.cpu_milli THEN RAISE(ABORT, 'over-allocated: CPU of a node')
-      WHEN used.memory > t.memory_mib THEN RAISE(ABORT, 'over-allocated: memory of a node')
+      WHEN sum(a.cpu_milli) > t.cpu_milli THEN RAISE(ABORT, 'over-allocated: CPU of a node')
+      WHEN sum(a.memory_mib) > t.memory_mib THEN RAISE(ABORT, 'over-allocated: memory of a node')
     END
-  FROM (SELECT sum(cpu_milli) AS cpu, sum(memory_mib) AS memory,
-               sum(iif(device_mask & NEW.device_mask, gpu_milli, 0)) AS milli,
-               sum(iif(device_mask & NEW.device_mask, gpu_memory_mib, 0)) AS device_memory
-        FROM allocations WHERE node_id = NEW.node_id) AS used
-  LEFT JOIN nodes n ON n.id = NEW.node_id
-  LEFT JOIN node_types t ON t.id = n.type_id
-  LEFT JOIN device_models m ON m.id = t.device_model_id;
+  FROM nodes n JOIN node_types t ON t.id = n.type_id LEFT JOIN device_models m ON m.id = t.device_model_id
+    CROSS JOIN allocations a ON a.node_id = n.id
+  WHERE n.id = NEW.node_id;
 END;
 
 -- Nodes whose type or device model is too small for what runs there. Rows with the same device_mask share the same devices:

@@ -44,6 +44,12 @@ CREATE VIEW device_usage AS
   JOIN node_types t ON t.id = n.type_id
   JOIN device_models m ON m.id = t.device_model_id;
 
+-- Jobs that have not ended. Each arm walks the index of its state.
+CREATE VIEW live_jobs AS
+  SELECT * FROM jobs WHERE state = 'pending'
+  UNION ALL SELECT * FROM jobs WHERE state = 'held'
+  UNION ALL SELECT * FROM jobs WHERE state = 'running';
+
 -- One row a job that waits, is held or runs.
 CREATE VIEW jobs_now AS
   SELECT j.id AS job_id, j.name AS job, q.name AS queue, c.name AS priority_class, j.user_name, j.state, j.submit_time,
@@ -53,17 +59,15 @@ CREATE VIEW jobs_now AS
          (SELECT sum(g.task_count * g.gpu_count * g.gpu_milli) FROM task_groups g WHERE g.job_id = j.id) AS gpu_milli,
          (SELECT sum(g.task_count * g.cpu_milli) FROM task_groups g WHERE g.job_id = j.id) AS cpu_milli,
          (SELECT sum(g.task_count * g.memory_mib) FROM task_groups g WHERE g.job_id = j.id) AS memory_mib
-  FROM jobs j
+  FROM live_jobs j
   JOIN queues q ON q.id = j.queue_id
-  LEFT JOIN priority_classes c ON c.id = j.priority_class_id
-  WHERE j.state IN ('pending', 'held', 'running');
+  LEFT JOIN priority_classes c ON c.id = j.priority_class_id;
 
 -- One row a task of a job that waits, is held or runs; node and device_mask are NULL while it is not placed.
 CREATE VIEW tasks AS
   WITH RECURSIVE each_task (job_id, group_index, task_index, task_count) AS (
     SELECT g.job_id, g.group_index, 0, g.task_count
-    FROM jobs j JOIN task_groups g ON g.job_id = j.id
-    WHERE j.state IN ('pending', 'held', 'running')
+    FROM live_jobs j JOIN task_groups g ON g.job_id = j.id
     UNION ALL
     SELECT job_id, group_index, task_index + 1, task_count FROM each_task WHERE task_index + 1 < task_count)
   SELECT e.job_id, j.name AS job, g.name AS task_group, e.group_index, e.task_index, j.state AS job_state,
@@ -89,7 +93,7 @@ CREATE VIEW queue_usage AS
     GROUP BY j.queue_id),
   live (queue_id, pending, held, running) AS (
     SELECT queue_id, sum(state = 'pending'), sum(state = 'held'), sum(state = 'running')
-    FROM jobs WHERE state IN ('pending', 'held', 'running') GROUP BY queue_id)
+    FROM live_jobs GROUP BY queue_id)
   SELECT q.id AS queue_id, q.name AS queue, p.name AS parent,
          coalesce(sum(l.pending), 0) AS jobs_pending, coalesce(sum(l.held), 0) AS jobs_held,
          coalesce(sum(l.running), 0) AS jobs_running, coalesce(sum(u.tasks), 0) AS tasks_running,

@@ -15,8 +15,9 @@ database=$PWD/build/quickstart/demo.db
 mkdir -p build/quickstart
 rm -f "$database" "$database"-wal "$database"-shm
 
-title() { printf '\n\033[1m%s\033[0m\n' "$*"; }
-[ -t 1 ] && [ -z "${NO_COLOR:-}" ] || title() { printf '\n%s\n' "$*"; }
+bold='' plain=''
+if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then bold=$'\033[1m' plain=$'\033[0m'; fi
+title() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 run() {
   title "berth> $1"
   "$berth" --db "$database" -c "$1" 2>&1

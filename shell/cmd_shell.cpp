@@ -2,6 +2,7 @@
 #include <array>
 
 #include "engine/base/text.h"
+#include "shell/cmd_support.h"
 #include "shell/families.h"
 #include "shell/help.h"
 #include "shell/printer.h"
@@ -96,6 +97,7 @@ Result<Output> show_schema(Session& session, const Arguments& arguments) {
     sql += " AND tbl_name = " + quoted + "'";
   }
   BERTH_ASSIGN(ResultTable table, session.run_sql(sql + " ORDER BY type = 'index', tbl_name, name"));
+  if (table.rows.empty() && arguments.has("table")) return unknown_table(session, arguments);
   std::string text;
   for (const std::vector<Cell>& row : table.rows) text += std::get<std::string>(row[1]) + ";\n";
   Output output;

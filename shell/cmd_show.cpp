@@ -118,8 +118,7 @@ Status check_named(Session& session, const Arguments& arguments, std::string_vie
       BERTH_ASSIGN(names, expand_names(one));
     }
     for (const std::string& name : names) {
-      Database& db = engine_of(session).db();
-      BERTH_TRY(blame((thing == Thing::kJob ? find_job(db, name) : find_id(db, thing, name)).status(), value.span));
+      BERTH_TRY(blame(find_id(engine_of(session).db(), thing, name).status(), value.span));
     }
   }
   return {};
@@ -185,15 +184,20 @@ Result<Output> show_jobs(Session& session, const Arguments& arguments) {
 }
 
 Result<Output> show_tasks(Session& session, const Arguments& arguments) {
-  BERTH_TRY(check_named(session, arguments, "job", Thing::kJob));
+  std::optional<std::int64_t> job;
+  if (arguments.has("job")) {
+    Result<std::int64_t> found = find_job(engine_of(session).db(), arguments.text("job"));
+    if (!found.ok()) return blame(std::move(found).status(), arguments.span("job"));
+    job = *found;
+  }
   return query_output(session,
                       "SELECT job, task_group, task_index AS task, state, node, "
                       "(SELECT group_concat(device_index, ',') FROM device_slots WHERE (t.device_mask >> device_index) "
                       "& 1) AS devices, gpu_count * gpu_milli / 1000.0 AS gpus, "
                       "cpu_milli / 1000.0 AS cpu, memory_mib / 1024.0 AS memory_gib FROM tasks t WHERE ?1 IS NULL OR "
-                      "job = ?1 OR job_id = ?1 "
+                      "job_id = ?1 "
                       "ORDER BY job_id, group_index, task_index",
-                      given(arguments, "job"));
+                      job);
 }
 
 Result<Output> show_queues(Session& session, const Arguments& arguments) {

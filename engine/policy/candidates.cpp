@@ -78,8 +78,11 @@ Candidates::Impl::Lookup& Candidates::Impl::look_up(const TaskShape& shape) {
   const std::size_t most_bytes = std::max(kMostRankingBytes, nodes.size() * kMostRankingBytesPerNode);
   if (ranking_bytes + lookups.size() * kLookupBytes > most_bytes) forget_rankings();
   nodes.follow();
-  if (memo_numbering != nodes.numbering()) memo.clear();
-  memo_numbering = nodes.numbering();
+  if (memo_numbering != nodes.numbering()) {
+    memo.clear();
+    context.pass_scores.clear();
+    memo_numbering = nodes.numbering();
+  }
   Lookup& lookup = lookups[shape];
   if (lookup.ranking != nullptr) return lookup;
   TaskShape shared_shape = shape;

@@ -28,6 +28,13 @@ std::size_t ShapeRanking::bytes() const {
   return sizeof *this + (tree_ ? tree_->bytes() : 0) + (feasible_ ? feasible_->bytes() : 0);
 }
 
+Score ShapeRanking::compute_score(ClassIndex node_class) {
+  const NodeView view = context_.nodes.classes().view(node_class);
+  if (!is_feasible(view, shape_)) return kInfeasibleScore;
+  ++context_.counters.scores_computed;
+  return context_.policy.score(view, shape_);
+}
+
 Score ShapeRanking::class_score(ClassIndex node_class) {
   const std::uint64_t key = ScoreMemo::key_of(serial_, node_class);
   ScoreMemo::Slot& slot = context_.memo.slot_of(key);
@@ -36,10 +43,21 @@ Score ShapeRanking::class_score(ClassIndex node_class) {
     return slot.score;
   }
   slot.key = key;
-  const NodeView view = context_.nodes.classes().view(node_class);
-  if (!is_feasible(view, shape_)) return slot.score = kInfeasibleScore;
-  ++context_.counters.scores_computed;
-  return slot.score = context_.policy.score(view, shape_);
+  return slot.score = compute_score(node_class);
+}
+
+// What score_at() would say with least_memory_, for a pass over all nodes; context_.pass_scores must have room for all
+// classes.
+Score ShapeRanking::pass_score(std::size_t place) {
+  const PlaceState& state = context_.nodes.at(place);
+  if (state.memory < least_memory_ || !may_fit(state)) return kInfeasibleScore;
+  PassScore& known = context_.pass_scores[static_cast<std::size_t>(state.node_class)];
+  if (known.serial == serial_) {
+    ++context_.counters.scores_reused;
+  } else {
+    known = {.serial = serial_, .score = compute_score(state.node_class)};
+  }
+  return known.score;
 }
 
 Score ShapeRanking::score_at(std::size_t place, Score memory) {
@@ -63,8 +81,9 @@ void ShapeRanking::set(std::size_t place, Score score) {
 }
 
 void ShapeRanking::rank_all() {
+  context_.pass_scores.resize(std::max(context_.pass_scores.size(), context_.nodes.classes().count()));
   std::vector<Score> scores(context_.nodes.size());
-  for (std::size_t place = 0; place < scores.size(); ++place) scores[place] = score_at(place, least_memory_);
+  for (std::size_t place = 0; place < scores.size(); ++place) scores[place] = pass_score(place);
   if (context_.policy.picks_at_random()) {
     feasible_ = std::make_unique<FeasibleSet>(scores.size());
     for (std::size_t place = 0; place < scores.size(); ++place) set(place, scores[place]);
@@ -78,7 +97,13 @@ void ShapeRanking::follow_generation() {
   generation_ = context_.generation;
   serial_ = context_.next_serial++;
   if (!tree_) return;
-  tree_->transform([&](std::size_t place) { return score_at(place, least_memory_); });
+  context_.pass_scores.resize(std::max(context_.pass_scores.size(), context_.nodes.classes().count()));
+  const auto fetch = [&](std::size_t place) {
+    const ClassIndex node_class = context_.nodes.at(place).node_class;
+    if (context_.pass_scores[static_cast<std::size_t>(node_class)].serial == serial_) return;
+    context_.nodes.classes().prefetch(node_class);
+  };
+  tree_->transform(fetch, [&](std::size_t place) { return pass_score(place); });
 }
 
 // Nodes with less memory than any task asked for so far become feasible.

@@ -21,14 +21,22 @@
 
 namespace berth {
 
+// A score found in a pass over all nodes. Passes meet each class many times and have this memo, small and without
+// misses, to themselves: `serial` says whose pass it was.
+struct PassScore {
+  std::uint32_t serial = ~std::uint32_t{0};
+  Score score = 0;
+};
+
 // What all rankings share; must outlive them.
 struct RankingContext {
   const NodeStates& nodes;
   const NodeScore& policy;
   ScoreMemo& memo;
   CandidateCounters& counters;
-  std::uint32_t generation = 0;   // of the policy's scores: older ones are void
-  std::uint32_t next_serial = 0;  // tells the scores of a ranking and generation from all others in the memo
+  std::vector<PassScore> pass_scores{};  // by class
+  std::uint32_t generation = 0;          // of the policy's scores: older ones are void
+  std::uint32_t next_serial = 0;         // tells the scores of a ranking and generation from all others in the memo
 };
 
 class ShapeRanking {
@@ -53,7 +61,9 @@ class ShapeRanking {
 
  private:
   bool may_fit(const PlaceState& state) const;
+  Score compute_score(ClassIndex node_class);
   Score class_score(ClassIndex node_class);
+  Score pass_score(std::size_t place);
   bool is_ranked() const { return tree_ != nullptr || feasible_ != nullptr; }
   void catch_up(Score memory);
   void rank_all();

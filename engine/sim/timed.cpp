@@ -30,7 +30,7 @@ Status check_timed_job(const TraceJob& job, Seconds previous_submit) {
   return Status(Code::kInvalid,
                 fmt::format("{}: job '{}' was submitted at {}, before the job above it ({})", job.place, job.name,
                             job.submit.value(), previous_submit.value()),
-                "jobs must be sorted by submit time");
+                "jobs must be sorted by submit time; WITH (sort = true) sorts them");
 }
 
 class TimedRun {

@@ -174,8 +174,6 @@ Status PlanWriter::check_gangs() {
     if (starts) starting_.push_back(start);
     first = end;
   }
-  // Decisions are numbered in the order in which they were taken.
-  std::sort(starting_.begin(), starting_.end(), [](const Start& a, const Start& b) { return a.first < b.first; });
   return {};
 }
 
@@ -203,8 +201,11 @@ Status PlanWriter::decide(std::int64_t job, std::string_view kind, std::optional
 Status PlanWriter::start_jobs() {
   BERTH_ASSIGN(Statement update, db_.prepare("UPDATE jobs SET state = 'running', start_time = ?2, wait_reason = NULL, "
                                              "wait_since = NULL WHERE id = ?1"));
+  // By job id: neighbouring rows share pages.
+  for (const Start& start : starting_) BERTH_TRY(update.run(start.job, request_.now));
+  // Decisions are numbered in the order in which they were taken.
+  std::sort(starting_.begin(), starting_.end(), [](const Start& a, const Start& b) { return a.first < b.first; });
   for (const Start& start : starting_) {
-    BERTH_TRY(update.run(start.job, request_.now));
     BERTH_TRY(decide(start.job, "start", std::nullopt, fmt::format("{{\"tasks\":{}}}", start.tasks)));
   }
   result_.started_jobs = static_cast<std::int64_t>(starting_.size());
@@ -212,9 +213,7 @@ Status PlanWriter::start_jobs() {
 }
 
 Result<std::vector<LastReason>> PlanWriter::read_last_reasons() {
-  BERTH_ASSIGN(Statement rows,
-               db_.prepare("SELECT id, wait_reason FROM jobs INDEXED BY jobs_live "
-                           "WHERE state IN ('pending', 'held', 'running') AND state <> 'held' ORDER BY id"));
+  BERTH_ASSIGN(Statement rows, db_.prepare("SELECT id, wait_reason FROM live_jobs ORDER BY id"));
   std::vector<LastReason> reasons;
   while (rows.next()) {
     LastReason last{rows.integer(0), Reason::kNone};

@@ -24,6 +24,9 @@ constexpr PromiseQuery kPromises[] = {
      "SELECT 'table ' || \"table\", count(*) || ' rows refer to a missing row of ' || parent FROM "
      "pragma_foreign_key_check "
      "GROUP BY \"table\", parent ORDER BY 1"},
+    {{"nodes_exist", "tasks sit on nodes that exist"},
+     "SELECT 'job ' || job_id, 'it holds part of node ' || node_id || ', which does not exist' FROM allocations "
+     "WHERE node_id NOT IN (SELECT id FROM nodes)"},
     {{"device_share", "no device is used above 1000 milli-GPU"},
      "SELECT 'node ' || n.name || ' device ' || s.device_index, sum(a.gpu_milli) || ' milli-GPU are allocated' "
      "FROM allocations a JOIN device_slots s ON (a.device_mask >> s.device_index) & 1 JOIN nodes n ON n.id = a.node_id "

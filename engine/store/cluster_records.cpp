@@ -80,6 +80,9 @@ class NodeAdder {
 
   Status add(const NodeRequest& request) {
     BERTH_TRY(check_new_name(db_, Thing::kNode, request.name));
+    if (request.name.find_first_of(",[]") != std::string::npos) {
+      return Status(Code::kInvalid, "the name of a node must not have ',', '[' or ']': they write ranges of nodes");
+    }
     if (type_id_ == 0 || request.type != type_) {
       BERTH_ASSIGN(type_id_, find_id(db_, Thing::kNodeType, request.type));
       type_ = request.type;

@@ -217,20 +217,17 @@ Status StateLoader::load_allocations() {
   return {};
 }
 
-// Live jobs joined with their groups, both in id order. INDEXED BY and CROSS JOIN hold SQLite to the walk along the
-// partial index of live jobs, so that ended ones cost nothing.
+// Jobs joined with their groups, state by state, in id order. INDEXED BY and CROSS JOIN hold SQLite to the walk along
+// the index of that state, so that ended jobs cost nothing.
 Status StateLoader::load_jobs() {
-  BERTH_TRY(load_jobs_of("jobs j INDEXED BY jobs_live",
-                         "j.state IN ('pending', 'held', 'running') AND j.state <> 'held' AND ?1 IS NULL",
-                         std::nullopt));
-  if (!options_.also_job) return {};
+  BERTH_TRY(load_jobs_of("jobs j INDEXED BY jobs_pending", "j.state = 'pending' AND ?1 IS NULL", std::nullopt));
+  BERTH_TRY(load_jobs_of("jobs j INDEXED BY jobs_running", "j.state = 'running' AND ?1 IS NULL", std::nullopt));
   std::vector<Job>& jobs = loaded_.snapshot.jobs;
   const auto is_wanted = [&](const Job& job) { return job.id == *options_.also_job; };
-  if (std::any_of(jobs.begin(), jobs.end(), is_wanted)) return {};
-  next_placed_ = 0;
-  BERTH_TRY(load_jobs_of("jobs j", "j.id = ?1", options_.also_job));
-  const auto by_id = [](const auto& a, const auto& b) { return a.id < b.id; };
-  std::sort(jobs.begin(), jobs.end(), by_id);
+  if (options_.also_job && std::none_of(jobs.begin(), jobs.end(), is_wanted)) {
+    BERTH_TRY(load_jobs_of("jobs j", "j.id = ?1", options_.also_job));
+  }
+  std::sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.id < b.id; });
   std::sort(loaded_.last_reasons.begin(), loaded_.last_reasons.end(),
             [](const LastReason& a, const LastReason& b) { return a.job < b.job; });
   return {};
@@ -247,6 +244,7 @@ Status StateLoader::load_jobs_of(std::string_view table, std::string_view condit
           "FROM {} CROSS JOIN task_groups g ON g.job_id = j.id WHERE {} ORDER BY j.id, g.group_index",
           table, condition)));
   rows.with(id);
+  next_placed_ = 0;
   while (rows.next()) {
     if (!job_ || job_->id != rows.integer(0)) {
       end_job();

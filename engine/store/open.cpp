@@ -74,9 +74,10 @@ Result<Database> open_state(const std::string& path, const OpenOptions& options)
   // Refused before anything is written; a file that passes may change its journal mode.
   const bool ours = identity.kind != FileKind::kOther && identity.version <= embedded_schema().newest();
   if (ours && !in_memory) BERTH_TRY(use_write_ahead_log(db, options.busy_timeout_ms));
-  BERTH_TRY(
-      db.execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;"
-                 "PRAGMA cache_size = -65536"));  // 64 MiB: a round's changed pages stay in memory
+  BERTH_TRY(db.execute(
+      "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;"
+      "PRAGMA cache_size = -65536;"          // 64 MiB: a round's changed pages stay in memory
+      "PRAGMA wal_autocheckpoint = 8000"));  // 32 MiB: a round does not wait for its pages to be moved a second time
   BERTH_TRY(migrate(db));
   return db;
 }

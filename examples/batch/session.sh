@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # Berth without a person: statements from files and pipes, answers for programs, exit codes that say what happened.
 # examples/run.sh puts berth on the PATH, and in BERTH_DB a database that does not exist yet.
 

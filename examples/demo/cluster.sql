@@ -1,5 +1,4 @@
 -- A company's cluster: 320 GPUs of five models in seven racks, two pools, and what five departments want to run.
-SET score_policy = fgd;
 IMPORT NODES FROM 'nodes.csv' WITH (create_missing = true);
 CREATE QUEUE research;
 CREATE QUEUE nlp UNDER research;

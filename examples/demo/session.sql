@@ -15,5 +15,5 @@ EXPLAIN JOB notebook;
 EXPLAIN JOB crawl;
 CHECK;
 
--- Would another policy serve the waiting better? The same jobs, at their times and with their durations.
-SIMULATE JOBS FROM 'jobs.csv' ON CLUSTER USING priority + fgd, priority + worst_fit, fifo + fgd INTO week;
+-- And under another policy? The same jobs at their times, with their durations: balance breaks up what gangs need.
+SIMULATE JOBS FROM 'jobs.csv' ON CLUSTER USING priority + berth, priority + worst_fit INTO week;

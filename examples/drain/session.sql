@@ -1,5 +1,4 @@
 -- Four machines, two of them busy.
-SET score_policy = fgd;
 CREATE DEVICE MODEL V100 WITH (memory = 32GiB);
 CREATE NODE TYPE v100x4 WITH (cpu = 64, memory = 256GiB, device_model = V100, devices = 4);
 CREATE NODES gpu[1-4] TYPE v100x4;

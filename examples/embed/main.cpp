@@ -68,7 +68,7 @@ Status run(const std::string& database) {
   BERTH_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::open({.database = database}));
   BERTH_ASSIGN(std::int64_t version, runtime->change(describe_cluster));
   BERTH_ASSIGN(version, runtime->change(submit_work));
-  BERTH_ASSIGN(const RoundReport round, run_round(*runtime, {.score_policy = "fgd"}));
+  BERTH_ASSIGN(const RoundReport round, run_round(*runtime));
   std::printf("round %lld started %lld tasks, state version %lld to %lld\n",
               static_cast<long long>(round.applied.round), static_cast<long long>(round.applied.placed_tasks),
               static_cast<long long>(version), static_cast<long long>(round.applied.version));

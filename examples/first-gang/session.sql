@@ -1,5 +1,4 @@
 -- A cluster: eight machines with eight A100 each, in two racks. NVLink joins devices 0-3 and 4-7.
-SET score_policy = fgd;
 CREATE DEVICE MODEL A100 WITH (memory = 80GiB);
 CREATE NODE TYPE a100x8 WITH (cpu = 128, memory = 1TiB, device_model = A100, devices = 8, link_groups = '[0 1 2 3] [4 5 6 7]');
 CREATE NODES train[1-4] TYPE a100x8 RACK r1;

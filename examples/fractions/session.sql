@@ -1,5 +1,4 @@
 -- One machine with two devices of 16 GiB.
-SET score_policy = fgd;
 CREATE DEVICE MODEL T4 WITH (memory = 16GiB);
 CREATE NODE TYPE t4x2 WITH (cpu = 32, memory = 128GiB, device_model = T4, devices = 2);
 CREATE NODE serve1 TYPE t4x2;

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -70,6 +71,12 @@ class TemporaryFolder {
   std::string path_;
 };
 
+// Where .read prints: the steps look at answers, not at what is printed.
+std::FILE* nowhere() {
+  static std::FILE* const file = std::fopen("/dev/null", "w");
+  return file;
+}
+
 // What one statement did.
 struct Answer {
   Status status;
@@ -80,7 +87,7 @@ struct Answer {
 class FileRunner {
  public:
   FileRunner(std::string file, const TestMode& mode)
-      : file_(std::move(file)), mode_(mode), clock_(kStart), printer_(stdout, stderr) {
+      : file_(std::move(file)), mode_(mode), clock_(kStart), printer_(nowhere(), nowhere()) {
     variables_["DIR"] = fs::path(file_).parent_path().string();
     variables_["TMP"] = folder_.path();
     const char* shared = std::getenv("BERTH_SHARED");

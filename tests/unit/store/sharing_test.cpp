@@ -231,6 +231,7 @@ TEST_F(Sharing, CheckNamesEveryBrokenPromise) {
   EXPECT_OK(save_snapshot(*db_, path("healthy.db")));
   const std::vector<std::pair<std::string, std::string>> breaks = {
       {"references", "UPDATE jobs SET queue_id = 77"},
+      {"nodes_exist", "UPDATE allocations SET node_id = 99"},
       {"device_share", "UPDATE allocations SET device_mask = 1"},
       {"device_memory", "UPDATE allocations SET gpu_memory_mib = 81921"},
       {"node_cpu", "UPDATE allocations SET cpu_milli = 64001"},
