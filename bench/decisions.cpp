@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
+#include <ctime>
 
 #include "engine/policy/feasibility.h"
 #include "engine/policy/registry.h"
@@ -48,8 +48,11 @@ World read_world(std::size_t copies) {
   return world;
 }
 
+// Of this process on its core, so that a busy machine does not count.
 double seconds_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 bool place_on(Ledger& ledger, NodeIndex node, const TaskShape& shape, const NodeScore& policy) {
@@ -70,7 +73,7 @@ std::uint64_t run_arrivals(Ledger& ledger, Candidates& candidates, const NodeSco
   return trail;
 }
 
-std::uint64_t run_plainly(Ledger& ledger, const NodeScore& policy, const World& world, std::size_t decisions) {
+std::uint64_t run_plainly(Ledger& ledger, NodeScore& policy, const World& world, std::size_t decisions) {
   std::vector<NodeIndex> node_at(world.rank.size());
   for (std::size_t node = 0; node < node_at.size(); ++node) {
     node_at[static_cast<std::size_t>(world.rank[node])] = static_cast<NodeIndex>(node);
@@ -80,6 +83,7 @@ std::uint64_t run_plainly(Ledger& ledger, const NodeScore& policy, const World& 
     const TaskShape& shape = world.tasks.shapes[static_cast<std::size_t>(world.order[i])];
     NodeIndex best = -1;
     Score best_score = kInfeasibleScore;
+    policy.refresh(ledger, shape);
     for (const NodeIndex node : node_at) {
       const NodeView view = ledger.view(node);
       if (!is_feasible(view, shape)) continue;
@@ -103,7 +107,7 @@ double peak_memory_mib() {
 void measure(const std::string& name, std::size_t copies) {
   const World world = read_world(copies);
   const double memory_before = peak_memory_mib();
-  const ScoreInput input{.cluster = &world.cluster, .workload = world.workload, .seed = 1};
+  const ScoreInput input{.cluster = &world.cluster, .workload = world.workload, .seed = 1, .every_task_is_new = true};
   const std::unique_ptr<NodeScore> policy = *make_score(name, input);
   const double decisions = static_cast<double>(world.order.size());
 
@@ -120,21 +124,21 @@ void measure(const std::string& name, std::size_t copies) {
 
   ledger.rollback(empty);
   const double warm_start = seconds_now();
-  const std::uint64_t warm_trail = run_arrivals(ledger, candidates, *policy, world);
+  run_arrivals(ledger, candidates, *policy, world);
   const double warm = seconds_now() - warm_start;
 
   const std::size_t few = copies == 1 ? world.order.size() : 50;
   Ledger plain_ledger(world.cluster);
+  const std::unique_ptr<NodeScore> plain_policy = *make_score(name, input);
   const double plain_start = seconds_now();
-  const std::uint64_t plain_trail = run_plainly(plain_ledger, *policy, world, few);
+  const std::uint64_t plain_trail = run_plainly(plain_ledger, *plain_policy, world, few);
   const double plain = seconds_now() - plain_start;
-  const bool same =
-      policy->picks_at_random() || (warm_trail == cold_trail && (copies > 1 || plain_trail == cold_trail));
+  const char* const same = copies > 1 || policy->picks_at_random() ? "-" : plain_trail == cold_trail ? "yes" : "NO";
 
   fmt::print("{:<18}{:>8}{:>10}{:>9.2f}{:>11.0f}{:>11.0f}{:>9.0f}{:>9.2f}{:>9.2f}{:>10.1f}{:>10}{:>8.0f}{:>6}\n", name,
              world.cluster.nodes.size(), world.order.size(), used, decisions / cold, decisions / warm,
              static_cast<double>(few) / plain, 1e6 * cold / decisions, 1e6 * warm / decisions,
-             static_cast<double>(counters.scores_computed) / decisions, counters.classes, memory, same ? "yes" : "NO");
+             static_cast<double>(counters.scores_computed) / decisions, counters.classes, memory, same);
   std::fflush(stdout);
 }
 

@@ -28,7 +28,7 @@ CREATE UNIQUE INDEX allocations_task ON allocations (job_id, group_index, task_i
 CREATE TRIGGER allocations_fit_insert AFTER INSERT ON allocations
 BEGIN
   SELECT CASE
-      WHEN n.id IS NULL THEN RAISE(ABORT, 'allocation on a node that does not exist')
+      WHEN count(*) = 0 THEN RAISE(ABORT, 'allocation on a node that does not exist')
       WHEN NEW.device_mask >> t.device_count <> 0 THEN RAISE(ABORT, 'allocation of a device that the node does not have')
       WHEN sum(a.gpu_milli) FILTER (WHERE a.device_mask & NEW.device_mask) > 1000
         THEN RAISE(ABORT, 'over-allocated: more than 1000 milli-GPU of a device')
@@ -45,7 +45,7 @@ END;
 CREATE TRIGGER allocations_fit_update AFTER UPDATE ON allocations
 BEGIN
   SELECT CASE
-      WHEN n.id IS NULL THEN RAISE(ABORT, 'allocation on a node that does not exist')
+      WHEN count(*) = 0 THEN RAISE(ABORT, 'allocation on a node that does not exist')
       WHEN NEW.device_mask >> t.device_count <> 0 THEN RAISE(ABORT, 'allocation of a device that the node does not have')
       WHEN sum(a.gpu_milli) FILTER (WHERE a.device_mask & NEW.device_mask) > 1000
         THEN RAISE(ABORT, 'over-allocated: more than 1000 milli-GPU of a device')

@@ -149,8 +149,9 @@ class ArgumentBuilder {
   Arguments* scope_ = &root_;
 };
 
-Result<Arguments> bind_arguments(const Grammar::Program& program, const RowInfo& info, const std::vector<BindEvent>& events,
-                                 const std::vector<Token>& tokens, std::string_view statement) {
+Result<Arguments> bind_arguments(const Grammar::Program& program, const RowInfo& info,
+                                 const std::vector<BindEvent>& events, const std::vector<Token>& tokens,
+                                 std::string_view statement) {
   return ArgumentBuilder(program, info, tokens, statement).build(events);
 }
 

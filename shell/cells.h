@@ -18,4 +18,7 @@ std::string print_real(double value, int decimals = -1);
 // The bare content: text as it is, numbers printed, NULL as `null_text`.
 std::string print_cell(const Cell& cell, const std::string& null_text, int decimals = -1);
 
+// In quotes, as JSON writes it; bytes that are not UTF-8 are replaced.
+std::string json_text(const std::string& text);
+
 }  // namespace berth

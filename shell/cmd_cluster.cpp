@@ -107,8 +107,9 @@ Result<Output> create_pool(Session& session, const Arguments& arguments) {
 Result<Output> alter_pool(Session& session, const Arguments& arguments) {
   return change_with_note(session, fmt::format("pool {} is now {}", arguments.text("name"), arguments.text("new_name")),
                           [&](Change& change) {
-                            return blame(rename_pool(change, arguments.text("name"), arguments.text("new_name")),
-                                         arguments.span("name"));
+                            Status status = rename_pool(change, arguments.text("name"), arguments.text("new_name"));
+                            const bool about_new = status.code() != Code::kNotFound;
+                            return blame(std::move(status), arguments.span(about_new ? "new_name" : "name"));
                           });
 }
 
@@ -143,6 +144,18 @@ Result<Output> drop_device_model_statement(Session& session, const Arguments& ar
   });
 }
 
+// Points at the option whose text the error quotes, else at the type's name.
+Status blame_node_type(Status status, const Arguments& arguments) {
+  const Options& options = arguments.options();
+  for (const std::string_view option : {"device_model", "link_groups"}) {
+    if (!status.ok() && options.given(option) &&
+        status.message().find("'" + options.text(option) + "'") != std::string::npos) {
+      return blame(std::move(status), options.value(option).span);
+    }
+  }
+  return blame(std::move(status), arguments.span("name"));
+}
+
 Result<Output> create_node_type(Session& session, const Arguments& arguments) {
   const Options& options = arguments.options();
   const NodeTypeRequest request{.name = arguments.text("name"),
@@ -151,9 +164,8 @@ Result<Output> create_node_type(Session& session, const Arguments& arguments) {
                                 .device_model = options.text_or("device_model", ""),
                                 .device_count = static_cast<int>(options.integer("devices")),
                                 .link_groups = options.text_or("link_groups", "")};
-  return change_with_note(session, fmt::format("node type {} created", request.name), [&](Change& change) {
-    return blame(add_node_type(change, request), arguments.span("name"));
-  });
+  return change_with_note(session, fmt::format("node type {} created", request.name),
+                          [&](Change& change) { return blame_node_type(add_node_type(change, request), arguments); });
 }
 
 Result<Output> alter_node_type_statement(Session& session, const Arguments& arguments) {
@@ -165,7 +177,7 @@ Result<Output> alter_node_type_statement(Session& session, const Arguments& argu
   if (options.given("devices")) alteration.device_count = static_cast<int>(options.integer("devices"));
   if (options.given("link_groups")) alteration.link_groups = options.text("link_groups");
   return change_with_note(session, fmt::format("node type {} altered", arguments.text("name")), [&](Change& change) {
-    return blame(alter_node_type(change, arguments.text("name"), alteration), arguments.span("name"));
+    return blame_node_type(alter_node_type(change, arguments.text("name"), alteration), arguments);
   });
 }
 
@@ -292,7 +304,7 @@ constexpr CommandRow kClusterRows[] = {
      .syntax = "DROP POOL <name:pool>",
      .effect = Effect::kChanges,
      .handler = drop_pool_statement,
-     .summary = "Removes a pool that no node is in and no waiting job asks for.",
+     .summary = "Removes a pool that no node is in and no job asks for, ended ones included.",
      .example = "DROP POOL train",
      .ask = ask_always},
     {.family = kClusterFamily,

@@ -127,6 +127,17 @@ Result<TaskGroupRequest> group_from(const Options& options) {
   return group;
 }
 
+// What an error about an option's amount says, the telling words first.
+constexpr std::pair<std::string_view, std::string_view> kWordsOfOptions[] = {
+    {"device memory", "gpu_memory"},
+    {"device", "gpus"},
+    {"GPU", "gpus"},
+    {"CPU", "cpu"},
+    {"of memory", "memory"},
+    {"start together", "min_tasks"},
+    {"start together", "tasks"},
+};
+
 // Points an error of submit at the word it names: the queue, the class, a model, a pool or the job's own name.
 Status blame_word(Status status, const Arguments& arguments) {
   if (status.ok()) return status;
@@ -143,14 +154,16 @@ Status blame_word(Status status, const Arguments& arguments) {
         if (names_it(value)) return &value;
       }
     }
-    if (options.given("gpu_memory") && status.message().find("device memory") != std::string::npos)
-      return &options.value("gpu_memory");
-    if (options.given("gpus") && status.message().find("GPU") != std::string::npos) return &options.value("gpus");
+    for (const auto& [words, option] : kWordsOfOptions) {
+      if (options.given(option) && status.message().find(words) != std::string::npos) return &options.value(option);
+    }
     return nullptr;
   };
   if (const Value* value = in_options(arguments.options())) return blame(std::move(status), value->span);
-  for (const Arguments& group : arguments.groups("groups")) {
-    if (const Value* value = in_options(group.options("group"))) return blame(std::move(status), value->span);
+  const std::vector<Arguments>& groups = arguments.groups("groups");
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (groups.size() > 1 && !status.message().starts_with(fmt::format("in task group {}:", i + 1))) continue;
+    if (const Value* value = in_options(groups[i].options("group"))) return blame(std::move(status), value->span);
   }
   return blame(std::move(status), arguments.span("name"));
 }

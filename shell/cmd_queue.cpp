@@ -22,7 +22,16 @@ Result<Output> alter_queue_statement(Session& session, const Arguments& argument
   if (arguments.has("parent")) alteration.parent = arguments.text("parent");
   if (arguments.has_word("ROOT")) alteration.parent = "";
   return change_with_note(session, fmt::format("queue {} altered", arguments.text("name")), [&](Change& change) {
-    return blame(alter_queue(change, arguments.text("name"), alteration), arguments.span("name"));
+    Status status = alter_queue(change, arguments.text("name"), alteration);
+    // The name that is wrong is the queue's own, or the one it would get or hang below.
+    for (const std::string_view argument : {"name", "parent", "new_name"}) {
+      if (status.code() == Code::kNotFound && arguments.has(argument) &&
+          status.message() == fmt::format("no queue '{}'", arguments.text(argument))) {
+        return blame(std::move(status), arguments.span(argument));
+      }
+    }
+    const std::string_view other = arguments.has("new_name") ? "new_name" : arguments.has("parent") ? "parent" : "name";
+    return blame(std::move(status), arguments.span(other));
   });
 }
 
@@ -74,7 +83,7 @@ constexpr CommandRow kQueueRows[] = {
      .syntax = "DROP QUEUE <name:queue>",
      .effect = Effect::kChanges,
      .handler = drop_queue_statement,
-     .summary = "Removes a queue without jobs or queues below it.",
+     .summary = "Removes a queue without jobs, ended ones included, or queues below it.",
      .example = "DROP QUEUE search",
      .ask = ask_always},
     {.family = kQueueFamily,
@@ -93,7 +102,7 @@ constexpr CommandRow kQueueRows[] = {
      .syntax = "DROP PRIORITY CLASS <name:priority_class>",
      .effect = Effect::kChanges,
      .handler = drop_priority_class_statement,
-     .summary = "Removes a priority class that no live job has.",
+     .summary = "Removes a priority class that no job has, ended ones included.",
      .example = "DROP PRIORITY CLASS urgent",
      .ask = ask_always},
 };

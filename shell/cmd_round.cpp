@@ -5,6 +5,7 @@
 #include <set>
 
 #include "engine/base/text.h"
+#include "engine/policy/registry.h"
 #include "engine/runtime/explanation.h"
 #include "engine/runtime/round_driver.h"
 #include "engine/store/journal.h"
@@ -27,10 +28,15 @@ constexpr OptionRow kRoundOptions[] = {
      .sentence = "Score policy of this round instead of the setting's."},
 };
 
-RoundOptions round_options(Session& session, const Arguments& arguments) {
-  return {.interrupted = session.interrupt,
-          .order_policy = arguments.options().text_or("order", ""),
-          .score_policy = arguments.options().text_or("score", "")};
+Result<RoundOptions> round_options(Session& session, const Arguments& arguments) {
+  const Options& options = arguments.options();
+  for (const auto& [option, kind] : {std::pair{"order", PolicyKind::kOrder}, std::pair{"score", PolicyKind::kScore}}) {
+    if (!options.given(option)) continue;
+    BERTH_TRY(blame(check_policy_name(kind, options.text(option)), options.value(option).span));
+  }
+  return RoundOptions{.interrupted = session.interrupt,
+                      .order_policy = options.text_or("order", ""),
+                      .score_policy = options.text_or("score", "")};
 }
 
 Cell text_cell(std::string text) { return text.empty() ? Cell(std::monostate()) : Cell(std::move(text)); }
@@ -99,9 +105,9 @@ std::int64_t started_jobs(const Plan& plan) {
 std::string plan_sentence(const Plan& plan, std::string_view verb) {
   MilliGpu gpu;
   for (const Placement& p : plan.placements) gpu += p.gpu_milli * std::popcount(p.devices);
-  return fmt::format("{} {} of {} on {} GPUs; {} waiting", verb,
+  return fmt::format("{} {} of {} on {} GPU{}; {} waiting", verb,
                      counted(static_cast<std::int64_t>(plan.placements.size()), "task"),
-                     counted(started_jobs(plan), "job"), print_gpu(gpu),
+                     counted(started_jobs(plan), "job"), print_gpu(gpu), gpu == kWholeDevice ? "" : "s",
                      counted(static_cast<std::int64_t>(plan.waiting.size()), "job"));
 }
 
@@ -139,14 +145,16 @@ ResultTable round_row(const RoundReport& report) {
 }
 
 Result<Output> run_schedule(Session& session, const Arguments& arguments) {
-  BERTH_ASSIGN(const RoundReport report, run_round(engine_of(session), round_options(session, arguments)));
+  BERTH_ASSIGN(const RoundOptions options, round_options(session, arguments));
+  BERTH_ASSIGN(const RoundReport report, run_round(engine_of(session), options));
   Output output(round_row(report));
   output.add_note(plan_sentence(report.plan, "started"));
   return output;
 }
 
 Result<Output> plan_schedule_statement(Session& session, const Arguments& arguments) {
-  BERTH_ASSIGN(const PlanReport report, save_round_plan(engine_of(session), round_options(session, arguments)));
+  BERTH_ASSIGN(const RoundOptions options, round_options(session, arguments));
+  BERTH_ASSIGN(const PlanReport report, save_round_plan(engine_of(session), options));
   const Plan& plan = report.round.schedule.plan;
   Output output;
   output.add(ResultTable{.title = "plan",
@@ -157,7 +165,7 @@ Result<Output> plan_schedule_statement(Session& session, const Arguments& argume
              Audience::kPrograms);
   BERTH_TRY(add_plan(session, plan, output));
   output.add_note(fmt::format("plan {}: {}", report.id, plan_sentence(plan, "would start")));
-  output.add_note(fmt::format("APPLY PLAN {}; carries it out", report.id));
+  if (!plan.placements.empty()) output.add_note(fmt::format("APPLY PLAN {}; carries it out", report.id));
   return output;
 }
 

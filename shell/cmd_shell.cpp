@@ -2,6 +2,7 @@
 #include <array>
 
 #include "engine/base/text.h"
+#include "shell/cmd_support.h"
 #include "shell/families.h"
 #include "shell/help.h"
 #include "shell/printer.h"
@@ -13,10 +14,12 @@ namespace berth {
 namespace {
 
 constexpr int kDeepestRead = 16;
+constexpr int kHelpWidth = 100;  // of help in a file or pipe
 
 Result<Output> show_help(Session& session, const Arguments& arguments) {
-  if (!arguments.has("words")) return help_overview(*session.commands);
-  return help_on(*session.commands, arguments.list("words"));
+  const int width = session.display.width > 0 ? session.display.width : kHelpWidth;
+  if (!arguments.has("words")) return help_overview(*session.commands, width);
+  return help_on(*session.commands, arguments.list("words"), width);
 }
 
 Result<Output> set_mode(Session& session, const Arguments& arguments) {
@@ -94,6 +97,7 @@ Result<Output> show_schema(Session& session, const Arguments& arguments) {
     sql += " AND tbl_name = " + quoted + "'";
   }
   BERTH_ASSIGN(ResultTable table, session.run_sql(sql + " ORDER BY type = 'index', tbl_name, name"));
+  if (table.rows.empty() && arguments.has("table")) return unknown_table(session, arguments);
   std::string text;
   for (const std::vector<Cell>& row : table.rows) text += std::get<std::string>(row[1]) + ";\n";
   Output output;

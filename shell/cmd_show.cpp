@@ -1,6 +1,8 @@
 // SHOW: the tables people ask for most. Everything else is a SELECT away.
 #include "engine/base/text.h"
 #include "engine/policy/registry.h"
+#include "engine/store/names.h"
+#include "engine/store/settings.h"
 #include "engine/store/totals.h"
 #include "shell/cmd_support.h"
 #include "shell/families.h"
@@ -27,6 +29,33 @@ std::vector<Cell> totals_row(const TypeTotals& t, std::string_view name) {
           in_gib(t.memory),
           in_gib(t.memory_used),
           t.tasks};
+}
+
+// Narrow enough for a terminal of 100 columns: use beside size.
+ResultTable cluster_for_people(const ClusterTotals& totals) {
+  ResultTable table{.title = "cluster",
+                    .columns = {{"pool"},
+                                {"node_type"},
+                                {"device_model"},
+                                {"nodes"},
+                                {"up"},
+                                {"gpus"},
+                                {"used", Align::kByType, 1},
+                                {"free"},
+                                {"cpu", Align::kRight},
+                                {"memory", Align::kRight},
+                                {"tasks"}},
+                    .rows = {}};
+  const auto add = [&](const TypeTotals& t, std::string_view name) {
+    table.rows.push_back({t.pool.empty() ? Cell(std::monostate()) : Cell(t.pool), std::string(name),
+                          t.device_model.empty() ? Cell(std::monostate()) : Cell(t.device_model), t.nodes, t.nodes_up,
+                          t.devices, in_units(t.gpu_used.value()), t.devices_free,
+                          fmt::format("{:.0f} of {:.0f}", in_units(t.cpu_used.value()), in_units(t.cpu.value())),
+                          fmt::format("{:.0f} of {:.0f} GiB", in_gib(t.memory_used), in_gib(t.memory)), t.tasks});
+  };
+  for (const TypeTotals& type : totals.types) add(type, type.type);
+  if (totals.types.size() > 1) add(totals.all, "all");
+  return table;
 }
 
 Result<Output> show_cluster(Session& session, const Arguments& arguments) {
@@ -57,9 +86,7 @@ Result<Output> show_cluster(Session& session, const Arguments& arguments) {
                     .value = static_cast<double>(type.gpu_used.value()) / static_cast<double>(type.devices),
                     .note = fmt::format("{} of {} GPUs", print_gpu(type.gpu_used), print_count(type.devices))});
   }
-  ResultTable for_people = table;
-  if (totals.types.size() > 1) for_people.rows.push_back(totals_row(totals.all, "all"));
-  output.add(std::move(for_people), Audience::kPeople);
+  output.add(cluster_for_people(totals), Audience::kPeople);
   output.add(std::move(table), Audience::kPrograms);
   if (!bars.empty()) output.add_chart(draw_bars(bars, 1000, chart_style(session.display)));
   output.add_note(fmt::format("{} running, {} waiting, {} held", counted(totals.jobs_running, "job"),
@@ -83,11 +110,36 @@ Result<std::optional<std::string>> name_filter(const Arguments& arguments, std::
   return std::optional("[" + join(quoted, ",") + "]");
 }
 
+// A filter by a name that nothing has is a slip of the pen, not an empty answer.
+Status check_named(Session& session, const Arguments& arguments, std::string_view argument, Thing thing) {
+  for (const Value& value : arguments.list(argument)) {
+    const std::vector<Value> one{value};
+    std::vector<std::string> names{value.text};
+    if (thing == Thing::kNode) {
+      BERTH_ASSIGN(names, expand_names(one));
+    }
+    for (const std::string& name : names) {
+      BERTH_TRY(blame(find_id(engine_of(session).db(), thing, name).status(), value.span));
+    }
+  }
+  return {};
+}
+
+// How many rows of a history to show.
+Result<std::int64_t> last_count(const Arguments& arguments) {
+  if (!arguments.has("count")) return std::int64_t{20};
+  const std::int64_t count = arguments.integer("count");
+  if (count < 1) return arguments.fail("count", Code::kInvalid, fmt::format("LAST takes at least 1, found {}", count));
+  return count;
+}
+
 std::optional<std::string> given(const Arguments& arguments, std::string_view name) {
   return arguments.has(name) ? std::optional(arguments.text(name)) : std::nullopt;
 }
 
 Result<Output> show_nodes(Session& session, const Arguments& arguments) {
+  BERTH_TRY(check_named(session, arguments, "names", Thing::kNode));
+  BERTH_TRY(check_named(session, arguments, "pool", Thing::kPool));
   BERTH_ASSIGN(const std::optional<std::string> names, name_filter(arguments, "names"));
   return query_output(session,
                       "SELECT node, type, pool, rack, state, device_model, devices, gpu_used_milli / 1000.0 AS "
@@ -101,6 +153,7 @@ Result<Output> show_nodes(Session& session, const Arguments& arguments) {
 }
 
 Result<Output> show_devices(Session& session, const Arguments& arguments) {
+  BERTH_TRY(check_named(session, arguments, "names", Thing::kNode));
   BERTH_ASSIGN(const std::optional<std::string> names, name_filter(arguments, "names"));
   return query_output(session,
                       "SELECT node, device_index AS device, device_model, health, used_milli / 1000.0 AS used, "
@@ -112,6 +165,7 @@ Result<Output> show_devices(Session& session, const Arguments& arguments) {
 }
 
 Result<Output> show_jobs(Session& session, const Arguments& arguments) {
+  BERTH_TRY(check_named(session, arguments, "queue", Thing::kQueue));
   if (arguments.has_word("ALL")) {
     return query_output(session,
                         "SELECT j.id, j.name AS job, q.name AS queue, j.state, datetime(j.submit_time, 'unixepoch') AS "
@@ -131,14 +185,20 @@ Result<Output> show_jobs(Session& session, const Arguments& arguments) {
 }
 
 Result<Output> show_tasks(Session& session, const Arguments& arguments) {
+  std::optional<std::int64_t> job;
+  if (arguments.has("job")) {
+    Result<std::int64_t> found = find_job(engine_of(session).db(), arguments.text("job"));
+    if (!found.ok()) return blame(std::move(found).status(), arguments.span("job"));
+    job = *found;
+  }
   return query_output(session,
                       "SELECT job, task_group, task_index AS task, state, node, "
                       "(SELECT group_concat(device_index, ',') FROM device_slots WHERE (t.device_mask >> device_index) "
                       "& 1) AS devices, gpu_count * gpu_milli / 1000.0 AS gpus, "
                       "cpu_milli / 1000.0 AS cpu, memory_mib / 1024.0 AS memory_gib FROM tasks t WHERE ?1 IS NULL OR "
-                      "job = ?1 OR job_id = ?1 "
+                      "job_id = ?1 "
                       "ORDER BY job_id, group_index, task_index",
-                      given(arguments, "job"));
+                      job);
 }
 
 Result<Output> show_queues(Session& session, const Arguments& arguments) {
@@ -201,36 +261,34 @@ constexpr char kPlans[] =
     "FROM plans ORDER BY id";
 
 Result<Output> show_rounds(Session& session, const Arguments& arguments) {
+  BERTH_ASSIGN(const std::int64_t count, last_count(arguments));
   return query_output(session,
                       "SELECT * FROM (SELECT id AS round, kind, datetime(started_at, 'unixepoch') AS started, actor, "
                       "order_policy, score_policy, started_jobs, placed_tasks, "
                       "waiting_jobs, round((load_seconds + order_seconds + place_seconds + apply_seconds) * 1000, 1) "
                       "AS milliseconds FROM rounds ORDER BY id DESC LIMIT ?1) ORDER BY round",
-                      arguments.has("count") ? arguments.integer("count") : 20);
+                      count);
 }
 
 Result<Output> show_events(Session& session, const Arguments& arguments) {
+  BERTH_ASSIGN(const std::int64_t count, last_count(arguments));
   return query_output(session,
                       "SELECT * FROM (SELECT id AS event, datetime(time, 'unixepoch') AS time, state_version, kind, "
                       "object, actor, nullif(detail, '') AS detail "
                       "FROM events ORDER BY id DESC LIMIT ?1) ORDER BY event",
-                      arguments.has("count") ? arguments.integer("count") : 20);
+                      count);
 }
 
 Result<Output> show_policies(Session& session, const Arguments& arguments) {
   (void)arguments;
-  BERTH_ASSIGN(const ResultTable settings,
-               query_table(session, "SELECT value FROM settings WHERE key IN ('order_policy', 'score_policy')"));
-  const auto is_active = [&](std::string_view name) {
-    for (const std::vector<Cell>& row : settings.rows) {
-      if (std::get<std::string>(row[0]) == name) return true;
-    }
-    return false;
+  BERTH_ASSIGN(const Settings settings, read_settings(engine_of(session).db()));
+  const auto is_active = [&](const PolicyRow& policy) {
+    return policy.name == (policy.kind == PolicyKind::kOrder ? settings.order_policy : settings.score_policy);
   };
   ResultTable table{.title = "", .columns = {{"kind"}, {"policy"}, {"active"}, {"summary"}, {"source"}}, .rows = {}};
   for (const PolicyRow& policy : all_policies()) {
     table.rows.push_back({std::string(policy_kind_name(policy.kind)), std::string(policy.name),
-                          is_active(policy.name) ? Cell("yes") : Cell(std::monostate()), std::string(policy.summary),
+                          is_active(policy) ? Cell("yes") : Cell(std::monostate()), std::string(policy.summary),
                           std::string(policy.source)});
   }
   return Output(std::move(table));

@@ -215,20 +215,22 @@ SimulationTarget target_of(const Arguments& arguments) {
           .replace = arguments.options().boolean("replace")};
 }
 
-// Points at the policy, the name, or the file that the error is about.
-Status blame_simulation(Status status, const Arguments& arguments) {
-  for (const std::string_view argument : {"policies", "scores", "orders", "into", "jobs", "nodes"}) {
-    for (const Value& value : arguments.list(argument)) {
-      if (!value.text.empty() && status.message().find(value.text) != std::string::npos)
-        return blame(std::move(status), value.span);
-    }
+// Points at the policy, the name, or the file that the error is about; `suspects` are those of one kind of simulation.
+Status blame_simulation(Status status, const Arguments& arguments, std::vector<Value> suspects) {
+  for (const std::string_view argument : {"into", "jobs", "nodes"}) {
+    suspects.insert(suspects.end(), arguments.list(argument).begin(), arguments.list(argument).end());
+  }
+  for (const Value& value : suspects) {
+    if (!value.text.empty() && status.message().find(value.text) != std::string::npos)
+      return blame(std::move(status), value.span);
   }
   return status;
 }
 
-Result<Output> finish_simulation(Session& session, const Arguments& arguments, Result<SimulationSet> set) {
+Result<Output> finish_simulation(Session& session, const Arguments& arguments, const std::vector<Value>& suspects,
+                                 Result<SimulationSet> set) {
   session.progress->finish();
-  if (!set.ok()) return blame_simulation(std::move(set).status(), arguments);
+  if (!set.ok()) return blame_simulation(std::move(set).status(), arguments, suspects);
   if (set->interrupted && set->complete.empty())
     return Status(Code::kInterrupted, "interrupted before a policy was complete; nothing was kept");
   Output output = simulation_output(session, *set);
@@ -254,7 +256,11 @@ Result<Output> simulate_arrivals_statement(Session& session, const Arguments& ar
   request.shuffle_rank = options.boolean("shuffle_rank");
   request.measure_fragmentation = options.boolean("fragmentation");
   request.control = control_of(session);
-  return finish_simulation(session, arguments, simulate(engine_of(session), request));
+  std::vector<Value> words = arguments.list("policies");
+  for (const std::string_view option : {"order", "rank"}) {
+    if (options.given(option)) words.push_back(options.value(option));
+  }
+  return finish_simulation(session, arguments, words, simulate(engine_of(session), request));
 }
 
 Result<Output> simulate_jobs_statement(Session& session, const Arguments& arguments) {
@@ -262,7 +268,11 @@ Result<Output> simulate_jobs_statement(Session& session, const Arguments& argume
   JobsRequest request;
   request.source = source_of(arguments);
   request.target = target_of(arguments);
+  std::vector<Value> policies;
   for (const Arguments& policy : arguments.groups("policy")) {
+    for (const std::string_view argument : {"first", "score"}) {
+      if (policy.has(argument)) policies.push_back(policy.value(argument));
+    }
     request.policies.push_back(policy.has("score") ? fmt::format("{} + {}", policy.text("first"), policy.text("score"))
                                                    : policy.text("first"));
   }
@@ -270,7 +280,7 @@ Result<Output> simulate_jobs_statement(Session& session, const Arguments& argume
   request.aging_interval = options.duration("aging_interval");
   request.sort = options.boolean("sort");
   request.control = control_of(session);
-  return finish_simulation(session, arguments, simulate(engine_of(session), request));
+  return finish_simulation(session, arguments, policies, simulate(engine_of(session), request));
 }
 
 Result<Output> show_simulations(Session& session, const Arguments& arguments) {

@@ -1,6 +1,7 @@
 // Reading is SQL: whatever SQLite answers on a read-only connection.
 #include <array>
 
+#include "shell/cmd_support.h"
 #include "shell/families.h"
 
 namespace berth {
@@ -10,6 +11,13 @@ namespace {
 Result<Output> run_query(Session& session, const Arguments& arguments) {
   if (!session.run_sql) return Status(Code::kUnavailable, "this session has no database");
   BERTH_ASSIGN(ResultTable table, session.run_sql(arguments.statement()));
+  return Output(std::move(table));
+}
+
+Result<Output> show_columns(Session& session, const Arguments& arguments) {
+  if (!session.run_sql) return Status(Code::kUnavailable, "this session has no database");
+  BERTH_ASSIGN(ResultTable table, session.run_sql(arguments.statement()));
+  if (table.rows.empty()) return unknown_table(session, arguments);
   return Output(std::move(table));
 }
 
@@ -42,7 +50,7 @@ constexpr std::array kSqlRows = {
     CommandRow{.family = "sql",
                .syntax = "PRAGMA TABLE_INFO (<table:table>)",
                .effect = Effect::kReads,
-               .handler = run_query,
+               .handler = show_columns,
                .summary = "The columns of a table or view.",
                .example = "PRAGMA table_info(nodes)"},
 };

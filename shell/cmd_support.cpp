@@ -45,6 +45,12 @@ Result<std::vector<std::string>> expand_names(const std::vector<Value>& values) 
   return names;
 }
 
+Status unknown_table(const Session& session, const Arguments& arguments) {
+  const std::string& name = arguments.text("table");
+  return arguments.fail("table", Code::kNotFound, fmt::format("no table or view '{}'", name),
+                        session.names ? suggest(name, session.names("table", "")) : std::string());
+}
+
 ChartStyle chart_style(const Display& display, int height) {
   return {.width = display.width > 0 ? display.width : 100,
           .height = height,

@@ -50,6 +50,9 @@ inline Status blame(Status status, Span span) { return std::move(status).at(span
 // Names out of `<names:node_range>, ...`, ranges expanded; errors point at the range.
 Result<std::vector<std::string>> expand_names(const std::vector<Value>& values);
 
+// An argument "table" that names no table or view.
+Status unknown_table(const Session& session, const Arguments& arguments);
+
 // How charts are drawn for this session's display.
 ChartStyle chart_style(const Display& display, int height = 12);
 

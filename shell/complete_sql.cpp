@@ -11,14 +11,14 @@ namespace berth {
 
 namespace {
 
-constexpr std::array<std::string_view, 62> kSqlWords = {
-    "ALL",       "AND",       "AS",        "ASC",    "AVG(",     "BETWEEN",   "BY",      "CASE",   "CAST(",
-    "COALESCE(", "COUNT(",    "CROSS",     "DESC",   "DISTINCT", "ELSE",      "END",     "EXCEPT", "EXISTS",
-    "FILTER",    "FROM",      "GLOB",      "GROUP",  "HAVING",   "IFNULL(",   "IIF(",    "IN",     "INNER",
-    "INTERSECT", "IS",        "JOIN",      "LEFT",   "LENGTH(",  "LIKE",      "LIMIT",   "LOWER(", "MAX(",
-    "MIN(",      "NATURAL",   "NOT",       "NULL",   "NULLIF(",  "OFFSET",    "ON",      "OR",     "ORDER",
-    "OVER",      "PARTITION", "RECURSIVE", "ROUND(", "SELECT",   "STRFTIME(", "SUBSTR(", "SUM(",   "THEN",
-    "TOTAL(",    "UNION",     "UPPER(",    "USING",  "VALUES",   "WHEN",      "WHERE",   "WITH"};
+constexpr std::array<std::string_view, 61> kSqlWords = {
+    "ALL",       "AND",       "AS",     "ASC",     "AVG(",      "BETWEEN", "BY",    "CASE",   "CAST(",
+    "COALESCE(", "COUNT(",    "CROSS",  "DESC",    "DISTINCT",  "ELSE",    "END",   "EXCEPT", "EXISTS",
+    "FILTER",    "FROM",      "GLOB",   "GROUP",   "HAVING",    "IFNULL(", "IIF(",  "IN",     "INNER",
+    "INTERSECT", "IS",        "JOIN",   "LEFT",    "LENGTH(",   "LIKE",    "LIMIT", "LOWER(", "MAX(",
+    "MIN(",      "NOT",       "NULL",   "NULLIF(", "OFFSET",    "ON",      "OR",    "ORDER",  "OVER",
+    "PARTITION", "RECURSIVE", "ROUND(", "SELECT",  "STRFTIME(", "SUBSTR(", "SUM(",  "THEN",   "TOTAL(",
+    "UNION",     "UPPER(",    "USING",  "VALUES",  "WHEN",      "WHERE",   "WITH"};
 
 bool is_sql_word(std::string_view word) {
   return std::any_of(kSqlWords.begin(), kSqlWords.end(),

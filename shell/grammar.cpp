@@ -1,6 +1,7 @@
 #include "shell/grammar.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <utility>
 
@@ -65,6 +66,13 @@ Status unexpected_end(const Continuation& continuation, std::string_view stateme
       .at({std::min(end, statement.size()), 1});
 }
 
+bool changes_in_sql(const Token& token) {
+  constexpr std::array<std::string_view, 6> kWords = {"INSERT", "UPDATE", "DELETE", "REPLACE", "BEGIN", "COMMIT"};
+  return token.is_bare_word() && std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
+           return equals_ignoring_case(word, token.text);
+         });
+}
+
 Status unexpected_word(const Continuation& continuation, std::string_view statement, const Token& token) {
   const std::string word = quoted_word(statement.substr(token.span.offset, token.span.length));
   const std::vector<std::string> known = spellings(continuation);
@@ -76,8 +84,9 @@ Status unexpected_word(const Continuation& continuation, std::string_view statem
   std::string message;
   if (continuation.taken == 0) {
     message = "unknown statement " + word;
+    if (changes_in_sql(token)) hint = "SQL only reads here; HELP lists the statements that change things";
     if (hint.empty()) hint = "HELP lists the statements";
-  } else if (names_only) {
+  } else if (names_only && token.kind != TokenKind::kSymbol) {
     message = "unknown option " + word;
     if (hint.empty()) hint = "options: " + join(known, ", ");
   } else if (continuation.terminals.size() == 1 &&

@@ -1,6 +1,7 @@
 #include "shell/help.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/base/text.h"
 #include "shell/syntax.h"
@@ -14,12 +15,18 @@ constexpr std::size_t kMostInFull = 3;  // more statements than this are listed,
 
 using Words = std::vector<std::string>;
 
-// The keywords a statement begins with: several when it begins with alternatives. `open`: more keywords may be
-// appended.
+// The keywords a statement begins with: several when it begins with alternatives or with words that may be left out.
 struct Lead {
   Words words;
-  bool open = true;
+  bool open = true;   // more keywords may be appended
+  bool plain = true;  // without words that may be left out
 };
+
+bool has_only_keywords(const SyntaxNode& node) {
+  if (node.type == SyntaxNode::Type::kKeyword) return true;
+  const bool container = node.type == SyntaxNode::Type::kSequence || node.type == SyntaxNode::Type::kAlternatives;
+  return container && std::all_of(node.children.begin(), node.children.end(), has_only_keywords);
+}
 
 std::vector<Lead> append_leads(std::vector<Lead> leads, const SyntaxNode& node) {
   std::vector<Lead> longer;
@@ -51,18 +58,44 @@ std::vector<Lead> append_leads(std::vector<Lead> leads, const SyntaxNode& node) 
   return longer;
 }
 
-std::vector<Words> leads_of(const CommandRow& row) {
+std::vector<Lead> all_leads(const CommandRow& row) {
   const Result<SyntaxNode> tree = parse_syntax(row.syntax);
-  if (!tree.ok()) return {};
+  return tree.ok() ? append_leads({Lead{}}, *tree) : std::vector<Lead>();
+}
+
+std::vector<Words> leads_of(const CommandRow& row) {
   std::vector<Words> words;
-  for (Lead& lead : append_leads({Lead{}}, *tree)) words.push_back(std::move(lead.words));
+  for (Lead& lead : all_leads(row)) words.push_back(std::move(lead.words));
   return words;
 }
 
+// "CREATE NODE(S)", ".quit | .exit".
 std::string short_name(const CommandRow& row) {
   Words names;
-  for (const Words& lead : leads_of(row)) names.push_back(join(lead, " "));
+  for (const Lead& lead : all_leads(row)) {
+    const std::string name = join(lead.words, " ");
+    if (!lead.plain || (!names.empty() && name == names.back())) continue;
+    if (!names.empty() && name == names.back() + "S") {
+      names.back() += "(S)";
+    } else {
+      names.push_back(name);
+    }
+  }
   return join(names, " | ");
+}
+
+// "EXPLAIN JOB ... ON NODE ...": tells statements with the same beginning apart.
+std::string long_name(const CommandRow& row) {
+  const Result<SyntaxNode> tree = parse_syntax(row.syntax);
+  Words words;
+  for (const SyntaxNode& child : tree.ok() ? tree->children : std::vector<SyntaxNode>()) {
+    if (child.type == SyntaxNode::Type::kOptional) continue;
+    const std::string word = child.type == SyntaxNode::Type::kKeyword ? child.text
+                             : has_only_keywords(child)               ? print_syntax(child)
+                                                                      : "...";
+    if (words.empty() || word != words.back()) words.push_back(word);
+  }
+  return join(words, " ");
 }
 
 bool begins_with(const Words& lead, const Words& wanted) {
@@ -114,14 +147,31 @@ int widest(const std::vector<ArgumentHelp>& entries) {
   return width;
 }
 
-std::string two_columns(const std::vector<ArgumentHelp>& entries, std::string_view indent, int width) {
-  std::string text;
-  for (const ArgumentHelp& entry : entries)
-    text += std::string(indent) + pad_right(entry.name, width) + "  " + entry.sentence + "\n";
+// `start`, then the sentence, broken so that its lines stand below one another from column `indent` on.
+std::string hanging(std::string start, int indent, std::string_view sentence, int width) {
+  const std::string blanks(static_cast<std::size_t>(indent), ' ');
+  std::string text = pad_right(start, indent);
+  std::string gap;
+  for (const std::string& line : wrap_text(sentence, std::max(30, width - indent))) {
+    text += gap + line + "\n";
+    gap = blanks;
+  }
   return text;
 }
 
-std::string option_section(const CommandRow& row) {
+std::string two_columns(const std::vector<ArgumentHelp>& entries, int indent, int first_width, int width) {
+  const std::string blanks(static_cast<std::size_t>(indent), ' ');
+  std::string text;
+  for (const ArgumentHelp& entry : entries) {
+    std::string start = blanks + entry.name;
+    const bool fits = display_width(entry.name) <= first_width;
+    if (!fits) text += std::exchange(start, "") + "\n";
+    text += hanging(std::move(start), indent + first_width + 2, entry.sentence, width);
+  }
+  return text;
+}
+
+std::string option_section(const CommandRow& row, int width) {
   std::string text;
   std::string set = "\n";  // no set is called that
   for (const OptionRow& option : row.options) {
@@ -132,18 +182,18 @@ std::string option_section(const CommandRow& row) {
     const std::string limits = shown_limits(option);
     text += "    " + std::string(option.name) + " = " + shown_type(option) +
             (limits.empty() ? "" : "  (" + limits + ")") + "\n";
-    text += "        " + std::string(option.sentence) + "\n";
+    text += hanging("", 8, option.sentence, width);
   }
   return text;
 }
 
-std::string full_text(const CommandRow& row) {
-  std::string text = shown_syntax(row.syntax) + "\n  " + std::string(row.summary) + "\n";
-  if (!row.details.empty()) text += "  " + std::string(row.details) + "\n";
+std::string full_text(const CommandRow& row, int width) {
+  std::string text = shown_syntax(row.syntax) + "\n" + hanging("", 2, row.summary, width);
+  if (!row.details.empty()) text += hanging("", 2, row.details, width);
   std::vector<ArgumentHelp> arguments;
   if (const Result<SyntaxNode> tree = parse_syntax(row.syntax); tree.ok()) collect_arguments(*tree, arguments);
-  if (!arguments.empty()) text += "\n" + two_columns(arguments, "    ", widest(arguments));
-  text += option_section(row);
+  if (!arguments.empty()) text += "\n" + two_columns(arguments, 4, widest(arguments), width);
+  text += option_section(row, width);
   return text + "\n  example\n    " + std::string(row.example) + (row.example.starts_with('.') ? "\n" : ";\n");
 }
 
@@ -156,29 +206,40 @@ std::string_view effect_name(Effect effect) {
   return "reads";
 }
 
-ResultTable as_table(const std::vector<const CommandRow*>& rows) {
+using Rows = std::vector<const CommandRow*>;
+
+// The short name, or the long one where several rows have the same.
+std::string shown_name(const CommandRow& row, const Rows& among) {
+  const std::string name = short_name(row);
+  const auto same =
+      std::count_if(among.begin(), among.end(), [&](const CommandRow* other) { return short_name(*other) == name; });
+  return same > 1 ? long_name(row) : name;
+}
+
+ResultTable as_table(const Rows& rows) {
   ResultTable table{"", {{"statement"}, {"family"}, {"effect"}, {"syntax"}, {"summary"}, {"example"}}, {}};
   for (const CommandRow* row : rows) {
-    table.rows.push_back({short_name(*row), std::string(row->family), std::string(effect_name(row->effect)),
+    table.rows.push_back({shown_name(*row, rows), std::string(row->family), std::string(effect_name(row->effect)),
                           shown_syntax(row->syntax), std::string(row->summary), std::string(row->example)});
   }
   return table;
 }
 
-std::string listing(const std::vector<const CommandRow*>& rows) {
+std::string listing(const Rows& rows, int width) {
+  constexpr int kNameColumn = 28;
   std::vector<ArgumentHelp> entries;
-  for (const CommandRow* row : rows) entries.push_back({short_name(*row), std::string(row->summary)});
-  const int width = std::min(widest(entries), 32);
+  for (const CommandRow* row : rows) entries.push_back({shown_name(*row, rows), std::string(row->summary)});
+  const int name_width = std::min(widest(entries), kNameColumn);
   std::string text;
   std::string_view family;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i]->family != family) text += (i == 0 ? "" : "\n") + std::string(family = rows[i]->family) + "\n";
-    text += two_columns({entries[i]}, "  ", width);
+    text += two_columns({entries[i]}, 2, name_width, width);
   }
   return text;
 }
 
-Output as_output(const std::vector<const CommandRow*>& rows, std::string text) {
+Output as_output(const Rows& rows, std::string text) {
   Output output;
   output.add(as_table(rows), Audience::kPrograms);
   output.add_chart(std::move(text));
@@ -207,6 +268,46 @@ Status unknown_words(const CommandTable& table, std::span<const Value> words) {
       .at(span);
 }
 
+void collect_keywords(const SyntaxNode& node, Words& words) {
+  if (node.type == SyntaxNode::Type::kKeyword) words.push_back(node.text);
+  for (const SyntaxNode& child : node.children) collect_keywords(child, words);
+}
+
+// Has the words somewhere: as keywords, as the family or as an option.
+bool mentions(const CommandRow& row, const Words& wanted) {
+  Words known{std::string(row.family)};
+  if (const Result<SyntaxNode> tree = parse_syntax(row.syntax); tree.ok()) collect_keywords(*tree, known);
+  for (const OptionRow& option : row.options) known.emplace_back(option.name);
+  return std::all_of(wanted.begin(), wanted.end(), [&](const std::string& word) {
+    return std::any_of(known.begin(), known.end(),
+                       [&](const std::string& other) { return equals_ignoring_case(word, other); });
+  });
+}
+
+// Rows by how well they answer: begun by exactly the words, by more, or having them elsewhere.
+struct Found {
+  Rows exact;
+  Rows longer;
+  Rows elsewhere;
+};
+
+Found find_rows(const CommandTable& table, const Words& wanted) {
+  Found found;
+  for (const CommandRow* row : table.rows()) {
+    const std::vector<Words> leads = leads_of(*row);
+    const auto begins = [&](const Words& lead) { return begins_with(lead, wanted); };
+    const auto same = [&](const Words& lead) { return lead.size() == wanted.size() && begins(lead); };
+    if (std::any_of(leads.begin(), leads.end(), same)) {
+      found.exact.push_back(row);
+    } else if (std::any_of(leads.begin(), leads.end(), begins)) {
+      found.longer.push_back(row);
+    } else if (mentions(*row, wanted)) {
+      found.elsewhere.push_back(row);
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 std::string shown_syntax(std::string_view syntax) {
@@ -214,38 +315,26 @@ std::string shown_syntax(std::string_view syntax) {
   return tree.ok() ? print_syntax(*tree) : std::string(syntax);
 }
 
-Output help_overview(const CommandTable& table) {
-  return as_output(
-      table.rows(),
-      listing(table.rows()) + "\nHELP with the first words of a statement tells all about it: HELP CREATE NODES\n");
+Output help_overview(const CommandTable& table, int width) {
+  return as_output(table.rows(),
+                   listing(table.rows(), width) +
+                       "\nHELP with the first words of a statement tells all about it: HELP CREATE NODES\n");
 }
 
-Result<Output> help_on(const CommandTable& table, std::span<const Value> words) {
+Result<Output> help_on(const CommandTable& table, std::span<const Value> words, int width) {
   Words wanted;
   for (const Value& word : words) wanted.push_back(word.text);
-  std::vector<const CommandRow*> exact;
-  std::vector<const CommandRow*> longer;
-  std::vector<const CommandRow*> family;
-  for (const CommandRow* row : table.rows()) {
-    const std::vector<Words> leads = leads_of(*row);
-    const auto same = [&](const Words& lead) { return lead.size() == wanted.size() && begins_with(lead, wanted); };
-    if (std::any_of(leads.begin(), leads.end(), same)) {
-      exact.push_back(row);
-    } else if (std::any_of(leads.begin(), leads.end(), [&](const Words& lead) { return begins_with(lead, wanted); })) {
-      longer.push_back(row);
-    }
-    if (equals_ignoring_case(row->family, join(wanted, " "))) family.push_back(row);
+  const Found found = find_rows(table, wanted);
+  if (found.exact.empty() && found.longer.empty()) {
+    if (found.elsewhere.empty()) return unknown_words(table, words);
+    return as_output(found.elsewhere, listing(found.elsewhere, width));
   }
-  if (exact.empty() && longer.empty()) {
-    if (family.empty()) return unknown_words(table, words);
-    return as_output(family, listing(family));
-  }
-  std::vector<const CommandRow*> in_full = exact.empty() && longer.size() <= kMostInFull ? longer : exact;
+  const Rows& in_full = found.exact.empty() && found.longer.size() <= kMostInFull ? found.longer : found.exact;
   std::string text;
-  for (const CommandRow* row : in_full) text += (text.empty() ? "" : "\n") + full_text(*row);
-  std::vector<const CommandRow*> all = exact;
-  all.insert(all.end(), longer.begin(), longer.end());
-  if (in_full.size() < all.size()) text += (text.empty() ? "" : "\n") + listing(longer);
+  for (const CommandRow* row : in_full) text += (text.empty() ? "" : "\n") + full_text(*row, width);
+  Rows all = found.exact;
+  all.insert(all.end(), found.longer.begin(), found.longer.end());
+  if (in_full.size() < all.size()) text += (text.empty() ? "" : "\n") + listing(found.longer, width);
   return as_output(all, std::move(text));
 }
 

@@ -2,6 +2,7 @@
 //
 //   HELP               families with one line per statement
 //   HELP CREATE NODE   every statement that begins so, in full: syntax, summary, arguments, options, example
+//   HELP locality      the statements that have the word elsewhere: as keyword, option or family
 #pragma once
 
 #include <span>
@@ -15,8 +16,9 @@ namespace berth {
 // The syntax as people write it: kinds and labels left out.
 std::string shown_syntax(std::string_view syntax);
 
-Output help_overview(const CommandTable& table);
-// kNotFound with the nearest words when no statement begins so.
-Result<Output> help_on(const CommandTable& table, std::span<const Value> words);
+// Sentences are broken at `width` columns.
+Output help_overview(const CommandTable& table, int width);
+// kNotFound with the nearest words when no statement has them.
+Result<Output> help_on(const CommandTable& table, std::span<const Value> words, int width);
 
 }  // namespace berth

@@ -122,7 +122,8 @@ Lexed lex_dot_command(std::string_view text) {
     } else {
       std::size_t end = i;
       while (end < text.size() && !is_white(text[end])) ++end;
-      const TokenKind kind = is_digit(text[i]) ? TokenKind::kNumber : TokenKind::kWord;
+      const bool number = is_digit(text[i]) || (text[i] == '-' && end > i + 1 && is_digit(text[i + 1]));
+      const TokenKind kind = number ? TokenKind::kNumber : TokenKind::kWord;
       lexed.tokens.push_back({kind, {i, end - i}, std::string(text.substr(i, end - i))});
       i = end;
     }

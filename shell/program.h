@@ -77,7 +77,7 @@ class Run {
   bool step(const Token& token, int index);
 
   const std::vector<Thread>& threads() const { return threads_; }  // at terminals and accepts only, first choice first
-  std::vector<BindEvent> chain(const Thread& thread) const;            // first event first
+  std::vector<BindEvent> chain(const Thread& thread) const;        // first event first
 
  private:
   void follow(int state, int event, std::vector<Thread>& into);
@@ -95,7 +95,8 @@ bool is_word_terminal(const Terminal& terminal);  // a keyword or option name
 bool is_rest(const Terminal& terminal);
 
 // Events and tokens of an accepted statement to arguments: values read, options checked and defaulted.
-Result<Arguments> bind_arguments(const Grammar::Program& program, const RowInfo& info, const std::vector<BindEvent>& events,
-                                 const std::vector<Token>& tokens, std::string_view statement);
+Result<Arguments> bind_arguments(const Grammar::Program& program, const RowInfo& info,
+                                 const std::vector<BindEvent>& events, const std::vector<Token>& tokens,
+                                 std::string_view statement);
 
 }  // namespace berth

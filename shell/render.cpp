@@ -63,10 +63,11 @@ std::string render_for_programs(const Output& output, const Display& display) {
   }
   std::string text;
   if (display.mode == OutputMode::kJson && tables.size() > 1) {
-    for (const ResultTable* table : tables) {
-      std::string body = render_json(*table);
+    for (std::size_t i = 0; i < tables.size(); ++i) {
+      const std::string key = tables[i]->title.empty() ? "result_" + std::to_string(i + 1) : tables[i]->title;
+      std::string body = render_json(*tables[i]);
       body.pop_back();
-      text += (text.empty() ? "{" : ",\n") + ("\"" + table->title + "\": ") + body;
+      text += (text.empty() ? "{" : ",\n") + json_text(key) + ": " + body;
     }
     return text + "}\n";
   }

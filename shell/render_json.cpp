@@ -7,11 +7,11 @@
 
 namespace berth {
 
-namespace {
-
 std::string json_text(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
+
+namespace {
 
 std::string json_cell(const Cell& cell) {
   if (const auto* text = std::get_if<std::string>(&cell)) return json_text(*text);

@@ -139,7 +139,7 @@ Status with_nearest_name(Status status, const Session& session) {
 Result<std::unique_ptr<Session>> open_session(const SessionOptions& options) {
   BERTH_ASSIGN(std::unique_ptr<Runtime> runtime, Runtime::open({.database = options.database,
                                                                 .read_only = options.read_only,
-                                                                .actor = "",
+                                                                .actor = options.actor,
                                                                 .env = options.env,
                                                                 .seed = options.seed}));
   auto session = std::make_unique<Session>();

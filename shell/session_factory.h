@@ -20,6 +20,7 @@ struct SessionOptions {
   bool read_only = false;
   const Env* env = nullptr;           // null = the system's clock
   std::optional<std::uint64_t> seed;  // of every random choice in this session
+  std::string actor = {};             // who changes things; empty = the user's login name
 };
 
 Result<std::unique_ptr<Session>> open_session(const SessionOptions& options);

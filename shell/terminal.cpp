@@ -40,6 +40,7 @@ enum class LineEnd : std::uint8_t { kLine, kEndOfInput, kInterrupted };
 // readline calls plain functions; this is what they work on. One terminal per process.
 struct TerminalState {
   Session* session = nullptr;
+  std::string history;  // the file; empty = none
   std::string pending;  // lines of the statement before the current one
   std::string line;
   LineEnd end = LineEnd::kLine;
@@ -197,7 +198,9 @@ void remember(const std::string& lines) {
   const std::string joined = history_line(lines);
   const auto add = [](const std::string& line) {
     const HIST_ENTRY* last = history_length > 0 ? history_get(history_base + history_length - 1) : nullptr;
-    if (!trim(line).empty() && (last == nullptr || line != last->line)) add_history(line.c_str());
+    if (trim(line).empty() || (last != nullptr && line == last->line)) return;
+    add_history(line.c_str());
+    if (!terminal.history.empty()) append_history(1, terminal.history.c_str());
   };
   if (!joined.empty()) return add(joined);
   for (const std::string_view line : split(lines, '\n')) add(std::string(line));
@@ -226,8 +229,18 @@ void start_readline() {
   rl_change_environment = 0;
   rl_initialize();
   rl_bind_key('\t', complete_typed);
+  // Standard output is for data alone.
+  if (isatty(STDOUT_FILENO) == 0) rl_outstream = stderr;
+}
+
+// Each statement is appended as it is typed, so that several shells share one file.
+void start_history() {
   using_history();
   stifle_history(kMostHistory);
+  terminal.history = history_file();
+  if (terminal.history.empty()) return;
+  history_truncate_file(terminal.history.c_str(), kMostHistory);
+  read_history(terminal.history.c_str());
 }
 
 }  // namespace
@@ -236,8 +249,7 @@ void run_terminal(Session& session) {
   terminal.session = &session;
   session.confirm = ask;
   start_readline();
-  const std::string history = history_file();
-  if (!history.empty()) read_history(history.c_str());
+  start_history();
   while (!session.quit) {
     terminal.completes = true;
     switch (read_line(terminal.pending.empty() ? kPrompt : kMorePrompt)) {
@@ -252,7 +264,6 @@ void run_terminal(Session& session) {
         break;
     }
   }
-  if (!history.empty()) write_history(history.c_str());
 }
 
 }  // namespace berth

@@ -241,7 +241,8 @@ std::string print_time(Seconds moment) {
 std::string print_count(std::int64_t value) {
   std::string digits = fmt::format("{}", value);
   const std::size_t first = value < 0 ? 1 : 0;
-  for (std::size_t i = digits.size(); i > first + 3; i -= 3) digits.insert(i - 3, 1, ',');  // GCC 12 warns wrongly about insert of text
+  for (std::size_t i = digits.size(); i > first + 3; i -= 3)
+    digits.insert(i - 3, 1, ',');  // GCC 12 warns wrongly about insert of text
   return digits;
 }
 

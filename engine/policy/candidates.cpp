@@ -16,6 +16,11 @@ constexpr std::size_t kMostRankingBytes = std::size_t{256} << 20;
 constexpr std::size_t kMostRankingBytesPerNode = 4096;
 constexpr std::size_t kLookupBytes = 128;  // of one map entry, about
 
+// Scores remembered.
+constexpr std::size_t kMemoPerNode = 32;
+constexpr std::size_t kLeastMemo = std::size_t{1} << 12;
+constexpr std::size_t kMostMemo = std::size_t{1} << 22;
+
 }  // namespace
 
 struct Candidates::Impl {
@@ -30,14 +35,16 @@ struct Candidates::Impl {
         policy(given_policy),
         memory_in_class(given_policy.sensitivity().memory),
         random(seed),
-        nodes(given_ledger, given_policy.sensitivity(), rank) {}
+        nodes(given_ledger, given_policy.sensitivity(), rank),
+        memo(std::clamp(given_ledger.node_count() * kMemoPerNode, kLeastMemo, kMostMemo)),
+        context{.nodes = nodes, .policy = given_policy, .memo = memo, .counters = counters} {}
 
   Lookup& look_up(const TaskShape& shape);
   ShapeRanking* add_ranking(const TaskShape& shape, Score least_memory);
   void forget_rankings();
 
   // What a search has to ask of a node's memory.
-  Score memory_asked(const TaskShape& shape) const { return memory_in_class ? 0 : memory_entry(shape.memory); }
+  Score memory_asked(const TaskShape& shape) const { return memory_entry(shape.memory); }
 
   const Ledger& ledger;
   NodeScore& policy;
@@ -45,13 +52,15 @@ struct Candidates::Impl {
   Random random;
   CandidateCounters counters;
   NodeStates nodes;
+  ScoreMemo memo;
+  RankingContext context;
   std::vector<std::unique_ptr<ShapeRanking>> rankings;
   std::unordered_map<TaskShape, Lookup, TaskShapeHash> lookups;
   std::size_t ranking_bytes = 0;
 };
 
 ShapeRanking* Candidates::Impl::add_ranking(const TaskShape& shape, Score least_memory) {
-  rankings.push_back(std::make_unique<ShapeRanking>(shape, least_memory, nodes, policy, counters));
+  rankings.push_back(std::make_unique<ShapeRanking>(shape, least_memory, context));
   return rankings.back().get();
 }
 
@@ -66,8 +75,8 @@ void Candidates::Impl::forget_rankings() {
 Candidates::Impl::Lookup& Candidates::Impl::look_up(const TaskShape& shape) {
   ++counters.queries;
   const std::size_t most_bytes = std::max(kMostRankingBytes, nodes.size() * kMostRankingBytesPerNode);
-  if (policy.refresh(ledger) || ranking_bytes + lookups.size() * kLookupBytes > most_bytes) forget_rankings();
-  nodes.follow();
+  if (ranking_bytes + lookups.size() * kLookupBytes > most_bytes) forget_rankings();
+  if (nodes.follow()) ++context.generation;
   Lookup& lookup = lookups[shape];
   if (lookup.ranking != nullptr) return lookup;
   TaskShape shared_shape = shape;
@@ -85,6 +94,10 @@ Candidates::~Candidates() = default;
 
 std::optional<NodeIndex> Candidates::best(const TaskShape& shape) {
   Impl& impl = *impl_;
+  if (impl.policy.refresh(impl.ledger, shape)) {
+    impl.nodes.renumber_classes();
+    ++impl.context.generation;
+  }
   Impl::Lookup& lookup = impl.look_up(shape);
   ShapeRanking& ranking = *lookup.ranking;
   const Score memory = impl.memory_asked(shape);

@@ -57,6 +57,9 @@ struct ScoreInput {
   const Cluster* cluster = nullptr;
   std::span<const WorkloadShape> workload;  // typical shapes with popularity
   std::uint64_t seed = 0;
+  // Every task asked for is new, so what is asked for tells more about the demand. Not where waiting tasks are asked
+  // for again and again, and are part of `workload`.
+  bool every_task_is_new = false;
 };
 
 class NodeScore {
@@ -71,10 +74,12 @@ class NodeScore {
   virtual int choose_device(const NodeView& node, const TaskShape& shape, DeviceMask feasible) const;
   // True: ignore scores and take any feasible node with equal chance (seeded).
   virtual bool picks_at_random() const { return false; }
-  // Called between decisions with the ledger; a policy that keeps slowly moving prices returns true when they changed
-  // and every memoised score is to be forgotten. Amortised: it must return false nearly always.
-  virtual bool refresh(const Ledger& ledger) {
+  // Called before each decision with the ledger and the task about to be placed; a policy that learns the demand or
+  // keeps slowly moving prices returns true when they moved and every memoised score is to be forgotten. It must return
+  // false nearly always.
+  virtual bool refresh(const Ledger& ledger, const TaskShape& asked) {
     (void)ledger;
+    (void)asked;
     return false;
   }
 };

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "engine/base/text.h"
+#include "engine/policy/berth_score.h"
 #include "engine/policy/best_fit_score.h"
 #include "engine/policy/dot_product_score.h"
 #include "engine/policy/fgd_score.h"
@@ -70,6 +71,10 @@ std::span<const PolicyRow> all_policies() {
       order_row("smallest_first", "The job that asks for the least GPU first, then the least CPU.", "Berth",
                 make_plain_order<SmallestFirstOrder>),
 
+      score_row(
+          "berth", "The placement after which the cluster is worth most for the tasks to come, by shadow prices.",
+          "Berth",
+          [](const ScoreInput& input) -> std::unique_ptr<NodeScore> { return std::make_unique<BerthScore>(input); }),
       score_row("best_fit", "The node on which the least CPU and GPU are left over.", "FGD artifact (ATC'23)",
                 make_plain_score<BestFitScore>),
       score_row("dot_product", "The node whose free amounts are least aligned with the task.", "FGD artifact (ATC'23)",

@@ -23,6 +23,11 @@ Score ScoreTree::highest_of_group(std::size_t level, std::size_t group) const {
 
 ScoreTree::ScoreTree(std::span<const Score> leaves) : ScoreTree(leaves.size()) {
   std::ranges::copy(leaves, entries_.begin());
+  raise_all();
+}
+
+// Every inner entry anew, from the leaves up.
+void ScoreTree::raise_all() {
   for (std::size_t level = 1; level < level_starts_.size(); ++level) {
     const std::size_t groups = (level_starts_[level] - level_starts_[level - 1]) / kFan;
     for (std::size_t group = 0; group < groups; ++group) {

@@ -29,6 +29,18 @@ class ScoreTree {
   explicit ScoreTree(std::size_t places);  // all kLowest
   explicit ScoreTree(std::span<const Score> leaves);
   void set(std::size_t place, Score score);
+  // New scores for all leaves that are not kLowest. announce(place) is called some leaves ahead of score_of(place), to
+  // fetch what that will need.
+  template <class Announce, class ScoreOf>
+  void transform(Announce announce, ScoreOf score_of) {
+    constexpr std::size_t kAhead = 16;
+    const std::size_t leaves = level_starts_[1];
+    for (std::size_t place = 0; place < leaves; ++place) {
+      if (place + kAhead < leaves && entries_[place + kAhead] != kLowest) announce(place + kAhead);
+      if (entries_[place] != kLowest) entries_[place] = score_of(place);
+    }
+    raise_all();
+  }
   void prefetch(std::size_t place) const { __builtin_prefetch(&entries_[place], 1); }
   Score get(std::size_t place) const { return entries_[place]; }
 
@@ -41,6 +53,7 @@ class ScoreTree {
  private:
   struct Search;
   Found leftmost_highest() const;
+  void raise_all();
   Score highest_of_group(std::size_t level, std::size_t group) const;
   void descend(Search& search, std::size_t level, std::size_t group) const;
 

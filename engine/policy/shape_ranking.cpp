@@ -9,8 +9,6 @@ namespace berth {
 
 namespace {
 
-constexpr Score kUnknownScore = kInfeasibleScore + 1;
-
 // Rounded down to four leading bits, so that a ranking meets few different least amounts.
 Score rounded_memory(Score memory) {
   const int dropped = std::max(0, static_cast<int>(std::bit_width(static_cast<unsigned>(memory))) - 4);
@@ -19,41 +17,52 @@ Score rounded_memory(Score memory) {
 
 }  // namespace
 
-ShapeRanking::ShapeRanking(const TaskShape& shape, Score least_memory, const NodeStates& nodes, const NodeScore& policy,
-                           CandidateCounters& counters)
+ShapeRanking::ShapeRanking(const TaskShape& shape, Score least_memory, RankingContext& context)
     : shape_(shape),
-      nodes_(&nodes),
-      policy_(&policy),
-      counters_(&counters),
-      least_memory_(least_memory),
-      numbering_(nodes.numbering()) {}
+      context_(context),
+      generation_(context.generation),
+      serial_(context.next_serial++),
+      least_memory_(least_memory) {}
 
 std::size_t ShapeRanking::bytes() const {
-  return sizeof *this + memo_.capacity() * sizeof(Score) + (tree_ ? tree_->bytes() : 0) +
-         (feasible_ ? feasible_->bytes() : 0);
+  return sizeof *this + (tree_ ? tree_->bytes() : 0) + (feasible_ ? feasible_->bytes() : 0);
+}
+
+Score ShapeRanking::compute_score(ClassIndex node_class) {
+  const NodeView view = context_.nodes.classes().view(node_class);
+  if (!is_feasible(view, shape_)) return kInfeasibleScore;
+  ++context_.counters.scores_computed;
+  return context_.policy.score(view, shape_);
 }
 
 Score ShapeRanking::class_score(ClassIndex node_class) {
-  if (numbering_ != nodes_->numbering()) {
-    memo_.clear();
-    numbering_ = nodes_->numbering();
+  const std::uint64_t key = ScoreMemo::key_of(serial_, node_class);
+  ScoreMemo::Slot& slot = context_.memo.slot_of(key);
+  if (slot.key == key) {
+    ++context_.counters.scores_reused;
+    return slot.score;
   }
-  const NodeClasses& classes = nodes_->classes();
-  const std::size_t index = static_cast<std::size_t>(node_class);
-  if (index >= memo_.size()) memo_.resize(classes.count() + classes.count() / 4, kUnknownScore);
-  Score& known = memo_[index];
-  if (known != kUnknownScore) {
-    ++counters_->scores_reused;
-    return known;
+  slot.key = key;
+  return slot.score = compute_score(node_class);
+}
+
+// What score_at() would say with least_memory_, for a pass over all nodes; context_.pass_scores must have room for all
+// classes.
+Score ShapeRanking::pass_score(std::size_t place) {
+  const PlaceState& state = context_.nodes.at(place);
+  if (state.memory < least_memory_ || !may_fit(state)) return kInfeasibleScore;
+  PassScore& known = context_.pass_scores[static_cast<std::size_t>(state.node_class)];
+  if (known.serial == serial_) {
+    ++context_.counters.scores_reused;
+  } else {
+    known = {.serial = serial_, .score = compute_score(state.node_class)};
   }
-  const NodeView view = classes.view(node_class);
-  if (!is_feasible(view, shape_)) return known = kInfeasibleScore;
-  ++counters_->scores_computed;
-  return known = policy_->score(view, shape_);
+  return known.score;
 }
 
 Score ShapeRanking::score_at(std::size_t place, Score memory) {
-  const PlaceState& state = nodes_->at(place);
+  if (generation_ != context_.generation) follow_generation();
+  const PlaceState& state = context_.nodes.at(place);
   return state.memory < memory || !may_fit(state) ? kInfeasibleScore : class_score(state.node_class);
 }
 
@@ -72,9 +81,10 @@ void ShapeRanking::set(std::size_t place, Score score) {
 }
 
 void ShapeRanking::rank_all() {
-  std::vector<Score> scores(nodes_->size());
-  for (std::size_t place = 0; place < scores.size(); ++place) scores[place] = score_at(place, least_memory_);
-  if (policy_->picks_at_random()) {
+  context_.pass_scores.resize(std::max(context_.pass_scores.size(), context_.nodes.classes().count()));
+  std::vector<Score> scores(context_.nodes.size());
+  for (std::size_t place = 0; place < scores.size(); ++place) scores[place] = pass_score(place);
+  if (context_.policy.picks_at_random()) {
     feasible_ = std::make_unique<FeasibleSet>(scores.size());
     for (std::size_t place = 0; place < scores.size(); ++place) set(place, scores[place]);
   } else {
@@ -82,22 +92,36 @@ void ShapeRanking::rank_all() {
   }
 }
 
+// All scores are void, or all class numbers: the feasible nodes are the same, what is known of them is not.
+void ShapeRanking::follow_generation() {
+  generation_ = context_.generation;
+  serial_ = context_.next_serial++;
+  if (!tree_) return;
+  context_.pass_scores.resize(std::max(context_.pass_scores.size(), context_.nodes.classes().count()));
+  const auto fetch = [&](std::size_t place) {
+    const ClassIndex node_class = context_.nodes.at(place).node_class;
+    if (context_.pass_scores[static_cast<std::size_t>(node_class)].serial == serial_) return;
+    context_.nodes.classes().prefetch(node_class);
+  };
+  tree_->transform(fetch, [&](std::size_t place) { return pass_score(place); });
+}
+
 // Nodes with less memory than any task asked for so far become feasible.
 void ShapeRanking::admit_memory(Score memory) {
   const Score before = least_memory_;
   least_memory_ = memory;
-  for (std::size_t place = 0; place < nodes_->size(); ++place) {
-    if (nodes_->at(place).memory < before) set(place, score_at(place, least_memory_));
+  for (std::size_t place = 0; place < context_.nodes.size(); ++place) {
+    if (context_.nodes.at(place).memory < before) set(place, score_at(place, least_memory_));
   }
 }
 
 void ShapeRanking::catch_up(Score memory) {
+  if (generation_ != context_.generation) follow_generation();
   if (is_ranked()) {
     changed_.clear();
-    nodes_->recent().visit_since(seen_, [&](std::size_t place) {
+    context_.nodes.recent().visit_since(seen_, [&](std::size_t place) {
       if (tree_) tree_->prefetch(place);
-      const std::size_t node_class = static_cast<std::size_t>(nodes_->at(place).node_class);
-      if (node_class < memo_.size()) __builtin_prefetch(&memo_[node_class]);
+      __builtin_prefetch(&context_.memo.slot_of(ScoreMemo::key_of(serial_, context_.nodes.at(place).node_class)));
       changed_.push_back(place);
     });
     for (const std::size_t place : changed_) set(place, score_at(place, least_memory_));
@@ -106,13 +130,13 @@ void ShapeRanking::catch_up(Score memory) {
     least_memory_ = std::min(least_memory_, memory);
     rank_all();
   }
-  seen_ = nodes_->recent().now();
+  seen_ = context_.nodes.recent().now();
 }
 
 ShapeRanking::Answer ShapeRanking::best(Score memory) {
   catch_up(memory);
   Answer answer;
-  const ScoreTree::Found found = tree_->best_with(nodes_->memory(), memory, answer.visits);
+  const ScoreTree::Found found = tree_->best_with(context_.nodes.memory(), memory, answer.visits);
   if (found.score != kInfeasibleScore) answer.place = found.place;
   return answer;
 }
@@ -120,7 +144,7 @@ ShapeRanking::Answer ShapeRanking::best(Score memory) {
 ShapeRanking::Answer ShapeRanking::draw(Score memory, Random& random) {
   catch_up(memory);
   const std::size_t count = feasible_->count();
-  const auto has_memory = [&](std::size_t place) { return nodes_->at(place).memory >= memory; };
+  const auto has_memory = [&](std::size_t place) { return context_.nodes.at(place).memory >= memory; };
   if (count == 0) return {};
   // Nearly every feasible node has the memory too: draw until one does, and count them only if that fails for long.
   constexpr std::size_t kMostDraws = 32;

@@ -56,7 +56,6 @@ class SchedulePass {
   SchedulePass(const Snapshot& snapshot, Ledger& ledger, NodeScore& score, const ScheduleOptions& options)
       : snapshot_(snapshot),
         ledger_(ledger),
-        score_(score),
         options_(options),
         placer_(ledger, score, {}, snapshot.seed) {}
 
@@ -99,7 +98,6 @@ class SchedulePass {
       return {};
     }
     ledger_.commit();
-    score_.refresh(ledger_);
     if (options_.check_invariants) {
       if (const std::vector<std::string> broken = ledger_.violations(); !broken.empty()) {
         return Status(Code::kInternal, fmt::format("after job {}: {}", job.id, broken.front()));
@@ -128,7 +126,6 @@ class SchedulePass {
 
   const Snapshot& snapshot_;
   Ledger& ledger_;
-  NodeScore& score_;
   const ScheduleOptions& options_;
   Placer placer_;
   ScheduleResult result_;

@@ -39,11 +39,9 @@ class MissingNames {
     const Result<std::int64_t> found = find_id(change_.db(), thing, name);
     if (found.ok()) return {};
     if (found.status().code() != Code::kNotFound || !options_.create_missing) {
-      return found.status().code() == Code::kNotFound
-                 ? Status(
-                       Code::kNotFound, found.status().message(),
-                       found.status().hint().empty() ? "WITH (create_missing = true) makes it" : found.status().hint())
-                 : found.status();
+      if (found.status().code() != Code::kNotFound) return found.status();
+      const std::string near = found.status().hint().starts_with("did you mean") ? found.status().hint() + " " : "";
+      return Status(Code::kNotFound, found.status().message(), near + "WITH (create_missing = true) makes it");
     }
     BERTH_TRY(add());
     report_.also_created.push_back(fmt::format("{} {}", thing_word(thing), name));

@@ -18,6 +18,14 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 
+// A group before its keys are read: what is not said is as in SUBMIT JOB ... WITH.
+TaskGroupRequest default_group() {
+  TaskGroupRequest group;
+  group.cpu = MilliCpu(1000);
+  group.memory = MiB(1024);
+  return group;
+}
+
 const std::vector<std::string>& job_keys() {
   static const std::vector<std::string> keys = {"name",       "queue", "priority",         "user",
                                                 "time_limit", "held",  "allow_infeasible", "groups"};
@@ -142,7 +150,7 @@ Status unknown_key(const std::string& key, const std::vector<std::string>& keys)
 
 Result<TaskGroupRequest> read_group(const Json& json) {
   if (!json.is_object()) return wrong_value("groups", "a list of objects", json);
-  TaskGroupRequest group;
+  TaskGroupRequest group = default_group();
   for (const auto& [key, value] : json.items()) {
     if (key == "name") {
       BERTH_ASSIGN(group.name, plain_text(key, value));
@@ -158,7 +166,7 @@ Result<JobRequest> read_job(const Json& json) {
   if (!json.is_object()) return Status(Code::kInvalid, "expected one JSON object with the job's keys");
   JobRequest job;
   const bool has_groups = json.contains("groups");
-  TaskGroupRequest single;
+  TaskGroupRequest single = default_group();
   for (const auto& [key, value] : json.items()) {
     if (key == "groups") {
       if (!value.is_array() || value.empty()) return wrong_value(key, "a list of task groups", value);

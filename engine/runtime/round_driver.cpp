@@ -15,6 +15,7 @@ namespace berth {
 namespace {
 
 constexpr int kMostAttempts = 3;
+constexpr std::int64_t kRoundsBetweenPrunings = 100;
 
 // Wall time between marks; for reports only, no decision sees it.
 class Stopwatch {
@@ -38,6 +39,14 @@ Result<ApplyResult> apply_round(Runtime& runtime, const PlannedRound& round) {
                      .seconds = round.seconds,
                      .last_reasons = round.loaded.last_reasons,
                      .plan_id = 0});
+}
+
+// History past its retention goes now and then, before a round: should that fail, nothing was begun.
+Status prune_now_and_then(Runtime& runtime) {
+  BERTH_ASSIGN(const std::int64_t last_round, runtime.db().integer("SELECT coalesce(max(id), 0) FROM rounds"));
+  if (last_round == 0 || last_round % kRoundsBetweenPrunings != 0) return {};
+  const Result<std::int64_t> pruned = prune_history(runtime.db(), runtime.now());
+  return pruned.status();
 }
 
 Result<Lease> take_round_lease(Runtime& runtime) {
@@ -82,6 +91,7 @@ Result<PlannedRound> plan_round(Runtime& runtime, const RoundOptions& options) {
 Result<RoundReport> run_round(Runtime& runtime, const RoundOptions& options) {
   BERTH_TRY(runtime.check_writable());
   BERTH_ASSIGN(const Lease lease, take_round_lease(runtime));
+  BERTH_TRY(prune_now_and_then(runtime));
   for (int attempt = 1;; ++attempt) {
     BERTH_ASSIGN(PlannedRound round, plan_round(runtime, options));
     Result<ApplyResult> applied = apply_round(runtime, round);

@@ -80,6 +80,9 @@ class NodeAdder {
 
   Status add(const NodeRequest& request) {
     BERTH_TRY(check_new_name(db_, Thing::kNode, request.name));
+    if (request.name.find_first_of(",[]") != std::string::npos) {
+      return Status(Code::kInvalid, "the name of a node must not have ',', '[' or ']': they write ranges of nodes");
+    }
     if (type_id_ == 0 || request.type != type_) {
       BERTH_ASSIGN(type_id_, find_id(db_, Thing::kNodeType, request.type));
       type_ = request.type;
@@ -218,7 +221,7 @@ Status drop_device_model(Change& change, const std::string& name) {
       {"SELECT count(*) FROM node_types WHERE device_model_id = ?1", "node type"},
       {"SELECT count(DISTINCT j.id) FROM jobs j JOIN task_groups g ON g.job_id = j.id "
        "WHERE j.state IN ('pending', 'held', 'running') AND ?1 AND instr('|' || g.models || '|', '|' || ?2 || '|') > 0",
-       "job"}};
+       "live job"}};
   BERTH_ASSIGN(const std::int64_t id, find_id(change.db(), Thing::kDeviceModel, name));
   BERTH_TRY(check_unused(change.db(), Thing::kDeviceModel, name, id, kUses));
   BERTH_ASSIGN(Statement remove, change.db().prepare("DELETE FROM device_models WHERE id = ?1"));

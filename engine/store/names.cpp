@@ -110,15 +110,19 @@ Status check_new_name(Database& db, Thing thing, std::string_view name) {
 
 Status check_unused(Database& db, Thing thing, std::string_view name, std::int64_t id, std::span<const Use> uses) {
   std::vector<std::string> found;
+  std::string hint;
   for (const Use& use : uses) {
     BERTH_ASSIGN(Statement row, db.prepare(use.sql));
     const bool by_name = row.parameter_count() > 1;
     const std::int64_t count = (by_name ? row.with(id, name) : row.with(id)).next() ? row.integer(0) : 0;
     BERTH_TRY(row.status());
-    if (count > 0) found.push_back(fmt::format("{} {}{}", print_count(count), use.word, count == 1 ? "" : "s"));
+    if (count == 0) continue;
+    found.push_back(fmt::format("{} {}{}", print_count(count), use.word, count == 1 ? "" : "s"));
+    if (use.word == "job") hint = "ended jobs count too: they stay until the setting job_retention removes them";
   }
   if (found.empty()) return {};
-  return Status(Code::kConflict, fmt::format("{} '{}' is in use: {}", thing_word(thing), name, join(found, ", ")));
+  return Status(Code::kConflict, fmt::format("{} '{}' is in use: {}", thing_word(thing), name, join(found, ", ")),
+                std::move(hint));
 }
 
 std::string summarize_names(std::span<const std::string> names) {

@@ -26,7 +26,8 @@ Status check_name_text(Thing thing, std::string_view name);
 // The same, and kExists when taken.
 Status check_new_name(Database& db, Thing thing, std::string_view name);
 
-// What may refer to a thing: a count over ?1 = its id (and ?2 = its name), and the word for one of those counted.
+// What may refer to a thing: a count over ?1 = its id (and ?2 = its name), and the word for one of those counted;
+// "job" counts ended ones too.
 struct Use {
   std::string_view sql;
   std::string_view word;

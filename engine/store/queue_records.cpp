@@ -81,8 +81,7 @@ Status drop_queue(Change& change, const std::string& name) {
   constexpr Use kUses[] = {{"SELECT count(*) FROM queues WHERE parent_id = ?1", "child queue"},
                            {"SELECT count(*) FROM jobs WHERE queue_id = ?1", "job"}};
   BERTH_ASSIGN(const std::int64_t id, find_id(change.db(), Thing::kQueue, name));
-  BERTH_TRY(check_unused(change.db(), Thing::kQueue, name, id, kUses)
-                .with_hint("ended jobs count too: they stay until the setting job_retention removes them"));
+  BERTH_TRY(check_unused(change.db(), Thing::kQueue, name, id, kUses));
   BERTH_ASSIGN(Statement remove, change.db().prepare("DELETE FROM queues WHERE id = ?1"));
   BERTH_TRY(remove.run(id));
   return change.record("drop queue", name);

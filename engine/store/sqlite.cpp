@@ -69,6 +69,16 @@ Status sqlite_error(sqlite3* connection, int code, std::string_view doing) {
   }
 }
 
+// The word or character at `offset`, which SQLite stumbled over.
+Span word_at(std::string_view sql, std::size_t offset) {
+  const auto is_part = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c < 0;
+  };
+  std::size_t end = std::min(offset, sql.size());
+  while (end < sql.size() && is_part(sql[end])) ++end;
+  return {offset, std::max<std::size_t>(1, end - offset)};
+}
+
 constexpr std::string_view kStatementDoing = "read or write the database";
 
 int stop_when_flagged(void* flag) {
@@ -225,7 +235,11 @@ Result<Statement> Database::prepare(std::string_view sql) {
   const char* tail = nullptr;
   const int code = sqlite3_prepare_v3(home_->connection, sql.data(), static_cast<int>(sql.size()),
                                       SQLITE_PREPARE_PERSISTENT, &handle, &tail);
-  if (code != SQLITE_OK) return error(code, "understand the SQL");
+  if (code != SQLITE_OK) {
+    Status status = error(code, "understand the SQL");
+    const int offset = sqlite3_error_offset(home_->connection);
+    return offset < 0 ? status : std::move(status).at(word_at(sql, static_cast<std::size_t>(offset)));
+  }
   if (handle == nullptr) return Status(Code::kInvalid, "there is no SQL statement to run");
   Statement statement(handle, home_);
   // What follows must be empty too: a second statement would be ignored silently.

@@ -31,6 +31,7 @@ find_package(Threads REQUIRED)
 
 add_library(berth_options INTERFACE)
 target_include_directories(berth_options INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>)
+target_compile_features(berth_options INTERFACE cxx_std_20)
 # No FMA contraction: fgd's scores are truncated, so the last bit of a sum decides (see engine/policy/fgd_score.h).
 target_compile_options(berth_options INTERFACE
   $<BUILD_INTERFACE:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -ffp-contract=off>)
@@ -53,8 +54,9 @@ if(BERTH_COVERAGE)
   target_link_options(berth_options INTERFACE $<BUILD_INTERFACE:--coverage>)
 endif()
 if(BERTH_LIBFUZZER)
-  target_compile_options(berth_options INTERFACE $<BUILD_INTERFACE:-fsanitize=fuzzer-no-link,address>)
-  target_link_options(berth_options INTERFACE $<BUILD_INTERFACE:-fsanitize=address>)
+  target_compile_options(berth_options INTERFACE $<BUILD_INTERFACE:-fsanitize=fuzzer-no-link,address,undefined
+    -fno-sanitize-recover=undefined>)
+  target_link_options(berth_options INTERFACE $<BUILD_INTERFACE:-fsanitize=address,undefined>)
 endif()
 
 function(berth_library name)

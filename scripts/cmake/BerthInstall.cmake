@@ -9,6 +9,8 @@ install(TARGETS berth_options ${berth_libraries} EXPORT berth-targets
 if(TARGET berth)
   install(TARGETS berth RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/scripts/cron DESTINATION ${CMAKE_INSTALL_DATADIR}/berth USE_SOURCE_PERMISSIONS)
+install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/engine DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/berth FILES_MATCHING PATTERN "*.h")
 install(EXPORT berth-targets NAMESPACE berth:: FILE berth-targets.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/berth)
 configure_package_config_file(${CMAKE_SOURCE_DIR}/scripts/cmake/berth-config.cmake.in

@@ -28,6 +28,7 @@ std::vector<std::string> find_test_files(const std::string& place) {
 
 int main(int count, char** arguments) {
   berth::test::TestMode mode{"default", false, {}};
+  std::string again = arguments[0];
   bool approve = false;
   std::vector<std::string> files;
   for (int i = 1; i < count; ++i) {
@@ -36,6 +37,7 @@ int main(int count, char** arguments) {
       approve = true;
     } else if (argument == "--mode" && i + 1 < count) {
       berth::Result<berth::test::TestMode> read = berth::test::read_mode(arguments[++i]);
+      again += std::string(" --mode ") + arguments[i];
       if (!read.ok()) return fmt::print(stderr, "{}\n", read.status().message()), 2;
       mode = *std::move(read);
     } else {
@@ -52,7 +54,7 @@ int main(int count, char** arguments) {
     for (const std::string& failure : outcome.failures) fmt::print("{}\n", failure);
     if (!outcome.failures.empty()) {
       ++failed;
-      fmt::print("again: {} --mode {}.mode {}\n\n", arguments[0], mode.name, file);
+      fmt::print("again: {} {}\n\n", again, file);
     }
   }
   fmt::print("{} files, {} steps, {} failed (mode {})\n", files.size(), steps, failed, mode.name);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -70,6 +71,12 @@ class TemporaryFolder {
   std::string path_;
 };
 
+// Where .read prints: the steps look at answers, not at what is printed.
+std::FILE* nowhere() {
+  static std::FILE* const file = std::fopen("/dev/null", "w");
+  return file;
+}
+
 // What one statement did.
 struct Answer {
   Status status;
@@ -80,7 +87,7 @@ struct Answer {
 class FileRunner {
  public:
   FileRunner(std::string file, const TestMode& mode)
-      : file_(std::move(file)), mode_(mode), clock_(kStart), printer_(stdout, stderr) {
+      : file_(std::move(file)), mode_(mode), clock_(kStart), printer_(nowhere(), nowhere()) {
     variables_["DIR"] = fs::path(file_).parent_path().string();
     variables_["TMP"] = folder_.path();
     const char* shared = std::getenv("BERTH_SHARED");
@@ -124,7 +131,7 @@ class FileRunner {
       case TestStep::Type::kOutput: run_statement_step(step, file, may_approve); return true;
       case TestStep::Type::kRound: return run_rounds(step, file);
       case TestStep::Type::kAdvance: return advance(step, file);
-      case TestStep::Type::kRestart: close(); return true;
+      case TestStep::Type::kRestart: return restart(step, file);
       case TestStep::Type::kSeed: return set_seed(step, file);
       case TestStep::Type::kInclude: return run_include(step, file);
       case TestStep::Type::kRequire: return require(step, file);
@@ -259,7 +266,7 @@ class FileRunner {
     std::vector<std::string> rows;
     for (const Part& part : output.parts) {
       const auto* table = std::get_if<ResultTable>(&part.content);
-      if (table == nullptr) continue;
+      if (table == nullptr || part.audience == Audience::kPeople) continue;
       std::vector<std::string> lines = lines_of(render_csv(*table, display));
       rows.insert(rows.end(), lines.begin() + 1, lines.end());
     }
@@ -298,6 +305,13 @@ class FileRunner {
     const Result<Seconds> by = read_duration(substitute(step.text));
     if (!by.ok()) return stop(step, file, by.status().message());
     clock_.advance(*by);
+    return true;
+  }
+
+  bool restart(const TestStep& step, const std::string& file) {
+    if (!step.text.empty() && step.text != "read_only") return stop(step, file, "a restart is 'restart [read_only]'");
+    options_.read_only = step.text == "read_only";
+    close();
     return true;
   }
 

@@ -15,7 +15,7 @@
 //   statement findings                  runs and reports findings (exit code 4)
 //   CHECK
 //
-//   query [rowsort]                     the rows as CSV without header, NULL as NULL
+//   query [rowsort]                     the rows programs get, as CSV without header, NULL as NULL
 //   SELECT name FROM pools
 //   ----
 //   a
@@ -25,7 +25,7 @@
 //   ----
 //   CREATE POOL <name>
 //
-//   round [n] | advance 30m | restart | seed 42 | include other.inc | require NAME | skip MODE because ...
+//   round [n] | advance 30m | restart [read_only] | seed 42 | include other.inc | require NAME | skip MODE because ...
 //   loop i 1 3 ... endloop              with ${i}; foreach x a b c ... endloop
 //
 // A body ends at ---- or an empty line, expected lines at an empty line (a line "<empty>" stands for one). ${DIR} is

@@ -252,6 +252,19 @@ TEST_F(TerminalTest, DataCannotMoveTheCursor) {
   EXPECT_EQ(shell.raw().find("\x1b[2Jend"), std::string::npos);
 }
 
+TEST_F(TerminalTest, PromptsStayOutOfRedirectedData) {
+  const std::filesystem::path data = folder_ / "data.txt";
+  const std::string command =
+      std::string(BERTH_PROGRAM) + " --mode csv --db " + (folder_ / "test.db").string() + " > " + data.string();
+  PseudoTerminal shell("/bin/bash", {"-c", command}, environment_);
+  shell.expect("berth> ");
+  shell.type("VALUES (6 * 7);\n");
+  shell.expect("berth> ");
+  shell.type("\x04");
+  EXPECT_EQ(shell.wait_for_end(), 0);
+  EXPECT_EQ(read_text(data), "column1\n42\n");
+}
+
 TEST_F(TerminalTest, AsciiWhereTheLocaleIsNotUtf8) {
   environment_["LC_ALL"] = "C";
   PseudoTerminal shell = start();

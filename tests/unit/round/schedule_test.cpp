@@ -67,7 +67,9 @@ TEST(ExplainTest, NearestNodeAndItsShortfall) {
                                     .node = node,
                                     .devices = static_cast<DeviceMask>(devices),
                                     .gpu_milli = kWholeDevice,
-                                    .gpu_memory = MiB(81920)});
+                                    .gpu_memory = MiB(81920),
+                                    .cpu = MilliCpu(0),
+                                    .memory = MiB(0)});
   }
   const Ledger ledger = test::must(ledger_of(snapshot));
   const ShapeExplanation explanation = explain_shape(ledger, snapshot.jobs[0].groups[0].shape);

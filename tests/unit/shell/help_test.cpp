@@ -11,7 +11,7 @@ namespace {
 Result<Output> help(std::string_view words) {
   const Result<CommandTable::Call> call = example::table().parse("HELP " + std::string(words));
   EXPECT_TRUE(call.ok());
-  return help_on(example::table(), call->arguments.list("words"));
+  return help_on(example::table(), call->arguments.list("words"), 100);
 }
 
 std::string shown(std::string_view words) {
@@ -56,9 +56,14 @@ TEST(Help, ListsWhatBeginsWithTheWords) {
 
 TEST(Help, ListsFamilies) {
   EXPECT_EQ(shown("run"), "run\n  SIMULATE USING  Simulates.\n  APPLY PLAN      Applies a plan.\n");
-  const std::string all = render(help_overview(example::table()), Display{});
+  const std::string all = render(help_overview(example::table(), 100), Display{});
   for (const char* family : {"cluster\n", "\njobs\n", "\nrun\n", "\nterminal\n"})
     EXPECT_NE(all.find(family), std::string::npos) << family;
+}
+
+TEST(Help, FindsWordsInsideStatementsAndOptions) {
+  EXPECT_EQ(shown("link"), "cluster\n  CREATE NODE TYPE  Describes a kind of node.\n");
+  EXPECT_NE(shown("pool").find("SHOW NODES"), std::string::npos) << shown("pool");
 }
 
 TEST(Help, NamesTheNearest) {

@@ -44,7 +44,7 @@ TEST(Lexer, SplitsTextIntoTokens) {
       {"fifo + berth", "word:fifo symbol:+ word:berth"},
       {"HELP .mode", "word:HELP word:.mode"},
       {".output /tmp/a b.csv 'c d'", "word:.output word:/tmp/a word:b.csv string:c d"},
-      {".width 20 0", "word:.width number:20 number:0"},
+      {".width 20 -1 - a", "word:.width number:20 number:-1 word:- word:a"},
   };
   for (const LexCase& test : cases) {
     const Lexed lexed = lex(test.text);

@@ -1,0 +1,3 @@
+CREATE POOL three;
+CREATE POOL train;
+CREATE POOL four;

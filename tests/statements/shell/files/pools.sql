@@ -1,0 +1,3 @@
+CREATE POOL one;
+-- a comment; with a semicolon
+CREATE POOL "two";
