@@ -10,7 +10,7 @@ namespace {
 template <class Value>
 void sort_and_drop_repeats(std::vector<Value>& values) {
   std::ranges::sort(values);
-  values.erase(std::ranges::unique(values).begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ void ShadowPrices::group_models() {
       if (demand_[j].devices == 1) tables.sizes.push_back(demand_[j].unit());
     }
     std::ranges::sort(tables.sizes);
-    tables.sizes.erase(std::ranges::unique(tables.sizes).begin(), tables.sizes.end());
+    tables.sizes.erase(std::unique(tables.sizes.begin(), tables.sizes.end()), tables.sizes.end());
     tables.members = std::move(members);
     tables_.push_back(std::move(tables));
   }

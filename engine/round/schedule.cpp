@@ -56,7 +56,6 @@ class SchedulePass {
   SchedulePass(const Snapshot& snapshot, Ledger& ledger, NodeScore& score, const ScheduleOptions& options)
       : snapshot_(snapshot),
         ledger_(ledger),
-        score_(score),
         options_(options),
         placer_(ledger, score, {}, snapshot.seed) {}
 
@@ -127,7 +126,6 @@ class SchedulePass {
 
   const Snapshot& snapshot_;
   Ledger& ledger_;
-  NodeScore& score_;
   const ScheduleOptions& options_;
   Placer placer_;
   ScheduleResult result_;

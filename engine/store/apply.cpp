@@ -261,7 +261,7 @@ Status PlanWriter::finish_round() {
     BERTH_TRY(mark.run(request_.plan_id));
   }
   BERTH_TRY(change_.record("run " + request_.kind, fmt::format("round {}", result_.round),
-                           fmt::format("{} jobs started, {} tasks placed, {} jobs wait", result_.started_jobs,
+                           fmt::format("started {} job(s), placed {} task(s), {} waiting", result_.started_jobs,
                                        result_.placed_tasks, result_.waiting_jobs)));
   result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
   BERTH_ASSIGN(Statement update, db_.prepare("UPDATE rounds SET started_jobs = ?2, apply_seconds = ?3 WHERE id = ?1"));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "engine/store/catalog.h"
@@ -73,10 +74,12 @@ class StateLoader {
   IdIndex queues_;
   IdIndex classes_;
 
-  // Tasks placed, per group of the jobs that run: (job, group, count), sorted.
+  // Tasks placed, per group of the jobs that run, sorted by job and group.
   struct PlacedCount {
     std::int64_t job;
     std::int32_t group;
+    std::int32_t first_task;
+    NodeIndex anchor;  // where the first task runs
     std::int32_t count;
   };
   std::vector<PlacedCount> placed_;
@@ -201,9 +204,9 @@ Status StateLoader::load_allocations() {
   BERTH_TRY(rows.status());
 
   placed_.reserve(allocations.size());
-  for (const Allocation& each : allocations) placed_.push_back({each.job, each.group, 1});
+  for (const Allocation& each : allocations) placed_.push_back({each.job, each.group, each.task, each.node, 1});
   std::sort(placed_.begin(), placed_.end(), [](const PlacedCount& a, const PlacedCount& b) {
-    return a.job != b.job ? a.job < b.job : a.group < b.group;
+    return std::tie(a.job, a.group, a.first_task) < std::tie(b.job, b.group, b.first_task);
   });
   std::size_t kept = 0;
   for (const PlacedCount& each : placed_) {
@@ -300,6 +303,7 @@ Status StateLoader::add_group(const Statement& row) {
   if (next_placed_ < placed_.size() && placed_[next_placed_].job == job_->id &&
       placed_[next_placed_].group == group_index) {
     group.placed = placed_[next_placed_].count;
+    group.anchor = placed_[next_placed_].anchor;
   }
   if (job_->groups.size() != static_cast<std::size_t>(group_index)) {
     return Status(Code::kCorrupt, fmt::format("task groups of job {} are not numbered from 0", job_->id));

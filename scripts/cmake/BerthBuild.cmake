@@ -54,8 +54,9 @@ if(BERTH_COVERAGE)
   target_link_options(berth_options INTERFACE $<BUILD_INTERFACE:--coverage>)
 endif()
 if(BERTH_LIBFUZZER)
-  target_compile_options(berth_options INTERFACE $<BUILD_INTERFACE:-fsanitize=fuzzer-no-link,address>)
-  target_link_options(berth_options INTERFACE $<BUILD_INTERFACE:-fsanitize=address>)
+  target_compile_options(berth_options INTERFACE $<BUILD_INTERFACE:-fsanitize=fuzzer-no-link,address,undefined
+    -fno-sanitize-recover=undefined>)
+  target_link_options(berth_options INTERFACE $<BUILD_INTERFACE:-fsanitize=address,undefined>)
 endif()
 
 function(berth_library name)

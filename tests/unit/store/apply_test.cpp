@@ -91,6 +91,7 @@ TEST_F(Apply, APartlyPlacedJobIsLoadedAndGrows) {
   ASSERT_EQ(loaded.snapshot.jobs.size(), 1u);
   EXPECT_EQ(loaded.snapshot.jobs[0].state, JobState::kRunning);
   EXPECT_EQ(loaded.snapshot.jobs[0].groups[0].placed, 1);
+  EXPECT_EQ(loaded.snapshot.jobs[0].groups[0].anchor, 0) << "where its first task runs: later ones keep to that";
   const ApplyResult grown =
       must_have(apply(*db_, plan_on(*db_, {placement(*db_, id, 0, 1, "a1", 0b10, asked, MiB(81920)),
                                            placement(*db_, id, 0, 2, "a1", 0b100, asked, MiB(81920))})));
