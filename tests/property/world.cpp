@@ -78,6 +78,7 @@ TaskGroup random_group(Random& random, const WorldSize& size) {
   shape.memory = MiB(one_of<std::int64_t>(random, {0, 1000, 8192, 20000}));
   shape.gpu_count = std::min(size.most_devices, one_of(random, {0, 1, 1, 1, 1, 2, 2, 4, 8}));
   if (shape.gpu_count > 0) shape.gpu_milli = kWholeDevice;
+  if (shape.gpu_count == 0 && shape.memory == MiB(0)) shape.cpu = MilliCpu(1000);  // a task asks for something
   if (shape.gpu_count == 1 && random.below(2) == 0) {
     shape.gpu_milli = MilliGpu(one_of<std::int64_t>(random, {50, 250, 333, 500, 810}));
     shape.gpu_memory = MiB(one_of<std::int64_t>(random, {0, 0, 10000, 30000, 60000}));
