@@ -25,7 +25,6 @@ class NodeClasses {
   ClassIndex intern(const NodeView& node);
   // The state, valid until the next intern() or keep(). Memory that is not part of the class is without bound.
   NodeView view(ClassIndex index) const;
-  void prefetch(ClassIndex index) const { __builtin_prefetch(state(index)); }
   std::size_t count() const { return hashes_.size(); }
   // Forgets all classes but these, which are numbered in this order from now on.
   void keep(std::span<const ClassIndex> kept);

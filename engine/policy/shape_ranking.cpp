@@ -98,12 +98,7 @@ void ShapeRanking::follow_generation() {
   serial_ = context_.next_serial++;
   if (!tree_) return;
   context_.pass_scores.resize(std::max(context_.pass_scores.size(), context_.nodes.classes().count()));
-  const auto fetch = [&](std::size_t place) {
-    const ClassIndex node_class = context_.nodes.at(place).node_class;
-    if (context_.pass_scores[static_cast<std::size_t>(node_class)].serial == serial_) return;
-    context_.nodes.classes().prefetch(node_class);
-  };
-  tree_->transform(fetch, [&](std::size_t place) { return pass_score(place); });
+  tree_->transform([&](std::size_t place) { return pass_score(place); });
 }
 
 // Nodes with less memory than any task asked for so far become feasible.

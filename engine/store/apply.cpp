@@ -1,4 +1,5 @@
 #include "engine/store/apply.h"
+#include "engine/base/text.h"
 
 #include <fmt/format.h>
 
@@ -289,9 +290,10 @@ Status PlanWriter::finish_round() {
     BERTH_ASSIGN(Statement mark, db_.prepare("UPDATE plans SET state = 'applied' WHERE id = ?1"));
     BERTH_TRY(mark.run(request_.plan_id));
   }
-  BERTH_TRY(change_.record("run " + request_.kind, fmt::format("round {}", result_.round),
-                           fmt::format("started {} job(s), placed {} task(s), {} waiting", result_.started_jobs,
-                                       result_.placed_tasks, result_.waiting_jobs)));
+  BERTH_TRY(change_.record(
+      "run " + request_.kind, fmt::format("round {}", result_.round),
+      fmt::format("{} started, {} placed, {} waiting", print_counted(result_.started_jobs, "job"),
+                  print_counted(result_.placed_tasks, "task"), print_counted(result_.waiting_jobs, "job"))));
   result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
   BERTH_ASSIGN(Statement update, db_.prepare("UPDATE rounds SET started_jobs = ?2, apply_seconds = ?3 WHERE id = ?1"));
   return update.run(result_.round, result_.started_jobs, result_.seconds);
