@@ -60,12 +60,18 @@ class TotalsReader {
     MiB memory;
     int devices = 0;
   };
+  // Allocations, one after the other, and the node of the present one.
+  struct Tasks {
+    Statement rows;
+    std::int64_t node;
+    void next() { node = rows.next() ? rows.integer(0) : INT64_MAX; }
+  };
   Status read_unhealthy();
   Status read_types();
   Status read_nodes();
   Status read_jobs();
   TypeTotals& row_of(std::int64_t type, std::int64_t pool);
-  void add_node(const Statement& node, Statement& tasks, bool& more);
+  void add_node(const Statement& node, Tasks& tasks);
   void sum_and_sort();
 
   Database& db_;
@@ -107,7 +113,7 @@ TypeTotals& TotalsReader::row_of(std::int64_t type, std::int64_t pool) {
   return row->second;
 }
 
-void TotalsReader::add_node(const Statement& node, Statement& tasks, bool& more) {
+void TotalsReader::add_node(const Statement& node, Tasks& tasks) {
   const std::int64_t id = node.integer(0);
   const Type& type = types_[node.integer(1)];
   TypeTotals& row = row_of(node.integer(1), node.integer(2));
@@ -122,26 +128,27 @@ void TotalsReader::add_node(const Statement& node, Statement& tasks, bool& more)
   row.devices += type.devices;
   row.cpu += type.cpu;
   row.memory += type.memory;
-  while (more && tasks.integer(0) < id) more = tasks.next();
-  for (; more && tasks.integer(0) == id; more = tasks.next()) {
-    const auto mask = static_cast<DeviceMask>(tasks.integer(1));
-    row.gpu_used += tasks.quantity<MilliGpu>(2) * std::popcount(mask);
-    row.cpu_used += tasks.quantity<MilliCpu>(3);
-    row.memory_used += tasks.quantity<MiB>(4);
+  while (tasks.node < id) tasks.next();
+  for (; tasks.node == id; tasks.next()) {
+    const auto mask = static_cast<DeviceMask>(tasks.rows.integer(1));
+    row.gpu_used += tasks.rows.quantity<MilliGpu>(2) * std::popcount(mask);
+    row.cpu_used += tasks.rows.quantity<MilliCpu>(3);
+    row.memory_used += tasks.rows.quantity<MiB>(4);
     ++row.tasks;
     taken |= mask;
-    running_.add(tasks.integer(5));
+    running_.add(tasks.rows.integer(5));
   }
   if (up) row.devices_free += type.devices - std::popcount(taken);
 }
 
 Status TotalsReader::read_nodes() {
-  BERTH_ASSIGN(Statement tasks, db_.prepare("SELECT node_id, device_mask, gpu_milli, cpu_milli, memory_mib, job_id "
-                                            "FROM allocations ORDER BY node_id"));
+  BERTH_ASSIGN(Statement rows, db_.prepare("SELECT node_id, device_mask, gpu_milli, cpu_milli, memory_mib, job_id "
+                                           "FROM allocations ORDER BY node_id"));
   BERTH_ASSIGN(Statement nodes, db_.prepare("SELECT id, type_id, coalesce(pool_id, 0), state FROM nodes ORDER BY id"));
-  bool more = tasks.next();
-  while (nodes.next()) add_node(nodes, tasks, more);
-  BERTH_TRY(tasks.status());
+  Tasks tasks{std::move(rows), 0};
+  tasks.next();
+  while (nodes.next()) add_node(nodes, tasks);
+  BERTH_TRY(tasks.rows.status());
   return nodes.status();
 }
 
