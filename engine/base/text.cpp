@@ -14,6 +14,9 @@ namespace berth {
 namespace {
 
 constexpr std::int64_t kMostInteger = std::numeric_limits<std::int64_t>::max();
+// Moments of the years 0 to 9999, which can be printed.
+constexpr std::int64_t kFirstMoment = -62167219200;
+constexpr std::int64_t kLastMoment = 253402300799;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -80,7 +83,9 @@ Result<std::int64_t> read_scaled(std::string_view text, std::int64_t scale, bool
       denominator *= 10;
     }
     if (numerator * scale % denominator != 0) return not_a(whole_text, "a whole amount of the smallest unit");
-    value += numerator * scale / denominator;
+    const std::int64_t part = numerator * scale / denominator;
+    if (value > kMostInteger - part) return not_a(whole_text, "a number in range");
+    value += part;
   }
   if (digits == 0 || i != text.size()) return not_a(whole_text, "a number");
   return negative ? -value : value;
@@ -152,8 +157,11 @@ Result<Seconds> read_duration(std::string_view text) {
 Result<Seconds> read_time(std::string_view text) {
   constexpr std::string_view kExpected = "a moment such as '2026-12-01 08:00' (UTC) or Unix seconds";
   text = trim(text);
-  if (const Result<std::int64_t> unix_time = read_integer(text); unix_time.ok()) return Seconds(*unix_time);
   const std::string_view original = text;
+  if (const Result<std::int64_t> unix_time = read_integer(text); unix_time.ok()) {
+    if (*unix_time < kFirstMoment || *unix_time > kLastMoment) return not_a(original, kExpected);
+    return Seconds(*unix_time);
+  }
   std::array<int, 6> fields{};  // year month day hour minute second
   constexpr std::string_view kLayout = "0000-00-00 00:00:00";
   if (!text.empty() && (text.back() == 'Z' || text.back() == 'z')) text.remove_suffix(1);
@@ -244,6 +252,10 @@ std::string print_count(std::int64_t value) {
   for (std::size_t i = digits.size(); i > first + 3; i -= 3)
     digits.insert(i - 3, 1, ',');  // GCC 12 warns wrongly about insert of text
   return digits;
+}
+
+std::string print_counted(std::int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", print_count(count), noun, count == 1 ? "" : noun.ends_with("s") ? "es" : "s");
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {

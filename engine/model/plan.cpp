@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "engine/base/text.h"
 
@@ -71,36 +73,78 @@ std::string plan_to_json(const Plan& plan) {
   return json.dump();
 }
 
+namespace {
+
+// Reads the integers of one object. The JSON library would turn 1.5 into 1 and 1e300 into anything.
+class PlanFields {
+ public:
+  explicit PlanFields(const nlohmann::json& object) : object_(object) {}
+
+  template <std::integral Integer>
+  PlanFields& read(const char* key, Integer& value) {
+    const nlohmann::json& item = object_.at(key);
+    const bool fits = item.is_number_unsigned()
+                          ? std::in_range<Integer>(item.get<std::uint64_t>())
+                          : item.is_number_integer() && std::in_range<Integer>(item.get<std::int64_t>());
+    if (fits) {
+      value = item.get<Integer>();
+    } else if (status_.ok()) {
+      status_ = Status(Code::kCorrupt, fmt::format("not a plan: {} is {}", key, item.dump()));
+    }
+    return *this;
+  }
+  template <class Tag>
+  PlanFields& read(const char* key, Quantity<Tag>& amount) {
+    std::int64_t value = 0;
+    read(key, value);
+    amount = Quantity<Tag>(value);
+    return *this;
+  }
+  Status status() const { return status_; }
+
+ private:
+  const nlohmann::json& object_;
+  Status status_;
+};
+
+}  // namespace
+
 Result<Plan> plan_from_json(std::string_view text) {
   Plan plan;
   try {
     const nlohmann::json json = nlohmann::json::parse(text);
-    plan.version = json.at("version");
-    plan.planned_at = Seconds(json.at("planned_at").get<std::int64_t>());
-    plan.seed = json.at("seed");
+    BERTH_TRY(PlanFields(json)
+                  .read("version", plan.version)
+                  .read("planned_at", plan.planned_at)
+                  .read("seed", plan.seed)
+                  .status());
     plan.order_policy = json.at("order_policy");
     plan.score_policy = json.at("score_policy");
     for (const nlohmann::json& item : json.at("placements")) {
       Placement p;
-      p.job = item.at("job");
-      p.group = item.at("group");
-      p.task = item.at("task");
       p.node = -1;
-      p.node_id = item.at("node_id");
-      p.devices = item.at("devices");
-      p.gpu_milli = MilliGpu(item.at("gpu_milli").get<std::int64_t>());
-      p.gpu_memory = MiB(item.at("gpu_memory_mib").get<std::int64_t>());
-      p.cpu = MilliCpu(item.at("cpu_milli").get<std::int64_t>());
-      p.memory = MiB(item.at("memory_mib").get<std::int64_t>());
+      BERTH_TRY(PlanFields(item)
+                    .read("job", p.job)
+                    .read("group", p.group)
+                    .read("task", p.task)
+                    .read("node_id", p.node_id)
+                    .read("devices", p.devices)
+                    .read("gpu_milli", p.gpu_milli)
+                    .read("gpu_memory_mib", p.gpu_memory)
+                    .read("cpu_milli", p.cpu)
+                    .read("memory_mib", p.memory)
+                    .status());
       plan.placements.push_back(p);
     }
     for (const nlohmann::json& item : json.at("waiting")) {
       Waiting w;
-      w.job = item.at("job");
       BERTH_ASSIGN(w.reason, read_reason(item.at("reason").get<std::string>()));
-      w.group = item.at("group");
-      w.fits = item.at("fits");
-      w.needed = item.at("needed");
+      BERTH_TRY(PlanFields(item)
+                    .read("job", w.job)
+                    .read("group", w.group)
+                    .read("fits", w.fits)
+                    .read("needed", w.needed)
+                    .status());
       plan.waiting.push_back(w);
     }
   } catch (const nlohmann::json::exception& error) {

@@ -168,7 +168,7 @@ const Job* job_in(const Snapshot& snapshot, std::int64_t id) {
   return found == snapshot.jobs.end() ? nullptr : &*found;
 }
 
-// Its place in the order, from 1.
+// Its place among the waiting jobs, from 1.
 Result<std::int64_t> place_in_order(const Snapshot& snapshot, const Job& job) {
   BERTH_ASSIGN(const std::unique_ptr<QueueOrder> policy, make_order(snapshot.order_policy));
   const std::vector<std::int32_t> order = policy->order({.now = snapshot.now,
@@ -177,8 +177,13 @@ Result<std::int64_t> place_in_order(const Snapshot& snapshot, const Job& job) {
                                                          .priority_classes = snapshot.priority_classes,
                                                          .queues = snapshot.queues,
                                                          .aging_interval = snapshot.aging_interval});
-  const std::int32_t index = static_cast<std::int32_t>(&job - snapshot.jobs.data());
-  return std::find(order.begin(), order.end(), index) - order.begin() + 1;
+  std::int64_t place = 1;
+  for (const std::int32_t index : order) {
+    const Job& other = snapshot.jobs[static_cast<std::size_t>(index)];
+    if (&other == &job) break;
+    if (other.state == JobState::kPending) ++place;
+  }
+  return place;
 }
 
 // Whether the job would fit the cluster as it runs now, nobody else waiting.
