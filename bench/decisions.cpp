@@ -107,7 +107,7 @@ double peak_memory_mib() {
 void measure(const std::string& name, std::size_t copies) {
   const World world = read_world(copies);
   const double memory_before = peak_memory_mib();
-  const ScoreInput input{.cluster = &world.cluster, .workload = world.workload, .seed = 1};
+  const ScoreInput input{.cluster = &world.cluster, .workload = world.workload, .seed = 1, .every_task_is_new = true};
   const std::unique_ptr<NodeScore> policy = *make_score(name, input);
   const double decisions = static_cast<double>(world.order.size());
 

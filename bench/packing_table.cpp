@@ -169,9 +169,10 @@ class PackingTable {
       BERTH_ASSIGN(fragmented_, read_published(shared() / "golden/fgd/expected_curves_fragmented.csv", 3));
     }
     if (options_.workloads.empty()) find_workloads();
-    fmt::print("{:<12} {:<18} {:>8} {:>8} {:>7} {:>8} {:>8} {:>7} {:>8} {:>8} {:>6} {:>10}\n", "workload", "policy",
+    fmt::print("{:<12} {:<26} {:>8} {:>8} {:>7} {:>8} {:>8} {:>7} {:>8} {:>8} {:>6} {:>10}\n", "workload", "policy",
                "at 100", "publ.", "diff", "at 130", "publ.", "diff", "min", "max", "sd", "decisions/s");
     for (const std::string& workload : options_.workloads) BERTH_TRY(print_workload(workload));
+    print_gains();
     return {};
   }
 
@@ -218,7 +219,7 @@ class PackingTable {
       bounds[0].push_back(allocation_bound(cluster_, demand_until(100)) / percent);
       bounds[1].push_back(allocation_bound(cluster_, demand_until(130)) / percent);
     }
-    fmt::print("{:<12} {:<18} {:8.2f} {:>8} {:>7} {:8.2f}   no placement of that demand exceeds this\n", workload,
+    fmt::print("{:<12} {:<26} {:8.2f} {:>8} {:>7} {:8.2f}   no placement of that demand exceeds this\n", workload,
                "bound", spread_of(bounds[0]).mean, "", "", spread_of(bounds[1]).mean);
     std::fflush(stdout);
     return {};
@@ -271,13 +272,17 @@ class PackingTable {
     }
     const Spread first = spread_of(at_100);
     const Spread last = spread_of(at_130);
-    const std::string key = workload + "/" + policy;
-    fmt::print("{:<12} {:<18} {:8.2f} {} {:8.2f} {} {:8.2f} {:8.2f} {:6.3f} {:10.0f}\n", workload, policy, first.mean,
+    // A policy nobody published is set beside published fgd.
+    const bool is_published = means_.contains(workload + "/" + policy);
+    const std::string key = workload + (is_published ? "/" + policy : "/fgd");
+    fmt::print("{:<12} {:<26} {:8.2f} {} {:8.2f} {} {:8.2f} {:8.2f} {:6.3f} {:10.0f}\n", workload,
+               policy + (is_published ? "" : " (vs fgd)"), first.mean,
                beside(look_up(means_, key, "alloc_pct_mean@100"), first.mean), last.mean,
                beside(look_up(means_, key, "alloc_pct_mean@130"), last.mean), last.least, last.most, last.deviation,
                decisions / seconds);
+    note_gain(workload, policy, first.mean, last.mean);
     if (options_.curves) {
-      fmt::print("{:<31} largest difference to the published curves: allocated {:.3f}, fragmented {:.3f}\n", "",
+      fmt::print("{:<39} largest difference to the published curves: allocated {:.3f}, fragmented {:.3f}\n", "",
                  worst_allocated, worst_fragmented);
     }
     for (int shuffle = 1; shuffle <= options_.shuffles; ++shuffle) {
@@ -285,6 +290,27 @@ class PackingTable {
     }
     std::fflush(stdout);
     return {};
+  }
+
+  void note_gain(const std::string& workload, const std::string& policy, double at_100, double at_130) {
+    const auto fgd_100 = look_up(means_, workload + "/fgd", "alloc_pct_mean@100");
+    const auto fgd_130 = look_up(means_, workload + "/fgd", "alloc_pct_mean@130");
+    if (!fgd_100 || !fgd_130) return;
+    gains_[policy].first.push_back(at_100 - *fgd_100);
+    gains_[policy].second.push_back(at_130 - *fgd_130);
+  }
+
+  void print_gains() const {
+    fmt::print("\n{:<26} {:>16} {:>16}   gain on published fgd over {} workloads\n", "policy", "mean (least) 100",
+               "mean (least) 130", options_.workloads.size());
+    for (const std::string& policy : options_.policies) {
+      const auto gain = gains_.find(policy);
+      if (gain == gains_.end()) continue;
+      const Spread first = spread_of(gain->second.first);
+      const Spread last = spread_of(gain->second.second);
+      fmt::print("{:<26} {:+8.2f} ({:+.2f}) {:+8.2f} ({:+.2f})\n", policy, first.mean, first.least, last.mean,
+                 last.least);
+    }
   }
 
   Status print_shuffle(const std::string& workload, const std::string& policy, int shuffle, double mean_100,
@@ -298,7 +324,7 @@ class PackingTable {
     }
     const double first = spread_of(at_100).mean;
     const double last = spread_of(at_130).mean;
-    fmt::print("{:<31} {:8.2f} {:>8} {:+7.2f} {:8.2f} {:>8} {:+7.2f}   nodes ranked at random, draw {}\n", "", first,
+    fmt::print("{:<39} {:8.2f} {:>8} {:+7.2f} {:8.2f} {:>8} {:+7.2f}   nodes ranked at random, draw {}\n", "", first,
                "moved", first - mean_100, last, "moved", last - mean_130, shuffle);
     return {};
   }
@@ -309,6 +335,7 @@ class PackingTable {
   Published means_;
   Published allocated_;
   Published fragmented_;
+  std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> gains_;  // per policy, at 100 and 130
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
 -- Who may ask (queues, priority classes) and what was asked for (jobs and their task groups).
+-- CHECKs of columns that rounds write say OR, not IN: for a list of more than two SQLite builds a table at every write.
 
 CREATE TABLE queues (
   id        INTEGER PRIMARY KEY,
@@ -18,7 +19,8 @@ CREATE TABLE jobs (
   queue_id          INTEGER NOT NULL REFERENCES queues,
   priority_class_id INTEGER REFERENCES priority_classes,
   state             TEXT NOT NULL DEFAULT 'pending'
-                    CHECK (state IN ('pending', 'held', 'running', 'finished', 'failed', 'cancelled')),
+                    CHECK (state = 'pending' OR state = 'held' OR state = 'running' OR
+                           state = 'finished' OR state = 'failed' OR state = 'cancelled'),
   user_name         TEXT NOT NULL DEFAULT '',
   submit_time       INTEGER NOT NULL,            -- times in Unix seconds, UTC
   start_time        INTEGER,                     -- of the present or last attempt
@@ -27,13 +29,12 @@ CREATE TABLE jobs (
   wait_reason       TEXT,                        -- the dominant reason the last round that judged it found
   wait_since        INTEGER,                     -- when that reason was first found
   allow_infeasible  INTEGER NOT NULL DEFAULT 0 CHECK (allow_infeasible IN (0, 1)),
-  CHECK ((end_time IS NOT NULL) = (state IN ('finished', 'failed', 'cancelled'))),
+  CHECK ((end_time IS NOT NULL) = (state = 'finished' OR state = 'failed' OR state = 'cancelled')),
   CHECK (state <> 'running' OR start_time IS NOT NULL)
 ) STRICT;
--- One index a live state: a job's row is found by state in id order, a state is counted, and ended jobs cost nothing.
-CREATE INDEX jobs_pending ON jobs (id, state) WHERE state = 'pending';
-CREATE INDEX jobs_held ON jobs (id, state) WHERE state = 'held';
-CREATE INDEX jobs_running ON jobs (id, state) WHERE state = 'running';
+-- Live jobs are found here in id order, so ended ones cost nothing; starting a job leaves the index alone.
+CREATE INDEX jobs_live ON jobs (id, end_time) WHERE end_time IS NULL;
+CREATE INDEX jobs_held ON jobs (id) WHERE state = 'held';
 CREATE INDEX jobs_ended ON jobs (end_time) WHERE end_time IS NOT NULL;
 
 -- Equal tasks of a job. The job starts when every group can place min_tasks of its tasks in the same round.
@@ -50,7 +51,8 @@ CREATE TABLE task_groups (
   gpu_memory_mib    INTEGER NOT NULL CHECK (gpu_memory_mib >= 0),  -- of each device; 0 = in proportion to gpu_milli
   models            TEXT,                                          -- 'A100|H100'; NULL = any
   pool_id           INTEGER REFERENCES pools,                      -- NULL = any
-  locality          TEXT NOT NULL DEFAULT 'any' CHECK (locality IN ('any', 'rack', 'node', 'link_group')),
+  locality          TEXT NOT NULL DEFAULT 'any'
+                    CHECK (locality = 'any' OR locality = 'rack' OR locality = 'node' OR locality = 'link_group'),
   locality_required INTEGER NOT NULL DEFAULT 1 CHECK (locality_required IN (0, 1)),
   PRIMARY KEY (job_id, group_index),
   CHECK ((gpu_count = 0) = (gpu_milli = 0)),

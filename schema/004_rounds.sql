@@ -25,7 +25,7 @@ CREATE TABLE decisions (
   job_id   INTEGER NOT NULL,
   kind     TEXT NOT NULL CHECK (kind IN ('start', 'wait')),
   reason   TEXT,  -- of a wait
-  detail   TEXT NOT NULL CHECK (json_valid(detail)),  -- start: {"tasks": 8}; wait: {"group": 0, "fits": 3, "needed": 8}
+  detail   TEXT NOT NULL,  -- JSON; start: {"tasks": 8}; wait: {"group": 0, "fits": 3, "needed": 8}
   PRIMARY KEY (round_id, seq)
 ) STRICT, WITHOUT ROWID;
 

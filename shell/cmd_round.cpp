@@ -165,7 +165,7 @@ Result<Output> plan_schedule_statement(Session& session, const Arguments& argume
              Audience::kPrograms);
   BERTH_TRY(add_plan(session, plan, output));
   output.add_note(fmt::format("plan {}: {}", report.id, plan_sentence(plan, "would start")));
-  output.add_note(fmt::format("APPLY PLAN {}; carries it out", report.id));
+  if (!plan.placements.empty()) output.add_note(fmt::format("APPLY PLAN {}; carries it out", report.id));
   return output;
 }
 

@@ -2,6 +2,7 @@
 #include "engine/base/text.h"
 #include "engine/policy/registry.h"
 #include "engine/store/names.h"
+#include "engine/store/settings.h"
 #include "engine/store/totals.h"
 #include "shell/cmd_support.h"
 #include "shell/families.h"
@@ -280,18 +281,14 @@ Result<Output> show_events(Session& session, const Arguments& arguments) {
 
 Result<Output> show_policies(Session& session, const Arguments& arguments) {
   (void)arguments;
-  BERTH_ASSIGN(const ResultTable settings,
-               query_table(session, "SELECT value FROM settings WHERE key IN ('order_policy', 'score_policy')"));
-  const auto is_active = [&](std::string_view name) {
-    for (const std::vector<Cell>& row : settings.rows) {
-      if (std::get<std::string>(row[0]) == name) return true;
-    }
-    return false;
+  BERTH_ASSIGN(const Settings settings, read_settings(engine_of(session).db()));
+  const auto is_active = [&](const PolicyRow& policy) {
+    return policy.name == (policy.kind == PolicyKind::kOrder ? settings.order_policy : settings.score_policy);
   };
   ResultTable table{.title = "", .columns = {{"kind"}, {"policy"}, {"active"}, {"summary"}, {"source"}}, .rows = {}};
   for (const PolicyRow& policy : all_policies()) {
     table.rows.push_back({std::string(policy_kind_name(policy.kind)), std::string(policy.name),
-                          is_active(policy.name) ? Cell("yes") : Cell(std::monostate()), std::string(policy.summary),
+                          is_active(policy) ? Cell("yes") : Cell(std::monostate()), std::string(policy.summary),
                           std::string(policy.source)});
   }
   return Output(std::move(table));

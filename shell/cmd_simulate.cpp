@@ -170,7 +170,12 @@ void add_waits(const std::vector<SimulationResult>& results, const ChartStyle& s
 Output simulation_output(Session& session, const SimulationSet& set) {
   Output output;
   ResultTable table = results_table(set.complete);
-  output.add(without_empty_columns(table), Audience::kPeople);
+  ResultTable for_people = without_empty_columns(table);
+  if (!for_people.columns.empty() && for_people.columns.front().name == "simulation") {  // its name was typed just now
+    for_people.columns.erase(for_people.columns.begin());
+    for (std::vector<Cell>& row : for_people.rows) row.erase(row.begin());
+  }
+  output.add(std::move(for_people), Audience::kPeople);
   output.add(std::move(table), Audience::kPrograms);
   const ChartStyle style = chart_style(session.display, 14);
   add_curves(set.complete, style, output);

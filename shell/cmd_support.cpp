@@ -31,10 +31,6 @@ Result<ResultTable> table_of(Statement rows) {
   return table;
 }
 
-std::string counted(std::int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", print_count(count), noun, count == 1 ? "" : noun.ends_with("s") ? "es" : "s");
-}
-
 Result<std::vector<std::string>> expand_names(const std::vector<Value>& values) {
   std::vector<std::string> names;
   for (const Value& value : values) {

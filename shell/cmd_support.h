@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/text.h"
 #include "engine/runtime/runtime.h"
 #include "shell/arguments.h"
 #include "shell/chart.h"
@@ -41,8 +42,7 @@ Result<Output> change_with_note(Session& session, std::string note, Body&& body)
   return Output::note(std::move(note));
 }
 
-// "1 node", "64 nodes".
-std::string counted(std::int64_t count, std::string_view noun);
+inline std::string counted(std::int64_t count, std::string_view noun) { return print_counted(count, noun); }
 
 // Points an engine error at the argument it is about, unless it already points somewhere.
 inline Status blame(Status status, Span span) { return std::move(status).at(span); }

@@ -254,6 +254,10 @@ std::string print_count(std::int64_t value) {
   return digits;
 }
 
+std::string print_counted(std::int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", print_count(count), noun, count == 1 ? "" : noun.ends_with("s") ? "es" : "s");
+}
+
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   const std::string x = to_lower(a);
   const std::string y = to_lower(b);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 
 #include "engine/policy/feasibility.h"
 
@@ -99,13 +100,17 @@ int BerthScore::choose_device(const NodeView& node, const TaskShape& shape, Devi
 }
 
 bool BerthScore::refresh(const Ledger& ledger, const TaskShape& asked) {
+  const std::int64_t now = every_task_is_new_ ? asked_ : ledger.gpu_used().value();
+  const std::int64_t step = std::max<std::int64_t>(1, ledger.gpu_capacity().value() / kRefreshes);
   bool moved = false;
-  if (asked_ >= next_refresh_) {
+  if (!priced_ || std::abs(now - *priced_) >= step) {
     moved = prices_.refresh(ledger);
-    next_refresh_ = asked_ + std::max<std::int64_t>(1, ledger.gpu_capacity().value() / kRefreshes);
+    priced_ = now;
   }
-  prices_.count_task(asked);
-  asked_ += asked.gpu_total().value();
+  if (every_task_is_new_) {
+    prices_.count_task(asked);
+    asked_ += asked.gpu_total().value();
+  }
   return moved;
 }
 

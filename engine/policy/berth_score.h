@@ -5,9 +5,12 @@
 // tried on every device it fits. Equal values go to the node with less GPU left, then to the lowest rank; scores are
 // fine enough that ties are rare, so the order of nodes hardly matters.
 //
-// Prices follow the cluster: they move when 1/kRefreshes of its GPU has been asked for since the last time. Demand is
-// learnt from the typical workload and from every task that is to be placed.
+// Prices follow the cluster: they move when 1/kRefreshes of its GPU has been asked for since the last time, or, where
+// the same tasks are asked for again and again, when its use has changed by as much. Demand is learnt from the typical
+// workload and from new tasks.
 #pragma once
+
+#include <optional>
 
 #include "engine/policy/policy.h"
 #include "engine/policy/shadow_prices.h"
@@ -18,7 +21,8 @@ class BerthScore : public NodeScore {
  public:
   static constexpr std::int64_t kRefreshes = 64;
 
-  explicit BerthScore(const ScoreInput& input) : prices_(*input.cluster, input.workload) {}
+  explicit BerthScore(const ScoreInput& input)
+      : prices_(*input.cluster, input.workload), every_task_is_new_(input.every_task_is_new) {}
 
   ScoreSensitivity sensitivity() const override { return {.memory = true}; }
   Score score(const NodeView& node, const TaskShape& shape) const override;
@@ -34,8 +38,9 @@ class BerthScore : public NodeScore {
                                    std::int32_t free) const;
 
   ShadowPrices prices_;
-  std::int64_t asked_ = 0;         // milli-GPU so far
-  std::int64_t next_refresh_ = 0;  // when that much has been asked for
+  bool every_task_is_new_;
+  std::int64_t asked_ = 0;              // milli-GPU so far, where every task is new
+  std::optional<std::int64_t> priced_;  // milli-GPU asked for, else in use, when prices last moved
 };
 
 }  // namespace berth

@@ -53,7 +53,6 @@ struct Candidates::Impl {
   CandidateCounters counters;
   NodeStates nodes;
   ScoreMemo memo;
-  std::uint32_t memo_numbering = 0;  // of the classes in it
   RankingContext context;
   std::vector<std::unique_ptr<ShapeRanking>> rankings;
   std::unordered_map<TaskShape, Lookup, TaskShapeHash> lookups;
@@ -77,12 +76,7 @@ Candidates::Impl::Lookup& Candidates::Impl::look_up(const TaskShape& shape) {
   ++counters.queries;
   const std::size_t most_bytes = std::max(kMostRankingBytes, nodes.size() * kMostRankingBytesPerNode);
   if (ranking_bytes + lookups.size() * kLookupBytes > most_bytes) forget_rankings();
-  nodes.follow();
-  if (memo_numbering != nodes.numbering()) {
-    memo.clear();
-    context.pass_scores.clear();
-    memo_numbering = nodes.numbering();
-  }
+  if (nodes.follow()) ++context.generation;
   Lookup& lookup = lookups[shape];
   if (lookup.ranking != nullptr) return lookup;
   TaskShape shared_shape = shape;
@@ -100,7 +94,10 @@ Candidates::~Candidates() = default;
 
 std::optional<NodeIndex> Candidates::best(const TaskShape& shape) {
   Impl& impl = *impl_;
-  if (impl.policy.refresh(impl.ledger, shape)) ++impl.context.generation;
+  if (impl.policy.refresh(impl.ledger, shape)) {
+    impl.nodes.renumber_classes();
+    ++impl.context.generation;
+  }
   Impl::Lookup& lookup = impl.look_up(shape);
   ShapeRanking& ranking = *lookup.ranking;
   const Score memory = impl.memory_asked(shape);

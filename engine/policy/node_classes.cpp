@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -12,8 +13,11 @@ namespace berth {
 
 namespace {
 
-// Words of a state before the devices: kind, CPU (2), memory (2), tenants. Then milli, then memory, of each device.
+// Words of a state before the devices: kind, CPU (2), memory (2), tenants. Then milli of each device, then memory of
+// each if any kind tracks it, then zeros to the end of the line.
 constexpr std::size_t kStateHeader = 6;
+
+constexpr std::array<std::int32_t, kMaxDevices> kNoDeviceMemory{};
 
 void put_wide(std::int32_t* words, std::int64_t value) { std::memcpy(words, &value, sizeof value); }
 std::int64_t get_wide(const std::int32_t* words) {
@@ -22,14 +26,13 @@ std::int64_t get_wide(const std::int32_t* words) {
   return value;
 }
 
-std::uint64_t hash_words(std::span<const std::int32_t> words) {
-  std::uint64_t hash = words.size();
-  std::size_t i = 0;
-  for (; i + 2 <= words.size(); i += 2) {
-    hash = (hash ^ static_cast<std::uint64_t>(get_wide(&words[i]))) * 0x9E3779B97F4A7C15ULL;
+// `count` is even.
+std::uint64_t hash_words(const std::int32_t* words, std::size_t count) {
+  std::uint64_t hash = 0;
+  for (std::size_t i = 0; i < count; i += 2) {
+    hash = (hash ^ static_cast<std::uint64_t>(get_wide(words + i))) * 0x9E3779B97F4A7C15ULL;
     hash ^= hash >> 32;
   }
-  if (i < words.size()) hash ^= static_cast<std::uint32_t>(words[i]);
   return hash_mix(hash);
 }
 
@@ -48,8 +51,16 @@ void insertion_sort(Value* values, std::size_t count) {
 
 NodeClasses::NodeClasses(const Cluster& cluster, ScoreSensitivity sensitivity)
     : cluster_(&cluster), sensitivity_(sensitivity) {
-  for (const NodeKind& kind : cluster.kinds) layouts_.push_back(lay_out(kind));
-  clear();
+  std::int32_t most_devices = 0;
+  for (const NodeKind& kind : cluster.kinds) {
+    layouts_.push_back(lay_out(kind));
+    most_devices = std::max(most_devices, kind.device_count);
+    tracks_device_memory_ = tracks_device_memory_ || kind.device_memory != MiB(0);
+  }
+  const std::size_t words = kStateHeader + static_cast<std::size_t>(most_devices) * (tracks_device_memory_ ? 2 : 1);
+  lines_per_state_ = (words + kLineWords - 1) / kLineWords;
+  pending_.resize(lines_per_state_);
+  keep({});
 }
 
 NodeClasses::Layout NodeClasses::lay_out(const NodeKind& kind) {
@@ -68,21 +79,27 @@ NodeClasses::Layout NodeClasses::lay_out(const NodeKind& kind) {
   return layout;
 }
 
-void NodeClasses::clear() {
-  words_.clear();
-  states_.clear();
-  table_.assign(1024, -1);
+void NodeClasses::keep(std::span<const ClassIndex> kept) {
+  std::vector<Line> lines;
+  std::vector<std::uint64_t> hashes;
+  lines.reserve(kept.size() * lines_per_state_);
+  hashes.reserve(kept.size());
+  for (const ClassIndex index : kept) {
+    const auto first = lines_.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(index) * lines_per_state_);
+    lines.insert(lines.end(), first, first + static_cast<std::ptrdiff_t>(lines_per_state_));
+    hashes.push_back(hashes_[static_cast<std::size_t>(index)]);
+  }
+  lines_ = std::move(lines);
+  hashes_ = std::move(hashes);
+  rebuild_table(std::bit_ceil(std::max<std::size_t>(1024, 4 * kept.size())));
 }
 
 void NodeClasses::write_devices(const NodeView& node, const Layout& layout) {
   const std::size_t count = node.milli.size();
-  std::int32_t* const milli = pending_.data() + kStateHeader;
-  std::int32_t* const memory = milli + count;
-  const bool tracks_memory = node.kind->device_memory != MiB(0);
-  if (layout.set_ends.size() == 1 && !tracks_memory) {
+  std::int32_t* const milli = pending_words() + kStateHeader;
+  if (layout.set_ends.size() == 1 && !tracks_device_memory_) {
     std::ranges::copy(node.milli, milli);
     insertion_sort(milli, count);
-    std::fill_n(memory, count, 0);
     return;
   }
   // Milli in the upper half, memory in the lower: one sort for both.
@@ -100,58 +117,59 @@ void NodeClasses::write_devices(const NodeView& node, const Layout& layout) {
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t device = order[i];
     milli[device] = static_cast<std::int32_t>(devices[i] >> 32);
-    memory[device] = static_cast<std::int32_t>(devices[i] & 0xFFFFFFFF);
+    if (tracks_device_memory_) milli[count + device] = static_cast<std::int32_t>(devices[i] & 0xFFFFFFFF);
   }
 }
 
 void NodeClasses::write_state(const NodeView& node) {
   const std::size_t kind = static_cast<std::size_t>(node.kind - cluster_->kinds.data());
-  pending_.resize(kStateHeader + 2 * node.milli.size());
-  pending_[0] = static_cast<std::int32_t>(kind);
-  put_wide(&pending_[1], node.cpu.value());
-  put_wide(&pending_[3], sensitivity_.memory ? node.memory.value() : std::numeric_limits<std::int64_t>::max());
-  pending_[5] = sensitivity_.tenants ? node.tenants : 0;
+  std::ranges::fill(pending_, Line{});
+  std::int32_t* const words = pending_words();
+  words[0] = static_cast<std::int32_t>(kind);
+  put_wide(words + 1, node.cpu.value());
+  put_wide(words + 3, sensitivity_.memory ? node.memory.value() : std::numeric_limits<std::int64_t>::max());
+  words[5] = sensitivity_.tenants ? node.tenants : 0;
   if (!node.milli.empty()) write_devices(node, layouts_[kind]);
 }
 
 ClassIndex NodeClasses::intern(const NodeView& node) {
   write_state(node);
-  const std::uint64_t hash = hash_words(pending_);
+  const std::uint64_t hash = hash_words(pending_words(), lines_per_state_ * kLineWords);
   std::size_t slot = hash & (table_.size() - 1);
   for (; table_[slot] >= 0; slot = (slot + 1) & (table_.size() - 1)) {
-    const State& state = states_[static_cast<std::size_t>(table_[slot])];
-    // Equal kinds have equally long states.
-    if (state.hash == hash && words_[state.words] == pending_[0] &&
-        std::memcmp(&words_[state.words], pending_.data(), pending_.size() * sizeof(std::int32_t)) == 0) {
-      return table_[slot];
+    const ClassIndex index = table_[slot];
+    if (hashes_[static_cast<std::size_t>(index)] == hash &&
+        std::memcmp(state(index), pending_words(), lines_per_state_ * sizeof(Line)) == 0) {
+      return index;
     }
   }
-  const ClassIndex index = static_cast<ClassIndex>(states_.size());
+  const ClassIndex index = static_cast<ClassIndex>(hashes_.size());
   table_[slot] = index;
-  states_.push_back({.hash = hash, .words = words_.size()});
-  words_.insert(words_.end(), pending_.begin(), pending_.end());
-  if (states_.size() * 2 > table_.size()) grow_table();
+  hashes_.push_back(hash);
+  lines_.insert(lines_.end(), pending_.begin(), pending_.end());
+  if (hashes_.size() * 2 > table_.size()) rebuild_table(table_.size() * 2);
   return index;
 }
 
-void NodeClasses::grow_table() {
-  table_.assign(table_.size() * 2, -1);
-  for (std::size_t index = 0; index < states_.size(); ++index) {
-    std::size_t slot = states_[index].hash & (table_.size() - 1);
+void NodeClasses::rebuild_table(std::size_t slots) {
+  table_.assign(slots, -1);
+  for (std::size_t index = 0; index < hashes_.size(); ++index) {
+    std::size_t slot = hashes_[index] & (table_.size() - 1);
     while (table_[slot] >= 0) slot = (slot + 1) & (table_.size() - 1);
     table_[slot] = static_cast<ClassIndex>(index);
   }
 }
 
 NodeView NodeClasses::view(ClassIndex index) const {
-  const std::int32_t* const words = words_.data() + states_[static_cast<std::size_t>(index)].words;
+  const std::int32_t* const words = state(index);
   const NodeKind& kind = cluster_->kinds[static_cast<std::size_t>(words[0])];
   const std::size_t count = static_cast<std::size_t>(kind.device_count);
+  const std::int32_t* const milli = words + kStateHeader;
   return NodeView{.kind = &kind,
                   .cpu = MilliCpu(get_wide(words + 1)),
                   .memory = MiB(get_wide(words + 3)),
-                  .milli = {words + kStateHeader, count},
-                  .device_memory = {words + kStateHeader + count, count},
+                  .milli = {milli, count},
+                  .device_memory = {tracks_device_memory_ ? milli + count : kNoDeviceMemory.data(), count},
                   .tenants = static_cast<std::uint8_t>(words[5])};
 }
 

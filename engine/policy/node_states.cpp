@@ -51,17 +51,31 @@ void NodeStates::read(std::size_t place) {
   memory_.set(place, state.memory);
 }
 
-void NodeStates::follow() {
+bool NodeStates::follow() {
   for (const NodeIndex node : ledger_->changes_since(ledger_position_)) {
     const std::size_t place = place_of(node);
     read(place);
     recent_.touch(static_cast<std::int32_t>(place));
   }
   ledger_position_ = ledger_->change_count();
-  if (classes_.count() <= std::max(kMostClasses, 2 * places_.size())) return;
-  classes_.clear();
-  ++numbering_;
-  for (std::size_t place = 0; place < places_.size(); ++place) read(place);
+  if (classes_.count() <= std::max(kMostClasses, 2 * places_.size())) return false;
+  renumber_classes();
+  return true;
+}
+
+void NodeStates::renumber_classes() {
+  std::vector<ClassIndex> number_of(classes_.count(), -1);
+  std::vector<ClassIndex> kept;
+  for (PlaceState& state : places_) {
+    if (state.node_class < 0) continue;
+    ClassIndex& number = number_of[static_cast<std::size_t>(state.node_class)];
+    if (number < 0) {
+      number = static_cast<ClassIndex>(kept.size());
+      kept.push_back(state.node_class);
+    }
+    state.node_class = number;
+  }
+  classes_.keep(kept);
 }
 
 }  // namespace berth

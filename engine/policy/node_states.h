@@ -3,7 +3,7 @@
 //
 // A place is a node's position in rank order. follow() catches up with the ledger's log of changes; all readers share
 // that work. Classes are numbered anew when far more have been seen than there are nodes, so memory stays bounded in a
-// long-lived process; numbering() then changes and memos by class are void.
+// long-lived process; memos by class are void then.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,11 @@ class NodeStates {
   // rank[node] = place; empty = node order.
   NodeStates(const Ledger& ledger, ScoreSensitivity sensitivity, std::span<const std::int32_t> rank);
 
-  void follow();
+  // True when classes have been numbered anew.
+  bool follow();
+  // Numbers the classes that nodes have now in order of place, so that passes over all places read them in sequence,
+  // and forgets the others.
+  void renumber_classes();
 
   std::size_t size() const { return node_at_.size(); }
   NodeIndex node_at(std::size_t place) const { return node_at_[place]; }
@@ -42,7 +46,6 @@ class NodeStates {
   const NodeClasses& classes() const { return classes_; }
   const ScoreTree& memory() const { return memory_; }
   const RecentNodes& recent() const { return recent_; }
-  std::uint32_t numbering() const { return numbering_; }
 
  private:
   void read(std::size_t place);
@@ -55,7 +58,6 @@ class NodeStates {
   NodeClasses classes_;
   ScoreTree memory_;
   RecentNodes recent_;
-  std::uint32_t numbering_ = 0;
 };
 
 }  // namespace berth

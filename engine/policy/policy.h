@@ -57,6 +57,9 @@ struct ScoreInput {
   const Cluster* cluster = nullptr;
   std::span<const WorkloadShape> workload;  // typical shapes with popularity
   std::uint64_t seed = 0;
+  // Every task asked for is new, so what is asked for tells more about the demand. Not where waiting tasks are asked
+  // for again and again, and are part of `workload`.
+  bool every_task_is_new = false;
 };
 
 class NodeScore {

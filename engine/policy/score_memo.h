@@ -1,5 +1,5 @@
-// Scores that have been computed, by (ranking, node class): a table of fixed size in which a new entry replaces the old
-// one of its slot. Forgetting is harmless, since scores are pure.
+// Scores that have been computed, by (serial of a ranking, node class): a table of fixed size in which a new entry
+// replaces the old one of its slot. Forgetting is harmless, since scores are pure.
 #pragma once
 
 #include <bit>
@@ -21,14 +21,13 @@ class ScoreMemo {
   };
 
   // The slot of this pair; its score holds if slot.key == key_of(...).
-  static std::uint64_t key_of(std::uint32_t ranking, ClassIndex node_class) {
-    return (std::uint64_t{ranking} << 32) | static_cast<std::uint32_t>(node_class);
+  static std::uint64_t key_of(std::uint32_t serial, ClassIndex node_class) {
+    return (std::uint64_t{serial} << 32) | static_cast<std::uint32_t>(node_class);
   }
   Slot& slot_of(std::uint64_t key) {
     const std::uint64_t mixed = key * 0x9E3779B97F4A7C15ULL;
     return slots_[(mixed ^ (mixed >> 32)) & (slots_.size() - 1)];
   }
-  void clear() { slots_.assign(slots_.size(), Slot()); }
 
  private:
   std::vector<Slot> slots_;

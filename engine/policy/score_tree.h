@@ -29,15 +29,14 @@ class ScoreTree {
   explicit ScoreTree(std::size_t places);  // all kLowest
   explicit ScoreTree(std::span<const Score> leaves);
   void set(std::size_t place, Score score);
-  // New scores for all leaves that are not kLowest. announce(place) is called some leaves ahead of score_of(place), to
-  // fetch what that will need.
-  template <class Announce, class ScoreOf>
-  void transform(Announce announce, ScoreOf score_of) {
-    constexpr std::size_t kAhead = 8;
-    const std::size_t leaves = level_starts_[1];
-    for (std::size_t place = 0; place < leaves; ++place) {
-      if (place + kAhead < leaves && entries_[place + kAhead] != kLowest) announce(place + kAhead);
-      if (entries_[place] != kLowest) entries_[place] = score_of(place);
+  // New scores for all leaves that are not kLowest.
+  template <class ScoreOf>
+  void transform(ScoreOf score_of) {
+    for (std::size_t group = 0; group < level_starts_[1] / kFan; ++group) {
+      if (entries_[level_starts_[1] + group] == kLowest) continue;
+      for (std::size_t place = group * kFan; place < (group + 1) * kFan; ++place) {
+        if (entries_[place] != kLowest) entries_[place] = score_of(place);
+      }
     }
     raise_all();
   }

@@ -50,7 +50,11 @@ ShadowPrices::ShadowPrices(const Cluster& cluster, std::span<const WorkloadShape
     idle_states_ = std::max(idle_states_, static_cast<std::size_t>(kind.device_count) + 1);
   }
   group_.resize(models + 1);
-  for (const WorkloadShape& entry : workload) add_weight(entry.shape, kTypicalTasks * entry.popularity);
+  for (const WorkloadShape& entry : workload) {
+    Demand* const demand = add_weight(entry.shape, kTypicalTasks * entry.popularity);
+    // Until tasks of the shape have been seen.
+    if (demand != nullptr) demand->memory = static_cast<double>(entry.shape.memory.value());
+  }
   group_models();
   publish();
 }

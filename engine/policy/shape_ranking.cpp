@@ -92,18 +92,13 @@ void ShapeRanking::rank_all() {
   }
 }
 
-// The policy's scores have changed: the feasible nodes are the same, their scores are not.
+// All scores are void, or all class numbers: the feasible nodes are the same, what is known of them is not.
 void ShapeRanking::follow_generation() {
   generation_ = context_.generation;
   serial_ = context_.next_serial++;
   if (!tree_) return;
   context_.pass_scores.resize(std::max(context_.pass_scores.size(), context_.nodes.classes().count()));
-  const auto fetch = [&](std::size_t place) {
-    const ClassIndex node_class = context_.nodes.at(place).node_class;
-    if (context_.pass_scores[static_cast<std::size_t>(node_class)].serial == serial_) return;
-    context_.nodes.classes().prefetch(node_class);
-  };
-  tree_->transform(fetch, [&](std::size_t place) { return pass_score(place); });
+  tree_->transform([&](std::size_t place) { return pass_score(place); });
 }
 
 // Nodes with less memory than any task asked for so far become feasible.

@@ -35,7 +35,7 @@ struct RankingContext {
   ScoreMemo& memo;
   CandidateCounters& counters;
   std::vector<PassScore> pass_scores{};  // by class
-  std::uint32_t generation = 0;          // of the policy's scores: older ones are void
+  std::uint32_t generation = 0;          // of the policy's scores and the class numbers: older memos are void
   std::uint32_t next_serial = 0;         // tells the scores of a ranking and generation from all others in the memo
 };
 

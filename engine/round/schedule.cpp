@@ -54,10 +54,7 @@ void announce_step(const ScheduleOptions& options, std::string_view step) {
 class SchedulePass {
  public:
   SchedulePass(const Snapshot& snapshot, Ledger& ledger, NodeScore& score, const ScheduleOptions& options)
-      : snapshot_(snapshot),
-        ledger_(ledger),
-        options_(options),
-        placer_(ledger, score, {}, snapshot.seed) {}
+      : snapshot_(snapshot), ledger_(ledger), options_(options), placer_(ledger, score, {}, snapshot.seed) {}
 
   Status run(const std::vector<std::int32_t>& order) {
     announce_step(options_, "place");

@@ -112,7 +112,8 @@ Said say_passing(Reason reason, const TaskShape& shape, std::int32_t failing, st
                 "wait for running jobs to end, or submit it with a smaller fraction"};
       }
       return {fmt::format("a task asks for {} on one node; {} {} fewer free", gpus(shape.gpu_count), share, has),
-              "wait for running jobs to end, or submit it with fewer GPUs per task"};
+              shape.gpu_count == 1 ? "wait for running jobs to end, or submit it as a fraction of a GPU"
+                                   : "wait for running jobs to end, or submit it with fewer GPUs per task"};
     case Reason::kGpuFragmented:
       return {shape.is_fraction()
                   ? fmt::format("a task asks for {} of one GPU; {} {} that much free in total, but on no single device",
@@ -167,7 +168,7 @@ const Job* job_in(const Snapshot& snapshot, std::int64_t id) {
   return found == snapshot.jobs.end() ? nullptr : &*found;
 }
 
-// Its place in the order, from 1.
+// Its place among the waiting jobs, from 1.
 Result<std::int64_t> place_in_order(const Snapshot& snapshot, const Job& job) {
   BERTH_ASSIGN(const std::unique_ptr<QueueOrder> policy, make_order(snapshot.order_policy));
   const std::vector<std::int32_t> order = policy->order({.now = snapshot.now,
@@ -176,8 +177,13 @@ Result<std::int64_t> place_in_order(const Snapshot& snapshot, const Job& job) {
                                                          .priority_classes = snapshot.priority_classes,
                                                          .queues = snapshot.queues,
                                                          .aging_interval = snapshot.aging_interval});
-  const std::int32_t index = static_cast<std::int32_t>(&job - snapshot.jobs.data());
-  return std::find(order.begin(), order.end(), index) - order.begin() + 1;
+  std::int64_t place = 1;
+  for (const std::int32_t index : order) {
+    const Job& other = snapshot.jobs[static_cast<std::size_t>(index)];
+    if (&other == &job) break;
+    if (other.state == JobState::kPending) ++place;
+  }
+  return place;
 }
 
 // Whether the job would fit the cluster as it runs now, nobody else waiting.
@@ -189,9 +195,11 @@ Result<bool> fits_alone(const Snapshot& snapshot, const Job& job) {
 }
 
 void say_state(const FoundJob& job, JobExplanation& explanation) {
-  explanation.sentence = fmt::format("job {} is {}", job.name, job_state_name(job.state));
+  explanation.sentence = job.state == JobState::kRunning ? std::string("all its tasks run")
+                                                         : fmt::format("it is {}", job_state_name(job.state));
+  if (job.state == JobState::kRunning) explanation.next_step = fmt::format("SHOW TASKS OF JOB {};", job.name);
   if (job.state == JobState::kHeld) {
-    explanation.sentence = fmt::format("job {} is held: no round looks at it", job.name);
+    explanation.sentence = "it is held: no round looks at it";
     explanation.next_step = fmt::format("RELEASE JOB {};", job.name);
   }
 }
@@ -203,7 +211,7 @@ void say_nodes(const ShapeExplanation& nodes_say, const TaskShape& shape, const 
                           ? Said{std::string(reason_words(count.reason)), ""}
                           : say_passing(count.reason, shape, count.eligible_nodes, nodes_say.eligible);
     explanation.reasons.push_back({count.reason, count.nodes, count.eligible_nodes,
-                                   count.reason == Reason::kNone ? "one more task fits there" : said.sentence});
+                                   count.reason == Reason::kNone ? "a task fits there" : said.sentence});
   }
   if (nodes_say.nearest >= 0) {
     explanation.nearest_node = node_name(cluster, nodes_say.nearest);
@@ -217,7 +225,7 @@ void say_waiting(const Waiting& waiting, const TaskGroup& group, const ShapeExpl
   explanation.reason = waiting.reason;
   Said said;
   if (waiting.reason == Reason::kGang) {
-    said = {fmt::format("{} of the {} tasks that must start together fit now ({} each)", waiting.fits, waiting.needed,
+    said = {fmt::format("{} of the {} tasks that must start together ({} each) fit now", waiting.fits, waiting.needed,
                         describe_shape(shape, cluster)),
             "wait for running jobs to end, or submit it with a smaller min_tasks"};
   } else if (waiting.reason == Reason::kLocality) {
@@ -304,7 +312,8 @@ Result<JobExplanation> explain_job(Runtime& runtime, std::string_view name, cons
 
   BERTH_ASSIGN(Ledger ledger, ledger_of(snapshot));
   BERTH_ASSIGN(const ScheduleResult schedule, plan_schedule_on(snapshot, ledger, {.interrupted = interrupted}));
-  explanation.waiting = static_cast<std::int64_t>(snapshot.jobs.size());
+  explanation.waiting = std::count_if(snapshot.jobs.begin(), snapshot.jobs.end(),
+                                      [](const Job& waiting) { return waiting.state == JobState::kPending; });
   BERTH_ASSIGN(explanation.place, place_in_order(snapshot, *job));
   for (const Placement& placement : schedule.plan.placements) {
     if (placement.job != job->id) continue;
@@ -327,14 +336,15 @@ Result<JobExplanation> explain_job(Runtime& runtime, std::string_view name, cons
   const auto waiting = std::find_if(schedule.plan.waiting.begin(), schedule.plan.waiting.end(),
                                     [&](const Waiting& w) { return w.job == job->id; });
   if (waiting == schedule.plan.waiting.end()) {
-    explanation.sentence =
-        fmt::format("job {} runs with the tasks it needs; the rest of its tasks do not fit now", found.name);
+    explanation.sentence = "it runs with the tasks it needs; the rest of its tasks do not fit now";
     return explanation;
   }
   const TaskGroup& group = job->groups[static_cast<std::size_t>(waiting->group)];
   BERTH_ASSIGN(explanation.group, group_name(runtime, job->id, waiting->group));
   const ShapeExplanation nodes_say = explain_shape(ledger, group.shape);
   say_nodes(nodes_say, group.shape, snapshot.cluster, explanation);
+  std::stable_partition(explanation.reasons.begin(), explanation.reasons.end(),
+                        [&](const ReasonLine& line) { return line.reason == waiting->reason; });
   BERTH_ASSIGN(const bool alone, fits_alone(snapshot, *job));
   if (alone) {
     explanation.reason = Reason::kOrder;

@@ -111,8 +111,10 @@ Result<ArrivalInput> arrivals_from(const Cluster& cluster, std::span<const Trace
 
 Result<SimulationResult> simulate_arrivals(const ArrivalInput& input, std::string_view score,
                                            const ArrivalOptions& options) {
-  BERTH_ASSIGN(const std::unique_ptr<NodeScore> policy,
-               make_score(score, {.cluster = input.cluster, .workload = input.workload, .seed = options.seed}));
+  BERTH_ASSIGN(const std::unique_ptr<NodeScore> policy, make_score(score, {.cluster = input.cluster,
+                                                                           .workload = input.workload,
+                                                                           .seed = options.seed,
+                                                                           .every_task_is_new = true}));
   ArrivalRun run(input, options, *policy);
   return run.run(score);
 }

@@ -153,7 +153,8 @@ class TimedRun {
   }
 
   Status schedule_waiting() {
-    waiting_.begin_pass();
+    waiting_.begin_pass(ledger_, released_);
+    released_.clear();
     for (;;) {
       const std::vector<Job> jobs = waiting_.worth_trying();
       if (jobs.empty()) return {};
@@ -229,9 +230,11 @@ class TimedRun {
 
   Status end_job(std::int64_t id) {
     const auto ended = live_.find(id);
-    for (const Holding& holding : ended->second.holdings) BERTH_TRY(ledger_.release(holding));
+    for (const Holding& holding : ended->second.holdings) {
+      BERTH_TRY(ledger_.release(holding));
+      released_.push_back(holding.node);
+    }
     ledger_.commit();
-    waiting_.note_released();
     if (waiting_.has(id)) {
       waiting_.take(id);
       --incomplete_;
@@ -272,6 +275,7 @@ class TimedRun {
   EmptyCluster possible_;
   EventQueue events_;
   WaitingJobs waiting_;
+  std::vector<NodeIndex> released_;                 // where, since the last pass
   std::unordered_map<std::int64_t, LiveJob> live_;  // by job id
   TraceJob next_;                                   // the one whose arrival is scheduled
   Seconds previous_submit_{std::numeric_limits<std::int64_t>::min()};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/policy/feasibility.h"
+
 namespace berth {
 
 DemandKey WaitingJobs::key_of(const Job& job) {
@@ -36,6 +38,27 @@ std::vector<Job> WaitingJobs::all() const {
   for (const auto& [id, entry] : jobs_) jobs.push_back(entry.job);
   std::ranges::sort(jobs, {}, &Job::id);
   return jobs;
+}
+
+void WaitingJobs::begin_pass(const Ledger& ledger, std::span<const NodeIndex> released) {
+  ++pass_;
+  if (released.empty()) return;
+  ++releases_;
+  for (auto& [key, bucket] : buckets_) {
+    const bool failed_until_now = bucket.failure.pass != 0 && bucket.failure.releases + 1 == releases_;
+    if (!bucket.only_shrinks || !failed_until_now || takes_one_more(bucket, ledger, released)) continue;
+    bucket.failure.releases = releases_;
+  }
+}
+
+bool WaitingJobs::takes_one_more(const Bucket& bucket, const Ledger& ledger, std::span<const NodeIndex> nodes) const {
+  for (const TaskGroup& group : jobs_.at(*bucket.jobs.begin()).job.groups) {
+    if (group.placed == group.count) continue;
+    for (const NodeIndex node : nodes) {
+      if (ledger.accepts_tasks(node) && is_feasible(ledger.view(node), group.shape)) return true;
+    }
+  }
+  return false;
 }
 
 void WaitingJobs::note_failed(std::int64_t id) {

@@ -5,9 +5,10 @@
 // policy puts the earlier job first, so only the first can be next; and when it does not fit, none of the bucket does
 // in this pass.
 //
-// What a pass places only takes room. So what failed stays failed until something is released - except for a job of
-// several groups that must start together: where its first group goes decides whether the second fits, so it is tried
-// again in every pass before which something was placed.
+// What a pass places only takes room. So what failed stays failed until something is released, and then still unless
+// one task more fits on a node where that was. Except for a job of several groups that must start together: where its
+// first group goes decides whether the second fits, so it is tried again in every pass before which something was
+// placed.
 //
 // This needs of an order policy that the relative order of two jobs does not depend on the other jobs, and that of two
 // jobs alike but for submit time and id the earlier goes first; and of a score policy that it neither draws nor learns
@@ -19,10 +20,12 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "engine/model/job.h"
+#include "engine/model/ledger.h"
 #include "engine/sim/demand_key.h"
 
 namespace berth {
@@ -37,8 +40,8 @@ class WaitingJobs {
   // In id order; for what is left at the end.
   std::vector<Job> all() const;
 
-  void begin_pass() { ++pass_; }
-  void note_released() { ++releases_; }
+  // `released`: nodes of `ledger` on which something was given back since the last pass; may repeat.
+  void begin_pass(const Ledger& ledger, std::span<const NodeIndex> released);
   // Something was placed: jobs of several groups may fit elsewhere now.
   void note_placed() { ++placements_; }
   // All like `id` failed just now.
@@ -51,8 +54,8 @@ class WaitingJobs {
 
  private:
   struct Failure {
-    std::uint64_t pass = 0;  // 0 = never failed
-    std::uint64_t releases = 0;
+    std::uint64_t pass = 0;      // 0 = never failed
+    std::uint64_t releases = 0;  // up to which it is known to fail
     std::uint64_t placements = 0;
   };
   struct Bucket {
@@ -67,6 +70,7 @@ class WaitingJobs {
   };
   static DemandKey key_of(const Job& job);
   bool may_fit(const Bucket& bucket) const;
+  bool takes_one_more(const Bucket& bucket, const Ledger& ledger, std::span<const NodeIndex> nodes) const;
 
   Buckets buckets_;  // none is empty
   std::unordered_map<std::int64_t, Entry> jobs_;

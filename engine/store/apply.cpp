@@ -1,4 +1,5 @@
 #include "engine/store/apply.h"
+#include "engine/base/text.h"
 
 #include <fmt/format.h>
 
@@ -16,6 +17,37 @@
 namespace berth {
 
 namespace {
+
+// The reason each job was given last. A hundred thousand jobs are looked up in the order of the plan, which is not that
+// of their ids; ids are close to one another, so a byte each, found by its id, beats a search. Sparse ids (somebody
+// chose them by hand) fall back to that.
+class ReasonTable {
+ public:
+  explicit ReasonTable(std::span<const LastReason> by_id) : by_id_(by_id) {
+    if (by_id.empty()) return;
+    first_ = by_id.front().job;
+    const auto range = static_cast<std::size_t>(by_id.back().job - first_) + 1;
+    if (range > kMostBytes) return;
+    dense_.assign(range, Reason::kNone);
+    for (const LastReason& last : by_id) dense_[static_cast<std::size_t>(last.job - first_)] = last.reason;
+  }
+
+  Reason of(std::int64_t job) const {
+    if (!dense_.empty()) {
+      const auto place = static_cast<std::size_t>(job - first_);  // below first_: wraps beyond the end
+      return place < dense_.size() ? dense_[place] : Reason::kNone;
+    }
+    const auto last = std::lower_bound(by_id_.begin(), by_id_.end(), job,
+                                       [](const LastReason& each, std::int64_t id) { return each.job < id; });
+    return last != by_id_.end() && last->job == job ? last->reason : Reason::kNone;
+  }
+
+ private:
+  static constexpr std::size_t kMostBytes = std::size_t{1} << 24;
+  std::span<const LastReason> by_id_;
+  std::int64_t first_ = 0;
+  std::vector<Reason> dense_;
+};
 
 bool takes_alike(const Placement& a, const Placement& b) {
   return a.cpu == b.cpu && a.memory == b.memory && a.gpu_milli == b.gpu_milli &&
@@ -234,12 +266,10 @@ Status PlanWriter::note_waits() {
     BERTH_ASSIGN(read, read_last_reasons());
     last_reasons = read;
   }
+  const ReasonTable table(last_reasons);
   std::vector<const Waiting*> changed;
   for (const Waiting& waiting : plan_.waiting) {
-    const auto last = std::lower_bound(last_reasons.begin(), last_reasons.end(), waiting.job,
-                                       [](const LastReason& each, std::int64_t job) { return each.job < job; });
-    const bool same = last != last_reasons.end() && last->job == waiting.job && last->reason == waiting.reason;
-    if (!same) changed.push_back(&waiting);
+    if (table.of(waiting.job) != waiting.reason) changed.push_back(&waiting);
   }
   for (const Waiting* waiting : changed) {
     BERTH_TRY(decide(
@@ -260,9 +290,10 @@ Status PlanWriter::finish_round() {
     BERTH_ASSIGN(Statement mark, db_.prepare("UPDATE plans SET state = 'applied' WHERE id = ?1"));
     BERTH_TRY(mark.run(request_.plan_id));
   }
-  BERTH_TRY(change_.record("run " + request_.kind, fmt::format("round {}", result_.round),
-                           fmt::format("{} jobs started, {} tasks placed, {} jobs wait", result_.started_jobs,
-                                       result_.placed_tasks, result_.waiting_jobs)));
+  BERTH_TRY(change_.record(
+      "run " + request_.kind, fmt::format("round {}", result_.round),
+      fmt::format("{} started, {} placed, {} waiting", print_counted(result_.started_jobs, "job"),
+                  print_counted(result_.placed_tasks, "task"), print_counted(result_.waiting_jobs, "job"))));
   result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
   BERTH_ASSIGN(Statement update, db_.prepare("UPDATE rounds SET started_jobs = ?2, apply_seconds = ?3 WHERE id = ?1"));
   return update.run(result_.round, result_.started_jobs, result_.seconds);

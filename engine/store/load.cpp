@@ -220,16 +220,15 @@ Status StateLoader::load_allocations() {
   return {};
 }
 
-// Jobs joined with their groups, state by state, in id order. INDEXED BY and CROSS JOIN hold SQLite to the walk along
-// the index of that state, so that ended jobs cost nothing.
+// Live jobs joined with their groups, both in id order. INDEXED BY and CROSS JOIN hold SQLite to the walk along the
+// index of live jobs, so that ended ones cost nothing.
 Status StateLoader::load_jobs() {
-  BERTH_TRY(load_jobs_of("jobs j INDEXED BY jobs_pending", "j.state = 'pending' AND ?1 IS NULL", std::nullopt));
-  BERTH_TRY(load_jobs_of("jobs j INDEXED BY jobs_running", "j.state = 'running' AND ?1 IS NULL", std::nullopt));
+  BERTH_TRY(load_jobs_of("jobs j INDEXED BY jobs_live", "j.end_time IS NULL AND j.state <> 'held' AND ?1 IS NULL",
+                         std::nullopt));
+  if (!options_.also_job) return {};
   std::vector<Job>& jobs = loaded_.snapshot.jobs;
-  const auto is_wanted = [&](const Job& job) { return job.id == *options_.also_job; };
-  if (options_.also_job && std::none_of(jobs.begin(), jobs.end(), is_wanted)) {
-    BERTH_TRY(load_jobs_of("jobs j", "j.id = ?1", options_.also_job));
-  }
+  if (std::any_of(jobs.begin(), jobs.end(), [&](const Job& job) { return job.id == *options_.also_job; })) return {};
+  BERTH_TRY(load_jobs_of("jobs j", "j.id = ?1", options_.also_job));
   std::sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.id < b.id; });
   std::sort(loaded_.last_reasons.begin(), loaded_.last_reasons.end(),
             [](const LastReason& a, const LastReason& b) { return a.job < b.job; });

@@ -37,7 +37,7 @@ struct LastReason {
 
 struct Loaded {
   Snapshot snapshot;                     // workload is left empty
-  std::vector<ShapeCount> shapes;        // most tasks first; ties as they were met, waiting jobs first
+  std::vector<ShapeCount> shapes;        // most tasks first, then by the first job that has it
   std::vector<LastReason> last_reasons;  // of snapshot.jobs, in id order; kNone = never judged
 };
 

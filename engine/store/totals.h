@@ -1,4 +1,4 @@
-// The cluster in a few numbers, fast: one pass over nodes and allocations and one over an index of live jobs.
+// The cluster in a few numbers, fast: one pass over nodes and allocations and one over the index of live jobs.
 #pragma once
 
 #include <string>

@@ -16,7 +16,7 @@ run() {
 echo '-- 0: done. A file of statements runs as if typed; data go to standard output, all else to standard error.'
 run berth cluster.sql
 run berth --mode csv -c 'RUN SCHEDULE'
-run berth --json -c 'SELECT job, state, tasks FROM jobs_now'
+run berth --json -c 'SELECT job, state, tasks FROM jobs_now ORDER BY job'
 
 echo '-- 1: failed. A script stops at its first error and says where.'
 run berth broken.sql
@@ -36,4 +36,4 @@ run berth -c "IMPORT JOBS FROM 'jobs.csv'"
 
 echo '-- Readers change nothing and wait for nobody.'
 run berth --read-only -c 'RUN SCHEDULE'
-run berth --read-only - <<< 'SHOW QUEUES; SELECT job FROM jobs_now;'
+run berth --read-only - <<< 'SHOW QUEUES; SELECT job FROM jobs_now ORDER BY job;'

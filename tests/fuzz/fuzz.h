@@ -25,8 +25,7 @@ inline std::string_view as_text(const std::uint8_t* data, std::size_t size) {
 // Ends the process, saying what was expected and of what.
 inline void promise(bool kept, std::string_view what, std::string_view of = {}) {
   if (kept) return;
-  std::fprintf(stderr, "broken promise: %.*s: %.*s\n", static_cast<int>(what.size()), what.data(),
-               static_cast<int>(of.size()), of.data());
+  std::fprintf(stderr, "broken promise: %s: %s\n", std::string(what).c_str(), std::string(of).c_str());
   std::abort();
 }
 

@@ -79,10 +79,14 @@ TEST(CandidatesTest, ScoresEachClassOnce) {
   ASSERT_TRUE(ledger.place(holding_for(shape, cluster.kinds[0], 7, 0b11)).ok());
   EXPECT_EQ(candidates.best(shape), 1000) << "4 devices are left fuller than 8";
   EXPECT_EQ(candidates.counters().scores_computed, 3);
-  ledger.rollback(mark);
-  EXPECT_EQ(candidates.best(shape), 1000);
-  EXPECT_EQ(candidates.counters().scores_computed, 3);
-  EXPECT_EQ(candidates.counters().queries, 3);
+  for (int times = 0; times < 3; ++times) {
+    ledger.rollback(mark);
+    EXPECT_EQ(candidates.best(shape), 1000);
+    ASSERT_TRUE(ledger.place(holding_for(shape, cluster.kinds[0], 7, 0b11)).ok());
+    EXPECT_EQ(candidates.best(shape), 1000);
+  }
+  EXPECT_LE(candidates.counters().scores_computed, 4);
+  EXPECT_EQ(candidates.counters().queries, 8);
 }
 
 // Far more classes and rankings than are kept.

@@ -63,7 +63,7 @@ TEST_F(ClusterRecords, WhatIsInUseStays) {
   EXPECT_OK(run([](Change& c) { return drop_device_model(c, "T400"); }));  // "T4" in the list is another model
   EXPECT_OK(run([](Change& c) { return drop_nodes(c, std::vector<std::string>{"t1", "t2"}); }));
   EXPECT_OK(run([](Change& c) { return drop_node_type(c, "t4x4"); }));
-  EXPECT_ERROR(run([](Change& c) { return drop_device_model(c, "T4"); }), Code::kConflict, "in use: 1 job");
+  EXPECT_ERROR(run([](Change& c) { return drop_device_model(c, "T4"); }), Code::kConflict, "in use: 1 live job");
   expect_healthy(*db_);
 }
 
