@@ -48,8 +48,16 @@ DeviceMask all_devices(const NodeKind& kind) {
 DeviceMask devices_for_fractions(const NodeView& view, const TaskShape& shape, bool one_link_group,
                                  std::int32_t count) {
   if (one_link_group && !view.kind->link_groups.empty()) {
+    const auto takes_all = [&](DeviceMask group) {
+      return copies_that_fit(MaskedView(view, group).view, shape, count) >= count;
+    };
+    DeviceMask loose = all_devices(*view.kind);  // in no listed group: each a group of its own
+    for (const DeviceMask group : view.kind->link_groups) loose &= ~group;
+    for (; loose != 0; loose &= loose - 1) {
+      if (takes_all(loose & -loose)) return loose & -loose;
+    }
     for (const DeviceMask group : view.kind->link_groups) {  // smallest first
-      if (copies_that_fit(MaskedView(view, group).view, shape, count) >= count) return group;
+      if (takes_all(group)) return group;
     }
     return 0;
   }

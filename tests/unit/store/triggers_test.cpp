@@ -1,5 +1,7 @@
 // What the database refuses by itself, when somebody writes with the plain sqlite3 tool: no foreign keys, no engine.
 
+#include <cstdlib>
+
 #include "tests/unit/store/store_fixture.h"
 
 namespace berth::test {
@@ -108,6 +110,22 @@ TEST_F(Triggers, TypesAndModelsCannotShrinkBelowWhatRuns) {
 TEST_F(Triggers, ModelsWithoutTrackedMemoryTakeAnyAmount) {
   EXPECT_OK(plain_->execute("UPDATE device_models SET memory_mib = 0"));
   EXPECT_OK(allocate(0, 0b1, 500, 999999));
+}
+
+// The tool itself, where it is installed: 600 and 400 milli of one device fit, one more does not.
+TEST_F(Triggers, TheSqlite3ToolIsRefused) {
+  if (std::system("command -v sqlite3 >/dev/null 2>&1") != 0) GTEST_SKIP() << "the sqlite3 tool is not installed";
+  const auto insert_by_tool = [&](int task, int milli) {
+    const std::string sql = "INSERT INTO allocations VALUES (1, 1, 0, " + std::to_string(task) + ", 1, " +
+                            std::to_string(milli) + ", 0, 0, 0, 0, NULL)";
+    const std::string command = "sqlite3 '" + path() + "' \"" + sql + "\" >'" + path("said") + "' 2>&1";
+    return std::system(command.c_str());
+  };
+  EXPECT_EQ(insert_by_tool(0, 600), 0) << file_content(path("said"));
+  EXPECT_EQ(insert_by_tool(1, 400), 0) << file_content(path("said"));
+  EXPECT_NE(insert_by_tool(2, 1), 0);
+  EXPECT_NE(file_content(path("said")).find("over-allocated"), std::string::npos) << file_content(path("said"));
+  EXPECT_EQ(must_have(plain_->integer("SELECT count(*) FROM allocations")), 2);
 }
 
 }  // namespace
