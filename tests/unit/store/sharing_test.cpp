@@ -170,6 +170,42 @@ TEST_F(Sharing, ASnapshotComesBackAsTheNextState) {
   EXPECT_EQ(files, 4) << "database, -wal, -shm, snapshot";
 }
 
+TEST_F(Sharing, ASnapshotWithOtherPagesTakesOurs) {
+  const std::string file = path("saved.db");
+  EXPECT_OK(save_snapshot(*db_, file));
+  {
+    Database saved = must_have(Database::open(file, Access::kReadWrite));
+    EXPECT_OK(saved.execute("PRAGMA page_size = 8192; VACUUM"));
+    EXPECT_EQ(must_have(saved.integer("PRAGMA page_size")), 8192);
+  }
+  EXPECT_OK(change(*db_, [](Change& c) { return add_pool(c, "later"); }));
+  EXPECT_OK(load_snapshot(*db_, file, "tester", Seconds(1)));
+  EXPECT_EQ(must_have(db_->integer("PRAGMA page_size")), 4096);
+  EXPECT_EQ(must_have(db_->integer("SELECT count(*) FROM pools")), 2);
+  EXPECT_EQ(must_have(db_->text("PRAGMA journal_mode")), "wal");
+  expect_healthy(*db_);
+}
+
+TEST_F(Sharing, CopiesOfDeadProcessesAreRemoved) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ::waitpid(child, nullptr, 0);
+  const std::string dead = std::to_string(child);
+  const std::string alive = std::to_string(::getppid());
+  const auto make = [&](const std::string& name) {
+    std::ofstream(path(name)).flush();
+    return path(name);
+  };
+  const std::string stale[] = {make("berth.db.loading-" + dead), make("berth.db.loading-" + dead + "-journal"),
+                               make("saved.db.unfinished-" + dead)};
+  const std::string kept[] = {make("berth.db.loading-" + alive), make("berth.db.loading-x"),
+                              make("other.db.loading-" + dead)};
+  EXPECT_OK(save_snapshot(*db_, path("saved.db")));
+  EXPECT_OK(load_snapshot(*db_, path("saved.db"), "tester", Seconds(1)));
+  for (const std::string& file : stale) EXPECT_FALSE(std::filesystem::exists(file)) << file;
+  for (const std::string& file : kept) EXPECT_TRUE(std::filesystem::exists(file)) << file;
+}
+
 TEST_F(Sharing, ABadSnapshotChangesNothing) {
   const std::string before = must_have(db_->text("SELECT group_concat(name) FROM nodes"));
   const auto refused = [&](const std::string& file, Code code, const std::string& words) {
@@ -218,7 +254,12 @@ TEST_F(Sharing, ABadSnapshotChangesNothing) {
     Database newer = must_have(Database::open(path("newer.db"), Access::kReadWrite));
     EXPECT_OK(newer.execute("PRAGMA user_version = 99"));
   }
-  refused(path("newer.db"), Code::kInvalid, "newer Berth");
+  refused(path("newer.db"), Code::kInvalid, "newer.db' was written by a newer Berth");
+  {
+    Database newer = must_have(Database::open(path("newer.db"), Access::kReadWrite));
+    EXPECT_OK(newer.execute("PRAGMA user_version = -1"));
+  }
+  refused(path("newer.db"), Code::kCorrupt, "newer.db' is damaged");
 }
 
 TEST_F(Sharing, SimulationsKeepWhatIsComplete) {
