@@ -162,7 +162,7 @@ int main(int argc, char** argv) {
              "MiB", "same");
   std::fflush(stdout);
   for (const std::string& name : names) {
-    for (const std::size_t copies : {1, 100}) {
+    for (const std::size_t copies : {std::size_t{1}, std::size_t{100}}) {
       if (const pid_t child = fork(); child == 0) {
         measure(name, copies);
         return 0;

@@ -89,7 +89,7 @@ class PlanFields {
     if (fits) {
       value = item.get<Integer>();
     } else if (status_.ok()) {
-      status_ = Status(Code::kCorrupt, fmt::format("not a plan: {} is {}", key, item.dump()));
+      status_ = Status(Code::kCorrupt, fmt::format("not a plan: {} is no integer in range", key));
     }
     return *this;
   }

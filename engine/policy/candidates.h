@@ -1,11 +1,15 @@
 // The best node for a task, at a cost that does not grow with the cluster.
 //
-// Scores are pure functions of (node class, shape), where a node class is a node's kind and free amounts with devices
-// in canonical order (sorted inside their link groups), reduced to what the policy is sensitive to. Classes are
-// interned; scores are memoised per (class, shape). Per shape a tournament tree over the nodes in rank order keeps the
-// best score of every subtree, leftmost on ties; before a query it is repaired from the ledger's log of changed nodes,
-// so one placement costs one re-score per shape that asks again. What is not part of the class (node memory, for most
-// policies) prunes the search by a second tree of the most free memory per subtree. See design.md section 5.
+// Scores are pure functions of (node class, shape), where a node class is a node's kind and what is free on it, devices
+// in canonical order, reduced to what the policy is sensitive to (node_classes.h). Each shape has a ranking of the
+// nodes: a tournament tree in rank order, best score of every subtree, leftmost on ties. Before a question it is
+// repaired at the nodes that changed since that shape's last one (recent_nodes.h), so a placement costs one look-up of
+// a memoised score per shape that asks again, and a question one descent. Node memory is rarely part of the class:
+// tasks that differ only in memory share a ranking, and the descent passes by subtrees whose nodes have less; a shape
+// for which that gets expensive is given a ranking of its own (shape_ranking.h).
+//
+// Memory is bounded: rankings by a budget beyond which all are dropped and built again as needed, memos by their table
+// size, classes by numbering them anew. Measured with bench/decisions.
 #pragma once
 
 #include <memory>
@@ -21,7 +25,7 @@ struct CandidateCounters {
   std::int64_t queries = 0;
   std::int64_t scores_computed = 0;  // calls of NodeScore::score
   std::int64_t scores_reused = 0;    // answered by the memo
-  std::int64_t classes = 0;          // distinct node classes seen
+  std::int64_t classes = 0;          // node classes known
 };
 
 class Candidates {

@@ -9,13 +9,15 @@ namespace {
 
 std::int32_t milli_of(const TaskShape& shape) { return static_cast<std::int32_t>(shape.gpu_milli.value()); }
 
-// Does some listed link group have room for as many devices as the task has? Else the node is the only group there is.
-bool has_listed_group_of(const NodeKind& kind, int count) {
-  return std::ranges::any_of(kind.link_groups, [&](DeviceMask group) { return std::popcount(group) >= count; });
+// Must the task's devices lie in a listed link group? One device is a group of its own, and where no listed group has
+// room for as many as the task has, the node is the only group there is.
+bool needs_listed_group(const NodeKind& kind, int count) {
+  return count > 1 &&
+         std::ranges::any_of(kind.link_groups, [&](DeviceMask group) { return std::popcount(group) >= count; });
 }
 
 bool lies_in_one_group(const NodeKind& kind, DeviceMask free, int count) {
-  if (!has_listed_group_of(kind, count)) return std::popcount(free) >= count;
+  if (!needs_listed_group(kind, count)) return std::popcount(free) >= count;
   return std::ranges::any_of(kind.link_groups, [&](DeviceMask group) { return std::popcount(group & free) >= count; });
 }
 
@@ -100,7 +102,7 @@ std::int64_t copies_on_devices(const NodeView& view, const TaskShape& shape) {
   }
   const DeviceMask free = feasible_devices(view, shape);
   const NodeKind& kind = *view.kind;
-  if (!shape.within_link_group || !has_listed_group_of(kind, shape.gpu_count)) {
+  if (!shape.within_link_group || !needs_listed_group(kind, shape.gpu_count)) {
     return std::popcount(free) / shape.gpu_count;
   }
   // Groups are nested or disjoint: those that no other contains hold every placement, each on its own.

@@ -2,6 +2,9 @@
 //
 // Pure functions of a node's state and a task's shape. The reasons are checked in the order of the Reason enum, so what
 // can never change (no such device model) is named before what will (devices in use).
+//
+// A task that must stay within one link group needs a listed group with enough free devices. Where no listed group is
+// as large as the task, the node itself is the group.
 #pragma once
 
 #include "engine/model/ledger.h"

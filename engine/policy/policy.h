@@ -45,12 +45,11 @@ class QueueOrder {
 using Score = std::int32_t;
 inline constexpr Score kInfeasibleScore = INT32_MIN;
 
-// Which parts of a node beyond kind, free CPU and free milli per device (as a multiset) the score looks at. What is not
-// named is left out of the node class, so that more nodes share one memoised score.
+// Which parts of a node the score looks at beyond kind, free CPU, and free milli and memory of each device (as a
+// multiset). What is not named is left out of the node class, so that more nodes share one memoised score.
 struct ScoreSensitivity {
-  bool memory = false;         // free node memory
-  bool device_memory = false;  // free device memory
-  bool tenants = false;        // NodeView::tenants
+  bool memory = false;   // free node memory
+  bool tenants = false;  // NodeView::tenants
 };
 
 struct ScoreInput {
@@ -66,7 +65,7 @@ class NodeScore {
  public:
   virtual ~NodeScore() = default;
   virtual ScoreSensitivity sensitivity() const { return {}; }
-  // Preference for one task of `shape` on a node in the state `node` (canonical: devices sorted, see candidates.h),
+  // Preference for one task of `shape` on a node in the state `node` (canonical: devices sorted, see node_classes.h),
   // which is feasible. May use mutable memo tables inside, never anything that changes the answer.
   virtual Score score(const NodeView& node, const TaskShape& shape) const = 0;
   // The device of a fraction on the chosen node (devices in index order): default is the feasible one with least free,

@@ -39,7 +39,8 @@ const std::vector<std::string>& group_keys() {
 }
 
 Status wrong_value(const std::string& key, std::string_view expected, const Json& found) {
-  std::string text = found.dump();
+  // Lists and objects may be nested deeper than can be printed.
+  std::string text = found.is_array() ? "a list" : found.is_object() ? "an object" : found.dump();
   if (text.size() > 60) text = text.substr(0, 57) + "...";
   return Status(Code::kInvalid, fmt::format("key '{}': expected {}, found {}", key, expected, text));
 }
@@ -205,6 +206,8 @@ Result<JobRequest> read_job_json(std::string_view text) {
     const std::size_t begin = text.substr(0, at).rfind('\n');
     const std::size_t column = begin == std::string_view::npos ? at + 1 : at - begin;
     return Status(Code::kInvalid, fmt::format("{}:{}: not JSON from here on", line, column));
+  } catch (const Json::out_of_range&) {
+    return Status(Code::kInvalid, "a number in it is too large");
   }
   return read_job(json);
 }

@@ -91,11 +91,12 @@ struct Spot {
   DeviceMask devices;
 };
 
-// Inside one listed link group; where none could hold so many whole devices, the node is the one group there is.
+// Inside one listed link group, or one device; where no group could hold so many whole devices, the node is the one
+// group there is.
 bool lies_in_link_group(const NodeKind& kind, const TaskShape& shape, DeviceMask devices) {
   const auto holds = [&](DeviceMask group) { return (devices & ~group) == 0; };
   const auto could_hold = [&](DeviceMask group) { return std::popcount(group) >= std::popcount(devices); };
-  if (std::ranges::any_of(kind.link_groups, holds) || shape.gpu_count == 0) return true;
+  if (std::ranges::any_of(kind.link_groups, holds) || std::popcount(devices) <= 1) return true;
   return kind.link_groups.empty() || (!shape.is_fraction() && std::ranges::none_of(kind.link_groups, could_hold));
 }
 

@@ -21,6 +21,7 @@
 #include "shell/printer.h"
 #include "shell/render.h"
 #include "shell/session_factory.h"
+#include "tests/statements/replay.h"
 #include "tests/statements/test_file.h"
 
 namespace berth::test {
@@ -179,6 +180,9 @@ class FileRunner {
       const bool alone = list.statements.size() + (list.rest.empty() ? 0 : 1) == 1;
       const std::string_view statement = !alone ? text : list.statements.empty() ? list.rest : list.statements[0].text;
       const std::size_t offset = !alone ? 0 : list.statements.empty() ? list.rest_offset : list.statements[0].offset;
+      if (const Status same = replay(statement); !same.ok()) {
+        outcome_.failures.push_back(file_ + ": " + std::string(statement) + ": " + same.message());
+      }
       Result<Output> output = execute(*session_, statement);
       answer.status = output.status();
       if (output.ok()) answer.output = *std::move(output);
@@ -188,6 +192,11 @@ class FileRunner {
     }
     if (mode_.reopen_after_statement) close();
     return answer;
+  }
+
+  Status replay(std::string_view statement) {
+    if (!mode_.replay_rounds || session_->read_only || !plans_a_round(statement)) return {};
+    return replay_round(*session_, statement, options_, folder_.path() + "/replayed.db");
   }
 
   // ---- statements
@@ -389,6 +398,8 @@ Result<TestMode> read_mode(const std::string& file) {
     const std::string value(equals == std::string::npos ? "" : trim(std::string_view(line).substr(equals + 1)));
     if (key == "reopen") {
       mode.reopen_after_statement = value == "true";
+    } else if (key == "replay") {
+      mode.replay_rounds = value == "true";
     } else if (key == "then") {
       mode.then = value;
     } else {

@@ -1,8 +1,8 @@
 // Runs .test files through sessions of their own, each on a fresh database.
 //
 // A mode (tests/modes/*.mode) runs the same files in another way: the database closed and reopened after every
-// statement, or a further statement run after each. Time stands still but for `advance`; every file ends with CHECK
-// where that statement exists.
+// statement, each round planned on a snapshot too, or a further statement run after each. Time stands still but for
+// `advance`; every file ends with CHECK where that statement exists.
 #pragma once
 
 #include <string>
@@ -17,6 +17,7 @@ struct TestMode {
   std::string name;                     // of the file
   bool reopen_after_statement = false;  // reopen = true
   std::string then;                     // then = STATEMENT, run after every one that succeeded
+  bool replay_rounds = false;           // replay = true: see replay.h
 };
 Result<TestMode> read_mode(const std::string& file);
 

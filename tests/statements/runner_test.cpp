@@ -1,5 +1,6 @@
 // The runner itself: that it reads its files, and that it fails when it should.
 #include "tests/statements/runner.h"
+#include "tests/statements/replay.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -141,6 +142,13 @@ TEST_F(RunnerTest, Modes) {
   EXPECT_EQ(mode->then, "CHECK");
   std::ofstream(file) << "reopn = true\n";
   EXPECT_FALSE(read_mode(file).ok());
+}
+
+TEST(ReplayTest, KnowsWhichStatementsPlan) {
+  EXPECT_TRUE(plans_a_round("RUN SCHEDULE"));
+  EXPECT_TRUE(plans_a_round("plan schedule WITH (score = fgd)"));
+  EXPECT_FALSE(plans_a_round("SHOW JOBS"));
+  EXPECT_FALSE(plans_a_round("RUN"));
 }
 
 }  // namespace

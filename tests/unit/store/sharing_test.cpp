@@ -185,9 +185,34 @@ TEST_F(Sharing, ABadSnapshotChangesNothing) {
   EXPECT_OK(save_snapshot(*db_, path("broken.db")));
   {
     Database broken = must_have(Database::open(path("broken.db"), Access::kReadWrite));
-    EXPECT_OK(broken.execute("DELETE FROM device_models WHERE name = 'T4'"));
+    EXPECT_OK(broken.execute("DELETE FROM devices WHERE node_id = 1 AND device_index = 3"));
   }
   refused(path("broken.db"), Code::kCorrupt, "breaks a promise");
+  const std::pair<const char*, const char*> tampered[] = {
+      {"DROP TRIGGER allocations_fit_insert", "trigger allocations_fit_insert: it is missing"},
+      {"DROP TRIGGER nodes_busy_delete; CREATE TRIGGER nodes_busy_delete BEFORE DELETE ON nodes BEGIN SELECT 1; END",
+       "trigger nodes_busy_delete: it is not as Berth made it"},
+      {"CREATE TRIGGER mine AFTER INSERT ON jobs BEGIN DELETE FROM nodes; END", "trigger mine: somebody added it"},
+      {"DROP TABLE leases", "table leases: it is missing"},
+      {"DROP VIEW device_usage", "view device_usage: it is missing"},
+      {"DELETE FROM meta WHERE key = 'state_version'", "state version: meta has no integer"},
+      {"UPDATE meta SET value = -1 WHERE key = 'state_version'", "state version: meta has no integer"}};
+  for (const auto& [sql, words] : tampered) {
+    EXPECT_OK(save_snapshot(*db_, path("tampered.db"), true));
+    {
+      Database file = must_have(Database::open(path("tampered.db"), Access::kReadWrite));
+      EXPECT_OK(file.execute(sql));
+    }
+    refused(path("tampered.db"), Code::kCorrupt, words);
+  }
+  EXPECT_OK(save_snapshot(*db_, path("own.db")));
+  {
+    Database file = must_have(Database::open(path("own.db"), Access::kReadWrite));
+    EXPECT_OK(
+        file.execute("CREATE TABLE mine (i); CREATE VIEW mine_too AS SELECT * FROM jobs; ANALYZE;"
+                     "CREATE TRIGGER mine_on_mine AFTER INSERT ON mine BEGIN SELECT 1; END"));
+    expect_healthy(file);
+  }
   EXPECT_OK(save_snapshot(*db_, path("newer.db")));
   {
     Database newer = must_have(Database::open(path("newer.db"), Access::kReadWrite));
@@ -230,6 +255,8 @@ TEST_F(Sharing, CheckNamesEveryBrokenPromise) {
   expect_healthy(*db_);
   EXPECT_OK(save_snapshot(*db_, path("healthy.db")));
   const std::vector<std::pair<std::string, std::string>> breaks = {
+      {"schema_whole", "SELECT 1"},  // the triggers are gone
+      {"version_present", "UPDATE meta SET value = 'one' WHERE key = 'state_version'"},
       {"references", "UPDATE jobs SET queue_id = 77"},
       {"nodes_exist", "UPDATE allocations SET node_id = 99"},
       {"device_share", "UPDATE allocations SET device_mask = 1"},
