@@ -78,8 +78,14 @@ constexpr PromiseQuery kPromises[] = {
      "asks for' "
      "FROM allocations a JOIN allocation_sizes s USING (node_id, job_id, group_index, task_index) "
      "JOIN task_groups g ON g.job_id = a.job_id AND g.group_index = a.group_index "
+     "LEFT JOIN nodes n ON n.id = a.node_id LEFT JOIN node_types t ON t.id = n.type_id "
+     "LEFT JOIN device_models m ON m.id = t.device_model_id "
      "WHERE a.cpu_milli <> g.cpu_milli OR a.memory_mib <> g.memory_mib OR s.device_count <> g.gpu_count "
-     "OR a.gpu_milli <> g.gpu_milli OR a.task_index >= g.task_count"},
+     "OR a.gpu_milli <> g.gpu_milli OR a.task_index >= g.task_count OR CASE "
+     "WHEN g.gpu_count = 0 OR coalesce(m.memory_mib, 0) = 0 THEN a.gpu_memory_mib <> 0 "
+     "WHEN g.gpu_milli < 1000 AND g.gpu_memory_mib > 0 THEN a.gpu_memory_mib <> g.gpu_memory_mib "
+     // All of the device, or in proportion: of what the model had when the task started.
+     "ELSE a.gpu_memory_mib = 0 AND m.memory_mib * g.gpu_milli >= 1000 END"},
     {{"groups_numbered", "every job has task groups, numbered from 0"},
      "SELECT 'job ' || j.name, count(g.job_id) || ' groups, the last is number ' || coalesce(max(g.group_index), -1) "
      "FROM jobs j LEFT JOIN task_groups g ON g.job_id = j.id GROUP BY j.id "
