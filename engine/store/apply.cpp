@@ -310,8 +310,22 @@ Status PlanWriter::finish_round() {
   return update.run(result_.round, result_.started_jobs, result_.seconds);
 }
 
-Status check_version(Database& db, const Plan& plan, std::int64_t present) {
+// Whether all that happened since `version` are new jobs: they take nothing away from a plan.
+Result<bool> only_submissions_since(Database& db, std::int64_t version) {
+  BERTH_ASSIGN(Statement others,
+               db.prepare("SELECT count(*), sum(kind NOT IN ('submit job', 'submit jobs')) FROM events "
+                          "WHERE state_version > ?1"));
+  others.with(version);
+  if (!others.next()) return others.status().ok() ? Result<bool>(false) : Result<bool>(others.status());
+  return others.integer(0) > 0 && others.integer(1) == 0;
+}
+
+Status check_version(Database& db, const Plan& plan, const ApplyRequest& request, std::int64_t present) {
   if (plan.version == present) return {};
+  if (request.accept_new_jobs && plan.version < present) {
+    BERTH_ASSIGN(const bool harmless, only_submissions_since(db, plan.version));
+    if (harmless) return {};
+  }
   if (plan.version > present) {
     return Status(Code::kConflict,
                   fmt::format("the plan was made for state version {}, this database is at {}", plan.version, present));
@@ -327,7 +341,7 @@ Status check_version(Database& db, const Plan& plan, std::int64_t present) {
 
 Result<ApplyResult> apply_plan(Database& db, const Plan& plan, const ApplyRequest& request) {
   BERTH_ASSIGN(Change change, Change::begin(db, request.actor, request.now));
-  BERTH_TRY(check_version(db, plan, change.version_before()));
+  BERTH_TRY(check_version(db, plan, request, change.version_before()));
   PlanWriter writer(change, plan, request);
   BERTH_ASSIGN(ApplyResult result, writer.write());
   BERTH_ASSIGN(result.version, change.commit());

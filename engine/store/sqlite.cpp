@@ -116,8 +116,11 @@ int authorize_reading(void*, int action, const char* first, const char* second, 
     case SQLITE_SELECT:
     case SQLITE_READ:
     case SQLITE_RECURSIVE: return SQLITE_OK;
-    case SQLITE_FUNCTION:
-      return second != nullptr && std::string_view(second) == "load_extension" ? SQLITE_DENY : SQLITE_OK;
+    case SQLITE_FUNCTION: {
+      // They reach outside of SQL: into libraries, and with fts3_tokenizer to any address.
+      const std::string_view function = second == nullptr ? "" : second;
+      return function == "load_extension" || function == "fts3_tokenizer" ? SQLITE_DENY : SQLITE_OK;
+    }
     // Asked for while a table-valued function (json_each, pragma_table_list) declares its columns; SQLite itself
     // refuses to really write there.
     case SQLITE_UPDATE: return std::string_view(first) == "sqlite_master" ? SQLITE_OK : SQLITE_DENY;

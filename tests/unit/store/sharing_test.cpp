@@ -334,8 +334,8 @@ TEST_F(Sharing, CheckNamesEveryBrokenPromise) {
     EXPECT_OK(db.execute(triggers));
     EXPECT_OK(db.execute(sql));
     const std::vector<Finding> findings = must_have(check_state(db));
-    const bool named =
-        std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return f.promise == promise; });
+    const bool named = std::any_of(findings.begin(), findings.end(),
+                                   [&name = promise](const Finding& f) { return f.promise == name; });
     EXPECT_TRUE(named) << promise << " after " << sql;
     broken.insert(promise);
   }
