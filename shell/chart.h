@@ -41,6 +41,7 @@ struct PlotLabels {
   std::string y;
   bool x_is_time = false;  // x in seconds since the start: axis in hours or days
   bool y_starts_at_zero = true;
+  bool steps = false;  // a value holds until the next point: drawn across, then up or down
 };
 // Lines of several series over labelled axes, in braille dots (ASCII: one letter per series), with a legend.
 std::string draw_plot(const std::vector<Series>& series, const PlotLabels& labels, const ChartStyle& style);

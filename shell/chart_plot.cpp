@@ -170,7 +170,11 @@ class Plot {
     for (std::size_t i = 0; i < count; ++i) {
       if (!std::isfinite(one.y[i])) continue;
       const std::size_t from = i > 0 && std::isfinite(one.y[i - 1]) ? i - 1 : i;
-      canvas.line(x_.share(one.x[from]), y_.share(one.y[from]), x_.share(one.x[i]), y_.share(one.y[i]));
+      const double x = x_.share(one.x[i]);
+      const double y = y_.share(one.y[i]);
+      const double y_before = y_.share(one.y[from]);
+      canvas.line(x_.share(one.x[from]), y_before, x, labels_.steps ? y_before : y);
+      if (labels_.steps) canvas.line(x, y_before, x, y);
     }
     return canvas;
   }

@@ -31,8 +31,18 @@ constexpr OptionRow kDeviceModelChanges[] = {
      .sentence = "Speed relative to a reference device."},
 };
 constexpr OptionRow kNodeTypeOptions[] = {
-    {.name = "cpu", .kind = "cpu", .default_value = "", .sentence = "CPU cores of a node.", .required = true},
-    {.name = "memory", .kind = "memory", .default_value = "", .sentence = "Memory of a node.", .required = true},
+    {.name = "cpu",
+     .kind = "cpu",
+     .default_value = "",
+     .minimum = "1m",
+     .sentence = "CPU cores of a node.",
+     .required = true},
+    {.name = "memory",
+     .kind = "memory",
+     .default_value = "",
+     .minimum = "1MiB",
+     .sentence = "Memory of a node.",
+     .required = true},
     {.name = "device_model",
      .kind = "device_model",
      .default_value = "",
@@ -49,8 +59,8 @@ constexpr OptionRow kNodeTypeOptions[] = {
      .sentence = "Devices that talk fast to each other, nested: '[[0 1] [2 3]] [[4 5] [6 7]]'."},
 };
 constexpr OptionRow kNodeTypeChanges[] = {
-    {.name = "cpu", .kind = "cpu", .default_value = "", .sentence = "CPU cores of a node."},
-    {.name = "memory", .kind = "memory", .default_value = "", .sentence = "Memory of a node."},
+    {.name = "cpu", .kind = "cpu", .default_value = "", .minimum = "1m", .sentence = "CPU cores of a node."},
+    {.name = "memory", .kind = "memory", .default_value = "", .minimum = "1MiB", .sentence = "Memory of a node."},
     {.name = "device_model", .kind = "device_model", .default_value = "", .sentence = "Model of its devices."},
     {.name = "devices",
      .kind = "integer",

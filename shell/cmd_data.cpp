@@ -1,13 +1,10 @@
 // IMPORT, EXPORT, SNAPSHOT, CHECK: data in, data out, and whether they keep their promises.
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-
 #include "engine/runtime/import.h"
 #include "engine/store/check.h"
 #include "engine/store/snapshot_file.h"
 #include "shell/cmd_support.h"
 #include "shell/families.h"
+#include "shell/output_file.h"
 
 namespace berth {
 
@@ -95,28 +92,22 @@ Result<Output> import_jobs_statement(Session& session, const Arguments& argument
   return import_output(*report, "job");
 }
 
-Status write_whole_file(const std::string& path, const std::string& text, bool replace) {
-  if (!replace && std::ifstream(path).good())
-    return Status(Code::kExists, fmt::format("{} exists", path), "WITH (replace = true) overwrites it");
-  errno = 0;
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file)
-    return Status(Code::kUnavailable,
-                  fmt::format("cannot write {}: {}", path, std::strerror(errno == 0 ? EIO : errno)));
-  return {};
-}
-
 Result<Output> export_statement(Session& session, const Arguments& arguments) {
   const bool nodes = arguments.has_word("NODES");
-  BERTH_ASSIGN(const std::string text, nodes ? export_nodes(engine_of(session)) : export_jobs(engine_of(session)));
-  BERTH_TRY(blame(write_whole_file(arguments.text("file"), text, arguments.options().boolean("replace")),
-                  arguments.span("file")));
-  return Output::note(fmt::format("{} written to {}", nodes ? "nodes" : "live jobs", arguments.text("file")));
+  const std::string& file = arguments.text("file");
+  BERTH_TRY(blame(check_not_database(file, session.database), arguments.span("file")));
+  BERTH_ASSIGN(std::string text, nodes ? export_nodes(engine_of(session)) : export_jobs(engine_of(session)));
+  if (file == "-") {
+    Output output;
+    output.raw = std::move(text);
+    return output;
+  }
+  BERTH_TRY(blame(write_whole_file(file, text, arguments.options().boolean("replace")), arguments.span("file")));
+  return Output::note(fmt::format("{} written to {}", nodes ? "nodes" : "live jobs", file));
 }
 
 Result<Output> snapshot_save(Session& session, const Arguments& arguments) {
+  BERTH_TRY(blame(check_not_database(arguments.text("file"), session.database), arguments.span("file")));
   BERTH_TRY(
       blame(save_snapshot(engine_of(session).db(), arguments.text("file"), arguments.options().boolean("replace")),
             arguments.span("file")));
@@ -178,14 +169,17 @@ constexpr CommandRow kDataRows[] = {
      .handler = export_statement,
      .summary = "Writes the machines, or the jobs that wait, are held or run, as CSV that IMPORT reads.",
      .example = "EXPORT NODES TO 'nodes.csv'",
-     .options = kReplaceOptions},
+     .options = kReplaceOptions,
+     .details = "A name that ends in .gz is compressed; '-' is standard output. A read-only session may write files, "
+                "too, but nothing overwrites the open database."},
     {.family = kDataFamily,
      .syntax = "SNAPSHOT SAVE <file:file> [WITH (<options>)]",
      .effect = Effect::kReads,
      .handler = snapshot_save,
      .summary = "Copies the whole database, consistent, into a file that Berth can open or load.",
      .example = "SNAPSHOT SAVE 'before.db'",
-     .options = kReplaceOptions},
+     .options = kReplaceOptions,
+     .details = "A read-only session may save, too; nothing overwrites the open database."},
     {.family = kDataFamily,
      .syntax = "SNAPSHOT LOAD <file:file>",
      .effect = Effect::kChanges,

@@ -227,9 +227,11 @@ Result<Output> explain_job_statement(Session& session, const Arguments& argument
                 e.sentence, text_cell(e.next_step), e.place, e.waiting, text_cell(e.group), text_cell(e.nearest_node),
                 text_cell(e.nearest_lacks)}}};
   output.add(std::move(answer), Audience::kPrograms);
-  ResultTable reasons{.title = "reasons",
-                      .columns = {{"reason"}, {"nodes"}, {"could_run_it"}, {"nearest_node"}, {"lacks"}, {"sentence"}},
-                      .rows = {}};
+  ResultTable reasons{
+      .title = "reasons",
+      .columns =
+          {{"reason"}, {"nodes"}, {"could_run_it"}, {"nearest_node"}, {"lacks"}, {.name = "sentence", .wrap = true}},
+      .rows = {}};
   for (const ReasonLine& line : e.reasons) {
     reasons.rows.push_back({std::string(line.reason == Reason::kNone ? "fits" : reason_name(line.reason)),
                             static_cast<std::int64_t>(line.nodes), static_cast<std::int64_t>(line.eligible_nodes),
@@ -256,7 +258,9 @@ Result<Output> explain_job_on_node_statement(Session& session, const Arguments& 
     return blame(std::move(e).status(), arguments.span(about_node ? "node" : "job"));
   }
   ResultTable table{
-      .title = "", .columns = {{"job"}, {"node"}, {"task_group"}, {"reason"}, {"fits"}, {"sentence"}}, .rows = {}};
+      .title = "",
+      .columns = {{"job"}, {"node"}, {"task_group"}, {"reason"}, {"fits"}, {.name = "sentence", .wrap = true}},
+      .rows = {}};
   for (const NodeExplanation::Group& group : e->groups) {
     table.rows.push_back({e->job, e->node, group.name,
                           std::string(group.reason == Reason::kNone ? "fits" : reason_name(group.reason)),

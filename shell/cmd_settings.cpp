@@ -43,7 +43,9 @@ Result<Output> show_settings(Session& session, const Arguments& arguments) {
   (void)arguments;
   BERTH_ASSIGN(const std::vector<Setting> settings, list_settings(engine_of(session).db()));
   ResultTable table{
-      .title = "", .columns = {{"setting"}, {"value"}, {"default"}, {"type"}, {"range"}, {"what"}}, .rows = {}};
+      .title = "",
+      .columns = {{"setting"}, {"value"}, {"default"}, {"type"}, {"range"}, {.name = "what", .wrap = true}},
+      .rows = {}};
   for (const Setting& setting : settings) {
     const Knob& knob = *setting.knob;
     table.rows.push_back({std::string(knob.name), setting.value, std::string(knob.default_text),

@@ -5,6 +5,7 @@
 #include "shell/cmd_support.h"
 #include "shell/families.h"
 #include "shell/help.h"
+#include "shell/output_file.h"
 #include "shell/printer.h"
 #include "shell/render.h"
 #include "shell/script.h"
@@ -34,7 +35,9 @@ Status need_printer(const Session& session) {
 
 Result<Output> set_output(Session& session, const Arguments& arguments) {
   BERTH_TRY(need_printer(session));
-  BERTH_TRY(session.printer->redirect(arguments.text_or("file", "stdout")));
+  const std::string file = arguments.text_or("file", "stdout");
+  if (arguments.has("file")) BERTH_TRY(blame(check_not_database(file, session.database), arguments.span("file")));
+  BERTH_TRY(session.printer->redirect(file));
   return Output();
 }
 
@@ -49,10 +52,8 @@ Result<Output> read_script(Session& session, const Arguments& arguments) {
   Result<ExitCode> code = run_script_file(session, arguments.text("file"));
   --session.read_depth;
   if (!code.ok()) return std::move(code).status().at(arguments.span("file"));
-  if (*code == ExitCode::kBusy) return Status(Code::kBusy, "'" + arguments.text("file") + "' stopped: busy");
-  if (is_failure(*code))
-    return Status(Code::kConflict, "'" + arguments.text("file") + "' did not run to its end without errors");
   Output output;
+  if (is_failure(*code)) output.failed = *code == ExitCode::kBusy ? Code::kBusy : Code::kConflict;
   output.findings = *code == ExitCode::kFindings;
   return output;
 }

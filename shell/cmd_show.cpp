@@ -191,14 +191,22 @@ Result<Output> show_tasks(Session& session, const Arguments& arguments) {
     if (!found.ok()) return blame(std::move(found).status(), arguments.span("job"));
     job = *found;
   }
-  return query_output(session,
-                      "SELECT job, task_group, task_index AS task, state, node, "
-                      "(SELECT group_concat(device_index, ',') FROM device_slots WHERE (t.device_mask >> device_index) "
-                      "& 1) AS devices, gpu_count * gpu_milli / 1000.0 AS gpus, "
-                      "cpu_milli / 1000.0 AS cpu, memory_mib / 1024.0 AS memory_gib FROM tasks t WHERE ?1 IS NULL OR "
-                      "job_id = ?1 "
-                      "ORDER BY job_id, group_index, task_index",
-                      job);
+  BERTH_ASSIGN(
+      ResultTable table,
+      query_table(session,
+                  "SELECT job, task_group, task_index AS task, state, node, device_mask AS devices, "
+                  "gpu_count * gpu_milli / 1000.0 AS gpus, "
+                  "cpu_milli / 1000.0 AS cpu, memory_mib / 1024.0 AS memory_gib FROM tasks t WHERE ?1 IS NULL OR "
+                  "job_id = ?1 "
+                  "ORDER BY job_id, group_index, task_index",
+                  job));
+  constexpr std::size_t kDevices = 5;
+  for (std::vector<Cell>& row : table.rows) {
+    const auto* mask = std::get_if<std::int64_t>(&row[kDevices]);
+    row[kDevices] = mask == nullptr || *mask == 0 ? Cell(std::monostate())
+                                                  : Cell(print_device_mask(static_cast<DeviceMask>(*mask)));
+  }
+  return Output(std::move(table));
 }
 
 Result<Output> show_queues(Session& session, const Arguments& arguments) {

@@ -112,6 +112,9 @@ ResultTable without_empty_columns(const ResultTable& table) {
   return kept;
 }
 
+// Beyond twice the cluster nothing is left to see, and the part that matters would be squeezed.
+constexpr double kMostArrivedPct = 200;
+
 void add_curves(const std::vector<SimulationResult>& results, const ChartStyle& style, Output& output) {
   std::vector<Series> allocated;
   std::vector<Series> fragmented;
@@ -119,6 +122,7 @@ void add_curves(const std::vector<SimulationResult>& results, const ChartStyle& 
     Series a{.name = result.row.policy, .x = {}, .y = {}};
     Series f = a;
     for (const CurvePoint& point : result.curves) {
+      if (point.arrived_pct > kMostArrivedPct) break;
       a.x.push_back(point.arrived_pct);
       a.y.push_back(point.allocated_pct);
       f.x.push_back(point.arrived_pct);
@@ -154,8 +158,10 @@ void add_utilisation(const std::vector<SimulationResult>& results, const ChartSt
     waiting.push_back(std::move(queue));
   }
   if (running.empty()) return;
-  output.add_chart(draw_plot(running, {.title = "GPUs in use", .x = "time", .y = "GPUs", .x_is_time = true}, style));
-  output.add_chart(draw_plot(waiting, {.title = "jobs waiting", .x = "time", .y = "jobs", .x_is_time = true}, style));
+  output.add_chart(
+      draw_plot(running, {.title = "GPUs in use", .x = "time", .y = "GPUs", .x_is_time = true, .steps = true}, style));
+  output.add_chart(
+      draw_plot(waiting, {.title = "jobs waiting", .x = "time", .y = "jobs", .x_is_time = true, .steps = true}, style));
 }
 
 void add_waits(const std::vector<SimulationResult>& results, const ChartStyle& style, Output& output) {
@@ -218,6 +224,16 @@ std::vector<std::string> texts(const std::vector<Value>& values) {
   return result;
 }
 
+// A simulation reads its files more than once.
+Status refuse_standard_input(const Arguments& arguments) {
+  for (const std::string_view argument : {"jobs", "nodes"}) {
+    if (arguments.text_or(argument, "") == "-")
+      return arguments.fail(argument, Code::kInvalid, "SIMULATE reads a file more than once: not standard input",
+                            "save it to a file first");
+  }
+  return {};
+}
+
 SimulationTarget target_of(const Arguments& arguments) {
   return {.name = arguments.text_or("into", ""),
           .statement = arguments.statement(),
@@ -260,6 +276,7 @@ Result<Output> finish_simulation(Session& session, const Arguments& arguments, c
 
 Result<Output> simulate_arrivals_statement(Session& session, const Arguments& arguments) {
   const Options& options = arguments.options();
+  BERTH_TRY(refuse_standard_input(arguments));
   ArrivalsRequest request;
   request.source = source_of(arguments);
   request.target = target_of(arguments);
@@ -280,6 +297,7 @@ Result<Output> simulate_arrivals_statement(Session& session, const Arguments& ar
 
 Result<Output> simulate_jobs_statement(Session& session, const Arguments& arguments) {
   const Options& options = arguments.options();
+  BERTH_TRY(refuse_standard_input(arguments));
   JobsRequest request;
   request.source = source_of(arguments);
   request.target = target_of(arguments);
@@ -322,7 +340,17 @@ Result<Output> compare_statement(Session& session, const Arguments& arguments) {
                                 arguments.text("b"), arguments.text_or("policy_b", ""));
   if (!compared.ok()) {
     const bool about_b = compared.status().message().find(arguments.text("b")) != std::string::npos;
-    return blame(std::move(compared).status(), arguments.span(about_b ? "b" : "a"));
+    Status status = std::move(compared).status();
+    if (status.message().ends_with(" policies")) {
+      const std::string hint = status.hint();
+      const std::size_t first =
+          hint.find(": ") == std::string::npos ? 0 : hint.find(": ") + 2;  // "name one: fgd, berth"
+      const std::string example = hint.substr(first, hint.find(',', first) - first);
+      status = Status(status.code(), fmt::format("{}: {}", status.message(), hint),
+                      fmt::format("COMPARE SIMULATIONS {} POLICY '{}', ... compares that one",
+                                  arguments.text(about_b ? "b" : "a"), example));
+    }
+    return blame(std::move(status), arguments.span(about_b ? "b" : "a"));
   }
   const Comparison& c = *compared;
   ResultTable summary{.title = "summary",
@@ -354,7 +382,7 @@ Result<Output> compare_statement(Session& session, const Arguments& arguments) {
   output.add(std::move(summary));
   if (shown.rows.size() > kMostDifferences) {
     shown.rows.resize(kMostDifferences);
-    output.add_note(fmt::format("the first {} of {} differences", kMostDifferences,
+    output.add_note(fmt::format("the first {} of {} differences; --json has all", kMostDifferences,
                                 print_count(static_cast<std::int64_t>(differences.rows.size()))));
   }
   if (!shown.rows.empty()) output.add(std::move(shown), Audience::kPeople);
@@ -370,6 +398,9 @@ Result<Output> drop_simulation_statement(Session& session, const Arguments& argu
 
 constexpr std::string_view kSimulateFamily = "simulation";
 
+#define BERTH_RESULT_COLUMNS                                                      \
+  "Tables for people leave out columns without values; --json and csv have all. " \
+  "decisions_per_second and peak_memory_mib are measurements and differ between runs."
 constexpr CommandRow kSimulateRows[] = {
     {.family = kSimulateFamily,
      .syntax = "SIMULATE ARRIVALS FROM <jobs:file> [FORMAT <format:berth|openb>] ON {CLUSTER | NODES FROM <nodes:file> "
@@ -383,7 +414,7 @@ constexpr CommandRow kSimulateRows[] = {
                 "WITH (inflate = 1.3, seed = 42) INTO run1",
      .options = kArrivalsOptions,
      .details = "A task that does not fit is dropped. The node file's format is the task file's unless said. Ctrl-C "
-                "keeps the policies already complete."},
+                "keeps the policies already complete. " BERTH_RESULT_COLUMNS},
     {.family = kSimulateFamily,
      .syntax = "SIMULATE JOBS FROM <jobs:file> [FORMAT <format:berth|openb>] ON {CLUSTER | NODES FROM <nodes:file> "
                "[FORMAT <nodes_format:berth|openb>]} "
@@ -394,9 +425,10 @@ constexpr CommandRow kSimulateRows[] = {
                 "completion, utilisation.",
      .example = "SIMULATE JOBS FROM 'jobs.csv' ON CLUSTER USING fifo + berth, priority + fgd INTO night",
      .options = kJobsOptions,
-     .details = "Where one policy is named alone, the order is fifo or the score berth. The cluster starts empty."},
+     .details = "Where one policy is named alone, the order is fifo or the score berth. The cluster starts "
+                "empty. " BERTH_RESULT_COLUMNS},
     {.family = kSimulateFamily,
-     .syntax = "SHOW SIMULATIONS [<name:simulation>]",
+     .syntax = "SHOW {SIMULATION | SIMULATIONS} [<name:simulation>]",
      .effect = Effect::kReads,
      .handler = show_simulations,
      .summary = "Saved simulations, or one of them with its curves.",
@@ -415,6 +447,7 @@ constexpr CommandRow kSimulateRows[] = {
      .example = "DROP SIMULATION run1",
      .ask = ask_always},
 };
+#undef BERTH_RESULT_COLUMNS
 
 }  // namespace
 

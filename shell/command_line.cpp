@@ -107,7 +107,11 @@ class CommandLineReader {
 
   Status take_statements(const std::string& option) {
     std::string statements;
-    BERTH_TRY(take_value(option, statements));
+    if (!has_value_ && next_ < arguments_.size() && arguments_[next_].empty()) {
+      ++next_;  // an empty script
+    } else {
+      BERTH_TRY(take_value(option, statements));
+    }
     line_.inputs.push_back({CommandLine::InputKind::kStatements, std::move(statements)});
     return {};
   }

@@ -22,11 +22,11 @@ void complete_session(Session& session) {
   if (session.commands == nullptr) session.commands = &command_table();
 }
 
-Status ask_first(Session& session, const CommandTable::Call& call) {
-  if (!session.confirm || call.row->ask == nullptr) return {};
+// False when a person said no.
+Result<bool> ask_first(Session& session, const CommandTable::Call& call) {
+  if (!session.confirm || call.row->ask == nullptr) return true;
   BERTH_ASSIGN(const std::string question, call.row->ask(session, call.arguments));
-  if (question.empty() || session.confirm(question)) return {};
-  return Status(Code::kInterrupted, "not done");
+  return question.empty() || session.confirm(question);
 }
 
 }  // namespace
@@ -56,7 +56,12 @@ Result<Output> execute(Session& session, std::string_view statement) {
     return Status(Code::kConflict, "this session is read-only: the statement would change the database",
                   "start berth without --read-only");
   }
-  BERTH_TRY(ask_first(session, call));
+  BERTH_ASSIGN(const bool agreed, ask_first(session, call));
+  if (!agreed) {
+    Output declined = Output::note("not done");
+    declined.failed = Code::kInterrupted;
+    return declined;
+  }
   Result<Output> output = call.row->handler(session, call.arguments);
   session.progress->finish();
   return output;

@@ -24,7 +24,8 @@ struct Lead {
 
 bool has_only_keywords(const SyntaxNode& node) {
   if (node.type == SyntaxNode::Type::kKeyword) return true;
-  const bool container = node.type == SyntaxNode::Type::kSequence || node.type == SyntaxNode::Type::kAlternatives;
+  const bool container = node.type == SyntaxNode::Type::kSequence || node.type == SyntaxNode::Type::kAlternatives ||
+                         node.type == SyntaxNode::Type::kOptional;
   return container && std::all_of(node.children.begin(), node.children.end(), has_only_keywords);
 }
 
@@ -52,6 +53,16 @@ std::vector<Lead> append_leads(std::vector<Lead> leads, const SyntaxNode& node) 
           std::move(grown.begin(), grown.end(), std::back_inserter(longer));
         }
         break;
+      case SyntaxNode::Type::kOptional:
+        if (has_only_keywords(node)) {
+          longer.push_back(lead);
+          std::vector<Lead> grown{std::move(lead)};
+          for (const SyntaxNode& child : node.children) grown = append_leads(std::move(grown), child);
+          for (Lead& with : grown) with.plain = false;
+          std::move(grown.begin(), grown.end(), std::back_inserter(longer));
+          break;
+        }
+        [[fallthrough]];
       default: lead.open = false; longer.push_back(std::move(lead));
     }
   }

@@ -37,7 +37,7 @@ constexpr std::array kKinds = {
     text_kind("text", TokenClass::kAnyText, "a text", "a text, in quotes when it is more than one word: 'two words'"),
     text_kind("string", TokenClass::kString, "a text in quotes", "a text in quotes: 'two words'"),
     text_kind("file", TokenClass::kAnyText, "a file name in quotes",
-              "a file name: 'nodes.csv'; '-' is standard input or output", true),
+              "a file name: 'nodes.csv'; '-' is standard input of IMPORT and standard output of EXPORT", true),
     text_kind("value", TokenClass::kAnyText, "a value", "a number, a word, or a text in quotes"),
     text_kind("statement_word", TokenClass::kName, "words of a statement",
               "words a statement begins with, or a family"),

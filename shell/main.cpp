@@ -142,6 +142,7 @@ int print_data(std::string_view text) {
   Output output;
   output.add_chart(std::string(text));
   const Status status = printer.show(output, Display{});
+  if (printer.reader_left()) return static_cast<int>(ExitCode::kFailed);
   return status.ok() ? 0 : fail(status, ExitCode::kFailed);
 }
 
@@ -152,6 +153,7 @@ int main(int count, char** arguments) {
   using berth::ExitCode;
   berth::keep_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves is an error of the write
+  std::signal(SIGXFSZ, SIG_IGN);  // so is a limit on the size of files
   berth::Result<berth::CommandLine> line =
       berth::read_command_line({arguments + (count > 0 ? 1 : 0), arguments + count});
   if (!line.ok()) return berth::fail(line.status(), ExitCode::kUsage);

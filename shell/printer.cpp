@@ -25,6 +25,7 @@ Status Printer::write(std::string_view text) {
   std::FILE* target = file_ ? file_.get() : data_;
   errno = 0;
   if (std::fwrite(text.data(), 1, text.size(), target) == text.size() && std::fflush(target) == 0) return {};
+  reader_left_ = errno == EPIPE;
   const std::string where = file_ ? "'" + file_name_ + "'" : "standard output";
   return Status(Code::kUnavailable, "cannot write to " + where + ": " + std::strerror(errno));
 }

@@ -25,6 +25,8 @@ class Printer {
   // Data to this file from now on; "stdout" or "-" goes back. kUnavailable when it cannot be opened.
   Status redirect(const std::string& file);
   bool is_redirected() const { return file_ != nullptr; }
+  // The last write found the other end of the pipe closed.
+  bool reader_left() const { return reader_left_; }
 
  private:
   struct CloseFile {
@@ -37,6 +39,7 @@ class Printer {
   std::FILE* messages_;
   std::unique_ptr<std::FILE, CloseFile> file_;
   std::string file_name_;
+  bool reader_left_ = false;
 };
 
 }  // namespace berth

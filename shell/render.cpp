@@ -128,6 +128,7 @@ bool is_for_people(OutputMode mode) {
 }
 
 std::string render(const Output& output, const Display& display) {
+  if (!output.raw.empty()) return output.raw;
   return is_for_people(display.mode) ? render_for_people(output, display) : render_for_programs(output, display);
 }
 

@@ -9,15 +9,18 @@ namespace berth {
 
 namespace {
 
-constexpr int kGap = 2;        // blanks between columns
-constexpr int kNarrowest = 8;  // text columns are not narrowed further
+constexpr int kGap = 2;                 // blanks between columns
+constexpr int kNarrowest = 8;           // text columns are not narrowed further
+constexpr int kNarrowestSentence = 24;  // wrapped ones neither
+constexpr int kFirstInFull = 24;        // the first column names the row: up to here it is never cut
 
 // One column ready to print: escaped cells, its width and side.
 struct TextColumn {
   std::string name;
   std::vector<std::string> cells;
-  int width = 0;
-  int least = 0;  // width it may be narrowed to
+  int natural = 0;  // width it needs
+  int width = 0;    // width it gets
+  int least = 0;    // width it may be narrowed to
   bool right = false;
   bool wrap = false;
 };
@@ -45,10 +48,12 @@ TextColumn make_text_column(const ResultTable& table, std::size_t index, const D
     made.cells.push_back(escape_controls(print_cell(row[index], display.null_text, column.decimals)));
     made.width = std::max(made.width, display_width(made.cells.back()));
   }
-  made.least = numbers ? made.width : std::min(made.width, kNarrowest);
+  const int narrowest = index == 0 ? kFirstInFull : made.wrap ? kNarrowestSentence : kNarrowest;
+  made.least = numbers ? made.width : std::min(made.width, narrowest);
   if (index < display.column_widths.size() && display.column_widths[index] > 0) {
     made.width = made.least = display.column_widths[index];
   }
+  made.natural = made.width;
   return made;
 }
 
@@ -74,11 +79,19 @@ bool narrow_to_fit(const ColumnSpan& columns, int width) {
   return true;
 }
 
-// Columns that stand side by side. Later panels begin with the first column again.
+// Gives each column what it needs, less where they would not fit side by side. False when they cannot.
+bool fit(const ColumnSpan& columns, int width) {
+  for (TextColumn* column : columns) column->width = column->natural;
+  return width <= 0 || narrow_to_fit(columns, width);
+}
+
+// Columns that stand side by side; fit() each before it is printed. Later panels begin with the first column again.
 std::vector<ColumnSpan> split_into_panels(std::vector<TextColumn>& columns, int width) {
   ColumnSpan all;
   for (TextColumn& column : columns) all.push_back(&column);
-  if (width <= 0 || narrow_to_fit(all, width)) return {all};
+  if (fit(all, width)) return {all};
+  // Side by side as they are, but for sentences, which are wrapped.
+  for (TextColumn* column : all) column->width = column->wrap ? column->least : column->natural;
   std::vector<ColumnSpan> panels{{all.front()}};
   for (std::size_t i = 1; i < all.size(); ++i) {
     panels.back().push_back(all[i]);
@@ -140,6 +153,7 @@ std::string render_table(const ResultTable& table, const Display& display) {
   std::string text;
   for (const ColumnSpan& panel : split_into_panels(columns, display.width)) {
     if (!text.empty()) text += "\n";
+    fit(panel, display.width);
     text += print_header(panel, display);
     for (std::size_t row = 0; row < table.rows.size(); ++row) text += print_row(panel, row, display);
   }

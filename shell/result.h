@@ -10,6 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "engine/base/status.h"
+
 namespace berth {
 
 // Null, integer, real, text (UTF-8; other bytes are escaped when shown).
@@ -41,6 +43,8 @@ struct Part {
 struct Output {
   std::vector<Part> parts;
   std::vector<std::string> notes;  // "64 nodes created": standard error
+  std::string raw;                 // the text of a file, printed in every mode as it is; then no parts
+  Code failed = Code::kOk;         // not done, and the user knows already: only the exit code is left to give
   bool findings = false;           // done, but something needs a look: exit code 4
 
   Output() = default;

@@ -21,10 +21,12 @@ bool was_interrupted(const Session& session) { return session.interrupt != nullp
 
 }  // namespace
 
-ExitCode exit_code_for(const Status& status) {
-  if (status.ok()) return ExitCode::kDone;
-  return status.code() == Code::kBusy ? ExitCode::kBusy : ExitCode::kFailed;
+ExitCode exit_code_for(Code code) {
+  if (code == Code::kOk) return ExitCode::kDone;
+  return code == Code::kBusy ? ExitCode::kBusy : ExitCode::kFailed;
 }
+
+ExitCode exit_code_for(const Status& status) { return exit_code_for(status.code()); }
 
 bool is_failure(ExitCode code) { return code != ExitCode::kDone && code != ExitCode::kFindings; }
 
@@ -41,9 +43,11 @@ ExitCode run_statement(Session& session, const Source& source, const StatementTe
   const Status status = output.ok() ? session.printer->show(*output, session.display) : output.status();
   if (session.display.timer) session.printer->say(fmt::format("time: {:.3f} s\n", spent.count()));
   if (!status.ok()) {
+    if (output.ok() && session.printer->reader_left()) return ExitCode::kFailed;  // nobody is there to be told
     session.printer->say(describe_error(status, source, statement.offset, session.display.color_messages));
     return exit_code_for(status);
   }
+  if (output->failed != Code::kOk) return exit_code_for(output->failed);
   return output->findings ? ExitCode::kFindings : ExitCode::kDone;
 }
 

@@ -16,6 +16,7 @@ namespace berth {
 // Exit codes of the program.
 enum class ExitCode : int { kDone = 0, kFailed = 1, kUsage = 2, kBusy = 3, kFindings = 4 };
 
+ExitCode exit_code_for(Code code);
 ExitCode exit_code_for(const Status& status);
 // What a run that had `first` and then `second` ends with: the first failure, else findings, else done.
 ExitCode combine(ExitCode first, ExitCode second);

@@ -215,6 +215,7 @@ void run_typed(Session& session, std::string& text) {
     session.interrupt->store(false);
     update_size(session.display);
     if (is_failure(run_statement(session, source, statement)) || session.quit) {
+      session.interrupt->store(false);
       text.clear();
       return;
     }

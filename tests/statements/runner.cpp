@@ -186,6 +186,7 @@ class FileRunner {
       Result<Output> output = execute(*session_, statement);
       answer.status = output.status();
       if (output.ok()) answer.output = *std::move(output);
+      if (answer.output.failed != Code::kOk) answer.status = Status(answer.output.failed, "failed, and told already");
       if (!answer.status.ok()) answer.report = describe_error(answer.status, {"", text, 1, false}, offset, false);
     } else {
       answer.report = answer.status.message();

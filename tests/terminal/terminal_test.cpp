@@ -190,7 +190,7 @@ TEST_F(TerminalTest, DestructiveStatementsAskFirst) {
   shell.type("DROP POOL keep;\n");
   shell.expect("[y/N] ");
   shell.type("n\n");
-  shell.expect("error: not done");
+  shell.expect("not done");
   shell.expect("berth> ");
   shell.type("DROP POOL keep;\n");
   shell.expect("[y/N] ");

@@ -89,6 +89,17 @@ TEST(Chart, PlotTellsSeriesApart) {
   EXPECT_NE(draw_plot(series, {}, style).find("\x1b[36m"), std::string::npos);
 }
 
+TEST(Chart, StepsHoldUntilTheNextPoint) {
+  PlotLabels labels;
+  labels.steps = true;
+  const std::vector<Series> series = {{"a", {0, 1}, {0, 1}}};
+  const std::vector<std::string> lines =
+      lines_of(draw_plot(series, labels, {.width = 20, .height = 3, .unicode = false}));
+  ASSERT_GE(lines.size(), 3U);
+  EXPECT_EQ(std::count(lines[1].begin(), lines[1].end(), '*'), 1);
+  EXPECT_GT(std::count(lines[2].begin(), lines[2].end(), '*'), 10);
+}
+
 TEST(Chart, PlotOfNothingOrOnePointStands) {
   EXPECT_FALSE(draw_plot({}, {}, {}).empty());
   EXPECT_FALSE(draw_plot({{"a", {5}, {5}}}, {}, {}).empty());

@@ -58,5 +58,13 @@ TEST(CommandLine, UsageNamesEveryOption) {
   }
 }
 
+TEST(CommandLine, AnEmptyScriptIsAScript) {
+  const Result<CommandLine> line = read_command_line({"-c", ""});
+  ASSERT_TRUE(line.ok());
+  ASSERT_EQ(line->inputs.size(), 1U);
+  EXPECT_EQ(line->inputs[0].text, "");
+  EXPECT_FALSE(read_command_line({"-c"}).ok());
+}
+
 }  // namespace
 }  // namespace berth

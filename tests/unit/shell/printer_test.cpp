@@ -83,8 +83,12 @@ TEST(Printer, FilesThatReadThemselvesEnd) {
   Printer printer(data.stream(), messages.stream());
   Session session;
   session.printer = &printer;
-  EXPECT_FALSE(execute(session, ".read " + file).ok());
+  const Result<Output> output = execute(session, ".read " + file);
+  ASSERT_TRUE(output.ok());
+  EXPECT_EQ(output->failed, Code::kConflict);
+  const std::size_t told = messages.text().find("error:");
   EXPECT_NE(messages.text().find("nested more than 16 deep"), std::string::npos);
+  EXPECT_EQ(messages.text().find("error:", told + 1), std::string::npos) << "told once: " << messages.text();
   EXPECT_EQ(session.read_depth, 0);
   std::filesystem::remove(file);
 }

@@ -85,6 +85,19 @@ TEST(Render, TableContinuesBelowWhenItCannotFit) {
                          "────  ──────────  ──────────  ──────────", "n1    1000000003  1000000004  1000000005"}));
 }
 
+TEST(Render, PanelsAreNarrowedOnlyAsNeeded) {
+  ResultTable table{"", {{"name"}, {"what"}}, {{std::string("a-name-of-20-columns"), std::string(30, 'x')}}};
+  for (int i = 0; i < 5; ++i) {
+    table.columns.push_back({"column_" + std::to_string(i)});
+    table.rows[0].emplace_back(std::int64_t{1000000000} + i);
+  }
+  Display display;
+  display.width = 60;
+  const std::string text = render_table(table, display);
+  EXPECT_LE(widest_line(text), 60);
+  EXPECT_NE(text.find("a-name-of-20-columns  " + std::string(30, 'x')), std::string::npos) << text;
+}
+
 TEST(Render, WidthsSetByHand) {
   Display display;
   display.column_widths = {6, 2};
