@@ -15,15 +15,15 @@ CREATE TABLE pools (
 CREATE TABLE device_models (
   id         INTEGER PRIMARY KEY,
   name       TEXT NOT NULL UNIQUE CHECK (name <> ''),
-  memory_mib INTEGER NOT NULL CHECK (memory_mib >= 0),  -- of one device; 0 = not tracked
+  memory_mib INTEGER NOT NULL CHECK (memory_mib BETWEEN 0 AND 2147483647),  -- of one device; 0 = not tracked
   speed      REAL NOT NULL DEFAULT 1.0 CHECK (speed > 0)  -- relative to a reference device
 ) STRICT;
 
 CREATE TABLE node_types (
   id              INTEGER PRIMARY KEY,
   name            TEXT NOT NULL UNIQUE CHECK (name <> ''),
-  cpu_milli       INTEGER NOT NULL CHECK (cpu_milli >= 0),
-  memory_mib      INTEGER NOT NULL CHECK (memory_mib >= 0),
+  cpu_milli       INTEGER NOT NULL CHECK (cpu_milli BETWEEN 0 AND 1099511627776),  -- 2^40: no sum overflows
+  memory_mib      INTEGER NOT NULL CHECK (memory_mib BETWEEN 0 AND 1099511627776),
   device_model_id INTEGER REFERENCES device_models,
   device_count    INTEGER NOT NULL DEFAULT 0 CHECK (device_count BETWEEN 0 AND 32),
   link_groups     TEXT NOT NULL DEFAULT '',  -- '[[0 1] [2 3]] [[4 5] [6 7]]': devices that talk fast to each other

@@ -10,7 +10,7 @@ CREATE TABLE queues (
 CREATE TABLE priority_classes (
   id    INTEGER PRIMARY KEY,
   name  TEXT NOT NULL UNIQUE CHECK (name <> ''),
-  value INTEGER NOT NULL  -- higher goes first
+  value INTEGER NOT NULL CHECK (value BETWEEN -1000000 AND 1000000)  -- higher goes first
 ) STRICT;
 
 CREATE TABLE jobs (
@@ -42,13 +42,13 @@ CREATE TABLE task_groups (
   job_id            INTEGER NOT NULL REFERENCES jobs ON DELETE CASCADE,
   group_index       INTEGER NOT NULL CHECK (group_index >= 0),
   name              TEXT NOT NULL,
-  task_count        INTEGER NOT NULL CHECK (task_count > 0),
+  task_count        INTEGER NOT NULL CHECK (task_count BETWEEN 1 AND 1000000),
   min_tasks         INTEGER NOT NULL CHECK (min_tasks BETWEEN 1 AND task_count),
-  cpu_milli         INTEGER NOT NULL CHECK (cpu_milli >= 0),       -- of one task, as all below
-  memory_mib        INTEGER NOT NULL CHECK (memory_mib >= 0),
+  cpu_milli         INTEGER NOT NULL CHECK (cpu_milli BETWEEN 0 AND 1099511627776),  -- of one task, as all below
+  memory_mib        INTEGER NOT NULL CHECK (memory_mib BETWEEN 0 AND 1099511627776),
   gpu_count         INTEGER NOT NULL CHECK (gpu_count BETWEEN 0 AND 32),
   gpu_milli         INTEGER NOT NULL CHECK (gpu_milli BETWEEN 0 AND 1000),  -- of each device
-  gpu_memory_mib    INTEGER NOT NULL CHECK (gpu_memory_mib >= 0),  -- of each device; 0 = in proportion to gpu_milli
+  gpu_memory_mib    INTEGER NOT NULL CHECK (gpu_memory_mib BETWEEN 0 AND 2147483647),  -- of each device; 0 = in proportion to gpu_milli
   models            TEXT,                                          -- 'A100|H100'; NULL = any
   pool_id           INTEGER REFERENCES pools,                      -- NULL = any
   locality          TEXT NOT NULL DEFAULT 'any'

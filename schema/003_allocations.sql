@@ -29,6 +29,8 @@ CREATE TRIGGER allocations_fit_insert AFTER INSERT ON allocations
 BEGIN
   SELECT CASE
       WHEN count(*) = 0 THEN RAISE(ABORT, 'allocation on a node that does not exist')
+      WHEN NEW.gpu_milli NOT BETWEEN 0 AND 1000 OR NEW.device_mask < 0 OR NEW.gpu_memory_mib < 0
+        OR NEW.cpu_milli < 0 OR NEW.memory_mib < 0 THEN RAISE(ABORT, 'allocation of an amount that cannot be')
       WHEN NEW.device_mask >> t.device_count <> 0 THEN RAISE(ABORT, 'allocation of a device that the node does not have')
       WHEN sum(a.gpu_milli) FILTER (WHERE a.device_mask & NEW.device_mask) > 1000
         THEN RAISE(ABORT, 'over-allocated: more than 1000 milli-GPU of a device')
@@ -46,6 +48,8 @@ CREATE TRIGGER allocations_fit_update AFTER UPDATE ON allocations
 BEGIN
   SELECT CASE
       WHEN count(*) = 0 THEN RAISE(ABORT, 'allocation on a node that does not exist')
+      WHEN NEW.gpu_milli NOT BETWEEN 0 AND 1000 OR NEW.device_mask < 0 OR NEW.gpu_memory_mib < 0
+        OR NEW.cpu_milli < 0 OR NEW.memory_mib < 0 THEN RAISE(ABORT, 'allocation of an amount that cannot be')
       WHEN NEW.device_mask >> t.device_count <> 0 THEN RAISE(ABORT, 'allocation of a device that the node does not have')
       WHEN sum(a.gpu_milli) FILTER (WHERE a.device_mask & NEW.device_mask) > 1000
         THEN RAISE(ABORT, 'over-allocated: more than 1000 milli-GPU of a device')
@@ -74,6 +78,77 @@ CREATE VIEW oversized_allocations (node_id, type_id, device_model_id) AS
   WHERE m.memory_mib > 0
   GROUP BY n.id, a.device_mask
   HAVING sum(a.gpu_memory_mib) > m.memory_mib;
+
+-- The nodes that run tasks on devices, and whether the memory of those devices is tracked. While they do, it must stay so:
+-- what the tasks hold of it would be wrong.
+CREATE VIEW device_tasks (node_id, type_id, device_model_id, tracked) AS
+  SELECT n.id, n.type_id, t.device_model_id, m.memory_mib > 0
+  FROM nodes n JOIN node_types t ON t.id = n.type_id JOIN device_models m ON m.id = t.device_model_id
+  WHERE EXISTS (SELECT 1 FROM allocations a WHERE a.node_id = n.id AND a.device_mask <> 0);
+
+-- A name leads to what runs: a row that takes the name of another (INSERT OR REPLACE deletes that one without a word to any
+-- trigger) must not pull a node, type or model from under running tasks.
+CREATE TRIGGER nodes_name_insert BEFORE INSERT ON nodes
+BEGIN
+  SELECT RAISE(ABORT, 'another node of that name runs tasks')
+  FROM nodes n WHERE n.name = NEW.name AND n.id IS NOT NEW.id AND EXISTS (SELECT 1 FROM allocations WHERE node_id = n.id);
+  SELECT RAISE(ABORT, 'tasks run on devices of the node: whether their memory is tracked cannot change')
+  FROM device_tasks d WHERE d.node_id = NEW.id
+    AND d.tracked <> (SELECT m.memory_mib > 0 FROM node_types t JOIN device_models m ON m.id = t.device_model_id
+                      WHERE t.id = NEW.type_id);
+END;
+
+CREATE TRIGGER nodes_name_update BEFORE UPDATE OF name, type_id ON nodes
+BEGIN
+  SELECT RAISE(ABORT, 'another node of that name runs tasks')
+  FROM nodes n WHERE n.name = NEW.name AND n.id <> OLD.id AND EXISTS (SELECT 1 FROM allocations WHERE node_id = n.id);
+  SELECT RAISE(ABORT, 'tasks run on devices of the node: whether their memory is tracked cannot change')
+  FROM device_tasks d WHERE d.node_id = OLD.id
+    AND d.tracked <> (SELECT m.memory_mib > 0 FROM node_types t JOIN device_models m ON m.id = t.device_model_id
+                      WHERE t.id = NEW.type_id);
+END;
+
+CREATE TRIGGER node_types_name_insert BEFORE INSERT ON node_types
+BEGIN
+  SELECT RAISE(ABORT, 'nodes have another type of that name')
+  FROM node_types t WHERE t.name = NEW.name AND t.id IS NOT NEW.id AND EXISTS (SELECT 1 FROM nodes WHERE type_id = t.id);
+  SELECT RAISE(ABORT, 'tasks run on devices of the type: whether their memory is tracked cannot change')
+  FROM device_tasks d WHERE d.type_id = NEW.id
+    AND d.tracked <> (SELECT m.memory_mib > 0 FROM device_models m WHERE m.id = NEW.device_model_id);
+END;
+
+CREATE TRIGGER node_types_name_update BEFORE UPDATE OF name, device_model_id ON node_types
+BEGIN
+  SELECT RAISE(ABORT, 'nodes have another type of that name')
+  FROM node_types t WHERE t.name = NEW.name AND t.id <> OLD.id AND EXISTS (SELECT 1 FROM nodes WHERE type_id = t.id);
+  SELECT RAISE(ABORT, 'tasks run on devices of the type: whether their memory is tracked cannot change')
+  FROM device_tasks d WHERE d.type_id = OLD.id
+    AND d.tracked <> (SELECT m.memory_mib > 0 FROM device_models m WHERE m.id = NEW.device_model_id);
+END;
+
+CREATE TRIGGER device_models_name_insert BEFORE INSERT ON device_models
+BEGIN
+  SELECT RAISE(ABORT, 'node types have another device model of that name')
+  FROM device_models m WHERE m.name = NEW.name AND m.id IS NOT NEW.id
+    AND EXISTS (SELECT 1 FROM node_types WHERE device_model_id = m.id);
+  SELECT RAISE(ABORT, 'tasks run on devices of the model: whether their memory is tracked cannot change')
+  FROM device_tasks d WHERE d.device_model_id = NEW.id AND d.tracked <> (NEW.memory_mib > 0);
+END;
+
+CREATE TRIGGER device_models_name_update BEFORE UPDATE OF name, memory_mib ON device_models
+BEGIN
+  SELECT RAISE(ABORT, 'node types have another device model of that name')
+  FROM device_models m WHERE m.name = NEW.name AND m.id <> OLD.id
+    AND EXISTS (SELECT 1 FROM node_types WHERE device_model_id = m.id);
+  SELECT RAISE(ABORT, 'tasks run on devices of the model: whether their memory is tracked cannot change')
+  FROM device_tasks d WHERE d.device_model_id = OLD.id AND d.tracked <> (NEW.memory_mib > 0);
+END;
+
+CREATE TRIGGER device_models_busy_delete BEFORE DELETE ON device_models
+  WHEN EXISTS (SELECT 1 FROM node_types WHERE device_model_id = OLD.id)
+BEGIN
+  SELECT RAISE(ABORT, 'node types have the device model');
+END;
 
 -- INSERT too: INSERT OR REPLACE is an update in disguise.
 CREATE TRIGGER nodes_fit_insert AFTER INSERT ON nodes

@@ -227,13 +227,15 @@ Result<Output> explain_job_statement(Session& session, const Arguments& argument
                 e.sentence, text_cell(e.next_step), e.place, e.waiting, text_cell(e.group), text_cell(e.nearest_node),
                 text_cell(e.nearest_lacks)}}};
   output.add(std::move(answer), Audience::kPrograms);
-  ResultTable reasons{.title = "reasons",
-                      .columns = {{"reason"}, {"nodes"}, {"could_run_it"}, {.name = "sentence", .wrap = true}},
-                      .rows = {}};
+  ResultTable reasons{
+      .title = "reasons",
+      .columns =
+          {{"reason"}, {"nodes"}, {"could_run_it"}, {"nearest_node"}, {"lacks"}, {.name = "sentence", .wrap = true}},
+      .rows = {}};
   for (const ReasonLine& line : e.reasons) {
     reasons.rows.push_back({std::string(line.reason == Reason::kNone ? "fits" : reason_name(line.reason)),
                             static_cast<std::int64_t>(line.nodes), static_cast<std::int64_t>(line.eligible_nodes),
-                            line.sentence});
+                            text_cell(line.nearest_node), text_cell(line.lacks), line.sentence});
   }
   if (!reasons.rows.empty()) output.add(std::move(reasons));
   if (e.starts) {

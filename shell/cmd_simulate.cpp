@@ -49,6 +49,10 @@ constexpr OptionRow kJobsOptions[] = {
      .kind = "duration",
      .default_value = "1h",
      .sentence = "Waiting that is worth one step of priority (order policy priority)."},
+    {.name = "skip_bad_rows",
+     .kind = "boolean",
+     .default_value = "false",
+     .sentence = "Leave out bad rows and jobs without a duration, and report them."},
     {.name = "sort",
      .kind = "boolean",
      .default_value = "false",
@@ -255,6 +259,12 @@ Result<Output> finish_simulation(Session& session, const Arguments& arguments, c
   if (set->interrupted && set->complete.empty())
     return Status(Code::kInterrupted, "interrupted before a policy was complete; nothing was kept");
   Output output = simulation_output(session, *set);
+  for (std::size_t i = 0; i < std::min<std::size_t>(set->skipped.size(), 5); ++i)
+    output.add_note("skipped " + set->skipped[i]);
+  if (!set->skipped.empty()) {
+    output.add_note(fmt::format("{} skipped", counted(static_cast<std::int64_t>(set->skipped.size()), "row")));
+    output.findings = true;
+  }
   if (set->interrupted) output.add_note("interrupted: the policies above are complete, the rest was not run");
   if (arguments.has("into"))
     output.add_note(
@@ -302,6 +312,7 @@ Result<Output> simulate_jobs_statement(Session& session, const Arguments& argume
   request.seed = static_cast<std::uint64_t>(options.integer("seed"));
   request.aging_interval = options.duration("aging_interval");
   request.sort = options.boolean("sort");
+  request.skip_bad_rows = options.boolean("skip_bad_rows");
   request.control = control_of(session);
   return finish_simulation(session, arguments, policies, simulate(engine_of(session), request));
 }

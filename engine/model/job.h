@@ -16,6 +16,7 @@
 namespace berth {
 
 // How close the tasks of one group must (or should) lie: inside one link group of one node, on one node, in one rack.
+// The link group is the smallest kind that could hold them all; where no listed one could, that is the node itself.
 enum class Locality : std::uint8_t { kAny, kRack, kNode, kLinkGroup };
 std::string_view locality_name(Locality locality);
 Result<Locality> read_locality(std::string_view text);
@@ -31,6 +32,8 @@ struct TaskGroup {
   std::int32_t min_tasks = 1;  // 1..count; of the gang
   std::int32_t placed = 0;     // live allocations already held; its next tasks are numbered from here
   std::int32_t anchor = -1;    // node of its first live task, -1 = none: required locality keeps to that node or rack
+  std::uint64_t anchor_devices =
+      0;  // devices its live tasks hold there: required link-group locality keeps to their group
   Locality locality = Locality::kAny;
   bool locality_required = true;  // false = preferred: tried first, then widened level by level
 };

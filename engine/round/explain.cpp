@@ -54,6 +54,7 @@ ShapeExplanation explain_shape(const Ledger& ledger, const TaskShape& shape) {
     kind_is_eligible.push_back(is_feasible_when_empty(kind, shape) ? 1 : 0);
 
   double nearest_distance = 0;
+  std::array<double, kReasons> distances{};
   for (std::size_t n = 0; n < ledger.node_count(); ++n) {
     const NodeIndex node = static_cast<NodeIndex>(n);
     const bool eligible = kind_is_eligible[static_cast<std::size_t>(ledger.cluster().nodes[n].kind)] != 0;
@@ -67,6 +68,11 @@ ShapeExplanation explain_shape(const Ledger& ledger, const TaskShape& shape) {
     if (!ledger.accepts_tasks(node)) continue;
     const Shortfall lacks = shortfall_on(ledger.view(node), shape);
     const double away = distance(lacks, shape);
+    if (count.nearest < 0 || away < distances[static_cast<std::size_t>(reason)]) {
+      count.nearest = node;
+      count.lacks = lacks;
+      distances[static_cast<std::size_t>(reason)] = away;
+    }
     if (explanation.nearest < 0 || away < nearest_distance) {
       explanation.nearest = node;
       explanation.lacks = lacks;

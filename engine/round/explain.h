@@ -12,14 +12,6 @@
 
 namespace berth {
 
-struct ReasonCount {
-  Reason reason = Reason::kNone;
-  std::int32_t nodes = 0;
-  std::int32_t eligible_nodes = 0;  // of them, nodes that could run it when empty
-
-  bool operator==(const ReasonCount&) const = default;
-};
-
 // What one node is short of for one more task; 0 = enough.
 struct Shortfall {
   MilliCpu cpu;
@@ -27,6 +19,14 @@ struct Shortfall {
   std::int32_t devices = 0;  // whole devices
   MilliGpu gpu;              // for a fraction: on its freest device
   MiB gpu_memory;            // for a fraction: on the device with most memory free
+};
+
+struct ReasonCount {
+  Reason reason = Reason::kNone;
+  std::int32_t nodes = 0;
+  std::int32_t eligible_nodes = 0;  // of them, nodes that could run it when empty
+  NodeIndex nearest = -1;           // of the eligible ones that are up, the one with the least missing
+  Shortfall lacks;                  // of that node
 };
 
 struct ShapeExplanation {

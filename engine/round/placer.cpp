@@ -47,7 +47,12 @@ DeviceMask all_devices(const NodeKind& kind) {
 // or the whole node when they need not share one. 0 = none takes them.
 DeviceMask devices_for_fractions(const NodeView& view, const TaskShape& shape, bool one_link_group,
                                  std::int32_t count) {
-  if (one_link_group && !view.kind->link_groups.empty()) {
+  const auto most_of = [&](DeviceMask group) {
+    return std::popcount(group) * (kWholeDevice.value() / shape.gpu_milli.value());
+  };
+  const bool some_group_could =
+      std::ranges::any_of(view.kind->link_groups, [&](DeviceMask group) { return most_of(group) >= count; });
+  if (one_link_group && some_group_could) {
     const auto takes_all = [&](DeviceMask group) {
       return copies_that_fit(MaskedView(view, group).view, shape, count) >= count;
     };
@@ -88,9 +93,7 @@ bool Placer::place_on(const Request& request, NodeIndex node, DeviceMask devices
   const Holding holding =
       holding_for(group.shape, ledger_.cluster().kind_of(static_cast<std::size_t>(node)), node, devices);
   if (!ledger_.place(holding).ok()) return false;
-  std::int32_t before = 0;
-  for (auto task = placed.rbegin(); task != placed.rend() && task->group == request.index; ++task) ++before;
-  placed.push_back({request.index, group.placed + before, holding});
+  placed.push_back({request.index, next_task_[static_cast<std::size_t>(request.index)]++, holding});
   return true;
 }
 
@@ -135,20 +138,41 @@ std::int32_t Placer::place_in_rack(const Request& request, std::vector<PlacedTas
   return request.wanted;
 }
 
+namespace {
+
+// Devices that more tasks of a group may use on its anchor: those of the smallest link group around what it holds.
+DeviceMask devices_near_anchor(const TaskGroup& group, const NodeKind& kind, bool one_link_group) {
+  if (one_link_group && group.anchor_devices != 0) {
+    for (const DeviceMask link_group : kind.link_groups) {  // smallest first
+      if ((group.anchor_devices & ~link_group) == 0) return link_group;
+    }
+  }
+  return all_devices(kind);
+}
+
+}  // namespace
+
+bool Placer::anchor_takes(const Request& request, bool one_link_group, std::int32_t count) const {
+  const TaskGroup& group = *request.group;
+  if (!ledger_.accepts_tasks(group.anchor)) return false;
+  const NodeView view = ledger_.view(group.anchor);
+  const MaskedView near(view, devices_near_anchor(group, *view.kind, one_link_group));
+  if (group.shape.is_fraction()) return devices_for_fractions(near.view, group.shape, false, count) != 0;
+  return is_feasible(near.view, bundle_of(group.shape, count, false));
+}
+
 std::optional<NodeIndex> Placer::find_node(const Request& request, bool one_link_group, std::int32_t count) {
   const TaskShape& shape = request.group->shape;
-  const NodeIndex anchor = request.group->anchor;
-  if (!shape.is_fraction()) {
-    const TaskShape bundle = bundle_of(shape, count, one_link_group);
-    if (anchor < 0) return candidates_.best(bundle);
-    return candidates_.best_among(bundle, std::span(&anchor, 1));
+  if (request.group->anchor >= 0) {
+    return anchor_takes(request, one_link_group, count) ? std::optional(request.group->anchor) : std::nullopt;
   }
+  if (!shape.is_fraction()) return candidates_.best(bundle_of(shape, count, one_link_group));
   // Fractions do not add up to a shape; they are rare enough to look at every node.
   std::optional<NodeIndex> best;
   Score best_score = kInfeasibleScore;
   for (std::size_t n = 0; n < ledger_.node_count(); ++n) {
     const NodeIndex node = static_cast<NodeIndex>(n);
-    if ((anchor >= 0 && node != anchor) || !ledger_.accepts_tasks(node)) continue;
+    if (!ledger_.accepts_tasks(node)) continue;
     const Score score = candidates_.score_of(shape, node);
     if (score == kInfeasibleScore || (best && score <= best_score)) continue;
     if (devices_for_fractions(ledger_.view(node), shape, one_link_group, count) == 0) continue;
@@ -162,8 +186,12 @@ std::int32_t Placer::fill_node(const Request& request, NodeIndex node, bool one_
                                std::vector<PlacedTask>& placed) {
   const TaskShape& shape = request.group->shape;
   const NodeView view = ledger_.view(node);
+  const bool anchored = request.group->anchor >= 0;
+  const DeviceMask near =
+      anchored ? devices_near_anchor(*request.group, *view.kind, one_link_group) : all_devices(*view.kind);
+  const bool find_link_group = one_link_group && !anchored;
   if (shape.is_fraction()) {
-    const DeviceMask allowed = devices_for_fractions(view, shape, one_link_group, count);
+    const DeviceMask allowed = devices_for_fractions(MaskedView(view, near).view, shape, find_link_group, count) & near;
     for (std::int32_t done = 0; done < count; ++done) {
       const MaskedView masked(ledger_.view(node), allowed);
       const std::optional<DeviceMask> device = choose_devices(masked.view, shape, policy_);
@@ -171,7 +199,8 @@ std::int32_t Placer::fill_node(const Request& request, NodeIndex node, bool one_
     }
     return count;
   }
-  const std::optional<DeviceMask> all = choose_devices(view, bundle_of(shape, count, one_link_group), policy_);
+  const std::optional<DeviceMask> all =
+      choose_devices(MaskedView(view, near).view, bundle_of(shape, count, find_link_group), policy_);
   if (!all) return 0;
   DeviceMask left = *all;
   for (std::int32_t done = 0; done < count; ++done) {
@@ -215,6 +244,7 @@ std::int32_t Placer::place_at(const Request& request, Locality locality, std::ve
 std::int32_t Placer::place_group(const Request& request, std::vector<PlacedTask>& placed) {
   if (request.wanted == 0) return 0;
   const std::size_t placed_before = placed.size();
+  const std::int32_t next_before = next_task_[static_cast<std::size_t>(request.index)];
   const Ledger::Checkpoint mark = ledger_.checkpoint();
   // A preferred locality counts only when the whole group has it; otherwise the next wider level is tried.
   Request whole = request;
@@ -225,37 +255,67 @@ std::int32_t Placer::place_group(const Request& request, std::vector<PlacedTask>
     if (last || done == request.wanted) return done;
     ledger_.rollback(mark);
     placed.resize(placed_before);
+    next_task_[static_cast<std::size_t>(request.index)] = next_before;
+  }
+}
+
+// What would fit with locality aside, the job's other groups in place, tells one reason from the other.
+void Placer::say_why_not(const Request& request, Ledger::Checkpoint before_job, JobOutcome& outcome) {
+  Request anywhere = request;
+  anywhere.wanted = request.needed;
+  std::vector<PlacedTask> trial;
+  outcome.group = request.index;
+  outcome.needed = request.needed;
+  outcome.fits = place_anywhere(anywhere, trial);
+  ledger_.rollback(before_job);
+  if (outcome.fits >= request.needed) {
+    outcome.reason = Reason::kLocality;
+  } else if (outcome.fits > 0 || (request.index > 0 && candidates_.best(request.group->shape))) {
+    outcome.reason = Reason::kGang;  // some fit, or the job's other groups took the room
+  }
+}
+
+// Every group's needed tasks, or nothing and the reason. A single group asks for all it wants at once, so that it lies
+// well.
+void Placer::start_needed(const Job& job, JobOutcome& outcome) {
+  const Ledger::Checkpoint before_job = ledger_.checkpoint();
+  for (std::size_t g = 0; g < job.groups.size(); ++g) {
+    const TaskGroup& group = job.groups[g];
+    const std::int32_t needed = std::max(0, group.min_tasks - group.placed);
+    const std::int32_t wanted = job.groups.size() == 1 ? group.count - group.placed : needed;
+    const Request request{&group, static_cast<std::int32_t>(g), wanted, needed};
+    const Ledger::Checkpoint before_group = ledger_.checkpoint();
+    if (place_group(request, outcome.placed) >= needed) continue;
+    ledger_.rollback(before_group);
+    outcome.placed.clear();
+    say_why_not(request, before_job, outcome);
+    return;
+  }
+  outcome.started = true;
+}
+
+// What the groups of a started job would like beyond what they need, close to what they have.
+void Placer::add_surplus(const Job& job, std::vector<PlacedTask>& placed) {
+  for (std::size_t g = 0; g < job.groups.size(); ++g) {
+    TaskGroup group = job.groups[g];
+    const std::int32_t surplus = group.count - next_task_[g];
+    if (surplus <= 0) continue;
+    for (const PlacedTask& task : placed) {
+      if (task.group != static_cast<std::int32_t>(g)) continue;
+      if (group.anchor < 0) group.anchor = task.holding.node;
+      if (group.anchor == task.holding.node) group.anchor_devices |= task.holding.devices;
+    }
+    place_group({&group, static_cast<std::int32_t>(g), surplus, 0}, placed);
   }
 }
 
 JobOutcome Placer::place_job(const Job& job) {
   JobOutcome outcome;
-  const Ledger::Checkpoint mark = ledger_.checkpoint();
-  for (std::size_t g = 0; g < job.groups.size(); ++g) {
-    const TaskGroup& group = job.groups[g];
-    const Request request{&group, static_cast<std::int32_t>(g), group.count - group.placed,
-                          std::max(0, group.min_tasks - group.placed)};
-    const std::int32_t done = place_group(request, outcome.placed);
-    if (done >= request.needed) continue;
-
-    // Undone whole. What would fit with locality aside tells the one reason from the other.
-    ledger_.rollback(mark);
-    std::vector<PlacedTask> trial;
-    Request anywhere = request;
-    anywhere.wanted = request.needed;
-    outcome.placed.clear();
-    outcome.group = request.index;
-    outcome.needed = request.needed;
-    outcome.fits = place_anywhere(anywhere, trial);
-    ledger_.rollback(mark);
-    if (outcome.fits >= request.needed) {
-      outcome.reason = g > 0 && group.locality == Locality::kAny ? Reason::kGang : Reason::kLocality;
-    } else if (outcome.fits > 0) {
-      outcome.reason = Reason::kGang;
-    }
-    return outcome;
-  }
-  outcome.started = !outcome.placed.empty();
+  next_task_.clear();
+  for (const TaskGroup& group : job.groups) next_task_.push_back(group.placed);
+  start_needed(job, outcome);
+  if (outcome.started && job.groups.size() > 1) add_surplus(job, outcome.placed);
+  outcome.started = outcome.started && !outcome.placed.empty();
   return outcome;
 }
 

@@ -2,7 +2,8 @@
 //
 // A job is placed as a gang: under a checkpoint every group places its tasks, honouring locality, until either each
 // group has min_tasks (then the job starts; further tasks of it are placed as they fit) or one cannot (then everything
-// is undone). Nothing is held for a gang that does not fit.
+// is undone). Nothing is held for a gang that does not fit. Of a job with several groups, what each needs goes before
+// what any of them would like.
 //
 // Tasks that must share a node are looked for as one bundle, a shape that asks for the sum of them; tasks that must
 // share a rack go to the tightest rack that takes them all. A preferred locality is tried first and then widened level
@@ -54,10 +55,13 @@ class Placer {
   struct Request {
     const TaskGroup* group;
     std::int32_t index;   // of the group in its job
-    std::int32_t wanted;  // tasks still to place
+    std::int32_t wanted;  // tasks to place
     std::int32_t needed;  // of them, to start at all
   };
 
+  void start_needed(const Job& job, JobOutcome& outcome);
+  void add_surplus(const Job& job, std::vector<PlacedTask>& placed);
+  void say_why_not(const Request& request, Ledger::Checkpoint before_job, JobOutcome& outcome);
   std::int32_t place_group(const Request& request, std::vector<PlacedTask>& placed);
   std::int32_t place_at(const Request& request, Locality locality, std::vector<PlacedTask>& placed);
   std::int32_t place_anywhere(const Request& request, std::vector<PlacedTask>& placed);
@@ -65,6 +69,7 @@ class Placer {
   std::int32_t place_on_node(const Request& request, bool one_link_group, std::vector<PlacedTask>& placed);
   // The best node that takes `count` tasks of the group together, and the devices for all of them (0 for fractions).
   std::optional<NodeIndex> find_node(const Request& request, bool one_link_group, std::int32_t count);
+  bool anchor_takes(const Request& request, bool one_link_group, std::int32_t count) const;
   std::int32_t fill_node(const Request& request, NodeIndex node, bool one_link_group, std::int32_t count,
                          std::vector<PlacedTask>& placed);
   bool place_on(const Request& request, NodeIndex node, DeviceMask devices, std::vector<PlacedTask>& placed);
@@ -73,6 +78,7 @@ class Placer {
   NodeScore& policy_;
   Candidates candidates_;
   RackCapacity racks_;
+  std::vector<std::int32_t> next_task_;  // per group of the job being placed
 };
 
 }  // namespace berth

@@ -18,10 +18,10 @@ std::string demand_key(const Job& job) {
   std::string key;
   for (const TaskGroup& g : job.groups) {
     const TaskShape& s = g.shape;
-    fmt::format_to(std::back_inserter(key), "{},{},{},{},{},{},{},{},{},{},{},{},{};", s.cpu.value(), s.memory.value(),
-                   s.gpu_count, s.gpu_milli.value(), s.gpu_memory.value(), s.models, s.pool, s.within_link_group,
-                   g.count - g.placed, g.min_tasks - g.placed, static_cast<int>(g.locality), g.locality_required,
-                   g.anchor);
+    fmt::format_to(std::back_inserter(key), "{},{},{},{},{},{},{},{},{},{},{},{},{},{};", s.cpu.value(),
+                   s.memory.value(), s.gpu_count, s.gpu_milli.value(), s.gpu_memory.value(), s.models, s.pool,
+                   s.within_link_group, g.count - g.placed, g.min_tasks - g.placed, static_cast<int>(g.locality),
+                   g.locality_required, g.anchor, g.anchor_devices);
   }
   return key;
 }
@@ -135,7 +135,8 @@ class SchedulePass {
 Result<Ledger> ledger_of(const Snapshot& snapshot) {
   Ledger ledger(snapshot.cluster);
   for (const Allocation& a : snapshot.allocations) {
-    const Holding holding{a.node, a.devices, a.gpu_milli, a.gpu_memory, a.cpu, a.memory};
+    const bool tracked = snapshot.cluster.kind_of(static_cast<std::size_t>(a.node)).device_memory != MiB(0);
+    const Holding holding{a.node, a.devices, a.gpu_milli, tracked ? a.gpu_memory : MiB(0), a.cpu, a.memory};
     if (Status placed = ledger.place(holding); !placed.ok()) {
       return Status(Code::kCorrupt,
                     fmt::format("job {} task {}.{} does not fit the node it runs on: {}", a.job, a.group, a.task,

@@ -210,8 +210,12 @@ void say_nodes(const ShapeExplanation& nodes_say, const TaskShape& shape, const 
     const Said said = is_permanent(count.reason) || count.eligible_nodes == 0
                           ? Said{std::string(reason_words(count.reason)), ""}
                           : say_passing(count.reason, shape, count.eligible_nodes, nodes_say.eligible);
-    explanation.reasons.push_back({count.reason, count.nodes, count.eligible_nodes,
-                                   count.reason == Reason::kNone ? "a task fits there" : said.sentence});
+    explanation.reasons.push_back({.reason = count.reason,
+                                   .nodes = count.nodes,
+                                   .eligible_nodes = count.eligible_nodes,
+                                   .sentence = count.reason == Reason::kNone ? "a task fits there" : said.sentence,
+                                   .nearest_node = count.nearest < 0 ? "" : node_name(cluster, count.nearest),
+                                   .lacks = describe_shortfall(count.lacks)});
   }
   if (nodes_say.nearest >= 0) {
     explanation.nearest_node = node_name(cluster, nodes_say.nearest);

@@ -21,6 +21,8 @@ struct ReasonLine {
   std::int32_t nodes = 0;
   std::int32_t eligible_nodes = 0;
   std::string sentence;
+  std::string nearest_node;  // of those that could run it and are up; empty = none
+  std::string lacks;         // what it lacks for one task
 };
 
 struct JobExplanation {

@@ -14,7 +14,7 @@ namespace berth {
 
 namespace {
 
-constexpr int kMostAttempts = 3;
+constexpr int kMostAttempts = 5;
 constexpr std::int64_t kRoundsBetweenPrunings = 100;
 
 // Wall time between marks; for reports only, no decision sees it.
@@ -38,7 +38,8 @@ Result<ApplyResult> apply_round(Runtime& runtime, const PlannedRound& round) {
                      .now = runtime.now(),
                      .seconds = round.seconds,
                      .last_reasons = round.loaded.last_reasons,
-                     .plan_id = 0});
+                     .plan_id = 0,
+                     .accept_new_jobs = true});
 }
 
 // History past its retention goes now and then, before a round: should that fail, nothing was begun.
@@ -121,7 +122,8 @@ Result<RoundReport> apply_saved_plan(Runtime& runtime, std::int64_t id) {
                                                       .now = runtime.now(),
                                                       .seconds = {},
                                                       .last_reasons = {},
-                                                      .plan_id = id}));
+                                                      .plan_id = id,
+                                                      .accept_new_jobs = false}));
   return RoundReport{std::move(saved.plan), applied, {}, {}};
 }
 

@@ -183,10 +183,20 @@ Result<SimulationSet> simulate(Runtime& runtime, const JobsRequest& request) {
   BERTH_ASSIGN(const Cluster cluster, simulated_cluster(runtime, request.source));
   std::vector<TraceJob> sorted;
   std::function<Result<std::unique_ptr<JobReader>>()> open_jobs;
-  if (request.sort) {
-    BERTH_ASSIGN(ReadRecords<TraceJob> read, read_trace_jobs(request.source.jobs_format, request.source.jobs));
+  std::vector<std::string> skipped;
+  if (request.sort || request.skip_bad_rows) {
+    BERTH_ASSIGN(ReadRecords<TraceJob> read, read_trace_jobs(request.source.jobs_format, request.source.jobs,
+                                                             {.skip_bad_rows = request.skip_bad_rows}));
+    for (const Status& bad : read.skipped) skipped.push_back(bad.message());
     sorted = std::move(read.records);
-    sort_by_submit(sorted);
+    if (request.skip_bad_rows) {
+      std::erase_if(sorted, [&](const TraceJob& job) {
+        if (job.duration) return false;
+        skipped.push_back(fmt::format("{}: job '{}' has no duration", job.place, job.name));
+        return true;
+      });
+    }
+    if (request.sort) sort_by_submit(sorted);
     open_jobs = [&sorted]() -> Result<std::unique_ptr<JobReader>> { return read_from(sorted); };
   } else {
     BERTH_ASSIGN(const TraceFormat* const format, find_trace_format(request.source.jobs_format));
@@ -198,8 +208,11 @@ Result<SimulationSet> simulate(Runtime& runtime, const JobsRequest& request) {
                              .aging_interval = request.aging_interval,
                              .keep_tasks = !request.target.name.empty(),
                              .control = request.control};
-  return run_and_save(runtime, request.target, policies, device_capacity(cluster),
-                      [&](const PolicyChoice& policy) { return simulate_jobs(input, policy, options); });
+  Result<SimulationSet> set =
+      run_and_save(runtime, request.target, policies, device_capacity(cluster),
+                   [&](const PolicyChoice& policy) { return simulate_jobs(input, policy, options); });
+  if (set.ok()) set->skipped = std::move(skipped);
+  return set;
 }
 
 }  // namespace berth

@@ -47,7 +47,8 @@ struct JobsRequest {
   std::vector<std::string> policies;  // "fifo + berth"
   std::uint64_t seed = 42;
   Seconds aging_interval{3600};
-  bool sort = false;  // the file is not in order of submission
+  bool sort = false;           // the file is not in order of submission
+  bool skip_bad_rows = false;  // leave out bad rows and jobs without a duration, and report them
   SimulationControl control;
 };
 

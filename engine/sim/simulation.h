@@ -111,6 +111,7 @@ struct SimulationResult {
 struct SimulationSet {
   std::vector<SimulationResult> complete;  // in the order asked for
   bool interrupted = false;
+  std::vector<std::string> skipped = {};  // a sentence per job left out, where that was asked for
 };
 
 // Runs `one` for each policy; keeps what is complete when one is interrupted.

@@ -49,11 +49,6 @@ class ReasonTable {
   std::vector<Reason> dense_;
 };
 
-bool takes_alike(const Placement& a, const Placement& b) {
-  return a.cpu == b.cpu && a.memory == b.memory && a.gpu_milli == b.gpu_milli &&
-         std::popcount(a.devices) == std::popcount(b.devices);
-}
-
 // Writes one plan inside the transaction of `change`.
 class PlanWriter {
  public:
@@ -76,8 +71,7 @@ class PlanWriter {
     std::int64_t job;
     std::int32_t group;
     std::int32_t tasks;
-    const Placement* first;
-    bool alike;  // all take the same amounts as the first
+    const Placement* const* placements;  // in the order of the plan
   };
 
   // A job that was pending, and its first placement in the plan.
@@ -89,7 +83,10 @@ class PlanWriter {
 
   Status insert_round();
   Status insert_allocations();
-  std::vector<PlacedGroup> placed_groups() const;
+  std::vector<PlacedGroup> placed_groups();
+  MiB device_memory_of(const Placement* p) const {
+    return device_memory_[static_cast<std::size_t>(p - plan_.placements.data())];
+  }
   Status check_gangs();
   Status check_group(const PlacedGroup& placed, const Statement& row, bool starts);
   Status start_jobs();
@@ -108,6 +105,8 @@ class PlanWriter {
   std::optional<Statement> insert_decision_;
   std::int64_t decision_seq_ = 0;
   std::vector<Start> starting_;
+  std::vector<MiB> device_memory_;          // of a device of each placement's node
+  std::vector<const Placement*> by_group_;  // by job, then group, then the order of the plan
 };
 
 Status PlanWriter::insert_round() {
@@ -142,8 +141,17 @@ Status PlanWriter::insert_allocations() {
   std::sort(by_node.begin(), by_node.end(), [](const Placement* a, const Placement* b) {
     return std::tie(a->node_id, a->job, a->group, a->task) < std::tie(b->node_id, b->job, b->group, b->task);
   });
+  BERTH_ASSIGN(Statement device, db_.prepare("SELECT m.memory_mib FROM nodes n JOIN node_types t ON t.id = n.type_id "
+                                             "JOIN device_models m ON m.id = t.device_model_id WHERE n.id = ?1"));
+  device_memory_.resize(plan_.placements.size());
+  MiB device_memory;
   for (std::size_t i = 0; i < by_node.size(); ++i) {
     const Placement& p = *by_node[i];
+    if (i == 0 || by_node[i - 1]->node_id != p.node_id) {
+      device_memory = device.with(p.node_id).next() ? device.quantity<MiB>(0) : MiB(0);
+      BERTH_TRY(device.status());
+    }
+    device_memory_[static_cast<std::size_t>(&p - plan_.placements.data())] = device_memory;
     Status inserted = insert.run(p.node_id, p.job, p.group, p.task, p.devices, p.gpu_milli, p.gpu_memory, p.cpu,
                                  p.memory, request_.now, result_.round);
     if (!inserted.ok()) {
@@ -156,20 +164,18 @@ Status PlanWriter::insert_allocations() {
 }
 
 // By job, then group.
-std::vector<PlanWriter::PlacedGroup> PlanWriter::placed_groups() const {
-  std::vector<const Placement*> sorted;
-  sorted.reserve(plan_.placements.size());
-  for (const Placement& placement : plan_.placements) sorted.push_back(&placement);
-  std::sort(sorted.begin(), sorted.end(), [](const Placement* a, const Placement* b) {
+std::vector<PlanWriter::PlacedGroup> PlanWriter::placed_groups() {
+  by_group_.reserve(plan_.placements.size());
+  for (const Placement& placement : plan_.placements) by_group_.push_back(&placement);
+  std::sort(by_group_.begin(), by_group_.end(), [](const Placement* a, const Placement* b) {
     return std::tie(a->job, a->group, a) < std::tie(b->job, b->group, b);
   });
   std::vector<PlacedGroup> groups;
-  for (const Placement* p : sorted) {
+  for (const Placement* const& p : by_group_) {
     if (!groups.empty() && groups.back().job == p->job && groups.back().group == p->group) {
       ++groups.back().tasks;
-      groups.back().alike = groups.back().alike && takes_alike(*groups.back().first, *p);
     } else {
-      groups.push_back({p->job, p->group, 1, p, true});
+      groups.push_back({p->job, p->group, 1, &p});
     }
   }
   return groups;
@@ -181,13 +187,13 @@ Status PlanWriter::check_gangs() {
   const std::vector<PlacedGroup> groups = placed_groups();
   BERTH_ASSIGN(Statement rows,
                db_.prepare("SELECT j.state, j.name, g.group_index, g.task_count, g.min_tasks, g.cpu_milli, "
-                           "g.memory_mib, g.gpu_count, g.gpu_milli "
+                           "g.memory_mib, g.gpu_count, g.gpu_milli, g.gpu_memory_mib "
                            "FROM jobs j JOIN task_groups g ON g.job_id = j.id WHERE j.id = ?1 ORDER BY g.group_index"));
   for (auto first = groups.begin(); first != groups.end();) {
     const std::int64_t job = first->job;
     const auto end = std::find_if(first, groups.end(), [&](const PlacedGroup& each) { return each.job != job; });
     rows.with(job);
-    Start start{job, 0, first->first};
+    Start start{job, 0, *first->placements};
     bool starts = false;
     while (rows.next()) {
       starts = rows.text(0) == "pending";
@@ -196,11 +202,11 @@ Status PlanWriter::check_gangs() {
       }
       const auto placed =
           std::find_if(first, end, [&](const PlacedGroup& each) { return each.group == rows.integer(2); });
-      const PlacedGroup none{job, static_cast<std::int32_t>(rows.integer(2)), 0, nullptr, true};
+      const PlacedGroup none{job, static_cast<std::int32_t>(rows.integer(2)), 0, nullptr};
       BERTH_TRY(check_group(placed == end ? none : *placed, rows, starts));
       if (placed == end) continue;
       start.tasks += placed->tasks;
-      start.first = std::min(start.first, placed->first);
+      start.first = std::min(start.first, *placed->placements);
     }
     BERTH_TRY(rows.status());
     if (starts) starting_.push_back(start);
@@ -215,12 +221,17 @@ Status PlanWriter::check_group(const PlacedGroup& placed, const Statement& row, 
                   fmt::format("the plan starts job '{}' with {} of the {} tasks of group {} that must start together",
                               row.text(1), placed.tasks, row.integer(4), placed.group));
   }
-  if (placed.first == nullptr) return {};
-  const Placement& p = *placed.first;
-  const bool as_asked = placed.alike && p.cpu == row.quantity<MilliCpu>(5) && p.memory == row.quantity<MiB>(6) &&
-                        std::popcount(p.devices) == row.integer(7) && p.gpu_milli == row.quantity<MilliGpu>(8) &&
-                        placed.tasks <= row.integer(3);
-  if (as_asked) return {};
+  TaskShape asked;
+  asked.cpu = row.quantity<MilliCpu>(5);
+  asked.memory = row.quantity<MiB>(6);
+  asked.gpu_count = static_cast<std::int32_t>(row.integer(7));
+  asked.gpu_milli = row.quantity<MilliGpu>(8);
+  asked.gpu_memory = row.quantity<MiB>(9);
+  const bool as_asked = std::all_of(placed.placements, placed.placements + placed.tasks, [&](const Placement* p) {
+    return p->cpu == asked.cpu && p->memory == asked.memory && std::popcount(p->devices) == asked.gpu_count &&
+           p->gpu_milli == asked.gpu_milli && p->gpu_memory == device_memory_for(asked, device_memory_of(p));
+  });
+  if (as_asked && placed.tasks <= row.integer(3)) return {};
   return Status(Code::kConflict,
                 fmt::format("the plan does not give job '{}' what group {} of it asks for", row.text(1), placed.group));
 }
@@ -299,8 +310,22 @@ Status PlanWriter::finish_round() {
   return update.run(result_.round, result_.started_jobs, result_.seconds);
 }
 
-Status check_version(Database& db, const Plan& plan, std::int64_t present) {
+// Whether all that happened since `version` are new jobs: they take nothing away from a plan.
+Result<bool> only_submissions_since(Database& db, std::int64_t version) {
+  BERTH_ASSIGN(Statement others,
+               db.prepare("SELECT count(*), sum(kind NOT IN ('submit job', 'submit jobs')) FROM events "
+                          "WHERE state_version > ?1"));
+  others.with(version);
+  if (!others.next()) return others.status().ok() ? Result<bool>(false) : Result<bool>(others.status());
+  return others.integer(0) > 0 && others.integer(1) == 0;
+}
+
+Status check_version(Database& db, const Plan& plan, const ApplyRequest& request, std::int64_t present) {
   if (plan.version == present) return {};
+  if (request.accept_new_jobs && plan.version < present) {
+    BERTH_ASSIGN(const bool harmless, only_submissions_since(db, plan.version));
+    if (harmless) return {};
+  }
   if (plan.version > present) {
     return Status(Code::kConflict,
                   fmt::format("the plan was made for state version {}, this database is at {}", plan.version, present));
@@ -316,7 +341,7 @@ Status check_version(Database& db, const Plan& plan, std::int64_t present) {
 
 Result<ApplyResult> apply_plan(Database& db, const Plan& plan, const ApplyRequest& request) {
   BERTH_ASSIGN(Change change, Change::begin(db, request.actor, request.now));
-  BERTH_TRY(check_version(db, plan, change.version_before()));
+  BERTH_TRY(check_version(db, plan, request, change.version_before()));
   PlanWriter writer(change, plan, request);
   BERTH_ASSIGN(ApplyResult result, writer.write());
   BERTH_ASSIGN(result.version, change.commit());

@@ -6,9 +6,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <vector>
 
 namespace berth {
 
@@ -51,6 +54,23 @@ Status copy_pages(const std::string& source, const std::string& target) {
 
 }  // namespace
 
+void remove_stale_copies(const std::string& path, std::string_view kind) {
+  namespace fs = std::filesystem;
+  const fs::path whole(path);
+  const std::string start = fmt::format("{}.{}-", whole.filename().string(), kind);
+  std::error_code failure;
+  std::vector<fs::path> stale;
+  const fs::path folder = whole.has_parent_path() ? whole.parent_path() : fs::path(".");
+  for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end; entry.increment(failure)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with(start)) continue;
+    pid_t process = 0;
+    const auto [after, error] = std::from_chars(name.data() + start.size(), name.data() + name.size(), process);
+    if (error == std::errc() && process > 0 && ::kill(process, 0) != 0 && errno == ESRCH) stale.push_back(*entry);
+  }
+  for (const fs::path& file : stale) fs::remove(file, failure);
+}
+
 Status sync_path(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return file_error("open", path);
@@ -59,18 +79,19 @@ Status sync_path(const std::string& path) {
   return synced == 0 ? Status() : file_error("force to disk", path);
 }
 
-Status make_private_file(const std::string& path) {
+Status make_private_file(const std::string& path, const std::string& called) {
   const int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
-  if (file < 0) return errno == EEXIST ? Status() : file_error("create", path);
+  if (file < 0) return errno == EEXIST ? Status() : file_error("create", called.empty() ? path : called);
   ::close(file);
   return {};
 }
 
 Status copy_database(const std::string& source, const std::string& target) {
+  remove_stale_copies(target, "unfinished");
   UnfinishedFile unfinished(fmt::format("{}.unfinished-{}", target, ::getpid()));
   std::remove(unfinished.path().c_str());
-  BERTH_TRY(make_private_file(unfinished.path()));
-  BERTH_TRY(copy_pages(source, unfinished.path()).prefixed(fmt::format("in copying to '{}'", target)));
+  BERTH_TRY(make_private_file(unfinished.path(), target));
+  BERTH_TRY(copy_pages(source, unfinished.path()).prefixed(fmt::format("in copying '{}'", source)));
   BERTH_TRY(sync_path(unfinished.path()));
   if (std::rename(unfinished.path().c_str(), target.c_str()) != 0) return file_error("rename to", target);
   unfinished.keep();

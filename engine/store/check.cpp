@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <set>
+
 #include "engine/base/text.h"
 #include "engine/store/catalog.h"
+#include "engine/store/migrate.h"
 #include "engine/store/settings.h"
 
 namespace berth {
@@ -74,8 +78,14 @@ constexpr PromiseQuery kPromises[] = {
      "asks for' "
      "FROM allocations a JOIN allocation_sizes s USING (node_id, job_id, group_index, task_index) "
      "JOIN task_groups g ON g.job_id = a.job_id AND g.group_index = a.group_index "
+     "LEFT JOIN nodes n ON n.id = a.node_id LEFT JOIN node_types t ON t.id = n.type_id "
+     "LEFT JOIN device_models m ON m.id = t.device_model_id "
      "WHERE a.cpu_milli <> g.cpu_milli OR a.memory_mib <> g.memory_mib OR s.device_count <> g.gpu_count "
-     "OR a.gpu_milli <> g.gpu_milli OR a.task_index >= g.task_count"},
+     "OR a.gpu_milli <> g.gpu_milli OR a.task_index >= g.task_count OR CASE "
+     "WHEN g.gpu_count = 0 OR coalesce(m.memory_mib, 0) = 0 THEN a.gpu_memory_mib <> 0 "
+     "WHEN g.gpu_milli < 1000 AND g.gpu_memory_mib > 0 THEN a.gpu_memory_mib <> g.gpu_memory_mib "
+     // All of the device, or in proportion: of what the model had when the task started.
+     "ELSE a.gpu_memory_mib = 0 AND m.memory_mib * g.gpu_milli >= 1000 END"},
     {{"groups_numbered", "every job has task groups, numbered from 0"},
      "SELECT 'job ' || j.name, count(g.job_id) || ' groups, the last is number ' || coalesce(max(g.group_index), -1) "
      "FROM jobs j LEFT JOIN task_groups g ON g.job_id = j.id GROUP BY j.id "
@@ -92,29 +102,101 @@ constexpr PromiseQuery kPromises[] = {
     {{"drained_empty", "drained nodes run nothing"},
      "SELECT 'node ' || n.name, count(*) || ' tasks run on it' FROM nodes n JOIN allocations a ON a.node_id = n.id "
      "WHERE n.state = 'drained' GROUP BY n.id"},
+    {{"version_present", "the state version is a number"},
+     "SELECT 'state version', 'meta has no integer from 0 on under state_version' WHERE NOT EXISTS "
+     "(SELECT 1 FROM meta WHERE key = 'state_version' AND typeof(value) = 'integer' AND value >= 0)"},
     {{"version_rises", "the state version is not behind what was recorded"},
      "SELECT 'state version', v.value || ' is behind event ' || e.id || ' of version ' || e.state_version FROM meta v "
      "JOIN events e ON e.id = (SELECT id FROM events ORDER BY state_version DESC LIMIT 1) "
      "WHERE v.key = 'state_version' AND e.state_version > v.value"},
 };
 
+constexpr Promise kSchemaPromise = {"schema_whole", "tables, triggers, indexes and views are those that Berth made"};
 constexpr Promise kReadablePromise = {"readable", "link groups, settings and reasons can be read"};
 
+// Adds to the findings what breaks one promise, up to `most`, then how many more there are.
+class FindingList {
+ public:
+  FindingList(const Promise& promise, std::size_t most, std::vector<Finding>& findings)
+      : promise_(promise.name), most_(most), findings_(findings) {}
+
+  void add(std::string object, std::string sentence) {
+    if (++count_ <= most_) findings_.push_back({promise_, std::move(object), std::move(sentence)});
+  }
+  // A damaged file, or a table that is missing or another, is a finding, not a failure to look.
+  Status end(const Status& looked) {
+    if (count_ > most_) {
+      findings_.push_back(
+          {promise_, "", fmt::format("and {} more", print_count(static_cast<std::int64_t>(count_ - most_)))});
+    }
+    if (looked.code() != Code::kCorrupt && looked.code() != Code::kInvalid) return looked;
+    findings_.push_back({promise_, "file", looked.message()});
+    return {};
+  }
+
+ private:
+  std::string promise_;
+  std::size_t most_;
+  std::vector<Finding>& findings_;
+  std::size_t count_ = 0;
+};
+
 Status run_promise(Database& db, const PromiseQuery& query, std::size_t most, std::vector<Finding>& findings) {
-  BERTH_ASSIGN(Statement rows, db.prepare(query.sql));
-  std::size_t count = 0;
+  FindingList found(query.promise, most, findings);
+  Result<Statement> rows = db.prepare(query.sql);
+  if (!rows.ok()) return found.end(rows.status());
+  while (rows->next()) found.add(std::string(rows->text(0)), std::string(rows->text(1)));
+  return found.end(rows->status());
+}
+
+// What sqlite_schema says of one object; its key is "trigger nodes_add_devices".
+struct SchemaObject {
+  std::string type;
+  std::string table;
+  std::string sql;
+};
+using SchemaObjects = std::map<std::string, SchemaObject>;
+
+Result<SchemaObjects> read_schema_objects(Database& db) {
+  BERTH_ASSIGN(Statement rows, db.prepare("SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema"));
+  SchemaObjects objects;
   while (rows.next()) {
-    if (++count > most) continue;
-    findings.push_back({std::string(query.promise.name), std::string(rows.text(0)), std::string(rows.text(1))});
+    objects[fmt::format("{} {}", rows.text(0), rows.text(1))] = {std::string(rows.text(0)), std::string(rows.text(2)),
+                                                                 std::string(rows.text(3))};
   }
-  if (count > most) {
-    findings.push_back({std::string(query.promise.name), "",
-                        fmt::format("and {} more", print_count(static_cast<std::int64_t>(count - most)))});
+  BERTH_TRY(rows.status());
+  return objects;
+}
+
+Result<SchemaObjects> make_schema_objects() {
+  BERTH_ASSIGN(Database fresh, Database::open(":memory:", Access::kReadWrite));
+  BERTH_TRY(migrate(fresh));
+  return read_schema_objects(fresh);
+}
+
+// What an admin adds may stay, except triggers on our tables: they would change what our statements do.
+Status check_schema(Database& db, std::size_t most, std::vector<Finding>& findings) {
+  static const Result<SchemaObjects> made = make_schema_objects();
+  BERTH_TRY(made.status());
+  FindingList found(kSchemaPromise, most, findings);
+  const Result<SchemaObjects> present = read_schema_objects(db);
+  if (!present.ok()) return found.end(present.status());
+  std::set<std::string> tables;
+  for (const auto& [key, object] : *made) {
+    tables.insert(object.table);
+    const auto same = present->find(key);
+    if (same == present->end()) {
+      found.add(key, "it is missing");
+    } else if (same->second.sql != object.sql || same->second.table != object.table) {
+      found.add(key, "it is not as Berth made it");
+    }
   }
-  // A damaged file is a finding, not a failure to look.
-  if (rows.status().code() != Code::kCorrupt) return rows.status();
-  findings.push_back({std::string(query.promise.name), "file", rows.status().message()});
-  return {};
+  for (const auto& [key, object] : *present) {
+    if (object.type == "trigger" && tables.contains(object.table) && !made->contains(key)) {
+      found.add(key, fmt::format("somebody added it to Berth's table {}", object.table));
+    }
+  }
+  return found.end({});
 }
 
 // What only the engine can judge: notations and names.
@@ -135,7 +217,7 @@ void check_readable(Database& db, std::vector<Finding>& findings) {
 }  // namespace
 
 std::vector<Promise> check_promises() {
-  std::vector<Promise> promises;
+  std::vector<Promise> promises = {kSchemaPromise};
   for (const PromiseQuery& query : kPromises) promises.push_back(query.promise);
   promises.push_back(kReadablePromise);
   return promises;
@@ -144,6 +226,7 @@ std::vector<Promise> check_promises() {
 Result<std::vector<Finding>> check_state(Database& db, std::size_t most) {
   std::vector<Finding> findings;
   BERTH_ASSIGN(const Transaction one_view, Transaction::begin_read(db));
+  BERTH_TRY(check_schema(db, most, findings));
   for (const PromiseQuery& query : kPromises) {
     BERTH_TRY(run_promise(db, query, most, findings).prefixed(fmt::format("checking '{}'", query.promise.name)));
   }

@@ -20,7 +20,22 @@ constexpr std::int64_t kMostDeviceModels = kMaxModels - 1;
 Status check_amounts(MilliCpu cpu, MiB memory) {
   if (cpu < MilliCpu(0)) return Status(Code::kInvalid, "the CPU of a node type must not be negative");
   if (memory < MiB(0)) return Status(Code::kInvalid, "the memory of a node type must not be negative");
+  if (cpu > MilliCpu(kMostAmount)) {
+    return Status(Code::kInvalid, fmt::format("the CPU of a node type is at most {} milli-cores, not {}",
+                                              print_count(kMostAmount), print_count(cpu.value())));
+  }
+  if (memory > MiB(kMostAmount)) {
+    return Status(Code::kInvalid, fmt::format("the memory of a node type is at most {} MiB, not {}",
+                                              print_count(kMostAmount), print_count(memory.value())));
+  }
   return {};
+}
+
+Status check_device_memory(MiB memory) {
+  if (memory < MiB(0)) return Status(Code::kInvalid, "the memory of a device must not be negative");
+  if (memory <= MiB(kMostDeviceMemory)) return {};
+  return Status(Code::kInvalid, fmt::format("the memory of a device is at most {} MiB, not {}",
+                                            print_count(kMostDeviceMemory), print_count(memory.value())));
 }
 
 // A checked node type, as the columns want it.
@@ -91,6 +106,7 @@ class NodeAdder {
       BERTH_ASSIGN(pool_id_, find_pool_or_none(db_, request.pool));
       pool_ = request.pool;
     }
+    BERTH_TRY(check_plain_text("the rack of a node", request.rack));
     BERTH_ASSIGN(const std::string labels, labels_json(request.labels));
     BERTH_ASSIGN(Statement insert, db_.prepare("INSERT INTO nodes (name, type_id, pool_id, rack, labels) "
                                                "VALUES (?1, ?2, ?3, ?4, ?5)"));
@@ -187,7 +203,7 @@ Status add_device_model(Change& change, const DeviceModelRequest& request) {
   if (request.name.find('|') != std::string::npos) {
     return Status(Code::kInvalid, "the name of a device model must not have a '|': it separates models");
   }
-  if (request.memory < MiB(0)) return Status(Code::kInvalid, "the memory of a device must not be negative");
+  BERTH_TRY(check_device_memory(request.memory));
   if (!(request.speed > 0)) return Status(Code::kInvalid, "the speed of a device model must be above 0");
   BERTH_ASSIGN(const std::int64_t count, db.integer("SELECT count(*) FROM device_models"));
   if (count >= kMostDeviceModels) {
@@ -201,9 +217,7 @@ Status add_device_model(Change& change, const DeviceModelRequest& request) {
 Status alter_device_model(Change& change, const std::string& name, const DeviceModelAlteration& alteration) {
   Database& db = change.db();
   BERTH_ASSIGN(const std::int64_t id, find_id(db, Thing::kDeviceModel, name));
-  if (alteration.memory && *alteration.memory < MiB(0)) {
-    return Status(Code::kInvalid, "the memory of a device must not be negative");
-  }
+  if (alteration.memory) BERTH_TRY(check_device_memory(*alteration.memory));
   if (alteration.speed && !(*alteration.speed > 0)) {
     return Status(Code::kInvalid, "the speed of a device model must be above 0");
   }
@@ -310,6 +324,7 @@ Status alter_nodes(Change& change, std::span<const std::string> names, const Nod
   if (alteration.labels) {
     BERTH_ASSIGN(labels, labels_json(*alteration.labels));
   }
+  if (alteration.rack) BERTH_TRY(check_plain_text("the rack of a node", *alteration.rack));
   const std::optional<std::string> rack = alteration.rack ? null_when_empty(*alteration.rack) : std::nullopt;
   for (const std::string& name : names) {
     BERTH_ASSIGN(const std::int64_t id, find_id(db, Thing::kNode, name));

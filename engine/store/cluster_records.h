@@ -17,6 +17,10 @@
 
 namespace berth {
 
+// Bounds that keep every sum far from overflow; the schema has them too. CPU in milli-cores, memory in MiB.
+inline constexpr std::int64_t kMostAmount = std::int64_t{1} << 40;  // of a node or task
+inline constexpr std::int64_t kMostDeviceMemory = INT32_MAX;
+
 Status add_pool(Change& change, const std::string& name);
 Status rename_pool(Change& change, const std::string& name, const std::string& new_name);
 Status drop_pool(Change& change, const std::string& name);

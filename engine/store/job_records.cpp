@@ -10,6 +10,7 @@
 #include "engine/base/failpoint.h"
 #include "engine/base/text.h"
 #include "engine/store/catalog.h"
+#include "engine/store/cluster_records.h"
 #include "engine/store/hosting.h"
 #include "engine/store/names.h"
 
@@ -17,8 +18,7 @@ namespace berth {
 
 namespace {
 
-constexpr std::int64_t kMostTasks = 1000000;                 // of one group
-constexpr std::int64_t kMostAmount = std::int64_t{1} << 40;  // of CPU or memory; keeps every sum far from overflow
+constexpr std::int64_t kMostTasks = 1000000;  // of one group
 
 Status check_group_sizes(const TaskGroupRequest& group) {
   if (group.count < 1 || group.count > kMostTasks) {
@@ -33,7 +33,7 @@ Status check_group_sizes(const TaskGroupRequest& group) {
     return Status(Code::kInvalid, "the CPU of a task must not be negative or absurdly large");
   }
   if (group.memory < MiB(0) || group.memory > MiB(kMostAmount) || group.gpu_memory < MiB(0) ||
-      group.gpu_memory > MiB(kMostAmount)) {
+      group.gpu_memory > MiB(kMostDeviceMemory)) {
     return Status(Code::kInvalid, "the memory of a task must not be negative or absurdly large");
   }
   if (group.cpu == MilliCpu(0) && group.memory == MiB(0) && group.gpu_count == 0) {
@@ -222,6 +222,7 @@ Result<Submitter::Impl::GroupRow> Submitter::Impl::check_group(const TaskGroupRe
   BERTH_TRY(check_group_gpus(request));
   BERTH_TRY(check_models(request.models));
   GroupRow row;
+  BERTH_TRY(check_plain_text("the name of a task group", request.name));
   row.name = !request.name.empty() ? request.name : index == 0 ? "main" : fmt::format("group{}", index);
   if (!request.models.empty()) row.models = join(request.models, "|");
   TaskShape& shape = row.group.shape;
@@ -316,6 +317,7 @@ Result<std::int64_t> Submitter::submit(const JobRequest& request) {
   // Everything is looked at before anything is written, so a refused job leaves nothing behind.
   BERTH_ASSIGN(const std::int64_t queue, impl_->find_queue(request.queue));
   BERTH_ASSIGN(const std::optional<std::int64_t> priority_class, impl_->find_class(request.priority_class));
+  BERTH_TRY(check_plain_text("the user of a job", request.user));
   if (request.time_limit < Seconds(0)) return Status(Code::kInvalid, "a time limit must not be negative");
   BERTH_ASSIGN(const auto groups, impl_->check_groups(request));
   BERTH_ASSIGN(const std::string name, impl_->choose_name(request.name));

@@ -81,6 +81,7 @@ class StateLoader {
     std::int32_t first_task;
     NodeIndex anchor;  // where the first task runs
     std::int32_t count;
+    DeviceMask devices;  // of its tasks on the anchor
   };
   std::vector<PlacedCount> placed_;
   std::size_t next_placed_ = 0;
@@ -204,7 +205,9 @@ Status StateLoader::load_allocations() {
   BERTH_TRY(rows.status());
 
   placed_.reserve(allocations.size());
-  for (const Allocation& each : allocations) placed_.push_back({each.job, each.group, each.task, each.node, 1});
+  for (const Allocation& each : allocations) {
+    placed_.push_back({each.job, each.group, each.task, each.node, 1, each.devices});
+  }
   std::sort(placed_.begin(), placed_.end(), [](const PlacedCount& a, const PlacedCount& b) {
     return std::tie(a.job, a.group, a.first_task) < std::tie(b.job, b.group, b.first_task);
   });
@@ -212,6 +215,7 @@ Status StateLoader::load_allocations() {
   for (const PlacedCount& each : placed_) {
     if (kept > 0 && placed_[kept - 1].job == each.job && placed_[kept - 1].group == each.group) {
       ++placed_[kept - 1].count;
+      if (placed_[kept - 1].anchor == each.anchor) placed_[kept - 1].devices |= each.devices;
     } else {
       placed_[kept++] = each;
     }
@@ -303,6 +307,7 @@ Status StateLoader::add_group(const Statement& row) {
       placed_[next_placed_].group == group_index) {
     group.placed = placed_[next_placed_].count;
     group.anchor = placed_[next_placed_].anchor;
+    group.anchor_devices = placed_[next_placed_].devices;
   }
   if (job_->groups.size() != static_cast<std::size_t>(group_index)) {
     return Status(Code::kCorrupt, fmt::format("task groups of job {} are not numbered from 0", job_->id));

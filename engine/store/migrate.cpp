@@ -74,6 +74,13 @@ Status run_steps(Database& db, const Schema& schema, std::int64_t version) {
   return broken.status();
 }
 
+Status damaged(const Database& db, std::string_view why) {
+  return Status(Code::kCorrupt, fmt::format("'{}' is damaged: {}", db.path(), why),
+                "it was left as it is; load a snapshot into a new database");
+}
+
+}  // namespace
+
 Status check_identity(const FileIdentity& identity, const Schema& schema, const std::string& path) {
   if (identity.kind == FileKind::kOther) {
     return Status(Code::kInvalid, fmt::format("'{}' is a database of another program, not Berth's", path),
@@ -88,6 +95,8 @@ Status check_identity(const FileIdentity& identity, const Schema& schema, const 
   }
   return {};
 }
+
+namespace {
 
 // Under the write lock: another process may have migrated while we waited for it.
 Status migrate_locked(Database& db, const Schema& schema, KeepCopy copy) {
@@ -121,6 +130,10 @@ Result<FileIdentity> identify(Database& db) {
   BERTH_ASSIGN(const std::int64_t objects, db.integer("SELECT count(*) FROM sqlite_schema"));
   if (identity.application_id == kApplicationId) {
     identity.kind = FileKind::kBerth;
+    if (identity.version < 0) return damaged(db, fmt::format("its schema version is {}", identity.version));
+    BERTH_ASSIGN(const std::int64_t has_meta,
+                 db.integer("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'meta'"));
+    if (identity.version > 0 && has_meta == 0) return damaged(db, "it has no table meta");
   } else if (identity.application_id != 0 || identity.version != 0 || objects != 0) {
     identity.kind = FileKind::kOther;
   }

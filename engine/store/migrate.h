@@ -39,7 +39,10 @@ struct FileIdentity {
   std::int64_t version = 0;  // of the schema
   std::int64_t application_id = 0;
 };
+// kCorrupt when the file is Berth's and what every version of it has is not there.
 Result<FileIdentity> identify(Database& db);
+// Refuses a file that is not ours, or newer than `schema`; the error names it `path`.
+Status check_identity(const FileIdentity& identity, const Schema& schema, const std::string& path);
 
 enum class KeepCopy { kYes, kNo };
 // Refuses a file that is not ours or newer than `schema`, else brings it up to date. Safe when two processes do it at

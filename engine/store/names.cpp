@@ -32,6 +32,24 @@ const ThingTable& thing_table(Thing thing) { return kThingTables[static_cast<std
 constexpr std::size_t kNamesToCompare = 20000;  // for suggestions
 constexpr std::size_t kLongestName = 200;
 
+// Well-formed as Unicode defines it (table 3-7): no overlong form, no surrogate, nothing above U+10FFFF.
+bool is_utf8(std::string_view text) {
+  const auto byte = [&](std::size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0u; };
+  for (std::size_t i = 0; i < text.size();) {
+    const unsigned first = byte(i++);
+    if (first < 0x80) continue;
+    if (first < 0xc2 || first > 0xf4) return false;
+    const unsigned least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+    const unsigned most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+    const unsigned second = byte(i++);
+    if (second < least || second > most) return false;
+    for (int more = first < 0xe0 ? 0 : first < 0xf0 ? 1 : 2; more > 0; --more) {
+      if ((byte(i++) & 0xc0) != 0x80) return false;
+    }
+  }
+  return true;
+}
+
 // The id, or 0.
 Result<std::int64_t> look_up(Database& db, Thing thing, std::string_view name) {
   BERTH_ASSIGN(Statement row, db.prepare(fmt::format("SELECT id FROM {} WHERE name = ?1", thing_table(thing).table)));
@@ -88,16 +106,27 @@ Result<std::vector<std::string>> names_of(Database& db, Thing thing, std::size_t
   return names;
 }
 
+Status check_plain_text(std::string_view what, std::string_view text) {
+  if (!is_utf8(text)) return Status(Code::kInvalid, fmt::format("{} must be text in UTF-8", what));
+  const bool has_control =
+      std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 32 || c == 127; });
+  if (has_control) return Status(Code::kInvalid, fmt::format("{} must not have control characters", what));
+  return {};
+}
+
 Status check_name_text(Thing thing, std::string_view name) {
   if (name.empty()) return Status(Code::kInvalid, fmt::format("the name of a {} must not be empty", thing_word(thing)));
   if (name.size() > kLongestName) {
     return Status(Code::kInvalid, fmt::format("the name of a {} may have {} bytes, this one has {}", thing_word(thing),
                                               kLongestName, name.size()));
   }
-  const bool has_control =
-      std::any_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 32 || c == 127; });
-  if (has_control)
-    return Status(Code::kInvalid, fmt::format("the name of a {} must not have control characters", thing_word(thing)));
+  if (trim(name).empty())
+    return Status(Code::kInvalid, fmt::format("the name of a {} must not be blank", thing_word(thing)));
+  BERTH_TRY(check_plain_text(fmt::format("the name of a {}", thing_word(thing)), name));
+  if (thing == Thing::kJob && std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; })) {
+    return Status(Code::kInvalid, fmt::format("'{}' cannot name a job: numbers are the ids of jobs", name),
+                  "put a letter into it");
+  }
   return {};
 }
 

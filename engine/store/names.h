@@ -15,13 +15,15 @@ std::string_view thing_word(Thing thing);  // "device model"
 
 // kNotFound: "no queue 'trian'", hint "did you mean 'train'?".
 Result<std::int64_t> find_id(Database& db, Thing thing, std::string_view name);
-// Jobs go by name, or by number when no job has that name.
+// Jobs go by name, or by id; a new job's name is never a number, so the two do not meet.
 Result<std::int64_t> find_job(Database& db, std::string_view name_or_id);
 Result<std::string> name_of(Database& db, Thing thing, std::int64_t id);
 // In id order; at most `most` (completion).
 Result<std::vector<std::string>> names_of(Database& db, Thing thing, std::size_t most = 100000);
 
-// kInvalid unless it is 1 to 200 bytes without control characters.
+// kInvalid unless it is UTF-8 without control characters; `what` begins the sentence.
+Status check_plain_text(std::string_view what, std::string_view text);
+// kInvalid unless it is 1 to 200 bytes of such text and not blank; a job's must not be all digits, as ids are.
 Status check_name_text(Thing thing, std::string_view name);
 // The same, and kExists when taken.
 Status check_new_name(Database& db, Thing thing, std::string_view name);

@@ -53,19 +53,33 @@ Status check_current(Database& db) {
   return migrate(db);  // refuses: another program's, or newer
 }
 
-Result<Database> open_to_read(const std::string& path) {
-  BERTH_TRY(find_or_make_file(path, false));
-  BERTH_ASSIGN(Database db, Database::open(path, Access::kReadOnly));
+Result<Database> open_current(const std::string& path, Access access) {
+  BERTH_ASSIGN(Database db, Database::open(path, access));
   db.set_busy_timeout(5000);
   BERTH_TRY(check_current(db));
   BERTH_TRY(db.execute("PRAGMA query_only = ON; PRAGMA temp_store = MEMORY;"));
   return db;
 }
 
+// To read, SQLite makes <path>-shm, which a read-only or full file system forbids. All is in the file itself when
+// nothing lies in the log beside it; then it is read without.
+Result<Database> open_to_read(const std::string& path) {
+  BERTH_TRY(find_or_make_file(path, false));
+  Result<Database> db = open_current(path, Access::kReadOnly);
+  if (db.ok() || db.status().code() != Code::kUnavailable) return db;
+  std::error_code failure;
+  const auto logged = std::filesystem::file_size(path + "-wal", failure);
+  if (failure || logged == 0) return open_current(path, Access::kUnchanging);
+  return Status(
+      Code::kUnavailable,
+      fmt::format("cannot read '{0}': SQLite needs to make '{0}-shm' there, for the changes in '{0}-wal'", path),
+      "open it once where it can be written");
+}
+
 }  // namespace
 
 Result<Database> open_state(const std::string& path, const OpenOptions& options) {
-  if (options.access == Access::kReadOnly) return open_to_read(path);
+  if (options.access != Access::kReadWrite) return open_to_read(path);
   const bool in_memory = path == kInMemory;
   if (!in_memory) BERTH_TRY(find_or_make_file(path, options.create));
   BERTH_ASSIGN(Database db, Database::open(path, Access::kReadWrite));

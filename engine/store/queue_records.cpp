@@ -35,7 +35,7 @@ Result<bool> is_ancestor(Database& db, std::int64_t queue, std::int64_t start) {
 }
 
 Status check_priority(std::int64_t value) {
-  if (std::abs(value) <= kMostPriority) return {};
+  if (value >= -kMostPriority && value <= kMostPriority) return {};
   return Status(Code::kInvalid,
                 fmt::format("a priority lies between -{0} and {0}, not {1}", print_count(kMostPriority), value));
 }

@@ -29,6 +29,7 @@ Status check_on_disk(const Database& db) {
 class PrivateCopy {
  public:
   static Result<PrivateCopy> make(const std::string& file, const std::string& beside) {
+    remove_stale_copies(beside, "loading");
     PrivateCopy copy(fmt::format("{}.loading-{}", beside, ::getpid()));
     BERTH_TRY(copy_database(file, copy.path_));
     return copy;
@@ -59,6 +60,14 @@ Result<Database> open_checked(const PrivateCopy& copy, const std::string& file) 
                 fmt::format("'{}' breaks a promise ({}): {}: {}", file, findings[0].promise, findings[0].object,
                             findings[0].sentence),
                 "nothing was loaded");
+}
+
+// A database that logs ahead keeps its page size, so the snapshot takes that one.
+Status fit_pages(Database& snapshot, Database& db) {
+  BERTH_ASSIGN(const std::int64_t wanted, db.integer("PRAGMA page_size"));
+  BERTH_ASSIGN(const std::int64_t present, snapshot.integer("PRAGMA page_size"));
+  if (present == wanted) return {};
+  return snapshot.execute(fmt::format("PRAGMA page_size = {}; VACUUM", wanted));
 }
 
 // Makes the snapshot the next state of the database that is at `present`.
@@ -126,9 +135,11 @@ Result<std::int64_t> load_snapshot(Database& db, const std::string& file, const 
   std::error_code failure;
   if (!fs::is_regular_file(file, failure)) return Status(Code::kNotFound, fmt::format("there is no file '{}'", file));
   BERTH_ASSIGN(Database original, Database::open(file, Access::kReadOnly));
-  BERTH_TRY(identify(original).status());
+  BERTH_ASSIGN(const FileIdentity identity, identify(original));
+  BERTH_TRY(check_identity(identity, embedded_schema(), file));
   BERTH_ASSIGN(const PrivateCopy copy, PrivateCopy::make(file, db.path()));
   BERTH_ASSIGN(Database snapshot, open_checked(copy, file));
+  BERTH_TRY(fit_pages(snapshot, db));
 
   PageCopy pages(db, snapshot);
   // The first page takes the write lock, so the version read after it stays the last one before ours.

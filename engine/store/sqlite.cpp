@@ -81,6 +81,21 @@ Span word_at(std::string_view sql, std::size_t offset) {
 
 constexpr std::string_view kStatementDoing = "read or write the database";
 
+// The URI that SQLite takes for "immutable".
+std::string unchanging_address(const std::string& path) {
+  std::string address = "file:";
+  // "//" at the start would name a host.
+  if (path.starts_with("//")) address += "//";
+  for (const char c : path) {
+    if (c == '%' || c == '?' || c == '#') {
+      address += fmt::format("%{:02x}", static_cast<unsigned char>(c));
+    } else {
+      address += c;
+    }
+  }
+  return address + "?immutable=1";
+}
+
 int stop_when_flagged(void* flag) {
   return static_cast<const std::atomic<bool>*>(flag)->load(std::memory_order_relaxed) ? 1 : 0;
 }
@@ -101,8 +116,11 @@ int authorize_reading(void*, int action, const char* first, const char* second, 
     case SQLITE_SELECT:
     case SQLITE_READ:
     case SQLITE_RECURSIVE: return SQLITE_OK;
-    case SQLITE_FUNCTION:
-      return second != nullptr && std::string_view(second) == "load_extension" ? SQLITE_DENY : SQLITE_OK;
+    case SQLITE_FUNCTION: {
+      // They reach outside of SQL: into libraries, and with fts3_tokenizer to any address.
+      const std::string_view function = second == nullptr ? "" : second;
+      return function == "load_extension" || function == "fts3_tokenizer" ? SQLITE_DENY : SQLITE_OK;
+    }
     // Asked for while a table-valued function (json_each, pragma_table_list) declares its columns; SQLite itself
     // refuses to really write there.
     case SQLITE_UPDATE: return std::string_view(first) == "sqlite_master" ? SQLITE_OK : SQLITE_DENY;
@@ -216,10 +234,13 @@ Database& Database::operator=(Database&&) noexcept = default;
 Database::~Database() = default;
 
 Result<Database> Database::open(const std::string& path, Access access) {
-  const int flags = access == Access::kReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+  const int flags = access == Access::kReadWrite ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
   auto home = std::make_shared<Statement::Home>();
   home->path = path;
-  const int code = sqlite3_open_v2(path.c_str(), &home->connection, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  const bool unchanging = access == Access::kUnchanging;
+  const std::string address = unchanging ? unchanging_address(path) : path;
+  const int code = sqlite3_open_v2(address.c_str(), &home->connection,
+                                   flags | SQLITE_OPEN_NOMUTEX | (unchanging ? SQLITE_OPEN_URI : 0), nullptr);
   if (code != SQLITE_OK) return sqlite_error(home->connection, code, fmt::format("open '{}'", path));
   sqlite3_extended_result_codes(home->connection, 1);
   return Database(std::move(home));

@@ -105,7 +105,8 @@ class Statement {
   Status status_;
 };
 
-enum class Access { kReadOnly, kReadWrite };
+// kUnchanging: read-only, and nobody writes meanwhile, so neither a lock nor a file beside it is needed.
+enum class Access { kReadOnly, kReadWrite, kUnchanging };
 
 class Database {
  public:

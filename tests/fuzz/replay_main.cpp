@@ -1,6 +1,6 @@
 // Feeds a fuzz target its corpus without libFuzzer: every file as it is, then seeded mutations of it.
 //
-//   statement_fuzz CORPUS-FOLDER [mutations of each file, default 300]
+//   statement_fuzz CORPUS-FOLDER [mutations of each file, default 100]
 //
 // What is running is told when the process dies, so that the same command shows it again.
 #include <algorithm>
@@ -61,7 +61,7 @@ std::string mutated(std::string bytes, const std::vector<std::string>& all, bert
 
 int main(int count, char** arguments) {
   if (count < 2) return std::fprintf(stderr, "usage: %s CORPUS-FOLDER [MUTATIONS]\n", arguments[0]), 2;
-  const std::uint64_t mutations = count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 300;
+  const std::uint64_t mutations = count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 100;
   for (const int number : {SIGABRT, SIGSEGV, SIGFPE, SIGBUS, SIGILL}) std::signal(number, tell_what_ran);
 
   std::vector<std::string> names;

@@ -63,8 +63,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text = berth::test::as_text(data, std::min<std::size_t>(size, 2000));
   look_at_split(text);
   look_at_statement(text);
-  // At every cursor of a statement that a person might type; in longer texts at a few hundred of them.
-  const std::size_t step = 1 + text.size() / 300;
+  // At every cursor of a statement that a person might type; in longer texts at a hundred of them.
+  const std::size_t step = 1 + text.size() / 100;
   for (std::size_t cursor = 0; cursor <= text.size(); cursor += step) look_at_completion(text, cursor);
   look_at_completion(text, text.size());
   return 0;

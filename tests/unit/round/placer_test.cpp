@@ -60,6 +60,40 @@ TEST(PlacerTest, EveryGroupOfTheGangMustFit) {
   EXPECT_TRUE(world.place("gpus=4 tasks=2 / cpu=60").started);
 }
 
+TEST(PlacerTest, WhatOneGroupNeedsGoesBeforeWhatAnotherWouldLike) {
+  World world("1x8:A100");
+  const JobOutcome outcome = world.place("gpus=1 tasks=8 min=1 / gpus=1");
+  ASSERT_TRUE(outcome.started);
+  EXPECT_EQ(outcome.placed.size(), 8U);
+  std::set<std::pair<int, int>> tasks;
+  for (const PlacedTask& task : outcome.placed) tasks.insert({task.group, task.task});
+  EXPECT_EQ(tasks.size(), 8U);
+  EXPECT_TRUE(tasks.contains({1, 0}));
+}
+
+TEST(PlacerTest, AGroupThatGrowsStaysInItsLinkGroup) {
+  World world("1x8:A100 links=[0 1 2 3][4 5 6 7]");
+  Job job = test::job_from("gpus=1 tasks=4 min=2 locality=link_group", 1, world.cluster);
+  job.groups[0].placed = 2;
+  job.groups[0].anchor = 0;
+  job.groups[0].anchor_devices = 0b1100;
+  ASSERT_TRUE(world.ledger.place({0, 0b1111, kWholeDevice, MiB(81920), MilliCpu(1000), MiB(1)}).ok());
+  EXPECT_FALSE(world.placer->place_job(job).started);  // devices 4-7 are free, but in the other group
+  ASSERT_TRUE(world.ledger.release({0, 0b1111, kWholeDevice, MiB(81920), MilliCpu(1000), MiB(1)}).ok());
+  ASSERT_TRUE(world.ledger.place({0, 0b1100, kWholeDevice, MiB(81920), MilliCpu(1000), MiB(1)}).ok());
+  const JobOutcome outcome = world.placer->place_job(job);
+  ASSERT_EQ(outcome.placed.size(), 2U);
+  EXPECT_EQ(outcome.placed[0].holding.devices | outcome.placed[1].holding.devices, 0b0011U);
+  EXPECT_EQ(outcome.placed[0].task, 2);
+}
+
+TEST(PlacerTest, MoreThanAnyLinkGroupHoldsNeedsOnlyTheNode) {
+  World whole("1x8:A100 links=[0 1 2 3][4 5 6 7]");
+  EXPECT_TRUE(whole.place("gpus=1 tasks=5 locality=link_group").started);
+  World fractions("1x4:A100 links=[0 1][2 3]");
+  EXPECT_TRUE(fractions.place("gpus=0.9 tasks=3 locality=link_group").started);
+}
+
 TEST(PlacerTest, SameNodeMeansOneNode) {
   World world("4x4:A100");
   ASSERT_TRUE(world.place("gpus=1").started);  // one node has three left
@@ -111,7 +145,7 @@ TEST(PlacerTest, FractionsInOneLinkGroup) {
   const JobOutcome outcome = world.place("gpus=0.6 tasks=2 locality=link_group");
   ASSERT_TRUE(outcome.started);
   EXPECT_EQ(outcome.placed[0].holding.devices | outcome.placed[1].holding.devices, 0b0011U);
-  EXPECT_FALSE(world.place("gpus=0.6 tasks=3 locality=link_group").started);
+  EXPECT_FALSE(world.place("gpus=0.6 tasks=3 locality=link_group").started);  // needs the node, two devices are left
 }
 
 TEST(PlacerTest, DrainingNodesTakeNothingNew) {

@@ -238,5 +238,28 @@ TEST_F(Apply, HistoryIsPrunedByAge) {
   expect_healthy(*db_);
 }
 
+TEST_F(Apply, DeviceMemoryIsWhatWasAsked) {
+  const TaskGroupRequest whole = group(1, 1);
+  const TaskGroupRequest part = group(1, 1, MilliGpu(300));
+  TaskGroupRequest stated = part;
+  stated.gpu_memory = MiB(5000);
+  struct Case {
+    const TaskGroupRequest& asked;
+    const char* node;
+    std::int64_t memory;  // MiB of a device
+  };
+  const Case cases[] = {{whole, "a1", 81920}, {part, "a2", 24576}, {stated, "a3", 5000}, {part, "t1", 4915}};
+  for (const Case& each : cases) {
+    const std::int64_t id = submit(*db_, job("", {each.asked}));
+    for (const std::int64_t off : {-1, 1}) {
+      EXPECT_ERROR(
+          apply(*db_, plan_on(*db_, {placement(*db_, id, 0, 0, each.node, 0b1, each.asked, MiB(each.memory + off))})),
+          Code::kConflict, off > 0 && &each.asked == &whole ? "memory of a device" : "does not give job");
+    }
+    EXPECT_OK(apply(*db_, plan_on(*db_, {placement(*db_, id, 0, 0, each.node, 0b1, each.asked, MiB(each.memory))})));
+  }
+  expect_healthy(*db_);
+}
+
 }  // namespace
 }  // namespace berth::test

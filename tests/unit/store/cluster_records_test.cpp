@@ -40,6 +40,20 @@ TEST_F(ClusterRecords, NamesAreCheckedAndSuggested) {
   EXPECT_ERROR(run([](Change& c) { return add_pool(c, ""); }), Code::kInvalid, "must not be empty");
   EXPECT_ERROR(run([](Change& c) { return add_pool(c, "a\nb"); }), Code::kInvalid, "control characters");
   EXPECT_ERROR(run([](Change& c) { return add_pool(c, std::string(201, 'x')); }), Code::kInvalid, "200 bytes");
+  EXPECT_ERROR(run([](Change& c) { return add_pool(c, " \t "); }), Code::kInvalid, "must not be blank");
+  for (const char* bad :
+       {"\xff", "a\xc3", "\xc0\xaf", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82z"}) {
+    EXPECT_ERROR(run([&](Change& c) { return add_pool(c, bad); }), Code::kInvalid, "must be text in UTF-8");
+  }
+  for (const char* good : {"\xc3\xa9", "\xe2\x82\xac", "\xed\x9f\xbf", "\xf0\x9f\x9a\xa2", "\xf4\x8f\xbf\xbf"}) {
+    EXPECT_OK(run([&](Change& c) { return add_pool(c, good); }));
+  }
+  EXPECT_ERROR(run([](Change& c) {
+                 return add_nodes(c, std::vector<NodeRequest>{{"n", "cpu", "", "r\n1", {}}});
+               }),
+               Code::kInvalid, "the rack of a node must not have control characters");
+  EXPECT_ERROR(run([](Change& c) { return alter_nodes(c, std::vector<std::string>{"a1"}, {.rack = "\x1b[0m"}); }),
+               Code::kInvalid, "the rack of a node must not have control characters");
   const Status unknown = run([](Change& c) { return drop_pool(c, "mian"); });
   EXPECT_ERROR(unknown, Code::kNotFound, "no pool 'mian'");
   EXPECT_EQ(unknown.hint(), "did you mean 'main'?");
@@ -79,6 +93,35 @@ TEST_F(ClusterRecords, NodeTypesAreChecked) {
   EXPECT_ERROR(add({"", MilliCpu(1), MiB(1), "A10", 4, ""}), Code::kNotFound, "no device model 'A10'");
   EXPECT_ERROR(add({"", MilliCpu(1), MiB(1), "A100", 4, "[0 9]"}), Code::kInvalid, "device 9");
   EXPECT_OK(add({"", MilliCpu(1), MiB(1), "A100", 4, "[0 1][2 3]"}));
+}
+
+TEST_F(ClusterRecords, AmountsHaveAMost) {
+  const auto type = [&](const char* name, std::int64_t cpu, std::int64_t memory) {
+    return run([&](Change& c) { return add_node_type(c, {name, MilliCpu(cpu), MiB(memory), "", 0, ""}); });
+  };
+  EXPECT_ERROR(type("n", kMostAmount + 1, 1), Code::kInvalid, "at most 1,099,511,627,776 milli-cores");
+  EXPECT_ERROR(type("n", 1, INT64_MAX), Code::kInvalid, "at most 1,099,511,627,776 MiB");
+  EXPECT_OK(type("n", kMostAmount, kMostAmount));
+  const auto model = [&](const char* name, std::int64_t memory) {
+    return run([&](Change& c) { return add_device_model(c, {name, MiB(memory), 1}); });
+  };
+  EXPECT_ERROR(model("m", kMostDeviceMemory + 1), Code::kInvalid, "at most 2,147,483,647 MiB");
+  EXPECT_OK(model("m", kMostDeviceMemory));
+  EXPECT_ERROR(run([](Change& c) { return alter_device_model(c, "m", {.memory = MiB(INT64_MAX)}); }), Code::kInvalid,
+               "at most 2,147,483,647 MiB");
+  for (const std::int64_t value : {INT64_MIN, INT64_MAX, std::int64_t{-1000001}, std::int64_t{1000001}}) {
+    EXPECT_ERROR(run([&](Change& c) {
+                   return add_priority_class(c, {"p", value});
+                 }),
+                 Code::kInvalid, "between -1,000,000 and 1,000,000");
+    EXPECT_ERROR(run([&](Change& c) { return alter_priority_class(c, "high", value); }), Code::kInvalid, "between");
+  }
+  for (const char* refused :
+       {"INSERT INTO priority_classes (name, value) VALUES ('p', -9223372036854775808)",
+        "UPDATE priority_classes SET value = 1000001", "UPDATE device_models SET memory_mib = 2147483648",
+        "UPDATE node_types SET cpu_milli = 1099511627777", "UPDATE node_types SET memory_mib = 1099511627777"}) {
+    EXPECT_ERROR(db_->execute(refused), Code::kConflict, "CHECK constraint");
+  }
 }
 
 TEST_F(ClusterRecords, TypesAndModelsAreAlteredUnlessTasksWouldNoLongerFit) {

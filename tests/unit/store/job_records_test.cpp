@@ -71,6 +71,12 @@ TEST_F(JobRecords, RefusesBadInput) {
   request.time_limit = Seconds(-1);
   EXPECT_ERROR(try_submit(request), Code::kInvalid, "time limit");
   EXPECT_ERROR(try_submit(job("j", {})), Code::kInvalid, "at least one group");
+  const Status number = try_submit(job("2", {group(1, 1)}));
+  EXPECT_ERROR(number, Code::kInvalid, "'2' cannot name a job: numbers are the ids of jobs");
+  EXPECT_ERROR(try_submit(job("  ", {group(1, 1)})), Code::kInvalid, "must not be blank");
+  JobRequest by = job("j", {group(1, 1)});
+  by.user = "e\nva";
+  EXPECT_ERROR(try_submit(by), Code::kInvalid, "the user of a job must not have control characters");
 
   TaskGroupRequest asked = group(0, 1);
   EXPECT_ERROR(try_group(asked), Code::kInvalid, "1 to 1,000,000 tasks, not 0");

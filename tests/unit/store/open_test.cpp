@@ -82,6 +82,42 @@ TEST_F(Open, ReadOnlyRefusesChanges) {
   EXPECT_ERROR(open_state(path("other.db"), {.access = Access::kReadOnly}), Code::kNotFound, "there is no database");
 }
 
+// A link to nowhere called <file>-shm stands for a file system that takes no new files: SQLite cannot make that file.
+TEST_F(Open, ReadsWhereNothingCanBeMade) {
+  const std::string odd = "a%20 b?c#d.db";
+  {
+    Database db = open(odd);
+    fill(db);
+  }
+  std::filesystem::create_symlink(path("no/such"), path(odd + "-shm"));
+  {
+    Database db = must_have(open_state(path(odd), {.access = Access::kReadOnly}));
+    EXPECT_EQ(must_have(db.integer("SELECT count(*) FROM nodes")), 7);
+    EXPECT_FALSE(db.execute("DELETE FROM nodes").ok());
+    Database queries = must_have(open_for_queries(path(odd)));
+    EXPECT_EQ(must_have(queries.integer("SELECT count(*) FROM nodes")), 7);
+  }
+  Database db = open();
+  fill(db);
+  std::filesystem::copy_file(path(), path("copy.db"));
+  std::filesystem::copy_file(path("berth.db-wal"), path("copy.db-wal"));
+  std::filesystem::create_symlink(path("no/such"), path("copy.db-shm"));
+  EXPECT_ERROR(open_for_queries(path("copy.db")), Code::kUnavailable, "copy.db-shm' there");
+}
+
+TEST_F(Open, ADamagedIdentityIsNamed) {
+  { Database db = open(); }
+  const auto break_it = [&](const char* sql) {
+    Database db = must_have(Database::open(path(), Access::kReadWrite));
+    EXPECT_OK(db.execute(sql));
+  };
+  break_it("PRAGMA user_version = -3");
+  EXPECT_ERROR(open_state(path()), Code::kCorrupt, "is damaged: its schema version is -3");
+  EXPECT_ERROR(open_for_queries(path()), Code::kCorrupt, "is damaged");
+  break_it("PRAGMA user_version = 5; DROP TABLE meta");
+  EXPECT_ERROR(open_state(path()), Code::kCorrupt, "is damaged: it has no table meta");
+}
+
 TEST_F(Open, ManyAtOnceMakeOneDatabase) {
   std::vector<std::thread> threads;
   std::vector<Status> results(8);

@@ -170,6 +170,42 @@ TEST_F(Sharing, ASnapshotComesBackAsTheNextState) {
   EXPECT_EQ(files, 4) << "database, -wal, -shm, snapshot";
 }
 
+TEST_F(Sharing, ASnapshotWithOtherPagesTakesOurs) {
+  const std::string file = path("saved.db");
+  EXPECT_OK(save_snapshot(*db_, file));
+  {
+    Database saved = must_have(Database::open(file, Access::kReadWrite));
+    EXPECT_OK(saved.execute("PRAGMA page_size = 8192; VACUUM"));
+    EXPECT_EQ(must_have(saved.integer("PRAGMA page_size")), 8192);
+  }
+  EXPECT_OK(change(*db_, [](Change& c) { return add_pool(c, "later"); }));
+  EXPECT_OK(load_snapshot(*db_, file, "tester", Seconds(1)));
+  EXPECT_EQ(must_have(db_->integer("PRAGMA page_size")), 4096);
+  EXPECT_EQ(must_have(db_->integer("SELECT count(*) FROM pools")), 2);
+  EXPECT_EQ(must_have(db_->text("PRAGMA journal_mode")), "wal");
+  expect_healthy(*db_);
+}
+
+TEST_F(Sharing, CopiesOfDeadProcessesAreRemoved) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ::waitpid(child, nullptr, 0);
+  const std::string dead = std::to_string(child);
+  const std::string alive = std::to_string(::getppid());
+  const auto make = [&](const std::string& name) {
+    std::ofstream(path(name)).flush();
+    return path(name);
+  };
+  const std::string stale[] = {make("berth.db.loading-" + dead), make("berth.db.loading-" + dead + "-journal"),
+                               make("saved.db.unfinished-" + dead)};
+  const std::string kept[] = {make("berth.db.loading-" + alive), make("berth.db.loading-x"),
+                              make("other.db.loading-" + dead)};
+  EXPECT_OK(save_snapshot(*db_, path("saved.db")));
+  EXPECT_OK(load_snapshot(*db_, path("saved.db"), "tester", Seconds(1)));
+  for (const std::string& file : stale) EXPECT_FALSE(std::filesystem::exists(file)) << file;
+  for (const std::string& file : kept) EXPECT_TRUE(std::filesystem::exists(file)) << file;
+}
+
 TEST_F(Sharing, ABadSnapshotChangesNothing) {
   const std::string before = must_have(db_->text("SELECT group_concat(name) FROM nodes"));
   const auto refused = [&](const std::string& file, Code code, const std::string& words) {
@@ -185,15 +221,45 @@ TEST_F(Sharing, ABadSnapshotChangesNothing) {
   EXPECT_OK(save_snapshot(*db_, path("broken.db")));
   {
     Database broken = must_have(Database::open(path("broken.db"), Access::kReadWrite));
-    EXPECT_OK(broken.execute("DELETE FROM device_models WHERE name = 'T4'"));
+    EXPECT_OK(broken.execute("DELETE FROM devices WHERE node_id = 1 AND device_index = 3"));
   }
   refused(path("broken.db"), Code::kCorrupt, "breaks a promise");
+  const std::pair<const char*, const char*> tampered[] = {
+      {"DROP TRIGGER allocations_fit_insert", "trigger allocations_fit_insert: it is missing"},
+      {"DROP TRIGGER nodes_busy_delete; CREATE TRIGGER nodes_busy_delete BEFORE DELETE ON nodes BEGIN SELECT 1; END",
+       "trigger nodes_busy_delete: it is not as Berth made it"},
+      {"CREATE TRIGGER mine AFTER INSERT ON jobs BEGIN DELETE FROM nodes; END", "trigger mine: somebody added it"},
+      {"DROP TABLE leases", "table leases: it is missing"},
+      {"DROP VIEW device_usage", "view device_usage: it is missing"},
+      {"DELETE FROM meta WHERE key = 'state_version'", "state version: meta has no integer"},
+      {"UPDATE meta SET value = -1 WHERE key = 'state_version'", "state version: meta has no integer"}};
+  for (const auto& [sql, words] : tampered) {
+    EXPECT_OK(save_snapshot(*db_, path("tampered.db"), true));
+    {
+      Database file = must_have(Database::open(path("tampered.db"), Access::kReadWrite));
+      EXPECT_OK(file.execute(sql));
+    }
+    refused(path("tampered.db"), Code::kCorrupt, words);
+  }
+  EXPECT_OK(save_snapshot(*db_, path("own.db")));
+  {
+    Database file = must_have(Database::open(path("own.db"), Access::kReadWrite));
+    EXPECT_OK(
+        file.execute("CREATE TABLE mine (i); CREATE VIEW mine_too AS SELECT * FROM jobs; ANALYZE;"
+                     "CREATE TRIGGER mine_on_mine AFTER INSERT ON mine BEGIN SELECT 1; END"));
+    expect_healthy(file);
+  }
   EXPECT_OK(save_snapshot(*db_, path("newer.db")));
   {
     Database newer = must_have(Database::open(path("newer.db"), Access::kReadWrite));
     EXPECT_OK(newer.execute("PRAGMA user_version = 99"));
   }
-  refused(path("newer.db"), Code::kInvalid, "newer Berth");
+  refused(path("newer.db"), Code::kInvalid, "newer.db' was written by a newer Berth");
+  {
+    Database newer = must_have(Database::open(path("newer.db"), Access::kReadWrite));
+    EXPECT_OK(newer.execute("PRAGMA user_version = -1"));
+  }
+  refused(path("newer.db"), Code::kCorrupt, "newer.db' is damaged");
 }
 
 TEST_F(Sharing, SimulationsKeepWhatIsComplete) {
@@ -230,6 +296,8 @@ TEST_F(Sharing, CheckNamesEveryBrokenPromise) {
   expect_healthy(*db_);
   EXPECT_OK(save_snapshot(*db_, path("healthy.db")));
   const std::vector<std::pair<std::string, std::string>> breaks = {
+      {"schema_whole", "SELECT 1"},  // the triggers are gone
+      {"version_present", "UPDATE meta SET value = 'one' WHERE key = 'state_version'"},
       {"references", "UPDATE jobs SET queue_id = 77"},
       {"nodes_exist", "UPDATE allocations SET node_id = 99"},
       {"device_share", "UPDATE allocations SET device_mask = 1"},
@@ -244,6 +312,10 @@ TEST_F(Sharing, CheckNamesEveryBrokenPromise) {
       {"gang_whole", "DELETE FROM allocations WHERE task_index = 1"},
       {"only_running_hold", "UPDATE jobs SET state = 'pending' WHERE name = 'runs'"},
       {"as_asked", "UPDATE allocations SET cpu_milli = 1"},
+      {"as_asked", "UPDATE allocations SET gpu_memory_mib = 0"},
+      {"as_asked",
+       "UPDATE task_groups SET gpu_milli = 500, gpu_memory_mib = 1; UPDATE allocations SET gpu_milli = 500"},
+      {"as_asked", "UPDATE device_models SET memory_mib = 0"},
       {"groups_numbered", "UPDATE task_groups SET group_index = 1 WHERE job_id = 2"},
       {"queue_tree", "UPDATE queues SET parent_id = 3 WHERE id = 1"},
       {"leaves_hold_jobs", "UPDATE jobs SET queue_id = 1"},
@@ -262,8 +334,8 @@ TEST_F(Sharing, CheckNamesEveryBrokenPromise) {
     EXPECT_OK(db.execute(triggers));
     EXPECT_OK(db.execute(sql));
     const std::vector<Finding> findings = must_have(check_state(db));
-    const bool named =
-        std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return f.promise == promise; });
+    const bool named = std::any_of(findings.begin(), findings.end(),
+                                   [&name = promise](const Finding& f) { return f.promise == name; });
     EXPECT_TRUE(named) << promise << " after " << sql;
     broken.insert(promise);
   }

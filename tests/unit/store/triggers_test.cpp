@@ -112,6 +112,61 @@ TEST_F(Triggers, ModelsWithoutTrackedMemoryTakeAnyAmount) {
   EXPECT_OK(allocate(0, 0b1, 500, 999999));
 }
 
+// What a task holds of a device's memory would be wrong.
+TEST_F(Triggers, TrackingOfDeviceMemoryStaysWhileTasksRun) {
+  EXPECT_OK(plain_->execute("INSERT INTO device_models (id, name, memory_mib) VALUES (3, 'M0', 0)"));
+  EXPECT_OK(plain_->execute("INSERT INTO node_types VALUES (9, 'm0x8', 128000, 1048576, 3, 8, '')"));
+  EXPECT_OK(plain_->execute("UPDATE device_models SET memory_mib = 0 WHERE id = 1"));
+  EXPECT_OK(plain_->execute("UPDATE device_models SET memory_mib = 81920 WHERE id = 1"));
+  EXPECT_OK(allocate(0, 0b1, 500, 40960));
+  for (const char* refused :
+       {"UPDATE device_models SET memory_mib = 0 WHERE id = 1",
+        "UPDATE node_types SET device_model_id = 3 WHERE id = 1", "UPDATE nodes SET type_id = 9 WHERE id = 1",
+        "REPLACE INTO device_models VALUES (1, 'A100', 0, 1.0)",
+        "REPLACE INTO node_types VALUES (1, 'a100x8', 128000, 1048576, 3, 8, '')",
+        "REPLACE INTO nodes (id, name, type_id) VALUES (1, 'a1', 9)"}) {
+    EXPECT_ERROR(plain_->execute(refused), Code::kConflict, "whether their memory is tracked cannot change");
+  }
+  EXPECT_OK(plain_->execute("DELETE FROM allocations; UPDATE device_models SET memory_mib = 0 WHERE id = 1"));
+  EXPECT_OK(allocate(0, 0b1, 500));
+  EXPECT_ERROR(plain_->execute("UPDATE device_models SET memory_mib = 81920 WHERE id = 1"), Code::kConflict, "tracked");
+  EXPECT_ERROR(change(*plain_, [](Change& c) { return alter_device_model(c, "A100", {.memory = MiB(81920)}); }),
+               Code::kConflict, "tasks run on devices of the model");
+  // Tasks without devices do not mind.
+  EXPECT_OK(plain_->execute("UPDATE allocations SET device_mask = 0, gpu_milli = 0"));
+  EXPECT_OK(plain_->execute("UPDATE device_models SET memory_mib = 81920 WHERE id = 1"));
+}
+
+// INSERT OR REPLACE deletes the row of the same name without telling any trigger of deletion.
+TEST_F(Triggers, NamesAreNotTakenFromUnderRunningTasks) {
+  EXPECT_OK(allocate(0, 0b1, 500));
+  for (const char* refused :
+       {"REPLACE INTO nodes (id, name, type_id) VALUES (70, 'a1', 1)",
+        "REPLACE INTO nodes (name, type_id) VALUES ('a1', 1)", "UPDATE OR REPLACE nodes SET name = 'a1' WHERE id = 2",
+        "REPLACE INTO node_types VALUES (70, 'a100x8', 1, 1, 1, 8, '')",
+        "UPDATE OR REPLACE node_types SET name = 'a100x8' WHERE id = 2",
+        "REPLACE INTO device_models VALUES (70, 'A100', 1, 1.0)",
+        "REPLACE INTO device_models (name, memory_mib) VALUES ('A100', 1)",
+        "UPDATE OR REPLACE device_models SET name = 'A100' WHERE id = 2"}) {
+    EXPECT_ERROR(plain_->execute(refused), Code::kConflict, "of that name");
+  }
+  EXPECT_ERROR(plain_->execute("DELETE FROM device_models WHERE id = 1"), Code::kConflict,
+               "node types have the device");
+  EXPECT_OK(plain_->execute("UPDATE nodes SET name = 'renamed' WHERE id = 1"));
+  EXPECT_OK(plain_->execute("REPLACE INTO nodes (id, name, type_id) VALUES (71, 'a2', 1)"));
+}
+
+TEST_F(Triggers, AmountsAreBoundedWithoutTheChecksToo) {
+  EXPECT_OK(plain_->execute("PRAGMA ignore_check_constraints = ON"));
+  EXPECT_OK(allocate(0, 0b1, 1000, 0, 100000));
+  EXPECT_ERROR(allocate(1, 0b1, -500), Code::kConflict, "an amount that cannot be");
+  EXPECT_ERROR(allocate(1, 0b10, 1001), Code::kConflict, "an amount that cannot be");
+  EXPECT_ERROR(allocate(1, 0b10, 1, -1), Code::kConflict, "an amount that cannot be");
+  EXPECT_ERROR(allocate(1, 0, 0, 0, -1), Code::kConflict, "an amount that cannot be");
+  EXPECT_ERROR(allocate(1, 0, 0, 0, 0, -1), Code::kConflict, "an amount that cannot be");
+  EXPECT_ERROR(plain_->execute("UPDATE allocations SET cpu_milli = -1"), Code::kConflict, "an amount that cannot be");
+}
+
 // The tool itself, where it is installed: 600 and 400 milli of one device fit, one more does not.
 TEST_F(Triggers, TheSqlite3ToolIsRefused) {
   if (std::system("command -v sqlite3 >/dev/null 2>&1") != 0) GTEST_SKIP() << "the sqlite3 tool is not installed";
