@@ -35,7 +35,8 @@ struct OrderInput {
 class QueueOrder {
  public:
   virtual ~QueueOrder() = default;
-  // Indices into input.jobs, first to try first. A permutation; ties broken by (submit, id).
+  // Indices into input.jobs, first to try first. A permutation; ties broken by (submit, id). The order of two jobs does
+  // not depend on the others, so a simulation may order only those that came.
   virtual std::vector<std::int32_t> order(const OrderInput& input) const = 0;
 };
 
