@@ -67,17 +67,20 @@ void drop_typed_line() {
   terminal.done = true;
 }
 
+constexpr int kMillisecondsBetweenLooks = 200;
+
 LineEnd read_line(const char* prompt) {
   terminal.done = false;
   rl_callback_handler_install(prompt, on_line);
   while (!terminal.done) {
     pollfd input{STDIN_FILENO, POLLIN, 0};
-    const int ready = poll(&input, 1, -1);
+    // Not for ever: an interrupt that comes just before poll() would go unseen until the next key.
+    const int ready = poll(&input, 1, kMillisecondsBetweenLooks);
     if (terminal.session->interrupt->exchange(false)) {
       drop_typed_line();
     } else if (ready > 0) {
       rl_callback_read_char();
-    } else if (errno != EINTR) {
+    } else if (ready < 0 && errno != EINTR) {
       on_line(nullptr);
     }
   }
