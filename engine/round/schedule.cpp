@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <string>
+#include <map>
 #include <unordered_map>
 
+#include "engine/model/demand_key.h"
 #include "engine/policy/registry.h"
 #include "engine/round/explain.h"
 #include "engine/round/placer.h"
@@ -13,16 +14,10 @@ namespace berth {
 
 namespace {
 
-// What decides whether a job fits, as a map key: jobs that ask for the same fail for the same reason.
-std::string demand_key(const Job& job) {
-  std::string key;
-  for (const TaskGroup& g : job.groups) {
-    const TaskShape& s = g.shape;
-    fmt::format_to(std::back_inserter(key), "{},{},{},{},{},{},{},{},{},{},{},{},{},{};", s.cpu.value(),
-                   s.memory.value(), s.gpu_count, s.gpu_milli.value(), s.gpu_memory.value(), s.models, s.pool,
-                   s.within_link_group, g.count - g.placed, g.min_tasks - g.placed, static_cast<int>(g.locality),
-                   g.locality_required, g.anchor, g.anchor_devices);
-  }
+// What decides whether a job fits: jobs that ask for the same fail for the same reason.
+DemandKey demand_of(const Job& job) {
+  DemandKey key;
+  for (const TaskGroup& group : job.groups) append_demand(group, key);
   return key;
 }
 
@@ -77,7 +72,7 @@ class SchedulePass {
 
  private:
   Status try_job(const Job& job) {
-    std::string key = demand_key(job);
+    DemandKey key = demand_of(job);
     if (const auto failed = failed_.find(key); failed != failed_.end()) {
       Waiting again = result_.plan.waiting[failed->second];
       again.job = job.id;
@@ -127,7 +122,7 @@ class SchedulePass {
   Placer placer_;
   ScheduleResult result_;
   std::vector<const Job*> waiting_jobs_;  // parallel to plan.waiting
-  std::unordered_map<std::string, std::size_t> failed_;
+  std::map<DemandKey, std::size_t> failed_;
 };
 
 }  // namespace

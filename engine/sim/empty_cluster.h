@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 
+#include "engine/model/demand_key.h"
 #include "engine/round/placer.h"
-#include "engine/sim/demand_key.h"
 
 namespace berth {
 

@@ -24,9 +24,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/model/demand_key.h"
 #include "engine/model/job.h"
 #include "engine/model/ledger.h"
-#include "engine/sim/demand_key.h"
 
 namespace berth {
 
