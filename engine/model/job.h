@@ -38,6 +38,29 @@ struct TaskGroup {
   bool locality_required = true;  // false = preferred: tried first, then widened level by level
 };
 
+// How long a job is expected to run, from its start. 0 = nothing known.
+struct DurationEstimate {
+  Seconds p50;
+  Seconds p80;
+  Seconds p90;
+
+  bool operator==(const DurationEstimate&) const = default;
+};
+
+// What eviction means for a job.
+struct EvictionTerms {
+  bool preemptible = true;
+  Seconds checkpoint_interval;            // 0 = no checkpoints: all work is lost
+  Seconds checkpoint_grace;               // from the signal to the end
+  Seconds restart_cost;                   // until it is back where it was
+  Seconds min_runtime;                    // not evicted before it has run that long
+  std::int32_t evictions = 0;             // so far
+  Seconds last_eviction{-1};              // -1 = never
+  std::vector<std::int64_t> evicted_for;  // jobs that it made room for: it never evicts one of them
+
+  bool operator==(const EvictionTerms&) const = default;
+};
+
 struct Job {
   std::int64_t id = 0;
   std::int32_t queue = -1;           // index into Snapshot::queues
@@ -46,6 +69,18 @@ struct Job {
   Seconds submit;
   Seconds time_limit;  // 0 = none
   std::vector<TaskGroup> groups;
+  DurationEstimate estimate;
+  std::int64_t attained = 0;  // service of ended attempts, milli-GPU-seconds
+  EvictionTerms eviction;
+  bool waits_for_others = false;  // jobs it depends on have not finished
+
+  // When a run that began at `start` ends at the latest, as far as is known: the time limit, or the p90 of the
+  // estimate; -1 = nothing known.
+  Seconds expected_end(Seconds start) const {
+    if (estimate.p90 > Seconds(0) && (time_limit == Seconds(0) || estimate.p90 < time_limit))
+      return start + estimate.p90;
+    return time_limit > Seconds(0) ? start + time_limit : Seconds(-1);
+  }
 
   MilliGpu gpu_total() const {
     MilliGpu total;

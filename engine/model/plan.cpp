@@ -14,10 +14,30 @@ namespace berth {
 
 namespace {
 
-constexpr std::array<std::string_view, 17> kReasonNames = {
-    "none",           "node_not_up",      "pool",     "no_device", "device_model", "device_memory",
-    "node_too_small", "unhealthy_device", "cpu",      "memory",    "gpu",          "gpu_fragmented",
-    "gpu_memory",     "link_group",       "locality", "gang",      "order"};
+constexpr std::array<std::string_view, 23> kReasonNames = {"none",
+                                                           "node_not_up",
+                                                           "pool",
+                                                           "no_device",
+                                                           "device_model",
+                                                           "device_memory",
+                                                           "node_too_small",
+                                                           "unhealthy_device",
+                                                           "cpu",
+                                                           "memory",
+                                                           "gpu",
+                                                           "gpu_fragmented",
+                                                           "gpu_memory",
+                                                           "link_group",
+                                                           "locality",
+                                                           "gang",
+                                                           "order",
+                                                           "reserved",
+                                                           "blocked",
+                                                           "quota",
+                                                           "limit",
+                                                           "lender_keeps",
+                                                           "dependency"};
+constexpr std::array<std::string_view, 4> kRuleNames = {"reclaim", "priority", "loan", "replan"};
 
 }  // namespace
 
@@ -29,9 +49,23 @@ Result<Reason> read_reason(std::string_view text) {
   return static_cast<Reason>(found - kReasonNames.begin());
 }
 
+std::string_view eviction_rule_name(EvictionRule rule) { return kRuleNames[static_cast<std::size_t>(rule)]; }
+
+Result<EvictionRule> read_eviction_rule(std::string_view text) {
+  const auto found = std::find(kRuleNames.begin(), kRuleNames.end(), text);
+  if (found == kRuleNames.end()) return Status(Code::kInvalid, fmt::format("'{}' is not an eviction rule", text));
+  return static_cast<EvictionRule>(found - kRuleNames.begin());
+}
+
 std::string plan_to_text(const Plan& plan) {
   std::string text = fmt::format("plan version={} at={} seed={} order={} score={}\n", plan.version,
                                  plan.planned_at.value(), plan.seed, plan.order_policy, plan.score_policy);
+  for (const Eviction& e : plan.evictions) {
+    fmt::format_to(std::back_inserter(text), "evict job={} for={} rule={} whole={} lost={} at={}", e.job, e.beneficiary,
+                   eviction_rule_name(e.rule), e.whole, e.lost, e.stop_at.value());
+    for (const TaskName& t : e.tasks) fmt::format_to(std::back_inserter(text), " {}.{}", t.group, t.task);
+    text += '\n';
+  }
   for (const Placement& p : plan.placements) {
     fmt::format_to(std::back_inserter(text),
                    "place job={} group={} task={} node={} devices={} gpu={} gpu_memory={} cpu={} memory={}\n", p.job,
@@ -39,9 +73,20 @@ std::string plan_to_text(const Plan& plan) {
                    p.cpu.value(), p.memory.value());
   }
   for (const Waiting& w : plan.waiting) {
-    fmt::format_to(std::back_inserter(text), "wait job={} reason={} group={} fits={} needed={}\n", w.job,
+    fmt::format_to(std::back_inserter(text), "wait job={} reason={} group={} fits={} needed={}", w.job,
                    reason_name(w.reason), w.group, w.fits, w.needed);
+    if (w.queue != 0) {
+      fmt::format_to(std::back_inserter(text), " queue={} resource={} short={}", w.queue, w.resource, w.short_by);
+    }
+    if (w.behind_job != 0) fmt::format_to(std::back_inserter(text), " behind={}", w.behind_job);
+    if (w.beneficiary != 0) fmt::format_to(std::back_inserter(text), " beneficiary={}", w.beneficiary);
+    text += '\n';
   }
+  for (const Reservation& r : plan.reservations) {
+    fmt::format_to(std::back_inserter(text), "reserve job={} kind={} at={} tasks={}\n", r.job,
+                   reservation_kind_name(r.kind), r.expected.value(), r.tasks.size());
+  }
+  for (const QuotaMark& m : plan.marks) fmt::format_to(std::back_inserter(text), "mark job={} {}\n", m.job, m.mark);
   return text;
 }
 
@@ -67,9 +112,51 @@ std::string plan_to_json(const Plan& plan) {
   }
   Json& waiting = json["waiting"] = Json::array();
   for (const Waiting& w : plan.waiting) {
-    waiting.push_back(Json{
-        {"job", w.job}, {"reason", reason_name(w.reason)}, {"group", w.group}, {"fits", w.fits}, {"needed", w.needed}});
+    waiting.push_back(Json{{"job", w.job},
+                           {"reason", reason_name(w.reason)},
+                           {"group", w.group},
+                           {"fits", w.fits},
+                           {"needed", w.needed},
+                           {"queue", w.queue},
+                           {"resource", w.resource},
+                           {"short_by", w.short_by},
+                           {"behind_job", w.behind_job},
+                           {"beneficiary", w.beneficiary}});
   }
+  Json& evictions = json["evictions"] = Json::array();
+  for (const Eviction& e : plan.evictions) {
+    Json tasks = Json::array();
+    for (const TaskName& t : e.tasks) tasks.push_back(Json{{"group", t.group}, {"task", t.task}});
+    evictions.push_back(Json{{"job", e.job},
+                             {"beneficiary", e.beneficiary},
+                             {"rule", eviction_rule_name(e.rule)},
+                             {"whole", e.whole},
+                             {"tasks", std::move(tasks)},
+                             {"lost", e.lost},
+                             {"stop_at", e.stop_at.value()}});
+  }
+  Json& reservations = json["reservations"] = Json::array();
+  for (const Reservation& r : plan.reservations) {
+    Json tasks = Json::array();
+    for (const ReservedTask& t : r.tasks) {
+      tasks.push_back(Json{{"group", t.group},
+                           {"task", t.task},
+                           {"node_id", t.node_id},
+                           {"devices", t.holding.devices},
+                           {"gpu_milli", t.holding.gpu_milli.value()},
+                           {"gpu_memory_mib", t.holding.gpu_memory.value()},
+                           {"cpu_milli", t.holding.cpu.value()},
+                           {"memory_mib", t.holding.memory.value()}});
+    }
+    reservations.push_back(Json{{"job", r.job},
+                                {"kind", reservation_kind_name(r.kind)},
+                                {"made_at", r.made_at.value()},
+                                {"expected", r.expected.value()},
+                                {"expires", r.expires.value()},
+                                {"tasks", std::move(tasks)}});
+  }
+  Json& marks = json["marks"] = Json::array();
+  for (const QuotaMark& m : plan.marks) marks.push_back(Json{{"job", m.job}, {"mark", m.mark}});
   return json.dump();
 }
 
@@ -144,8 +231,61 @@ Result<Plan> plan_from_json(std::string_view text) {
                     .read("group", w.group)
                     .read("fits", w.fits)
                     .read("needed", w.needed)
+                    .read("queue", w.queue)
+                    .read("short_by", w.short_by)
+                    .read("behind_job", w.behind_job)
+                    .read("beneficiary", w.beneficiary)
                     .status());
+      w.resource = item.at("resource");
       plan.waiting.push_back(w);
+    }
+    for (const nlohmann::json& item : json.at("evictions")) {
+      Eviction e;
+      BERTH_ASSIGN(e.rule, read_eviction_rule(item.at("rule").get<std::string>()));
+      e.whole = item.at("whole");
+      BERTH_TRY(PlanFields(item)
+                    .read("job", e.job)
+                    .read("beneficiary", e.beneficiary)
+                    .read("lost", e.lost)
+                    .read("stop_at", e.stop_at)
+                    .status());
+      for (const nlohmann::json& task : item.at("tasks")) {
+        TaskName name;
+        BERTH_TRY(PlanFields(task).read("group", name.group).read("task", name.task).status());
+        e.tasks.push_back(name);
+      }
+      plan.evictions.push_back(std::move(e));
+    }
+    for (const nlohmann::json& item : json.at("reservations")) {
+      Reservation r;
+      BERTH_ASSIGN(r.kind, read_reservation_kind(item.at("kind").get<std::string>()));
+      BERTH_TRY(PlanFields(item)
+                    .read("job", r.job)
+                    .read("made_at", r.made_at)
+                    .read("expected", r.expected)
+                    .read("expires", r.expires)
+                    .status());
+      for (const nlohmann::json& task : item.at("tasks")) {
+        ReservedTask t;
+        t.holding.node = -1;
+        BERTH_TRY(PlanFields(task)
+                      .read("group", t.group)
+                      .read("task", t.task)
+                      .read("node_id", t.node_id)
+                      .read("devices", t.holding.devices)
+                      .read("gpu_milli", t.holding.gpu_milli)
+                      .read("gpu_memory_mib", t.holding.gpu_memory)
+                      .read("cpu_milli", t.holding.cpu)
+                      .read("memory_mib", t.holding.memory)
+                      .status());
+        r.tasks.push_back(t);
+      }
+      plan.reservations.push_back(std::move(r));
+    }
+    for (const nlohmann::json& item : json.at("marks")) {
+      QuotaMark m;
+      BERTH_TRY(PlanFields(item).read("job", m.job).read("mark", m.mark).status());
+      plan.marks.push_back(m);
     }
   } catch (const nlohmann::json::exception& error) {
     return Status(Code::kCorrupt, fmt::format("not a plan: {}", error.what()));

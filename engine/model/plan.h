@@ -34,6 +34,12 @@ enum class Reason : std::uint8_t {
   kLocality,         // each task fits somewhere, not together within the required node or rack
   kGang,             // some tasks fit, not min_tasks of them at once
   kOrder,            // it would fit now, but jobs ahead of it in the order take the room
+  kReserved,         // it would fit now, but would delay a job that has a reservation
+  kBlocked,          // a job ahead of it does not fit, and nobody passes it
+  kQuota,            // its queue uses its quota, and may not borrow that much
+  kLimit,            // it would exceed the limit of its queue or of one above
+  kLenderKeeps,      // what is idle is quota that its owner does not lend
+  kDependency,       // jobs it depends on have not finished
 };
 std::string_view reason_name(Reason reason);  // "gpu_fragmented"
 Result<Reason> read_reason(std::string_view text);
@@ -53,14 +59,58 @@ struct Placement {
   bool operator==(const Placement&) const = default;
 };
 
+struct TaskName {
+  std::int32_t group = 0;
+  std::int32_t task = 0;
+
+  bool operator==(const TaskName&) const = default;
+};
+
 struct Waiting {
   std::int64_t job = 0;
   Reason reason = Reason::kNone;
   std::int32_t group = 0;   // the group that does not fit
   std::int32_t fits = 0;    // tasks of that group that would fit now
   std::int32_t needed = 0;  // tasks of it that must start together
+  // Of kQuota, kLimit, kLenderKeeps: which amount, and where it is short.
+  std::int64_t queue = 0;     // id of the queue whose quota or limit it is
+  std::string resource = {};  // "A100"
+  std::int64_t short_by = 0;  // milli-cores, MiB or milli-GPU
+  // Of kOrder, kReserved, kBlocked, and wherever somebody has what it waits for. 0 = nobody in particular.
+  std::int64_t behind_job = 0;
+  std::int64_t beneficiary = 0;  // id of the queue that has what the job waits for
 
   bool operator==(const Waiting&) const = default;
+};
+
+enum class EvictionRule : std::uint8_t {
+  kReclaim,   // the beneficiary's queue takes back its quota
+  kPriority,  // the beneficiary has a higher class in the same queue
+  kLoan,      // the loan it ran on has ended
+  kReplan,    // the order put others first (simulations)
+};
+std::string_view eviction_rule_name(EvictionRule rule);
+Result<EvictionRule> read_eviction_rule(std::string_view text);
+
+// A job, or the surplus of an elastic one, that makes room.
+struct Eviction {
+  std::int64_t job = 0;
+  std::int64_t beneficiary = 0;
+  EvictionRule rule = EvictionRule::kReclaim;
+  bool whole = true;  // else only `tasks`, its gang runs on
+  std::vector<TaskName> tasks = {};
+  std::int64_t lost = 0;  // milli-GPU-seconds since the last checkpoint, and of the restart
+  Seconds stop_at;        // now, or after the grace to write a checkpoint
+
+  bool operator==(const Eviction&) const = default;
+};
+
+// See RunningJob::quota_mark.
+struct QuotaMark {
+  std::int64_t job = 0;
+  std::uint32_t mark = 0;
+
+  bool operator==(const QuotaMark&) const = default;
 };
 
 struct Plan {
@@ -69,8 +119,12 @@ struct Plan {
   std::uint64_t seed = 0;
   std::string order_policy;
   std::string score_policy;
-  std::vector<Placement> placements;  // in decision order
-  std::vector<Waiting> waiting;       // in queue order
+  // In the order in which they are applied: evictions that end now, placements, the rest.
+  std::vector<Eviction> evictions;        // in decision order
+  std::vector<Placement> placements;      // in decision order
+  std::vector<Waiting> waiting;           // in queue order
+  std::vector<Reservation> reservations;  // all that hold after the round, in job order
+  std::vector<QuotaMark> marks;           // of running jobs, where they changed, and of those that start; in job order
 
   bool operator==(const Plan&) const = default;
 };

@@ -11,13 +11,21 @@
 
 #include "engine/model/cluster.h"
 #include "engine/model/job.h"
+#include "engine/model/quota.h"
+#include "engine/model/rules.h"
+#include "engine/model/running_job.h"
 
 namespace berth {
 
 struct Queue {
   std::int64_t id = 0;
   std::string name;
-  std::int32_t parent = -1;  // index; -1 = a root
+  std::int32_t parent = -1;           // index; -1 = a root
+  double weight = 1.0;                // share of the surplus among its siblings
+  std::int32_t priority_band = 0;     // surplus goes to higher bands first
+  double decayed_usage = 0;           // milli-GPU-seconds it used, decayed; 0 = not kept
+  std::int64_t eviction_budget = -1;  // milli-GPU-seconds its jobs may lose in an hour; -1 = the rules'
+  std::int64_t lost_this_hour = 0;    // milli-GPU-seconds they lost in the hour before now
 };
 
 struct PriorityClass {
@@ -54,12 +62,17 @@ struct Snapshot {
   Cluster cluster;
   std::vector<Queue> queues;
   std::vector<PriorityClass> priority_classes;
-  std::vector<Allocation> allocations;  // in (node, job, group, task) order
-  std::vector<Job> jobs;                // pending jobs and running ones with tasks still to place, in id order
-  std::vector<WorkloadShape> workload;  // typical shapes, most popular first
+  QuotaTable quotas;                      // what holds now
+  std::vector<Allocation> allocations;    // in (node, job, group, task) order
+  std::vector<RunningJob> running;        // what those belong to, in id order; without tasks: allocations has them
+  std::vector<Reservation> reservations;  // made by earlier rounds, in job order
+  std::vector<Job> jobs;                  // pending jobs and running ones with tasks still to place, in id order
+  std::vector<WorkloadShape> workload;    // typical shapes, most popular first
   std::string order_policy = "priority";
   std::string score_policy = "berth";
   Seconds aging_interval{3600};  // one class step of priority is worth this much waiting; see policy/priority_order.h
+  RoundRules rules;              // backfill and preemption
+  OrderKnobs order_knobs;
 };
 
 }  // namespace berth

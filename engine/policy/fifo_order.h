@@ -8,6 +8,7 @@ namespace berth {
 class FifoOrder : public QueueOrder {
  public:
   std::vector<std::int32_t> order(const OrderInput& input) const override;
+  bool is_fixed() const override { return true; }
 };
 
 }  // namespace berth

@@ -4,6 +4,26 @@
 
 namespace berth {
 
+namespace {
+
+class FixedSequence : public JobSequence {
+ public:
+  explicit FixedSequence(std::vector<std::int32_t> order) : order_(std::move(order)) {}
+  std::optional<std::int32_t> next() override {
+    return at_ < order_.size() ? std::optional(order_[at_++]) : std::nullopt;
+  }
+
+ private:
+  std::vector<std::int32_t> order_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<JobSequence> QueueOrder::begin(const OrderInput& input) const {
+  return std::make_unique<FixedSequence>(order(input));
+}
+
 int NodeScore::choose_device(const NodeView& node, const TaskShape& shape, DeviceMask feasible) const {
   (void)shape;
   int best = std::countr_zero(feasible);

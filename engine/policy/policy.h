@@ -11,12 +11,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/model/ledger.h"
+#include "engine/model/quota_ledger.h"
 #include "engine/model/snapshot.h"
 
 namespace berth {
@@ -30,6 +32,17 @@ struct OrderInput {
   std::span<const PriorityClass> priority_classes;
   std::span<const Queue> queues;
   Seconds aging_interval;
+  // Who uses what, while the round goes on: changes with every job that starts. Null = nobody has a quota.
+  const QuotaLedger* quotas = nullptr;
+  OrderKnobs knobs = {};
+};
+
+// One pass over the waiting jobs in order. What it answers may depend on what has started meanwhile.
+class JobSequence {
+ public:
+  virtual ~JobSequence() = default;
+  // Index into OrderInput::jobs of the next job to try, each at most once; nothing = all were named.
+  virtual std::optional<std::int32_t> next() = 0;
 };
 
 class QueueOrder {
@@ -38,6 +51,13 @@ class QueueOrder {
   // Indices into input.jobs, first to try first. A permutation; ties broken by (submit, id). The order of two jobs does
   // not depend on the others, so a simulation may order only those that came.
   virtual std::vector<std::int32_t> order(const OrderInput& input) const = 0;
+  // The same as a sequence. An order that looks at what the queues use now (fair_share) answers step by step here; the
+  // rank of a queue must then depend on what it uses, not on which of its jobs is next, so that leaving out jobs that
+  // cannot start changes nothing for the others. `input` and what it refers to must outlive the sequence.
+  virtual std::unique_ptr<JobSequence> begin(const OrderInput& input) const;
+  // The order of two waiting jobs stays the same as long as both wait, whatever runs and ends: a simulation may keep
+  // them sorted.
+  virtual bool is_fixed() const { return false; }
 };
 
 // ---- score ----------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ namespace berth {
 class SmallestFirstOrder : public QueueOrder {
  public:
   std::vector<std::int32_t> order(const OrderInput& input) const override;
+  bool is_fixed() const override { return true; }
 };
 
 }  // namespace berth

@@ -2,21 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 
 #include "engine/model/demand_key.h"
 #include "engine/policy/registry.h"
 #include "engine/round/explain.h"
-#include "engine/round/placer.h"
+#include "engine/round/pass.h"
 
 namespace berth {
 
 namespace {
 
-// What decides whether a job fits: jobs that ask for the same fail for the same reason.
-DemandKey demand_of(const Job& job) {
-  DemandKey key;
+// What decides whether a job starts: jobs that ask for the same in the same queue and class fail for the same reason.
+DemandKey demand_of(const Job& job, bool may_evict) {
+  DemandKey key = {job.queue, job.priority_class, may_evict, job.waits_for_others};
   for (const TaskGroup& group : job.groups) append_demand(group, key);
   return key;
 }
@@ -45,58 +46,89 @@ void announce_step(const ScheduleOptions& options, std::string_view step) {
   if (options.step_begins) options.step_begins(step);
 }
 
-// One pass over the jobs. Nothing is released during it, so a demand that failed once fails for the rest of the pass.
-class SchedulePass {
- public:
-  SchedulePass(const Snapshot& snapshot, Ledger& ledger, NodeScore& score, const ScheduleOptions& options)
-      : snapshot_(snapshot), ledger_(ledger), options_(options), placer_(ledger, score, {}, snapshot.seed) {}
+// What runs, by job, with its tasks. Allocations of jobs that the snapshot does not describe belong to nobody's queue
+// and are never evicted.
+Status add_running_jobs(const Snapshot& snapshot, RoundState& state) {
+  std::map<std::int64_t, RunningJob> running;
+  for (const RunningJob& job : snapshot.running) running.emplace(job.job.id, job);
+  for (const Allocation& a : snapshot.allocations) {
+    const auto [entry, is_unknown] = running.try_emplace(a.job);
+    RunningJob& run = entry->second;
+    if (is_unknown) {
+      run.job.id = a.job;
+      run.job.state = JobState::kRunning;
+      run.job.eviction.preemptible = false;
+      run.start = snapshot.now;
+    }
+    const bool tracked = snapshot.cluster.kind_of(static_cast<std::size_t>(a.node)).device_memory != MiB(0);
+    run.tasks.push_back(
+        {a.group, a.task, {a.node, a.devices, a.gpu_milli, tracked ? a.gpu_memory : MiB(0), a.cpu, a.memory}});
+  }
+  for (auto& [id, run] : running) BERTH_TRY(state.add_running(std::move(run)));
+  return {};
+}
 
-  Status run(const std::vector<std::int32_t>& order) {
+// One pass over the jobs. Nothing is released during it but for evictions, so a demand that failed once fails for the
+// rest of the pass.
+class ScheduleRun {
+ public:
+  ScheduleRun(const Snapshot& snapshot, RoundState& state, const ScheduleOptions& options)
+      : snapshot_(snapshot), state_(state), options_(options), pass_(state, snapshot.reservations, snapshot.now) {}
+
+  Status run(JobSequence& sequence) {
     announce_step(options_, "place");
-    for (const std::int32_t index : order) {
+    while (const std::optional<std::int32_t> index = sequence.next()) {
       if (options_.interrupted != nullptr && options_.interrupted->load(std::memory_order_relaxed)) {
         return Status(Code::kInterrupted, "planning was interrupted; nothing changed");
       }
-      const Job& job = snapshot_.jobs[static_cast<std::size_t>(index)];
+      const Job& job = snapshot_.jobs[static_cast<std::size_t>(*index)];
       if (wants_tasks(job)) BERTH_TRY(try_job(job));
     }
     announce_step(options_, "reasons");
     name_reasons();
+    result_.plan.evictions = pass_.evictions();
+    result_.plan.reservations = pass_.reservations();
+    for (ReservedTask* task : reserved_tasks()) {
+      task->node_id = snapshot_.cluster.nodes[static_cast<std::size_t>(task->holding.node)].id;
+    }
+    collect_marks();
     return {};
   }
 
   ScheduleResult result() && {
-    result_.counters = placer_.candidates().counters();
+    result_.counters = state_.placer().candidates().counters();
     return std::move(result_);
   }
 
  private:
   Status try_job(const Job& job) {
-    DemandKey key = demand_of(job);
-    if (const auto failed = failed_.find(key); failed != failed_.end()) {
-      Waiting again = result_.plan.waiting[failed->second];
+    DemandKey key = demand_of(job, snapshot_.now - job.submit >= state_.rules().pending_delay);
+    if (const auto failed = failed_.find(key); failed != failed_.end() && failed->second.evictions == evictions()) {
+      Waiting again = result_.plan.waiting[failed->second.waiting];
       again.job = job.id;
       add_waiting(job, again);
       return {};
     }
     ++result_.jobs_tried;
-    const JobOutcome outcome = placer_.place_job(job);
+    const PassOutcome outcome = pass_.try_job(job);
     for (const PlacedTask& task : outcome.placed) result_.plan.placements.push_back(placement_of(snapshot_, job, task));
     if (!outcome.started) {
-      if (outcome.needed > 0) {
-        failed_.emplace(std::move(key), result_.plan.waiting.size());
-        add_waiting(job, {job.id, outcome.reason, outcome.group, outcome.fits, outcome.needed});
+      if (outcome.waiting.needed > 0) {
+        if (!outcome.keeps_room)
+          failed_.insert_or_assign(std::move(key), Failure{result_.plan.waiting.size(), evictions()});
+        add_waiting(job, outcome.waiting);
       }
       return {};
     }
-    ledger_.commit();
     if (options_.check_invariants) {
-      if (const std::vector<std::string> broken = ledger_.violations(); !broken.empty()) {
+      if (const std::vector<std::string> broken = state_.ledger().violations(); !broken.empty()) {
         return Status(Code::kInternal, fmt::format("after job {}: {}", job.id, broken.front()));
       }
     }
     return {};
   }
+
+  std::size_t evictions() const { return pass_.evictions().size(); }
 
   void add_waiting(const Job& job, const Waiting& waiting) {
     result_.plan.waiting.push_back(waiting);
@@ -111,21 +143,92 @@ class SchedulePass {
       if (waiting.reason != Reason::kNone) continue;
       const TaskShape& shape = waiting_jobs_[i]->groups[static_cast<std::size_t>(waiting.group)].shape;
       const auto [entry, added] = dominant.try_emplace(shape, Reason::kNone);
-      if (added) entry->second = explain_shape(ledger_, shape).dominant;
+      if (added) entry->second = explain_shape(state_.ledger(), shape).dominant;
       waiting.reason = entry->second;
     }
   }
 
+  std::vector<ReservedTask*> reserved_tasks() {
+    std::vector<ReservedTask*> tasks;
+    for (Reservation& reservation : result_.plan.reservations) {
+      for (ReservedTask& task : reservation.tasks) tasks.push_back(&task);
+    }
+    return tasks;
+  }
+
+  // Of jobs that run after the round: those that changed, and those that are new.
+  void collect_marks() {
+    if (!state_.quotas().governs()) return;
+    state_.renew_marks();
+    std::unordered_map<std::int64_t, std::uint32_t> before;
+    for (const RunningJob& job : snapshot_.running) before.emplace(job.job.id, job.quota_mark);
+    for (const RunningJob& job : state_.running().all()) {
+      const auto known = before.find(job.job.id);
+      const std::uint32_t old = known == before.end() ? 0 : known->second;
+      if (job.quota_mark != old) result_.plan.marks.push_back({job.job.id, job.quota_mark});
+    }
+    std::ranges::sort(result_.plan.marks, {}, &QuotaMark::job);
+  }
+
+  struct Failure {
+    std::size_t waiting = 0;    // place in plan.waiting
+    std::size_t evictions = 0;  // made until then: each frees something
+  };
+
   const Snapshot& snapshot_;
-  Ledger& ledger_;
+  RoundState& state_;
   const ScheduleOptions& options_;
-  Placer placer_;
+  Pass pass_;
   ScheduleResult result_;
   std::vector<const Job*> waiting_jobs_;  // parallel to plan.waiting
-  std::map<DemandKey, std::size_t> failed_;
+  std::map<DemandKey, Failure> failed_;
 };
 
 }  // namespace
+
+Result<Planning> planning_of(const Snapshot& snapshot) {
+  Planning planning;
+  const ScoreInput score_input{.cluster = &snapshot.cluster, .workload = snapshot.workload, .seed = snapshot.seed};
+  BERTH_ASSIGN(planning.score, make_score(snapshot.score_policy, score_input));
+  planning.state = std::make_unique<RoundState>(RoundSetup{.cluster = &snapshot.cluster,
+                                                           .queues = snapshot.queues,
+                                                           .priority_classes = snapshot.priority_classes,
+                                                           .quotas = &snapshot.quotas,
+                                                           .score = planning.score.get(),
+                                                           .rules = snapshot.rules,
+                                                           .seed = snapshot.seed,
+                                                           .now = snapshot.now});
+  BERTH_TRY(add_running_jobs(snapshot, *planning.state));
+  return planning;
+}
+
+Result<ScheduleResult> plan_schedule_on(const Snapshot& snapshot, RoundState& state, const ScheduleOptions& options) {
+  BERTH_ASSIGN(const std::unique_ptr<QueueOrder> order, make_order(snapshot.order_policy));
+  announce_step(options, "order");
+  const OrderInput input{.now = snapshot.now,
+                         .seed = snapshot.seed,
+                         .jobs = snapshot.jobs,
+                         .priority_classes = snapshot.priority_classes,
+                         .queues = snapshot.queues,
+                         .aging_interval = snapshot.aging_interval,
+                         .quotas = state.quotas().governs() ? &state.quotas() : nullptr,
+                         .knobs = snapshot.order_knobs};
+  const std::unique_ptr<JobSequence> sequence = order->begin(input);
+  ScheduleRun run(snapshot, state, options);
+  BERTH_TRY(run.run(*sequence));
+  ScheduleResult result = std::move(run).result();
+  result.plan.version = snapshot.version;
+  result.plan.planned_at = snapshot.now;
+  result.plan.seed = snapshot.seed;
+  result.plan.order_policy = snapshot.order_policy;
+  result.plan.score_policy = snapshot.score_policy;
+  return result;
+}
+
+Result<ScheduleResult> plan_schedule(const Snapshot& snapshot, const ScheduleOptions& options) {
+  BERTH_ASSIGN(const Planning planning, planning_of(snapshot));
+  return plan_schedule_on(snapshot, *planning.state, options);
+}
 
 Result<Ledger> ledger_of(const Snapshot& snapshot) {
   Ledger ledger(snapshot.cluster);
@@ -141,32 +244,6 @@ Result<Ledger> ledger_of(const Snapshot& snapshot) {
   }
   ledger.commit();
   return ledger;
-}
-
-Result<ScheduleResult> plan_schedule_on(const Snapshot& snapshot, Ledger& ledger, const ScheduleOptions& options) {
-  BERTH_ASSIGN(const std::unique_ptr<QueueOrder> order, make_order(snapshot.order_policy));
-  const ScoreInput score_input{.cluster = &snapshot.cluster, .workload = snapshot.workload, .seed = snapshot.seed};
-  BERTH_ASSIGN(const std::unique_ptr<NodeScore> score, make_score(snapshot.score_policy, score_input));
-  announce_step(options, "order");
-  SchedulePass pass(snapshot, ledger, *score, options);
-  BERTH_TRY(pass.run(order->order({.now = snapshot.now,
-                                   .seed = snapshot.seed,
-                                   .jobs = snapshot.jobs,
-                                   .priority_classes = snapshot.priority_classes,
-                                   .queues = snapshot.queues,
-                                   .aging_interval = snapshot.aging_interval})));
-  ScheduleResult result = std::move(pass).result();
-  result.plan.version = snapshot.version;
-  result.plan.planned_at = snapshot.now;
-  result.plan.seed = snapshot.seed;
-  result.plan.order_policy = snapshot.order_policy;
-  result.plan.score_policy = snapshot.score_policy;
-  return result;
-}
-
-Result<ScheduleResult> plan_schedule(const Snapshot& snapshot, const ScheduleOptions& options) {
-  BERTH_ASSIGN(Ledger ledger, ledger_of(snapshot));
-  return plan_schedule_on(snapshot, ledger, options);
 }
 
 }  // namespace berth

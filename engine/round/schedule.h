@@ -1,16 +1,18 @@
 // The schedule round: order, place. Snapshot in, plan out, nothing else.
 //
-// Jobs are tried in the order policy's sequence; each is placed by the score policy through the Placer; one that does
-// not fit is passed over and keeps its one dominant reason. The same function runs in RUN, PLAN, SIMULATE and EXPLAIN.
+// Jobs are tried in the order policy's sequence, each as round/pass.h says; one that does not start keeps its one
+// dominant reason. The same function runs in RUN, PLAN, SIMULATE and EXPLAIN.
 #pragma once
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <string_view>
 
 #include "engine/model/plan.h"
 #include "engine/model/snapshot.h"
 #include "engine/policy/candidates.h"
+#include "engine/round/round_state.h"
 
 namespace berth {
 
@@ -31,11 +33,20 @@ struct ScheduleResult {
   std::int64_t jobs_tried = 0;
 };
 
-// Plans on `ledger`, which must hold the snapshot's allocations and holds the plan's placements too afterwards.
-Result<ScheduleResult> plan_schedule_on(const Snapshot& snapshot, Ledger& ledger, const ScheduleOptions& options = {});
+// The trial state of a snapshot: its ledger, quotas and running jobs, and the score that places on it.
+struct Planning {
+  std::unique_ptr<NodeScore> score;
+  std::unique_ptr<RoundState> state;
+};
+// kCorrupt when what runs does not fit its nodes. The snapshot must outlive it.
+Result<Planning> planning_of(const Snapshot& snapshot);
+
+// Plans on `state`, which must be that of the snapshot and is as after the plan afterwards.
+Result<ScheduleResult> plan_schedule_on(const Snapshot& snapshot, RoundState& state,
+                                        const ScheduleOptions& options = {});
 Result<ScheduleResult> plan_schedule(const Snapshot& snapshot, const ScheduleOptions& options = {});
 
-// The ledger of what runs now; kCorrupt when the allocations do not fit their nodes.
+// The nodes alone, as what runs leaves them.
 Result<Ledger> ledger_of(const Snapshot& snapshot);
 
 }  // namespace berth

@@ -272,6 +272,12 @@ std::string_view reason_words(Reason reason) {
     case Reason::kLocality: return "tasks do not fit close enough together";
     case Reason::kGang: return "not all tasks of the gang fit at once";
     case Reason::kOrder: return "jobs ahead of it take the room";
+    case Reason::kReserved: return "the room is reserved for a job ahead of it";
+    case Reason::kBlocked: return "a job ahead of it does not fit, and nobody passes it";
+    case Reason::kQuota: return "the quota of its queue is in use";
+    case Reason::kLimit: return "the limit of its queue is reached";
+    case Reason::kLenderKeeps: return "what is idle is quota its owner does not lend";
+    case Reason::kDependency: return "jobs it depends on have not finished";
   }
   return "";
 }
@@ -314,8 +320,10 @@ Result<JobExplanation> explain_job(Runtime& runtime, std::string_view name, cons
     return explanation;
   }
 
-  BERTH_ASSIGN(Ledger ledger, ledger_of(snapshot));
-  BERTH_ASSIGN(const ScheduleResult schedule, plan_schedule_on(snapshot, ledger, {.interrupted = interrupted}));
+  BERTH_ASSIGN(const Planning planning, planning_of(snapshot));
+  BERTH_ASSIGN(const ScheduleResult schedule,
+               plan_schedule_on(snapshot, *planning.state, {.interrupted = interrupted}));
+  const Ledger& ledger = planning.state->ledger();
   explanation.waiting = std::count_if(snapshot.jobs.begin(), snapshot.jobs.end(),
                                       [](const Job& waiting) { return waiting.state == JobState::kPending; });
   BERTH_ASSIGN(explanation.place, place_in_order(snapshot, *job));

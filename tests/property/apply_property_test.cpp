@@ -173,8 +173,8 @@ void run_one_round(StoredWorld& world, const std::string& order, const std::stri
   Loaded loaded = world.load();
   loaded.snapshot.order_policy = order;
   loaded.snapshot.score_policy = score;
-  Ledger ledger = must(ledger_of(loaded.snapshot));
-  const Plan plan = must(plan_schedule_on(loaded.snapshot, ledger)).plan;
+  const Planning planning = must(planning_of(loaded.snapshot));
+  const Plan plan = must(plan_schedule_on(loaded.snapshot, *planning.state)).plan;
   ASSERT_EQ(join(broken_promises(loaded.snapshot, plan), "\n"), "") << plan_to_text(plan);
 
   const std::map<std::int64_t, JobState> before = world.job_states();
@@ -183,7 +183,7 @@ void run_one_round(StoredWorld& world, const std::string& order, const std::stri
     ASSERT_TRUE(state == before.at(job) || job_may_change(before.at(job), state)) << "job " << job;
   }
   const Loaded after = world.load();
-  ASSERT_EQ(print_free(must(ledger_of(after.snapshot))), print_free(ledger));
+  ASSERT_EQ(print_free(must(ledger_of(after.snapshot))), print_free(planning.state->ledger()));
   for (const Finding& finding : world.findings()) FAIL() << finding.object << ": " << finding.sentence;
 }
 

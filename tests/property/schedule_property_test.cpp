@@ -93,9 +93,9 @@ TEST_P(EveryPolicy, LeavesNoJobWaitingThatCouldStart) {
 TEST_P(EveryPolicy, TheLedgerIsWhatThePlanSays) {
   for (std::uint64_t seed = 301; seed <= 302; ++seed) {
     for_random_rounds(GetParam(), seed, {}, 30, [](const Snapshot& snapshot, const Plan& plan, Random&) {
-      Ledger ledger = must(ledger_of(snapshot));
-      ASSERT_EQ(plan_to_json(must(plan_schedule_on(snapshot, ledger)).plan), plan_to_json(plan));
-      ASSERT_EQ(print_free(ledger), print_free(must(ledger_of(after_plan(snapshot, plan)))));
+      const Planning planning = must(planning_of(snapshot));
+      ASSERT_EQ(plan_to_json(must(plan_schedule_on(snapshot, *planning.state)).plan), plan_to_json(plan));
+      ASSERT_EQ(print_free(planning.state->ledger()), print_free(must(ledger_of(after_plan(snapshot, plan)))));
     });
   }
 }

@@ -1,0 +1,39 @@
+// A job that runs: what it holds, since when, until about when, and what evicting it would cost.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/model/job.h"
+#include "engine/model/ledger.h"
+
+namespace berth {
+
+struct RunningTask {
+  std::int32_t group = 0;
+  std::int32_t task = 0;
+  Holding holding;
+
+  bool operator==(const RunningTask&) const = default;
+};
+
+struct RunningJob {
+  Job job;        // as it was when it started, `placed` and `anchor` of its groups up to date
+  Seconds start;  // of this attempt
+  std::vector<RunningTask> tasks;
+  // Bit d = it counts against the quota of its ancestor at depth d of the queue tree (0 = the root); see
+  // quota_ledger.h.
+  std::uint32_t quota_mark = 0;
+  Seconds stop_at{-1};         // told to stop at that moment; -1 = not
+  std::int64_t stops_for = 0;  // the job it makes room for
+
+  MilliGpu gpu_held() const {
+    MilliGpu total;
+    for (const RunningTask& task : tasks) {
+      total += task.holding.gpu_milli * static_cast<std::int64_t>(__builtin_popcountll(task.holding.devices));
+    }
+    return total;
+  }
+};
+
+}  // namespace berth

@@ -1,0 +1,73 @@
+// The trial state of a round: nodes, quotas and running jobs, kept in step.
+//
+// A live round makes one from its Snapshot and throws it away; a simulation keeps one and lets jobs come and go. What
+// starts and ends goes through here, so that the three never disagree.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/model/plan.h"
+#include "engine/model/quota_ledger.h"
+#include "engine/model/snapshot.h"
+#include "engine/round/placer.h"
+#include "engine/round/running_jobs.h"
+
+namespace berth {
+
+struct RoundSetup {
+  const Cluster* cluster = nullptr;
+  std::span<const Queue> queues;
+  std::span<const PriorityClass> priority_classes;
+  const QuotaTable* quotas = nullptr;
+  NodeScore* score = nullptr;
+  RoundRules rules;
+  std::uint64_t seed = 0;
+  std::span<const std::int32_t> rank = {};  // see Candidates
+  Seconds now;
+};
+
+class RoundState {
+ public:
+  // What `setup` points to must outlive it.
+  explicit RoundState(const RoundSetup& setup);
+  RoundState(const RoundState&) = delete;
+  RoundState& operator=(const RoundState&) = delete;
+
+  // A job that runs already: places its tasks and counts them. `job.quota_mark` is what it was promised; renew_marks()
+  // keeps that as far as the quota covers it. kCorrupt when its tasks do not fit.
+  Status add_running(RunningJob job);
+  // A job whose tasks the placer has just put into the ledger starts, or gains tasks.
+  void start(const Job& job, std::span<const PlacedTask> placed, Seconds now);
+  // It ends or is evicted: gives everything back. It must run.
+  Status end(std::int64_t id);
+  // It gives back some tasks and runs on.
+  Status shrink(std::int64_t id, std::span<const TaskName> tasks);
+  // Marks jobs for which there is quota again, oldest start first. Call before marks are looked at.
+  void renew_marks();
+
+  // What a running job counts for.
+  Amounts amounts_of(const RunningJob& job) const;
+
+  const Cluster& cluster() const { return *setup_.cluster; }
+  const RoundSetup& setup() const { return setup_; }
+  const RoundRules& rules() const { return setup_.rules; }
+  Ledger& ledger() { return ledger_; }
+  const Ledger& ledger() const { return ledger_; }
+  QuotaLedger& quotas() { return quotas_; }
+  const QuotaLedger& quotas() const { return quotas_; }
+  Placer& placer() { return placer_; }
+  RunningJobs& running() { return running_; }
+  const RunningJobs& running() const { return running_; }
+
+ private:
+  RoundSetup setup_;
+  Ledger ledger_;
+  QuotaLedger quotas_;
+  Placer placer_;
+  RunningJobs running_;
+  bool marks_are_stale_ = false;  // quota was freed since they were last renewed
+};
+
+}  // namespace berth

@@ -1,0 +1,56 @@
+#include "engine/round/running_jobs.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace berth {
+
+RunningJob& RunningJobs::add(RunningJob job) {
+  place_[job.job.id] = jobs_.size();
+  return jobs_.emplace_back(std::move(job));
+}
+
+RunningJob RunningJobs::remove(std::int64_t id) {
+  const auto found = place_.find(id);
+  const std::size_t place = found->second;
+  place_.erase(found);
+  RunningJob removed = std::move(jobs_[place]);
+  if (place + 1 < jobs_.size()) {
+    jobs_[place] = std::move(jobs_.back());
+    place_[jobs_[place].job.id] = place;
+  }
+  jobs_.pop_back();
+  return removed;
+}
+
+const RunningJob* RunningJobs::find(std::int64_t id) const {
+  const auto found = place_.find(id);
+  return found == place_.end() ? nullptr : &jobs_[found->second];
+}
+
+RunningJob* RunningJobs::find(std::int64_t id) {
+  const auto found = place_.find(id);
+  return found == place_.end() ? nullptr : &jobs_[found->second];
+}
+
+Seconds expected_end_of(const RunningJob& job, const RoundRules& rules, Seconds now) {
+  constexpr Seconds kLeast(60);
+  if (job.stop_at >= now) return job.stop_at;
+  Seconds end = job.job.expected_end(job.start);
+  if (end < job.start) end = job.start + rules.default_duration;
+  if (end > now) return end;
+  return now + std::max(kLeast, now - end);
+}
+
+std::int64_t lost_work(const RunningJob& job, MilliGpu milli, Seconds stop) {
+  const EvictionTerms& terms = job.job.eviction;
+  Seconds unsaved = std::max(Seconds(0), stop - job.start);
+  if (terms.checkpoint_grace > Seconds(0)) {
+    unsaved = Seconds(0);  // it writes a checkpoint when told to stop
+  } else if (terms.checkpoint_interval > Seconds(0)) {
+    unsaved = Seconds(unsaved.value() % terms.checkpoint_interval.value());
+  }
+  return (unsaved + terms.restart_cost).value() * milli.value();
+}
+
+}  // namespace berth

@@ -1,0 +1,39 @@
+// The jobs that run, while a round or a simulation changes them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/model/rules.h"
+#include "engine/model/running_job.h"
+
+namespace berth {
+
+class RunningJobs {
+ public:
+  // The job's id must be new here. References stay valid until the next add or remove.
+  RunningJob& add(RunningJob job);
+  RunningJob remove(std::int64_t id);
+  const RunningJob* find(std::int64_t id) const;
+  RunningJob* find(std::int64_t id);
+  // In no particular order that means anything, but in an order that depends on the calls alone.
+  std::span<const RunningJob> all() const { return jobs_; }
+  std::span<RunningJob> all() { return jobs_; }
+  std::size_t size() const { return jobs_.size(); }
+
+ private:
+  std::vector<RunningJob> jobs_;
+  std::unordered_map<std::int64_t, std::size_t> place_;
+};
+
+// When a running job will have ended as far as is known: its expected end; one past it is expected to run on for as
+// long again as it is late, at least a minute (extended, not killed); nothing known: `rules.default_duration`.
+Seconds expected_end_of(const RunningJob& job, const RoundRules& rules, Seconds now);
+
+// milli-GPU-seconds that evicting it (or `milli` milli-GPU of it) at `stop` would lose: work since the last checkpoint,
+// and the restart.
+std::int64_t lost_work(const RunningJob& job, MilliGpu milli, Seconds stop);
+
+}  // namespace berth
