@@ -254,12 +254,12 @@ std::string berth_group_fields(const TraceTaskGroup& group) {
 
 }  // namespace
 
-Result<std::unique_ptr<NodeReader>> open_berth_nodes(const std::string& path) {
+Result<std::unique_ptr<NodeReader>> open_berth_nodes(const std::string& path, const TraceOptions& /*options*/) {
   BERTH_ASSIGN(CsvReader csv, CsvReader::open(path, kBerthNodeColumns));
   return std::unique_ptr<NodeReader>(std::make_unique<BerthNodeReader>(std::move(csv)));
 }
 
-Result<std::unique_ptr<JobReader>> open_berth_jobs(const std::string& path) {
+Result<std::unique_ptr<JobReader>> open_berth_jobs(const std::string& path, const TraceOptions& /*options*/) {
   BERTH_ASSIGN(CsvReader csv, CsvReader::open(path, kBerthJobColumns));
   return std::unique_ptr<JobReader>(std::make_unique<BerthJobReader>(std::move(csv)));
 }

@@ -17,8 +17,8 @@
 
 namespace berth {
 
-Result<std::unique_ptr<NodeReader>> open_berth_nodes(const std::string& path);
-Result<std::unique_ptr<JobReader>> open_berth_jobs(const std::string& path);
+Result<std::unique_ptr<NodeReader>> open_berth_nodes(const std::string& path, const TraceOptions& options);
+Result<std::unique_ptr<JobReader>> open_berth_jobs(const std::string& path, const TraceOptions& options);
 
 // The files' text; reading it gives the same records back.
 std::string berth_nodes_csv(std::span<const TraceNode> nodes);
