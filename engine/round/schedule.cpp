@@ -243,7 +243,7 @@ Result<ScheduleResult> plan_schedule_on(const Snapshot& snapshot, RoundState& st
                          .priority_classes = snapshot.priority_classes,
                          .queues = snapshot.queues,
                          .aging_interval = snapshot.aging_interval,
-                         .quotas = state.quotas().governs() ? &state.quotas() : nullptr,
+                         .quotas = &state.quotas(),
                          .knobs = snapshot.order_knobs};
   const std::unique_ptr<JobSequence> sequence = order->begin(input);
   BERTH_ASSIGN(std::vector<Eviction> ended, end_stopped_jobs(snapshot, state));
