@@ -9,6 +9,7 @@
 // test.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -45,6 +46,8 @@ class JobSequence {
   virtual std::optional<std::int32_t> next() = 0;
 };
 
+class KeyedOrder;
+
 class QueueOrder {
  public:
   virtual ~QueueOrder() = default;
@@ -58,6 +61,29 @@ class QueueOrder {
   // The order of two waiting jobs stays the same as long as both wait, whatever runs and ends: a simulation may keep
   // them sorted.
   virtual bool is_fixed() const { return false; }
+  // Not null: it sorts by a key of each job alone.
+  virtual const KeyedOrder* keyed() const { return nullptr; }
+};
+
+using OrderKey = std::array<std::int64_t, 2>;  // smaller first
+
+// An order by a key of each job, ties by (submit, id). One that is not fixed (priority) puts the earlier of two jobs
+// first that are alike but for submit time and id.
+class KeyedOrder : public QueueOrder {
+ public:
+  // Looks at everything in `input` but its jobs.
+  virtual OrderKey key(const Job& job, const OrderInput& input) const = 0;
+  // The service, in the unit of the key, with which a job leaves `level` (0 on) for the next. Nothing = it has no such
+  // level. An order with levels has the level as key; where running jobs are put in order too (Preemption::kReplan),
+  // a job falls at most one level at a time, to its end, and those that wait give way to those that run.
+  virtual std::optional<std::int64_t> level_end(std::int64_t level, const OrderInput& input) const {
+    (void)level;
+    (void)input;
+    return std::nullopt;
+  }
+
+  std::vector<std::int32_t> order(const OrderInput& input) const override;
+  const KeyedOrder* keyed() const final { return this; }
 };
 
 // ---- score ----------------------------------------------------------------------------------------------------------
