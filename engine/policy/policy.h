@@ -61,6 +61,11 @@ class QueueOrder {
   // The order of two waiting jobs stays the same as long as both wait, whatever runs and ends: a simulation may keep
   // them sorted.
   virtual bool is_fixed() const { return false; }
+  // When the order of the jobs in `input` changes although nothing happens; nothing = not that it knew.
+  virtual std::optional<Seconds> changes_at(const OrderInput& input) const {
+    (void)input;
+    return std::nullopt;
+  }
   // Not null: it sorts by a key of each job alone.
   virtual const KeyedOrder* keyed() const { return nullptr; }
 };
@@ -73,14 +78,9 @@ class KeyedOrder : public QueueOrder {
  public:
   // Looks at everything in `input` but its jobs.
   virtual OrderKey key(const Job& job, const OrderInput& input) const = 0;
-  // The service, in the unit of the key, with which a job leaves `level` (0 on) for the next. Nothing = it has no such
-  // level. An order with levels has the level as key; where running jobs are put in order too (Preemption::kReplan),
-  // a job falls at most one level at a time, to its end, and those that wait give way to those that run.
-  virtual std::optional<std::int64_t> level_end(std::int64_t level, const OrderInput& input) const {
-    (void)level;
-    (void)input;
-    return std::nullopt;
-  }
+  // Its key is the level of service a job has reached (OrderKnobs::las_thresholds). Where running jobs are put in order
+  // too (Preemption::kReplan) they fall from level to level, and those of a level take turns.
+  virtual bool has_levels() const { return false; }
 
   std::vector<std::int32_t> order(const OrderInput& input) const override;
   const KeyedOrder* keyed() const final { return this; }
