@@ -83,6 +83,7 @@ class ScheduleRun {
       }
       const Job& job = snapshot_.jobs[static_cast<std::size_t>(*index)];
       if (wants_tasks(job)) BERTH_TRY(try_job(job));
+      if (job.id == options_.until_job) break;
     }
     announce_step(options_, "reasons");
     name_reasons();

@@ -9,6 +9,7 @@
 
 #include "engine/store/catalog.h"
 #include "engine/store/change.h"
+#include "engine/store/load_quotas.h"
 #include "engine/store/names.h"
 #include "engine/store/settings.h"
 
@@ -115,15 +116,10 @@ Status StateLoader::load_settings() {
 }
 
 Status StateLoader::load_queues() {
-  std::vector<std::int64_t> parents;
-  BERTH_ASSIGN(Statement queues, db_.prepare("SELECT id, name, coalesce(parent_id, 0) FROM queues ORDER BY id"));
-  while (queues.next()) {
-    queues_.add(queues.integer(0));
-    parents.push_back(queues.integer(2));
-    loaded_.snapshot.queues.push_back({queues.integer(0), std::string(queues.text(1)), -1});
-  }
-  BERTH_TRY(queues.status());
-  for (std::size_t i = 0; i < parents.size(); ++i) loaded_.snapshot.queues[i].parent = queues_.find(parents[i]);
+  BERTH_ASSIGN(QuotaState departments, load_quotas(db_, options_.now));
+  for (const Queue& queue : departments.queues) queues_.add(queue.id);
+  loaded_.snapshot.queues = std::move(departments.queues);
+  loaded_.snapshot.quotas = std::move(departments.quotas);
 
   BERTH_ASSIGN(Statement classes, db_.prepare("SELECT id, name, value FROM priority_classes ORDER BY id"));
   while (classes.next()) {
