@@ -16,13 +16,14 @@ std::int64_t decayed_weight(Seconds age, Seconds half_life) {
 }
 
 DurationHistory::DurationHistory(std::span<const DurationSample> samples) {
-  if (samples.size() > kCapacity) samples = samples.last(kCapacity);
   for (const DurationSample& sample : samples) observe(sample.duration, sample.end);
 }
 
 void DurationHistory::observe(Seconds duration, Seconds end) {
-  if (samples_.size() == kCapacity) samples_.erase(samples_.begin());
-  samples_.push_back({std::max(duration, Seconds(1)), end});
+  const auto later = std::upper_bound(samples_.begin(), samples_.end(), end,
+                                      [](Seconds moment, const DurationSample& sample) { return moment < sample.end; });
+  samples_.insert(later, {std::max(duration, Seconds(1)), end});
+  if (samples_.size() > kCapacity) samples_.erase(samples_.begin());
 }
 
 std::int64_t DurationHistory::count(Seconds now, Seconds half_life) const {

@@ -28,9 +28,9 @@ class DurationHistory {
   static constexpr std::int64_t kFullWeight = 1 << 20;  // of a run that has just ended
 
   DurationHistory() = default;
-  // Oldest first; of more than kCapacity the last ones are kept. Durations below 1 s count as 1 s.
   explicit DurationHistory(std::span<const DurationSample> samples);
 
+  // In any order of `end`: of more than kCapacity runs those that ended last are kept. Below 1 s counts as 1 s.
   void observe(Seconds duration, Seconds end);
   std::span<const DurationSample> samples() const { return samples_; }
 

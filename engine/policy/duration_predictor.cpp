@@ -108,9 +108,12 @@ std::int64_t prediction_error_percent(Seconds predicted, Seconds actual) {
 }
 
 void PredictionAccuracy::add(const DurationEstimate& predicted, Seconds actual) {
-  ++by_error[static_cast<std::size_t>(prediction_error_percent(predicted.p50, actual))];
+  const auto percent = static_cast<std::size_t>(prediction_error_percent(predicted.p50, actual));
+  ++by_error[percent];
   ++runs;
-  if (actual <= predicted.p90) ++p90_held;
+  if (actual > predicted.p90) return;
+  ++held_by_error[percent];
+  ++p90_held;
 }
 
 std::int64_t PredictionAccuracy::within(std::int64_t percent) const {

@@ -89,9 +89,10 @@ std::int64_t prediction_error_percent(Seconds predicted, Seconds actual);
 
 // How good the predictions of one level were.
 struct PredictionAccuracy {
-  std::array<std::int64_t, kMostErrorPercent + 1> by_error = {};  // runs by error in percent
+  std::array<std::int64_t, kMostErrorPercent + 1> by_error = {};       // runs by error in percent
+  std::array<std::int64_t, kMostErrorPercent + 1> held_by_error = {};  // those that took no longer than their p90
   std::int64_t runs = 0;
-  std::int64_t p90_held = 0;  // runs that took no longer than their p90
+  std::int64_t p90_held = 0;
 
   void add(const DurationEstimate& predicted, Seconds actual);
   std::int64_t within(std::int64_t percent) const;  // runs with an error of at most so much

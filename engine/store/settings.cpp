@@ -21,6 +21,12 @@ constexpr Knob kKnobs[] = {
     {"lease_duration", KnobType::kDuration, "10m", 10, kDay,
      "how long a round may hold the right to run before another takes over"},
     {"order_policy", KnobType::kOrderPolicy, "priority", 0, 0, "which waiting job is tried first"},
+    {"prediction_half_life", KnobType::kDuration, "30d", 3600, 36500 * kDay,
+     "how long until a past run counts half when the duration of the next is predicted"},
+    {"prediction_min_count", KnobType::kInteger, "3", 1, 32,
+     "how many like runs are needed to predict from them; with fewer, more distant ones are asked"},
+    {"prediction_retention", KnobType::kDuration, "365d", 0, 36500 * kDay,
+     "how long past durations are kept of a kind of job that no longer comes"},
     {"round_retention", KnobType::kDuration, "30d", 0, 36500 * kDay,
      "how long rounds, their decisions and saved plans are kept"},
     {"score_policy", KnobType::kScorePolicy, "berth", 0, 0, "which feasible node a task goes to"},
@@ -136,6 +142,9 @@ Result<Settings> read_settings(Database& db) {
   BERTH_ASSIGN(settings.event_retention, duration_of(all, "event_retention"));
   BERTH_ASSIGN(settings.round_retention, duration_of(all, "round_retention"));
   BERTH_ASSIGN(settings.job_retention, duration_of(all, "job_retention"));
+  BERTH_ASSIGN(settings.prediction_retention, duration_of(all, "prediction_retention"));
+  BERTH_ASSIGN(settings.predictor.half_life, duration_of(all, "prediction_half_life"));
+  BERTH_ASSIGN(settings.predictor.min_count, read_integer(text_of(all, "prediction_min_count")));
   return settings;
 }
 

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/policy/duration_predictor.h"
+#include "engine/policy/rightsizing.h"
 #include "engine/store/change.h"
 
 namespace berth {
@@ -42,6 +44,9 @@ struct Settings {
   Seconds event_retention;
   Seconds round_retention;
   Seconds job_retention;
+  Seconds prediction_retention;
+  PredictorKnobs predictor;
+  RightsizeKnobs rightsizing;
 };
 
 // What a value must be, checked by type and range; the canonical text.

@@ -30,6 +30,13 @@ TEST(DurationHistory, KeepsTheLastOnesOnly) {
   EXPECT_EQ(history.estimate(kNow, kHalfLife).p50, Seconds(70));
 }
 
+TEST(DurationHistory, WhatEndedLongAgoDoesNotPushOutWhatIsNew) {
+  DurationHistory history;
+  for (std::size_t i = 0; i < DurationHistory::kCapacity; ++i) history.observe(Seconds(70), kNow);
+  history.observe(Seconds(10), kNow - Seconds(5));
+  EXPECT_EQ(history.samples().front().duration, Seconds(70));
+}
+
 TEST(DurationHistory, OldRunsWeighLess) {
   DurationHistory history;
   for (int i = 0; i < 5; ++i) history.observe(Seconds(1000), kNow);
