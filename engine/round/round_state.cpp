@@ -69,6 +69,14 @@ Status RoundState::add_running(RunningJob job) {
 void RoundState::start(const Job& job, std::span<const PlacedTask> placed, Seconds now) {
   ledger_.commit();
   RunningJob* run = running_.find(job.id);
+  if (run != nullptr && run->job.groups.empty()) {
+    // It ran without being described; the job that gains tasks says what it is.
+    quotas_.give_back(run->job.queue, held_by(*run).all);
+    const bool preemptible = run->job.eviction.preemptible;
+    run->job = job;
+    run->job.eviction.preemptible = preemptible;
+    quotas_.take(job.queue, held_by(*run).all);
+  }
   if (run == nullptr) {
     RunningJob fresh;
     fresh.job = job;
