@@ -8,17 +8,22 @@
 #include "engine/policy/berth_score.h"
 #include "engine/policy/best_fit_score.h"
 #include "engine/policy/dot_product_score.h"
+#include "engine/policy/drf_order.h"
+#include "engine/policy/fair_share_order.h"
 #include "engine/policy/fgd_score.h"
 #include "engine/policy/fifo_order.h"
 #include "engine/policy/gpu_clustering_score.h"
 #include "engine/policy/gpu_packing_score.h"
 #include "engine/policy/histogram_rightsizing.h"
+#include "engine/policy/las_order.h"
 #include "engine/policy/priority_order.h"
 #include "engine/policy/random_score.h"
 #include "engine/policy/reserving_packing_score.h"
+#include "engine/policy/sjf_order.h"
 #include "engine/policy/smallest_first_order.h"
 #include "engine/policy/worst_fit_score.h"
 #include "engine/policy/wpai_rightsizing.h"
+#include "engine/policy/wpai_order.h"
 
 namespace berth {
 
