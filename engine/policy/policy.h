@@ -33,7 +33,8 @@ struct OrderInput {
   std::span<const PriorityClass> priority_classes;
   std::span<const Queue> queues;
   Seconds aging_interval;
-  // Who uses what, while the round goes on: changes with every job that starts. Null = nobody has a quota.
+  // Who uses what, while the round goes on: changes with every job that starts. Null = nobody has a quota, and nobody
+  // uses anything.
   const QuotaLedger* quotas = nullptr;
   OrderKnobs knobs = {};
 };
