@@ -6,6 +6,7 @@
 
 #include "engine/model/job.h"
 #include "engine/model/ledger.h"
+#include "engine/model/rules.h"
 
 namespace berth {
 
@@ -26,6 +27,7 @@ struct RunningJob {
   std::uint32_t quota_mark = 0;
   Seconds stop_at{-1};         // told to stop at that moment; -1 = not
   std::int64_t stops_for = 0;  // the job it makes room for
+  EvictionRule stop_rule = EvictionRule::kReclaim;
 
   MilliGpu gpu_held() const {
     MilliGpu total;

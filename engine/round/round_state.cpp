@@ -50,6 +50,13 @@ void RoundState::start(const Job& job, std::span<const PlacedTask> placed, Secon
   ledger_.commit();
   RunningJob* run = running_.find(job.id);
   Amounts before = quotas_.none();
+  if (run != nullptr && run->job.groups.empty()) {
+    // It ran without being described; the job that gains tasks says what it is.
+    const bool preemptible = run->job.eviction.preemptible;
+    run->job = job;
+    run->job.eviction.preemptible = preemptible;
+    if (quotas_.governs() && job.queue >= 0) quotas_.take(job.queue, amounts_of(*run));
+  }
   if (run == nullptr) {
     RunningJob fresh;
     fresh.job = job;
