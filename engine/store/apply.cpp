@@ -342,6 +342,7 @@ Status check_version(Database& db, const Plan& plan, const ApplyRequest& request
 Result<ApplyResult> apply_plan(Database& db, const Plan& plan, const ApplyRequest& request) {
   BERTH_ASSIGN(Change change, Change::begin(db, request.actor, request.now));
   BERTH_TRY(check_version(db, plan, request, change.version_before()));
+  change.use_changed();  // and with time dated quotas and loans do
   PlanWriter writer(change, plan, request);
   BERTH_ASSIGN(ApplyResult result, writer.write());
   BERTH_ASSIGN(result.version, change.commit());

@@ -119,6 +119,7 @@ Status free_allocations(Change& change, std::int64_t job, const JobRow& row, Job
   BERTH_ASSIGN(Statement drained, db.prepare("UPDATE nodes SET state = 'drained' WHERE id = ?1 AND NOT EXISTS "
                                              "(SELECT 1 FROM allocations WHERE node_id = ?1)"));
   for (const std::int64_t node : draining) BERTH_TRY(drained.run(node));
+  change.use_changed();
   return {};
 }
 
