@@ -12,7 +12,8 @@ std::span<const CommandRow> queue_commands();     // cmd_queue.cpp: queues, prio
 std::span<const CommandRow> quota_commands();     // cmd_quota.cpp: quotas, weights
 std::span<const CommandRow> loan_commands();      // cmd_loan.cpp: loans, borrowing
 std::span<const CommandRow> job_commands();       // cmd_job.cpp
-std::span<const CommandRow> round_commands();     // cmd_round.cpp: RUN, PLAN, APPLY, EXPLAIN
+std::span<const CommandRow> round_commands();     // cmd_round.cpp: RUN, PLAN, APPLY, EXPLAIN PLAN
+std::span<const CommandRow> explain_commands();   // cmd_explain.cpp: EXPLAIN JOB
 std::span<const CommandRow> show_commands();      // cmd_show.cpp
 std::span<const CommandRow> map_commands();       // cmd_map.cpp: SHOW MAP
 std::span<const CommandRow> settings_commands();  // cmd_settings.cpp
