@@ -44,6 +44,12 @@ constexpr Knob kKnobs[] = {
      "none|reclaim"},
     {"reservation_ttl", KnobType::kDuration, "1h", 1, 365 * kDay,
      "how long room freed by an eviction is held for the job that it was for"},
+    {"prediction_half_life", KnobType::kDuration, "30d", 3600, 36500 * kDay,
+     "how long until a past run counts half when the duration of the next is predicted"},
+    {"prediction_min_count", KnobType::kInteger, "3", 1, 32,
+     "how many like runs are needed to predict from them; with fewer, more distant ones are asked"},
+    {"prediction_retention", KnobType::kDuration, "365d", 0, 36500 * kDay,
+     "how long past durations are kept of a kind of job that no longer comes"},
     {"round_retention", KnobType::kDuration, "30d", 0, 36500 * kDay,
      "how long rounds, their decisions, evictions and saved plans are kept"},
     {"score_policy", KnobType::kScorePolicy, "berth", 0, 0, "which feasible node a task goes to"},
@@ -284,6 +290,9 @@ Result<Settings> read_settings(Database& db) {
                 .take("las_by_gpu", read_truth, order.las_by_gpu)
                 .take("wpai_low_use_penalty", read_number, order.wpai_low_use_penalty)
                 .take("wpai_wait_bonus", read_number, order.wpai_wait_bonus)
+                .take("prediction_retention", read_duration, settings.prediction_retention)
+                .take("prediction_half_life", read_duration, settings.predictor.half_life)
+                .take("prediction_min_count", read_integer, settings.predictor.min_count)
                 .status());
   return settings;
 }

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "engine/model/rules.h"
+#include "engine/policy/duration_predictor.h"
+#include "engine/policy/rightsizing.h"
 #include "engine/store/change.h"
 
 namespace berth {
@@ -56,6 +58,9 @@ struct Settings {
   Seconds job_retention;
   RoundRules rules;
   OrderKnobs order_knobs;
+  Seconds prediction_retention;
+  PredictorKnobs predictor;
+  RightsizeKnobs rightsizing;
 };
 
 // What a value must be, checked by type and range; the canonical text.
