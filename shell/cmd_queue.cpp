@@ -138,6 +138,20 @@ Result<ResultTable> queues_with_quotas(Session& session, const ResultTable& tree
   return table;
 }
 
+// Queues that wait for what is theirs, the longest first.
+Status add_starving_notes(Session& session, Output& output) {
+  BERTH_ASSIGN(Statement rows,
+               engine_of(session).db().prepare(
+                   "SELECT s.queue, group_concat(s.resource, ', '), min(s.starving_since) FROM "
+                   "queue_standing s WHERE s.starving_since IS NOT NULL AND NOT EXISTS (SELECT 1 FROM "
+                   "queues c WHERE c.parent_id = s.queue_id) GROUP BY s.queue_id ORDER BY 3, s.queue_id"));
+  while (rows.next()) {
+    output.add_note(fmt::format("{}: jobs within its quota of {} wait since {}", rows.text(0), rows.text(1),
+                                print_time(rows.quantity<Seconds>(2))));
+  }
+  return rows.status();
+}
+
 Result<Output> show_queues(Session& session, const Arguments& arguments) {
   (void)arguments;
   BERTH_ASSIGN(ResultTable tree, query_table(session, kQueueTree));
@@ -154,6 +168,7 @@ Result<Output> show_queues(Session& session, const Arguments& arguments) {
   standings.title = "standings";
   output.add(std::move(tree), Audience::kPrograms);
   output.add(std::move(standings), Audience::kPrograms);
+  BERTH_TRY(add_starving_notes(session, output));
   return output;
 }
 

@@ -14,6 +14,7 @@
 #include "engine/store/change.h"
 #include "engine/store/eviction_records.h"
 #include "engine/store/journal.h"
+#include "engine/store/outlook_records.h"
 #include "engine/store/reservation_records.h"
 #include "engine/store/wait_records.h"
 
@@ -336,6 +337,7 @@ Result<ApplyResult> apply_plan(Database& db, const Plan& plan, const ApplyReques
   change.use_changed();  // and with time dated quotas and loans do
   PlanWriter writer(change, plan, request);
   BERTH_ASSIGN(ApplyResult result, writer.write());
+  BERTH_TRY(write_outlook(db, request.outlook));
   BERTH_ASSIGN(result.version, change.commit());
   return result;
 }

@@ -19,12 +19,19 @@ class BorrowMatcher {
         may_leave_(balance.lend_limit),
         unowned_(balance.unowned) {}
 
-  void keep(const Borrowing& held) {
-    const auto b = static_cast<std::size_t>(held.borrower);
-    if (held.lender < 0) return lend(held.borrower, -1, std::min({held.amount, over_[b], unowned_}));
-    std::int64_t amount = std::min({held.amount, over_[b], idle_[static_cast<std::size_t>(held.lender)]});
+  // As far as it still holds, the limits counted or not.
+  void keep(const Borrowing& held, bool within_limits) {
+    std::int64_t amount = std::min(held.amount, over_[static_cast<std::size_t>(held.borrower)]);
+    if (held.lender < 0) {
+      if (within_limits) amount = std::min(amount, unowned_);
+      return lend(held.borrower, -1, amount);
+    }
+    amount = std::min(amount, idle_[static_cast<std::size_t>(held.lender)]);
     const std::vector<std::int32_t> left = branches_left(held.lender, held.borrower);
-    for (const std::int32_t queue : left) amount = std::min(amount, may_leave_[static_cast<std::size_t>(queue)]);
+    for (const std::int32_t queue : left) {
+      if (within_limits) amount = std::min(amount, may_leave_[static_cast<std::size_t>(queue)]);
+    }
+    if (amount <= 0) return;
     lend(held.borrower, held.lender, amount);
     for (const std::int32_t queue : left) leave(queue, amount);
   }
@@ -38,8 +45,14 @@ class BorrowMatcher {
     }
   }
   void leave_rest_to_nobody() {
-    unowned_ = kNoLimit;
-    use_unowned();
+    for (std::size_t b = 0; b < over_.size(); ++b) lend(static_cast<std::int32_t>(b), -1, over_[b]);
+  }
+
+  // What is lent beyond the lend limits, and what is nobody's though nothing was left.
+  std::int64_t beyond_limits() const {
+    std::int64_t total = std::max<std::int64_t>(0, -unowned_);
+    for (const std::int64_t may_leave : may_leave_) total += std::max<std::int64_t>(0, -may_leave);
+    return total;
   }
 
   std::vector<Borrowing> pairs() const {
@@ -136,16 +149,23 @@ void BorrowMatcher::meet(bool within_lend_limits) {
   settle(meetings.back());
 }
 
-}  // namespace
-
-std::vector<Borrowing> match_borrowing(const QuotaBalance& balance, std::span<const Borrowing> held) {
+BorrowMatcher match_from(const QuotaBalance& balance, std::span<const Borrowing> held, bool keep_within_limits) {
   BorrowMatcher matcher(balance);
-  for (const Borrowing& pair : held) matcher.keep(pair);
+  for (const Borrowing& pair : held) matcher.keep(pair, keep_within_limits);
   matcher.meet(true);
   matcher.use_unowned();
   matcher.meet(false);
   matcher.leave_rest_to_nobody();
-  return matcher.pairs();
+  return matcher;
+}
+
+}  // namespace
+
+std::vector<Borrowing> match_borrowing(const QuotaBalance& balance, std::span<const Borrowing> held) {
+  const BorrowMatcher as_it_was = match_from(balance, held, false);
+  if (as_it_was.beyond_limits() == 0) return as_it_was.pairs();
+  const BorrowMatcher rearranged = match_from(balance, held, true);
+  return (rearranged.beyond_limits() < as_it_was.beyond_limits() ? rearranged : as_it_was).pairs();
 }
 
 }  // namespace berth
