@@ -89,7 +89,7 @@ TEST_F(Triggers, TypesAndModelsCannotShrinkBelowWhatRuns) {
         "UPDATE node_types SET device_model_id = 2 WHERE id = 1",
         "UPDATE device_models SET memory_mib = 39999 WHERE id = 1", "UPDATE nodes SET type_id = 2 WHERE id = 1",
         "REPLACE INTO node_types VALUES (1, 'a100x8', 1, 1048576, 1, 8, '')",
-        "REPLACE INTO device_models VALUES (1, 'A100', 1, 1.0)",
+        "REPLACE INTO device_models (id, name, memory_mib, speed) VALUES (1, 'A100', 1, 1.0)",
         "REPLACE INTO nodes (id, name, type_id) VALUES (1, 'a1', 3)", "DELETE FROM nodes WHERE id = 1",
         "UPDATE nodes SET id = 50 WHERE id = 1", "UPDATE node_types SET id = 50 WHERE id = 1",
         "UPDATE device_models SET id = 50 WHERE id = 1", "DELETE FROM node_types WHERE id = 1"}) {
@@ -122,7 +122,7 @@ TEST_F(Triggers, TrackingOfDeviceMemoryStaysWhileTasksRun) {
   for (const char* refused :
        {"UPDATE device_models SET memory_mib = 0 WHERE id = 1",
         "UPDATE node_types SET device_model_id = 3 WHERE id = 1", "UPDATE nodes SET type_id = 9 WHERE id = 1",
-        "REPLACE INTO device_models VALUES (1, 'A100', 0, 1.0)",
+        "REPLACE INTO device_models (id, name, memory_mib, speed) VALUES (1, 'A100', 0, 1.0)",
         "REPLACE INTO node_types VALUES (1, 'a100x8', 128000, 1048576, 3, 8, '')",
         "REPLACE INTO nodes (id, name, type_id) VALUES (1, 'a1', 9)"}) {
     EXPECT_ERROR(plain_->execute(refused), Code::kConflict, "whether their memory is tracked cannot change");
@@ -145,7 +145,7 @@ TEST_F(Triggers, NamesAreNotTakenFromUnderRunningTasks) {
         "REPLACE INTO nodes (name, type_id) VALUES ('a1', 1)", "UPDATE OR REPLACE nodes SET name = 'a1' WHERE id = 2",
         "REPLACE INTO node_types VALUES (70, 'a100x8', 1, 1, 1, 8, '')",
         "UPDATE OR REPLACE node_types SET name = 'a100x8' WHERE id = 2",
-        "REPLACE INTO device_models VALUES (70, 'A100', 1, 1.0)",
+        "REPLACE INTO device_models (id, name, memory_mib, speed) VALUES (70, 'A100', 1, 1.0)",
         "REPLACE INTO device_models (name, memory_mib) VALUES ('A100', 1)",
         "UPDATE OR REPLACE device_models SET name = 'A100' WHERE id = 2"}) {
     EXPECT_ERROR(plain_->execute(refused), Code::kConflict, "of that name");
