@@ -109,6 +109,7 @@ class ScheduleRun {
       }
       const Job& job = snapshot_.jobs[static_cast<std::size_t>(*index)];
       if (wants_tasks(job) && !made_room(job)) BERTH_TRY(try_job(job));
+      if (job.id == options_.until_job) break;
     }
     announce_step(options_, "reasons");
     name_reasons();
@@ -246,7 +247,7 @@ Result<ScheduleResult> plan_schedule_on(const Snapshot& snapshot, RoundState& st
                          .priority_classes = snapshot.priority_classes,
                          .queues = snapshot.queues,
                          .aging_interval = snapshot.aging_interval,
-                         .quotas = state.quotas().governs() ? &state.quotas() : nullptr,
+                         .quotas = &state.quotas(),
                          .knobs = snapshot.order_knobs};
   const std::unique_ptr<JobSequence> sequence = order->begin(input);
   BERTH_ASSIGN(std::vector<Eviction> ended, end_stopped_jobs(snapshot, state));

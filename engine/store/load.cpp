@@ -10,6 +10,7 @@
 #include "engine/store/change.h"
 #include "engine/store/id_index.h"
 #include "engine/store/load_jobs.h"
+#include "engine/store/load_quotas.h"
 #include "engine/store/names.h"
 #include "engine/store/reservation_records.h"
 #include "engine/store/settings.h"
@@ -70,22 +71,10 @@ Status StateLoader::load_settings() {
 }
 
 Status StateLoader::load_queues() {
-  constexpr std::int64_t kSecondsPerHour = 3600;
-  std::vector<std::int64_t> parents;
-  BERTH_ASSIGN(Statement queues, db_.prepare("SELECT id, name, parent_id, weight, priority_band, "
-                                             "eviction_budget_milli FROM queues ORDER BY id"));
-  while (queues.next()) {
-    queues_.add(queues.integer(0));
-    parents.push_back(queues.integer(2));
-    Queue& queue = loaded_.snapshot.queues.emplace_back();
-    queue.id = queues.integer(0);
-    queue.name = queues.text(1);
-    queue.weight = queues.real(3);
-    queue.priority_band = static_cast<std::int32_t>(queues.integer(4));
-    if (!queues.is_null(5)) queue.eviction_budget = queues.integer(5) * kSecondsPerHour;
-  }
-  BERTH_TRY(queues.status());
-  for (std::size_t i = 0; i < parents.size(); ++i) loaded_.snapshot.queues[i].parent = queues_.find(parents[i]);
+  BERTH_ASSIGN(QuotaState departments, load_quotas(db_, options_.now));
+  for (const Queue& queue : departments.queues) queues_.add(queue.id);
+  loaded_.snapshot.queues = std::move(departments.queues);
+  loaded_.snapshot.quotas = std::move(departments.quotas);
 
   BERTH_ASSIGN(Statement classes, db_.prepare("SELECT id, name, value FROM priority_classes ORDER BY id"));
   while (classes.next()) {
