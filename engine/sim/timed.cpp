@@ -85,7 +85,8 @@ Result<SimulationResult> simulate_jobs(const TimedInput& input, const PolicyChoi
                      .quotas = &quotas,
                      .score = score.get(),
                      .rules = options.rules,
-                     .seed = options.seed});
+                     .seed = options.seed,
+                     .now = Seconds(0)});
   return TimedRun(input, options, *order, floor, std::move(reader)).run(policy.name());
 }
 

@@ -194,7 +194,11 @@ DurationEstimate TimedRun::estimate_of_rest(const LiveJob& live) const {
   const Seconds done = live.done(now_);
   if (done == Seconds(0)) return live.estimate;
   const auto rest = [&](Seconds whole) { return std::max(Seconds(0), whole - done); };
-  return {rest(live.estimate.p50), rest(live.estimate.p80), rest(live.estimate.p90), live.estimate.p50_milli};
+  DurationEstimate left = live.estimate;
+  left.p50 = rest(left.p50);
+  left.p80 = rest(left.p80);
+  left.p90 = rest(left.p90);
+  return left;
 }
 
 void TimedRun::add_task_rows(const LiveJob& live, TaskOutcome state) {
