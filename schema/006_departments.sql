@@ -67,16 +67,22 @@ ALTER TABLE jobs ADD COLUMN predicted_p50_s INTEGER;  -- durations as predicted 
 ALTER TABLE jobs ADD COLUMN predicted_p80_s INTEGER;
 ALTER TABLE jobs ADD COLUMN predicted_p90_s INTEGER;
 ALTER TABLE jobs ADD COLUMN predicted_level TEXT;
+-- What a waiting job waits for, for wait_parts; wait_since says since when (NULL = since it was submitted), wait_reason
+-- why in more detail. It moves when the cause or the beneficiary does.
+ALTER TABLE jobs ADD COLUMN wait_cause TEXT;              -- NULL = no round has judged it yet
 ALTER TABLE jobs ADD COLUMN wait_beneficiary_id INTEGER;  -- queue that has what the job waits for; NULL = none
 
--- A job starts only after these have finished.
+-- A job starts only after these have finished; 'broken' = one failed or was cancelled, so it never will.
 CREATE TABLE dependencies (
   job_id   INTEGER NOT NULL REFERENCES jobs ON DELETE CASCADE,
   after_id INTEGER NOT NULL REFERENCES jobs ON DELETE CASCADE,
+  state    TEXT NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'met', 'broken')),  -- follows the state of after_id
   PRIMARY KEY (job_id, after_id),
   CHECK (job_id <> after_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX dependencies_after ON dependencies (after_id);
+-- What a round looks at: those of the past cost nothing.
+CREATE INDEX dependencies_unmet ON dependencies (job_id) WHERE state <> 'met';
 
 CREATE TABLE evictions (
   id                   INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -118,10 +124,11 @@ CREATE TABLE reserved_tasks (
 CREATE TABLE stopping_jobs (
   job_id         INTEGER PRIMARY KEY REFERENCES jobs ON DELETE CASCADE,
   beneficiary_id INTEGER NOT NULL,
+  rule           TEXT NOT NULL CHECK (rule IN ('reclaim', 'priority', 'loan')),
   stop_at        INTEGER NOT NULL
 ) STRICT;
 
--- What a job waited for, one row a stretch of time. The stretch that still lasts is in jobs (wait_reason, wait_since).
+-- What a job waited for, one row a stretch of time. The stretch that still lasts is in jobs (wait_cause, wait_since).
 CREATE TABLE wait_stretches (
   job_id         INTEGER NOT NULL REFERENCES jobs ON DELETE CASCADE,
   from_time      INTEGER NOT NULL,

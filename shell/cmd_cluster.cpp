@@ -20,6 +20,10 @@ constexpr OptionRow kDeviceModelOptions[] = {
      .minimum = "0.001",
      .maximum = "1000",
      .sentence = "Speed relative to a reference device."},
+    {.name = "family",
+     .kind = "text",
+     .default_value = "",
+     .sentence = "A name that quotas may use for several models."},
 };
 constexpr OptionRow kDeviceModelChanges[] = {
     {.name = "memory", .kind = "memory", .default_value = "", .sentence = "Memory of one device."},
@@ -29,6 +33,10 @@ constexpr OptionRow kDeviceModelChanges[] = {
      .minimum = "0.001",
      .maximum = "1000",
      .sentence = "Speed relative to a reference device."},
+    {.name = "family",
+     .kind = "text",
+     .default_value = "",
+     .sentence = "A name that quotas may use for several models; '' = none."},
 };
 constexpr OptionRow kNodeTypeOptions[] = {
     {.name = "cpu",
@@ -132,7 +140,8 @@ Result<Output> drop_pool_statement(Session& session, const Arguments& arguments)
 Result<Output> create_device_model(Session& session, const Arguments& arguments) {
   const DeviceModelRequest request{.name = arguments.text("name"),
                                    .memory = arguments.options().memory("memory"),
-                                   .speed = arguments.options().real("speed")};
+                                   .speed = arguments.options().real("speed"),
+                                   .family = arguments.options().text_or("family", "")};
   return change_with_note(session, fmt::format("device model {} created", request.name), [&](Change& change) {
     return blame(add_device_model(change, request), arguments.span("name"));
   });
@@ -143,6 +152,7 @@ Result<Output> alter_device_model_statement(Session& session, const Arguments& a
   DeviceModelAlteration alteration;
   if (options.given("memory")) alteration.memory = options.memory("memory");
   if (options.given("speed")) alteration.speed = options.real("speed");
+  if (options.given("family")) alteration.family = options.text("family");
   return change_with_note(session, fmt::format("device model {} altered", arguments.text("name")), [&](Change& change) {
     return blame(alter_device_model(change, arguments.text("name"), alteration), arguments.span("name"));
   });

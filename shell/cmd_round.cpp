@@ -1,4 +1,4 @@
-// RUN, PLAN, APPLY, and the explanations.
+// RUN, PLAN, APPLY.
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -196,79 +196,6 @@ Result<Output> explain_plan(Session& session, const Arguments& arguments) {
   return output;
 }
 
-Result<Output> explain_job_statement(Session& session, const Arguments& arguments) {
-  Result<JobExplanation> result = explain_job(engine_of(session), arguments.text("job"), session.interrupt);
-  if (!result.ok()) return blame(std::move(result).status(), arguments.span("job"));
-  const JobExplanation& e = *result;
-  Output output;
-  std::string text = fmt::format("Job {}: {}.\n", e.job, e.sentence);
-  if (!e.nearest_node.empty() && !e.nearest_lacks.empty())
-    text += fmt::format("Nearest node: {}, which lacks {}.\n", e.nearest_node, e.nearest_lacks);
-  if (e.place > 0 && !e.starts)
-    text += fmt::format("Place in the order: {} of {}.\n", print_count(e.place), print_count(e.waiting));
-  if (!e.next_step.empty())
-    text += fmt::format("Next step: {}{}\n", e.next_step, e.next_step.ends_with(';') ? "" : ".");
-  output.add_chart(text);
-  ResultTable answer{
-      .title = "answer",
-      .columns = {{"job"},
-                  {"state"},
-                  {"starts"},
-                  {"reason"},
-                  {"sentence"},
-                  {"next_step"},
-                  {"place"},
-                  {"waiting"},
-                  {"task_group"},
-                  {"nearest_node"},
-                  {"nearest_lacks"}},
-      .rows = {{e.job, std::string(job_state_name(e.state)), static_cast<std::int64_t>(e.starts ? 1 : 0),
-                e.reason == Reason::kNone ? Cell(std::monostate()) : Cell(std::string(reason_name(e.reason))),
-                e.sentence, text_cell(e.next_step), e.place, e.waiting, text_cell(e.group), text_cell(e.nearest_node),
-                text_cell(e.nearest_lacks)}}};
-  output.add(std::move(answer), Audience::kPrograms);
-  ResultTable reasons{
-      .title = "reasons",
-      .columns =
-          {{"reason"}, {"nodes"}, {"could_run_it"}, {"nearest_node"}, {"lacks"}, {.name = "sentence", .wrap = true}},
-      .rows = {}};
-  for (const ReasonLine& line : e.reasons) {
-    reasons.rows.push_back({std::string(line.reason == Reason::kNone ? "fits" : reason_name(line.reason)),
-                            static_cast<std::int64_t>(line.nodes), static_cast<std::int64_t>(line.eligible_nodes),
-                            text_cell(line.nearest_node), text_cell(line.lacks), line.sentence});
-  }
-  if (!reasons.rows.empty()) output.add(std::move(reasons));
-  if (e.starts) {
-    ResultTable placements{
-        .title = "placements", .columns = {{"task_group"}, {"task"}, {"node"}, {"devices"}}, .rows = {}};
-    for (std::size_t i = 0; i < e.placements.size(); ++i) {
-      const Placement& p = e.placements[i];
-      placements.rows.push_back({static_cast<std::int64_t>(p.group), static_cast<std::int64_t>(p.task),
-                                 e.placement_nodes[i], text_cell(print_device_mask(p.devices))});
-    }
-    output.add(std::move(placements));
-  }
-  return output;
-}
-
-Result<Output> explain_job_on_node_statement(Session& session, const Arguments& arguments) {
-  Result<NodeExplanation> e = explain_job_on_node(engine_of(session), arguments.text("job"), arguments.text("node"));
-  if (!e.ok()) {
-    const bool about_node = e.status().message().find("node") != std::string::npos;
-    return blame(std::move(e).status(), arguments.span(about_node ? "node" : "job"));
-  }
-  ResultTable table{
-      .title = "",
-      .columns = {{"job"}, {"node"}, {"task_group"}, {"reason"}, {"fits"}, {.name = "sentence", .wrap = true}},
-      .rows = {}};
-  for (const NodeExplanation::Group& group : e->groups) {
-    table.rows.push_back({e->job, e->node, group.name,
-                          std::string(group.reason == Reason::kNone ? "fits" : reason_name(group.reason)),
-                          static_cast<std::int64_t>(group.fits), group.sentence});
-  }
-  return Output(std::move(table));
-}
-
 constexpr std::string_view kRoundFamily = "rounds";
 
 constexpr CommandRow kRoundRows[] = {
@@ -293,19 +220,6 @@ constexpr CommandRow kRoundRows[] = {
      .example = "RUN SCHEDULE",
      .options = kRoundOptions,
      .details = "One round runs at a time; if another session runs one, the answer is who, and exit code 3."},
-    {.family = kRoundFamily,
-     .syntax = "EXPLAIN JOB <job:job>",
-     .effect = Effect::kReads,
-     .handler = explain_job_statement,
-     .summary = "Says why a job waits: the dominant reason with its numbers, the nearest node and what it lacks, the "
-                "next step.",
-     .example = "EXPLAIN JOB bert"},
-    {.family = kRoundFamily,
-     .syntax = "EXPLAIN JOB <job:job> ON NODE <node:node>",
-     .effect = Effect::kReads,
-     .handler = explain_job_on_node_statement,
-     .summary = "Says whether the job's tasks fit on one node now, and if not, why not.",
-     .example = "EXPLAIN JOB bert ON NODE train001"},
     {.family = kRoundFamily,
      .syntax = "EXPLAIN PLAN <plan:integer>",
      .effect = Effect::kReads,

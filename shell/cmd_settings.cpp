@@ -35,8 +35,15 @@ std::string range_of(const Knob& knob) {
     case KnobType::kInteger: return fmt::format("{} to {}", knob.least, knob.most);
     case KnobType::kDuration:
       return fmt::format("{} to {}", print_duration(Seconds(knob.least)), print_duration(Seconds(knob.most)));
-    default: return "SHOW POLICIES";
+    case KnobType::kNumber: return fmt::format("{} to {}", knob.least, knob.most);
+    case KnobType::kBoolean: return "true, false";
+    case KnobType::kChoice: return std::string(knob.choices);
+    case KnobType::kGpuHours: return fmt::format("{} to {}, any", knob.least, knob.most);
+    case KnobType::kGpuSeconds: return "rising, 1 to 16 of them";
+    case KnobType::kOrderPolicy:
+    case KnobType::kScorePolicy: return "SHOW POLICIES";
   }
+  return "";
 }
 
 Result<Output> show_settings(Session& session, const Arguments& arguments) {

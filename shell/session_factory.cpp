@@ -21,6 +21,7 @@ using Names = std::vector<std::string>;
 Names policy_names(std::string_view kind) {
   Names names;
   for (const PolicyRow& row : all_policies()) {
+    if (row.kind == PolicyKind::kRightsize) continue;  // no round or simulation takes it by name
     if (kind == "policy" || kind == (row.kind == PolicyKind::kOrder ? "order_policy" : "score_policy"))
       names.emplace_back(row.name);
   }
@@ -50,6 +51,9 @@ std::string_view names_query(std::string_view kind) {
       {"node_range", "SELECT name FROM nodes WHERE name LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT ?2"},
       {"node_type", "SELECT name FROM node_types WHERE name LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT ?2"},
       {"device_model", "SELECT name FROM device_models WHERE name LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT ?2"},
+      {"resource",
+       "SELECT name FROM (SELECT 'cpu' AS name UNION SELECT 'memory' UNION SELECT 'gpu' UNION SELECT name FROM "
+       "device_models UNION SELECT family FROM device_models) WHERE name LIKE ?1 ESCAPE '\\' ORDER BY name LIMIT ?2"},
       {"pool", "SELECT name FROM pools WHERE name LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT ?2"},
       {"rack", "SELECT DISTINCT rack FROM nodes WHERE rack LIKE ?1 ESCAPE '\\' ORDER BY 1 LIMIT ?2"},
       {"queue", "SELECT name FROM queues WHERE name LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT ?2"},

@@ -37,7 +37,6 @@ constexpr std::array<std::string_view, 23> kReasonNames = {"none",
                                                            "limit",
                                                            "lender_keeps",
                                                            "dependency"};
-constexpr std::array<std::string_view, 4> kRuleNames = {"reclaim", "priority", "loan", "replan"};
 
 }  // namespace
 
@@ -47,14 +46,6 @@ Result<Reason> read_reason(std::string_view text) {
   const auto found = std::find(kReasonNames.begin(), kReasonNames.end(), text);
   if (found == kReasonNames.end()) return Status(Code::kInvalid, fmt::format("'{}' is not a reason", text));
   return static_cast<Reason>(found - kReasonNames.begin());
-}
-
-std::string_view eviction_rule_name(EvictionRule rule) { return kRuleNames[static_cast<std::size_t>(rule)]; }
-
-Result<EvictionRule> read_eviction_rule(std::string_view text) {
-  const auto found = std::find(kRuleNames.begin(), kRuleNames.end(), text);
-  if (found == kRuleNames.end()) return Status(Code::kInvalid, fmt::format("'{}' is not an eviction rule", text));
-  return static_cast<EvictionRule>(found - kRuleNames.begin());
 }
 
 std::string plan_to_text(const Plan& plan) {

@@ -83,15 +83,6 @@ struct Waiting {
   bool operator==(const Waiting&) const = default;
 };
 
-enum class EvictionRule : std::uint8_t {
-  kReclaim,   // the beneficiary's queue takes back its quota
-  kPriority,  // the beneficiary has a higher class in the same queue
-  kLoan,      // the loan it ran on has ended
-  kReplan,    // the order put others first (simulations)
-};
-std::string_view eviction_rule_name(EvictionRule rule);
-Result<EvictionRule> read_eviction_rule(std::string_view text);
-
 // A job, or the surplus of an elastic one, that makes room.
 struct Eviction {
   std::int64_t job = 0;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kBackfillNames = {"greedy", "none", "none_per_queue", "easy", "conservative"};
 constexpr std::array<std::string_view, 3> kPreemptionNames = {"none", "reclaim", "replan"};
-
+constexpr std::array<std::string_view, 4> kEvictionRuleNames = {"reclaim", "priority", "loan", "replan"};
 constexpr std::array<std::string_view, 2> kReservationNames = {"backfill", "eviction"};
 
 template <class Enum, std::size_t N>
@@ -42,6 +42,12 @@ std::string_view preemption_name(Preemption preemption) {
 
 Result<Preemption> read_preemption(std::string_view text) {
   return read_rule_name<Preemption>(kPreemptionNames, "preemption", text);
+}
+
+std::string_view eviction_rule_name(EvictionRule rule) { return kEvictionRuleNames[static_cast<std::size_t>(rule)]; }
+
+Result<EvictionRule> read_eviction_rule(std::string_view text) {
+  return read_rule_name<EvictionRule>(kEvictionRuleNames, "eviction rule", text);
 }
 
 std::string_view reservation_kind_name(ReservationKind kind) {

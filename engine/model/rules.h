@@ -60,6 +60,16 @@ struct OrderKnobs {
   bool operator==(const OrderKnobs&) const = default;
 };
 
+// Why a job is evicted.
+enum class EvictionRule : std::uint8_t {
+  kReclaim,   // the beneficiary's queue takes back its quota
+  kPriority,  // the beneficiary has a higher class in the same queue
+  kLoan,      // the loan it ran on has ended
+  kReplan,    // the order put others first (simulations)
+};
+std::string_view eviction_rule_name(EvictionRule rule);
+Result<EvictionRule> read_eviction_rule(std::string_view text);
+
 enum class ReservationKind : std::uint8_t {
   kBackfill,  // the first in the order that does not fit
   kEviction,  // its victims are still writing their checkpoints

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <map>
 
 #include "engine/policy/feasibility.h"
 
@@ -97,6 +99,53 @@ ShapeExplanation explain_shape(const Ledger& ledger, const TaskShape& shape) {
   std::stable_sort(explanation.reasons.begin(), explanation.reasons.end(),
                    [](const ReasonCount& a, const ReasonCount& b) { return a.nodes > b.nodes; });
   return explanation;
+}
+
+namespace {
+
+bool holds_eligible_node(const RoundState& state, const RunningTask& task, const TaskShape& shape) {
+  return is_feasible_when_empty(state.cluster().kind_of(static_cast<std::size_t>(task.holding.node)), shape);
+}
+
+}  // namespace
+
+std::vector<QueueHolding> holders_of(const RoundState& state, const TaskShape& shape) {
+  std::map<std::int32_t, QueueHolding> by_queue;
+  for (const RunningJob& run : state.running().all()) {
+    QueueHolding held;
+    for (const RunningTask& task : run.tasks) {
+      if (!holds_eligible_node(state, task, shape)) continue;
+      held.gpu += task.holding.gpu_milli * std::popcount(task.holding.devices);
+      held.cpu += task.holding.cpu;
+    }
+    if (shape.gpu_count > 0 ? held.gpu == MilliGpu(0) : held.cpu == MilliCpu(0)) continue;
+    QueueHolding& total = by_queue[run.job.queue];
+    total.queue = run.job.queue;
+    total.jobs += 1;
+    total.gpu += held.gpu;
+    total.cpu += held.cpu;
+  }
+  std::vector<QueueHolding> holders;
+  for (const auto& [queue, held] : by_queue) holders.push_back(held);
+  std::ranges::stable_sort(holders, std::greater<>(), [&](const QueueHolding& held) {
+    return shape.gpu_count > 0 ? held.gpu.value() : held.cpu.value();
+  });
+  return holders;
+}
+
+const RunningJob* next_to_end(const RoundState& state, const TaskShape& shape, Seconds now) {
+  const RunningJob* first = nullptr;
+  Seconds first_end;
+  for (const RunningJob& run : state.running().all()) {
+    const bool is_there = std::ranges::any_of(
+        run.tasks, [&](const RunningTask& task) { return holds_eligible_node(state, task, shape); });
+    if (!is_there) continue;
+    const Seconds end = expected_end_of(run, state.rules(), now);
+    if (first != nullptr && std::pair(end, run.job.id) >= std::pair(first_end, first->job.id)) continue;
+    first = &run;
+    first_end = end;
+  }
+  return first;
 }
 
 }  // namespace berth

@@ -9,6 +9,7 @@
 
 #include "engine/model/ledger.h"
 #include "engine/model/plan.h"
+#include "engine/round/round_state.h"
 
 namespace berth {
 
@@ -39,6 +40,18 @@ struct ShapeExplanation {
 };
 
 ShapeExplanation explain_shape(const Ledger& ledger, const TaskShape& shape);
+// What one queue holds on the nodes that could run a task of `shape` when empty.
+struct QueueHolding {
+  std::int32_t queue = -1;  // index; -1 = no queue
+  std::int32_t jobs = 0;
+  MilliGpu gpu;
+  MilliCpu cpu;
+};
+// Most of what the shape asks for first (GPU, or CPU of a CPU task), then by queue.
+std::vector<QueueHolding> holders_of(const RoundState& state, const TaskShape& shape);
+// Of the jobs running there, the one expected to end first; null = none. Valid until the state changes.
+const RunningJob* next_to_end(const RoundState& state, const TaskShape& shape, Seconds now);
+
 Reason reason_on_node(const Ledger& ledger, const TaskShape& shape, NodeIndex node);
 Shortfall shortfall_on(const NodeView& view, const TaskShape& shape);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
@@ -69,6 +70,24 @@ Status add_running_jobs(const Snapshot& snapshot, RoundState& state) {
   return {};
 }
 
+// Jobs that were told to stop and whose time has come make room before anything else is looked at.
+Result<std::vector<Eviction>> end_stopped_jobs(const Snapshot& snapshot, RoundState& state) {
+  std::vector<Eviction> evictions;
+  for (const RunningJob& told : snapshot.running) {
+    if (told.stop_at < Seconds(0) || told.stop_at > snapshot.now) continue;
+    const RunningJob& run = *state.running().find(told.job.id);
+    evictions.push_back({.job = told.job.id,
+                         .beneficiary = told.stops_for,
+                         .rule = told.stop_rule,
+                         .whole = true,
+                         .tasks = {},
+                         .lost = lost_work(run, run.gpu_held(), snapshot.now),
+                         .stop_at = told.stop_at});
+    BERTH_TRY(state.end(told.job.id));
+  }
+  return evictions;
+}
+
 // Those of jobs that still wait.
 std::vector<Reservation> kept_reservations(const Snapshot& snapshot) {
   std::vector<Reservation> kept;
@@ -85,11 +104,14 @@ std::vector<Reservation> kept_reservations(const Snapshot& snapshot) {
 // rest of the pass - unless it failed for a reservation, which a shorter job may not delay, or got one of its own.
 class ScheduleRun {
  public:
-  ScheduleRun(const Snapshot& snapshot, RoundState& state, const ScheduleOptions& options)
+  // `ended`: evictions that are carried out in `state` already.
+  ScheduleRun(const Snapshot& snapshot, RoundState& state, const ScheduleOptions& options, std::vector<Eviction> ended)
       : snapshot_(snapshot),
         state_(state),
         options_(options),
-        pass_(state, kept_reservations(snapshot), snapshot.now) {}
+        pass_(state, kept_reservations(snapshot), snapshot.now) {
+    result_.plan.evictions = std::move(ended);
+  }
 
   Status run(JobSequence& sequence) {
     announce_step(options_, "place");
@@ -103,11 +125,13 @@ class ScheduleRun {
         return Status(Code::kInterrupted, "planning was interrupted; nothing changed");
       }
       const Job& job = snapshot_.jobs[static_cast<std::size_t>(*index)];
-      if (wants_tasks(job) && !std::ranges::binary_search(promised, job.id)) BERTH_TRY(try_job(job));
+      const bool is_tried = std::ranges::binary_search(promised, job.id) || made_room(job);
+      if (wants_tasks(job) && !is_tried) BERTH_TRY(try_job(job));
+      if (job.id == options_.until_job) break;
     }
     announce_step(options_, "reasons");
     name_reasons();
-    result_.plan.evictions = pass_.evictions();
+    result_.plan.evictions.insert(result_.plan.evictions.end(), pass_.evictions().begin(), pass_.evictions().end());
     result_.plan.reservations = pass_.reservations();
     for (ReservedTask* task : reserved_tasks()) {
       task->node_id = snapshot_.cluster.nodes[static_cast<std::size_t>(task->holding.node)].id;
@@ -150,6 +174,15 @@ class ScheduleRun {
   }
 
   std::size_t evictions() const { return pass_.evictions().size(); }
+
+  // A running job with tasks still to place that was evicted in this pass, lost some, or is to stop: it gains none.
+  bool made_room(const Job& job) const {
+    if (job.state != JobState::kRunning) return false;
+    const RunningJob* run = state_.running().find(job.id);
+    return run == nullptr || run->stop_at >= Seconds(0) ||
+           !std::ranges::equal(run->job.groups, job.groups, std::greater_equal(), &TaskGroup::placed,
+                               &TaskGroup::placed);
+  }
 
   void add_waiting(const Job& job, const Waiting& waiting) {
     result_.plan.waiting.push_back(waiting);
@@ -232,10 +265,11 @@ Result<ScheduleResult> plan_schedule_on(const Snapshot& snapshot, RoundState& st
                          .priority_classes = snapshot.priority_classes,
                          .queues = snapshot.queues,
                          .aging_interval = snapshot.aging_interval,
-                         .quotas = state.quotas().governs() ? &state.quotas() : nullptr,
+                         .quotas = &state.quotas(),
                          .knobs = snapshot.order_knobs};
   const std::unique_ptr<JobSequence> sequence = order->begin(input);
-  ScheduleRun run(snapshot, state, options);
+  BERTH_ASSIGN(std::vector<Eviction> ended, end_stopped_jobs(snapshot, state));
+  ScheduleRun run(snapshot, state, options, std::move(ended));
   BERTH_TRY(run.run(*sequence));
   ScheduleResult result = std::move(run).result();
   result.plan.version = snapshot.version;

@@ -18,6 +18,8 @@ namespace berth {
 
 struct ScheduleOptions {
   const std::atomic<bool>* interrupted = nullptr;  // Ctrl-C: the round ends with kInterrupted and no plan
+  // The pass ends when this job has been tried: what comes after it in the order cannot change its fate. 0 = all jobs.
+  std::int64_t until_job = 0;
   std::function<void(std::string_view step)> step_begins =
       {};  // "order", "place", "reasons": who has a clock can time them
 #ifdef NDEBUG

@@ -7,6 +7,7 @@
 #include "engine/base/text.h"
 #include "engine/policy/feasibility.h"
 #include "engine/policy/registry.h"
+#include "engine/round/forecast.h"
 #include "engine/round/placer.h"
 #include "engine/round/schedule.h"
 #include "engine/runtime/round_driver.h"
@@ -17,121 +18,6 @@ namespace berth {
 namespace {
 
 constexpr int kMostTasks = 100000;
-
-std::string gpus(std::int64_t count) { return fmt::format("{} GPU{}", count, count == 1 ? "" : "s"); }
-std::string nodes(std::int64_t count) { return fmt::format("{} node{}", print_count(count), count == 1 ? "" : "s"); }
-
-std::string model_names(ModelSet models, const Cluster& cluster) {
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < cluster.models.size(); ++i) {
-    if (((models >> i) & 1) != 0) names.push_back(cluster.models[i].name);
-  }
-  return names.empty() ? "no known model" : join(names, " or ");
-}
-
-// The most any node of the cluster, or of the allowed models and pool, has of something.
-struct Largest {
-  std::int32_t devices = 0;
-  MiB device_memory;
-  MilliCpu cpu;
-  MiB memory;
-};
-
-Largest largest_nodes(const Cluster& cluster, const TaskShape& shape) {
-  Largest largest;
-  for (std::size_t n = 0; n < cluster.nodes.size(); ++n) {
-    const NodeKind& kind = cluster.kind_of(n);
-    if (shape.pool >= 0 && kind.pool != shape.pool) continue;
-    if (shape.models != 0 && (kind.model < 0 || ((shape.models >> kind.model) & 1) == 0)) continue;
-    largest.devices = std::max(largest.devices, kind.device_count);
-    largest.device_memory = std::max(largest.device_memory, kind.device_memory);
-    largest.cpu = std::max(largest.cpu, kind.cpu);
-    largest.memory = std::max(largest.memory, kind.memory);
-  }
-  return largest;
-}
-
-// What the jobs ask of one node, the reason counted over `count` nodes, and what to do about it.
-struct Said {
-  std::string sentence;
-  std::string next_step;
-};
-
-Said say_permanent(Reason reason, const TaskShape& shape, const Cluster& cluster) {
-  const Largest largest = largest_nodes(cluster, shape);
-  const std::string pool =
-      shape.pool < 0 ? "" : fmt::format(" in pool {}", cluster.pools[static_cast<std::size_t>(shape.pool)]);
-  switch (reason) {
-    case Reason::kPool:
-      return {fmt::format("no node is{}", pool), "ALTER NODES ... SET POOL, or submit the job for another pool"};
-    case Reason::kNoDevice:
-      return {fmt::format("a task asks for {} on one node; the largest node{} has {}", gpus(shape.gpu_count), pool,
-                          gpus(largest.devices)),
-              "submit it with fewer GPUs per task and more tasks"};
-    case Reason::kDeviceModel:
-      return {fmt::format("it allows only {}, and no node{} has that", model_names(shape.models, cluster), pool),
-              "submit it with more device models allowed, or add such nodes"};
-    case Reason::kDeviceMemory:
-      return {fmt::format("a task asks for {} of device memory; the largest device{} has {}",
-                          print_memory(shape.gpu_memory), pool, print_memory(largest.device_memory)),
-              "submit it with less device memory, or as whole devices"};
-    default:
-      return {fmt::format("a task asks for {} CPU and {} on one node; the largest node{} has {} and {}",
-                          print_cpu(shape.cpu), print_memory(shape.memory), pool, print_cpu(largest.cpu),
-                          print_memory(largest.memory)),
-              "submit it with less CPU or memory per task"};
-  }
-}
-
-// Of the nodes that could run a task when empty, how many fail, as the subject or object of a sentence.
-std::string share_of_nodes(std::int32_t failing, std::int32_t eligible) {
-  if (eligible == 1) return "the one node that could run it";
-  if (failing == eligible) return fmt::format("the {} nodes that could run it", print_count(eligible));
-  return fmt::format("{} of the {} nodes that could run it", print_count(failing), print_count(eligible));
-}
-
-Said say_passing(Reason reason, const TaskShape& shape, std::int32_t failing, std::int32_t eligible) {
-  const std::string share = share_of_nodes(failing, eligible);
-  const std::string_view has = failing == 1 ? "has" : "have";
-  switch (reason) {
-    case Reason::kNodeNotUp:
-      return {fmt::format("{} {} not up", share, failing == 1 ? "is" : "are"),
-              "SHOW NODES; tells which, and RESUME NODE brings one back"};
-    case Reason::kUnhealthyDevice:
-      return {fmt::format("{} would have room but for devices marked unhealthy", share), "SHOW UNHEALTHY DEVICES;"};
-    case Reason::kCpu:
-      return {fmt::format("a task asks for {} CPU; {} {} less free", print_cpu(shape.cpu), share, has),
-              "wait for tasks there to end, or submit it with less CPU per task"};
-    case Reason::kMemory:
-      return {fmt::format("a task asks for {} of memory; {} {} less free", print_memory(shape.memory), share, has),
-              "wait for tasks there to end, or submit it with less memory per task"};
-    case Reason::kGpu:
-      if (shape.is_fraction()) {
-        return {fmt::format("a task asks for {} of a GPU; {} {} no device with that much free",
-                            print_gpu(shape.gpu_milli), share, has),
-                "wait for running jobs to end, or submit it with a smaller fraction"};
-      }
-      return {fmt::format("a task asks for {} on one node; {} {} fewer free", gpus(shape.gpu_count), share, has),
-              shape.gpu_count == 1 ? "wait for running jobs to end, or submit it as a fraction of a GPU"
-                                   : "wait for running jobs to end, or submit it with fewer GPUs per task"};
-    case Reason::kGpuFragmented:
-      return {shape.is_fraction()
-                  ? fmt::format("a task asks for {} of one GPU; {} {} that much free in total, but on no single device",
-                                print_gpu(shape.gpu_milli), share, has)
-                  : fmt::format("a task asks for {}; {} {} that much free in total, but in pieces",
-                                gpus(shape.gpu_count), share, has),
-              "wait for the fractions there to end, or submit it with fewer GPUs per task"};
-    case Reason::kGpuMemory:
-      return {fmt::format("{} {} devices with enough compute free, but too little memory left on them", share, has),
-              "submit it with less device memory, or wait"};
-    case Reason::kLinkGroup:
-      return {fmt::format("{} {} enough free devices, but not inside one link group", share, has),
-              "submit it WITH (locality = node), or wait"};
-    default: return {std::string(reason_words(reason)), ""};
-  }
-}
-
-bool is_permanent(Reason reason) { return reason >= Reason::kPool && reason <= Reason::kNodeTooSmall; }
 
 std::string node_name(const Cluster& cluster, NodeIndex node) {
   return cluster.node_names[static_cast<std::size_t>(node)];
@@ -207,9 +93,9 @@ void say_state(const FoundJob& job, JobExplanation& explanation) {
 void say_nodes(const ShapeExplanation& nodes_say, const TaskShape& shape, const Cluster& cluster,
                JobExplanation& explanation) {
   for (const ReasonCount& count : nodes_say.reasons) {
-    const Said said = is_permanent(count.reason) || count.eligible_nodes == 0
-                          ? Said{std::string(reason_words(count.reason)), ""}
-                          : say_passing(count.reason, shape, count.eligible_nodes, nodes_say.eligible);
+    const SaidReason said = is_permanent(count.reason) || count.eligible_nodes == 0
+                                ? SaidReason{std::string(reason_words(count.reason)), ""}
+                                : say_passing(count.reason, shape, count.eligible_nodes, nodes_say.eligible);
     explanation.reasons.push_back({.reason = count.reason,
                                    .nodes = count.nodes,
                                    .eligible_nodes = count.eligible_nodes,
@@ -223,11 +109,96 @@ void say_nodes(const ShapeExplanation& nodes_say, const TaskShape& shape, const 
   }
 }
 
+const Queue* queue_with(const Snapshot& snapshot, std::int64_t id) {
+  const auto found = std::ranges::find(snapshot.queues, id, &Queue::id);
+  return found == snapshot.queues.end() ? nullptr : &*found;
+}
+
+SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const QuotaLedger& quotas) {
+  const Queue* queue = queue_with(snapshot, waiting.queue);
+  const auto resource = std::ranges::find(snapshot.quotas.resources, waiting.resource, &QuotaResource::name);
+  if (queue == nullptr || resource == snapshot.quotas.resources.end()) {
+    return {std::string(reason_words(waiting.reason)), ""};
+  }
+  const auto q = static_cast<std::int32_t>(queue - snapshot.queues.data());
+  const auto r = static_cast<std::size_t>(resource - snapshot.quotas.resources.begin());
+  const QuotaTerms& terms = snapshot.quotas.terms[static_cast<std::size_t>(q)][r];
+  const std::string used = describe_amount(*resource, quotas.used(q, r));
+  const std::string lacks = describe_amount(*resource, waiting.short_by);
+  switch (waiting.reason) {
+    case Reason::kLimit:
+      return {fmt::format("queue {} uses {} of its limit of {}; the job is {} above it", queue->name, used,
+                          describe_amount(*resource, terms.limit), lacks),
+              fmt::format("wait for jobs of {} to end, or raise its limit", queue->name)};
+    case Reason::kLenderKeeps:
+      return {fmt::format("it would take {} more than the quota of queue {} ({}), and what is idle is quota that its "
+                          "owners do not lend",
+                          lacks, queue->name, describe_amount(*resource, quotas.quota(q, r))),
+              fmt::format("wait for jobs of {} to end, raise its quota, or the lend limit of another", queue->name)};
+    default:
+      return {fmt::format("queue {} uses {} of its quota of {}{}; the job needs {} more", queue->name, used,
+                          describe_amount(*resource, quotas.quota(q, r)),
+                          terms.borrow_limit >= kNoLimit || terms.borrow_limit == 0
+                              ? " and may not borrow"
+                              : fmt::format(" and may borrow {}", describe_amount(*resource, terms.borrow_limit)),
+                          lacks),
+              fmt::format("wait for jobs of {} to end, or raise its quota", queue->name)};
+  }
+}
+
+// Reasons that name another job, or that are about none of nodes and quotas.
+Result<SaidReason> say_behind(Runtime& runtime, const Waiting& waiting, const Snapshot& snapshot) {
+  std::string other = "another job";
+  if (waiting.behind_job != 0) {
+    const Result<std::string> name = job_name(runtime.db(), waiting.behind_job);
+    if (name.ok()) other = fmt::format("job {}", *name);
+  }
+  if (waiting.reason == Reason::kBlocked) {
+    return SaidReason{fmt::format("{} ahead of it does not fit, and backfill = {} lets nobody pass it", other,
+                                  backfill_mode_name(snapshot.rules.backfill)),
+                      "wait for it to start, or SET backfill = easy"};
+  }
+  if (waiting.reason == Reason::kReserved && waiting.behind_job == 0) {
+    return SaidReason{"room is being made for it: jobs that were told to stop are still writing their checkpoints", ""};
+  }
+  if (waiting.reason == Reason::kReserved) {
+    return SaidReason{fmt::format("it would fit now, but delay {}, which has a reservation", other),
+                      "wait, or submit it with a time limit that ends before"};
+  }
+  std::vector<std::string> names;
+  BERTH_ASSIGN(Statement rows, runtime.db().prepare("SELECT j.name, j.state FROM dependencies d JOIN jobs j ON j.id = "
+                                                    "d.after_id WHERE d.job_id = ?1 AND j.state <> 'finished' "
+                                                    "ORDER BY j.id"));
+  rows.with(waiting.job);
+  while (rows.next()) names.push_back(fmt::format("{} ({})", rows.text(0), rows.text(1)));
+  BERTH_TRY(rows.status());
+  return SaidReason{fmt::format("it starts only after {} has finished", join(names, " and ")), ""};
+}
+
+// "queue nlp has 12 GPUs there (3 jobs), queue ads 4 GPUs (1 job); job bert is expected to end first, about ..."
+std::string say_held_by(const Snapshot& snapshot, const RoundState& state, const TaskShape& shape,
+                        const std::string& next_job, std::optional<Seconds> next_end) {
+  constexpr std::size_t kMostNamed = 3;
+  std::vector<std::string> parts;
+  for (const QueueHolding& held : holders_of(state, shape)) {
+    if (parts.size() == kMostNamed) break;
+    const std::string amount = shape.gpu_count > 0 ? print_gpu(held.gpu) + (held.gpu == kWholeDevice ? " GPU" : " GPUs")
+                                                   : print_cpu(held.cpu) + " CPU";
+    const std::string name =
+        held.queue < 0 ? "jobs without a queue" : "queue " + snapshot.queues[static_cast<std::size_t>(held.queue)].name;
+    parts.push_back(fmt::format("{} {} ({} job{})", name, amount, print_count(held.jobs), held.jobs == 1 ? "" : "s"));
+  }
+  if (parts.empty()) return {};
+  std::string sentence = join(parts, ", ");
+  if (next_end) sentence += fmt::format("; expected to end first: {}, about {}", next_job, print_time(*next_end));
+  return sentence;
+}
+
 void say_waiting(const Waiting& waiting, const TaskGroup& group, const ShapeExplanation& nodes_say,
                  const Cluster& cluster, JobExplanation& explanation) {
   const TaskShape& shape = group.shape;
   explanation.reason = waiting.reason;
-  Said said;
+  SaidReason said;
   if (waiting.reason == Reason::kGang) {
     said = {fmt::format("{} of the {} tasks that must start together ({} each) fit now", waiting.fits, waiting.needed,
                         describe_shape(shape, cluster)),
@@ -251,60 +222,26 @@ void say_waiting(const Waiting& waiting, const TaskGroup& group, const ShapeExpl
   explanation.next_step = said.next_step;
 }
 
+// Who has what it needs, and when it is expected to start.
+Status look_ahead(Runtime& runtime, const Snapshot& snapshot, const RoundState& state, const Job& job,
+                  const TaskShape& shape, const std::atomic<bool>* interrupted, JobExplanation& explanation) {
+  std::string next_job;
+  std::optional<Seconds> next_end;
+  if (const RunningJob* next = next_to_end(state, shape, snapshot.now);
+      next != nullptr && next->job.expected_end(next->start) >= next->start) {
+    BERTH_ASSIGN(next_job, job_name(runtime.db(), next->job.id));
+    next_end = expected_end_of(*next, state.rules(), snapshot.now);
+  }
+  explanation.held_by = say_held_by(snapshot, state, shape, next_job, next_end);
+  BERTH_ASSIGN(const Forecast forecast, forecast_start(snapshot, job.id, interrupted));
+  explanation.start_p50 = forecast.p50;
+  explanation.start_p90 = forecast.p90;
+  explanation.guesses = forecast.guesses;
+  explanation.guessed_duration = snapshot.rules.default_duration;
+  return {};
+}
+
 }  // namespace
-
-std::string_view reason_words(Reason reason) {
-  switch (reason) {
-    case Reason::kNone: return "fits";
-    case Reason::kNodeNotUp: return "not up";
-    case Reason::kPool: return "not in the pool asked for";
-    case Reason::kNoDevice: return "too few devices on the node";
-    case Reason::kDeviceModel: return "not an allowed device model";
-    case Reason::kDeviceMemory: return "devices too small";
-    case Reason::kNodeTooSmall: return "node too small";
-    case Reason::kUnhealthyDevice: return "devices marked unhealthy";
-    case Reason::kCpu: return "CPU in use";
-    case Reason::kMemory: return "memory in use";
-    case Reason::kGpu: return "GPUs in use";
-    case Reason::kGpuFragmented: return "free GPU in pieces too small";
-    case Reason::kGpuMemory: return "device memory in use";
-    case Reason::kLinkGroup: return "free devices not in one link group";
-    case Reason::kLocality: return "tasks do not fit close enough together";
-    case Reason::kGang: return "not all tasks of the gang fit at once";
-    case Reason::kOrder: return "jobs ahead of it take the room";
-    case Reason::kReserved: return "the room is reserved for a job ahead of it";
-    case Reason::kBlocked: return "a job ahead of it does not fit, and nobody passes it";
-    case Reason::kQuota: return "the quota of its queue is in use";
-    case Reason::kLimit: return "the limit of its queue is reached";
-    case Reason::kLenderKeeps: return "what is idle is quota its owner does not lend";
-    case Reason::kDependency: return "jobs it depends on have not finished";
-  }
-  return "";
-}
-
-std::string describe_shape(const TaskShape& shape, const Cluster& cluster) {
-  std::vector<std::string> parts;
-  const std::string model = shape.models == 0 ? "" : " " + model_names(shape.models, cluster);
-  if (shape.is_fraction()) {
-    parts.push_back(fmt::format("{} of {} GPU", print_gpu(shape.gpu_milli), model.empty() ? "a" : "one" + model));
-    if (shape.gpu_memory != MiB(0)) parts.push_back(fmt::format("{} of its memory", print_memory(shape.gpu_memory)));
-  } else if (shape.gpu_count > 0) {
-    parts.push_back(fmt::format("{}{} GPU{}", shape.gpu_count, model, shape.gpu_count == 1 ? "" : "s"));
-  }
-  if (shape.cpu != MilliCpu(0)) parts.push_back(print_cpu(shape.cpu) + " CPU");
-  if (shape.memory != MiB(0)) parts.push_back(print_memory(shape.memory));
-  return parts.empty() ? "nothing" : join(parts, ", ");
-}
-
-std::string describe_shortfall(const Shortfall& lacks) {
-  std::vector<std::string> parts;
-  if (lacks.devices > 0) parts.push_back(gpus(lacks.devices));
-  if (lacks.gpu > MilliGpu(0)) parts.push_back(print_gpu(lacks.gpu) + " of a GPU");
-  if (lacks.gpu_memory > MiB(0)) parts.push_back(print_memory(lacks.gpu_memory) + " of device memory");
-  if (lacks.cpu > MilliCpu(0)) parts.push_back(print_cpu(lacks.cpu) + " CPU");
-  if (lacks.memory > MiB(0)) parts.push_back(print_memory(lacks.memory) + " of memory");
-  return join(parts, " and ");
-}
 
 Result<JobExplanation> explain_job(Runtime& runtime, std::string_view name, const std::atomic<bool>* interrupted) {
   BERTH_ASSIGN(const FoundJob found, look_up_job(runtime, name));
@@ -341,7 +278,8 @@ Result<JobExplanation> explain_job(Runtime& runtime, std::string_view name, cons
         "the next round starts {} task{} of it on {}{}", explanation.placements.size(),
         explanation.placements.size() == 1 ? "" : "s",
         fmt::join(on.begin(), on.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
-        on.size() > shown ? fmt::format(" and {} more", nodes(static_cast<std::int64_t>(on.size() - shown))) : "");
+        on.size() > shown ? fmt::format(" and {} more", count_nodes(static_cast<std::int64_t>(on.size() - shown)))
+                          : "");
     explanation.next_step = "RUN SCHEDULE;";
     return explanation;
   }
@@ -357,8 +295,23 @@ Result<JobExplanation> explain_job(Runtime& runtime, std::string_view name, cons
   say_nodes(nodes_say, group.shape, snapshot.cluster, explanation);
   std::stable_partition(explanation.reasons.begin(), explanation.reasons.end(),
                         [&](const ReasonLine& line) { return line.reason == waiting->reason; });
+  if (!is_permanent(waiting->reason)) {
+    BERTH_TRY(look_ahead(runtime, snapshot, *planning.state, *job, group.shape, interrupted, explanation));
+  }
+  const bool is_about_quota =
+      waiting->reason == Reason::kQuota || waiting->reason == Reason::kLimit || waiting->reason == Reason::kLenderKeeps;
+  const bool is_behind = waiting->reason == Reason::kReserved || waiting->reason == Reason::kBlocked ||
+                         waiting->reason == Reason::kDependency;
   BERTH_ASSIGN(const bool alone, fits_alone(snapshot, *job));
-  if (alone) {
+  if (is_about_quota || is_behind) {
+    SaidReason said = say_quota(*waiting, snapshot, planning.state->quotas());
+    if (is_behind) {
+      BERTH_ASSIGN(said, say_behind(runtime, *waiting, snapshot));
+    }
+    explanation.reason = waiting->reason;
+    explanation.sentence = said.sentence;
+    explanation.next_step = said.next_step;
+  } else if (alone) {
     explanation.reason = Reason::kOrder;
     explanation.sentence = fmt::format(
         "it would fit the cluster as it runs now, but jobs ahead of it take the room: it is number {} of {} in the "

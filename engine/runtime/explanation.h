@@ -1,15 +1,18 @@
 // EXPLAIN JOB in words: the one dominant reason with its numbers, the next step, and the evidence behind it.
 //
 // The answer comes from the round itself: it is planned on the present state without applying, and the job is found in
-// the plan. When the plan starts it, the answer says where. When it waits although it would fit the cluster as it is,
-// the jobs ahead of it in the order are the reason; otherwise the nodes are.
+// the plan. When the plan starts it, the answer says where. When it waits, one reason dominates: what its queue may
+// use, a reservation, the jobs ahead of it (when it would fit the cluster as it is), or the nodes. Beside it: who has
+// what it needs, and when it is expected to start (round/forecast.h).
 #pragma once
 
 #include <atomic>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/round/explain.h"
+#include "engine/runtime/reason_words.h"
 #include "engine/runtime/runtime.h"
 #include "engine/store/load.h"
 
@@ -37,7 +40,12 @@ struct JobExplanation {
   std::int64_t waiting = 0;         // jobs in the order
   std::vector<ReasonLine> reasons;  // over all nodes, most first
   std::string nearest_node;
-  std::string nearest_lacks;                 // "2 GPUs and 4 CPU"
+  std::string nearest_lacks;         // "2 GPUs and 4 CPU"
+  std::string held_by;               // who has what it needs: queues, and the job expected to end first
+  std::optional<Seconds> start_p50;  // when it is expected to start; nothing = starts now, or nobody knows
+  std::optional<Seconds> start_p90;
+  std::int64_t guesses = 0;                  // jobs on which that rests and of which no duration is known:
+  Seconds guessed_duration;                  // each is taken to run so long
   std::vector<Placement> placements;         // when it starts
   std::vector<std::string> placement_nodes;  // parallel to placements
 };
@@ -57,12 +65,5 @@ struct NodeExplanation {
   std::vector<Group> groups;
 };
 Result<NodeExplanation> explain_job_on_node(Runtime& runtime, std::string_view job, std::string_view node);
-
-// "not enough free devices": a reason as words, without numbers.
-std::string_view reason_words(Reason reason);
-// "4 x A100 GPUs, 16 CPU, 64GiB": what one task asks for.
-std::string describe_shape(const TaskShape& shape, const Cluster& cluster);
-// "2 GPUs and 4 CPU"; empty when nothing is missing.
-std::string describe_shortfall(const Shortfall& lacks);
 
 }  // namespace berth

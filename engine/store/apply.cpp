@@ -1,5 +1,4 @@
 #include "engine/store/apply.h"
-#include "engine/base/text.h"
 
 #include <fmt/format.h>
 
@@ -11,43 +10,16 @@
 #include <vector>
 
 #include "engine/base/failpoint.h"
+#include "engine/base/text.h"
 #include "engine/store/change.h"
+#include "engine/store/eviction_records.h"
 #include "engine/store/journal.h"
+#include "engine/store/reservation_records.h"
+#include "engine/store/wait_records.h"
 
 namespace berth {
 
 namespace {
-
-// The reason each job was given last. A hundred thousand jobs are looked up in the order of the plan, which is not that
-// of their ids; ids are close to one another, so a byte each, found by its id, beats a search. Sparse ids (somebody
-// chose them by hand) fall back to that.
-class ReasonTable {
- public:
-  explicit ReasonTable(std::span<const LastReason> by_id) : by_id_(by_id) {
-    if (by_id.empty()) return;
-    first_ = by_id.front().job;
-    const auto range = static_cast<std::size_t>(by_id.back().job - first_) + 1;
-    if (range > kMostBytes) return;
-    dense_.assign(range, Reason::kNone);
-    for (const LastReason& last : by_id) dense_[static_cast<std::size_t>(last.job - first_)] = last.reason;
-  }
-
-  Reason of(std::int64_t job) const {
-    if (!dense_.empty()) {
-      const auto place = static_cast<std::size_t>(job - first_);  // below first_: wraps beyond the end
-      return place < dense_.size() ? dense_[place] : Reason::kNone;
-    }
-    const auto last = std::lower_bound(by_id_.begin(), by_id_.end(), job,
-                                       [](const LastReason& each, std::int64_t id) { return each.job < id; });
-    return last != by_id_.end() && last->job == job ? last->reason : Reason::kNone;
-  }
-
- private:
-  static constexpr std::size_t kMostBytes = std::size_t{1} << 24;
-  std::span<const LastReason> by_id_;
-  std::int64_t first_ = 0;
-  std::vector<Reason> dense_;
-};
 
 // Writes one plan inside the transaction of `change`.
 class PlanWriter {
@@ -57,10 +29,14 @@ class PlanWriter {
 
   Result<ApplyResult> write() {
     BERTH_TRY(insert_round());
+    BERTH_TRY(evict());
     BERTH_TRY(insert_allocations());
     BERTH_TRY(check_gangs());
+    BERTH_TRY(read_waits());
     BERTH_TRY(start_jobs());
+    BERTH_TRY(set_marks());
     BERTH_TRY(note_waits());
+    BERTH_TRY(write_reservations(change_, plan_.reservations));
     BERTH_TRY(finish_round());
     return result_;
   }
@@ -89,12 +65,14 @@ class PlanWriter {
   }
   Status check_gangs();
   Status check_group(const PlacedGroup& placed, const Statement& row, bool starts);
+  Status evict();
+  Status read_waits();
   Status start_jobs();
+  Status set_marks();
   Status note_waits();
   Status finish_round();
   Status decide(std::int64_t job, std::string_view kind, std::optional<std::string_view> reason,
                 std::string_view detail);
-  Result<std::vector<LastReason>> read_last_reasons();
 
   Change& change_;
   Database& db_;
@@ -104,6 +82,10 @@ class PlanWriter {
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   std::optional<Statement> insert_decision_;
   std::int64_t decision_seq_ = 0;
+  std::vector<LastReason> read_waits_;  // when the request brings none
+  std::optional<LastReasons> waits_;
+  std::optional<WaitWriter> wait_writer_;
+  EvictionCounts evictions_;
   std::vector<Start> starting_;
   std::vector<MiB> device_memory_;          // of a device of each placement's node
   std::vector<const Placement*> by_group_;  // by job, then group, then the order of the plan
@@ -241,11 +223,35 @@ Status PlanWriter::decide(std::int64_t job, std::string_view kind, std::optional
   return insert_decision_->run(result_.round, decision_seq_++, job, kind, reason, detail);
 }
 
+// What frees room goes before what takes it.
+Status PlanWriter::evict() {
+  BERTH_ASSIGN(evictions_, write_evictions(change_, result_.round, plan_));
+  result_.evicted_jobs = evictions_.ended;
+  result_.stopping_jobs = evictions_.stopping;
+  result_.shrunk_jobs = evictions_.shrunk;
+  return {};
+}
+
+Status PlanWriter::read_waits() {
+  std::span<const LastReason> last_reasons = request_.last_reasons;
+  if (last_reasons.empty() && !(plan_.waiting.empty() && starting_.empty())) {
+    BERTH_ASSIGN(read_waits_, read_last_reasons(db_));
+    last_reasons = read_waits_;
+  }
+  waits_.emplace(last_reasons);
+  BERTH_ASSIGN(wait_writer_, WaitWriter::make(change_));
+  return {};
+}
+
 Status PlanWriter::start_jobs() {
-  BERTH_ASSIGN(Statement update, db_.prepare("UPDATE jobs SET state = 'running', start_time = ?2, wait_reason = NULL, "
-                                             "wait_since = NULL WHERE id = ?1"));
+  BERTH_ASSIGN(Statement update,
+               db_.prepare("UPDATE jobs SET state = 'running', start_time = ?2, wait_reason = NULL, wait_cause = NULL, "
+                           "wait_beneficiary_id = NULL, wait_since = NULL WHERE id = ?1"));
   // By job id: neighbouring rows share pages.
-  for (const Start& start : starting_) BERTH_TRY(update.run(start.job, request_.now));
+  for (const Start& start : starting_) {
+    if (const LastReason* last = waits_->find(start.job); last != nullptr) BERTH_TRY(wait_writer_->end(*last));
+    BERTH_TRY(update.run(start.job, request_.now));
+  }
   // Decisions are numbered in the order in which they were taken.
   std::sort(starting_.begin(), starting_.end(), [](const Start& a, const Start& b) { return a.first < b.first; });
   for (const Start& start : starting_) {
@@ -255,32 +261,17 @@ Status PlanWriter::start_jobs() {
   return {};
 }
 
-Result<std::vector<LastReason>> PlanWriter::read_last_reasons() {
-  BERTH_ASSIGN(Statement rows, db_.prepare("SELECT id, wait_reason FROM live_jobs ORDER BY id"));
-  std::vector<LastReason> reasons;
-  while (rows.next()) {
-    LastReason last{rows.integer(0), Reason::kNone};
-    if (!rows.is_null(1)) {
-      BERTH_ASSIGN(last.reason, read_reason(rows.text(1)));
-    }
-    reasons.push_back(last);
-  }
-  BERTH_TRY(rows.status());
-  return reasons;
+Status PlanWriter::set_marks() {
+  BERTH_ASSIGN(Statement update, db_.prepare("UPDATE jobs SET quota_mark = ?2 WHERE id = ?1 AND state = 'running'"));
+  for (const QuotaMark& mark : plan_.marks) BERTH_TRY(update.run(mark.job, mark.mark));
+  return {};
 }
 
-// A hundred thousand jobs may wait; only those whose reason is another than last time are written.
+// A hundred thousand jobs may wait; only those that wait for something else than last time are written.
 Status PlanWriter::note_waits() {
-  std::vector<LastReason> read;
-  std::span<const LastReason> last_reasons = request_.last_reasons;
-  if (last_reasons.empty() && !plan_.waiting.empty()) {
-    BERTH_ASSIGN(read, read_last_reasons());
-    last_reasons = read;
-  }
-  const ReasonTable table(last_reasons);
   std::vector<const Waiting*> changed;
   for (const Waiting& waiting : plan_.waiting) {
-    if (table.of(waiting.job) != waiting.reason) changed.push_back(&waiting);
+    if (!finds_the_same(waiting, waits_->find(waiting.job))) changed.push_back(&waiting);
   }
   for (const Waiting* waiting : changed) {
     BERTH_TRY(decide(
@@ -288,10 +279,7 @@ Status PlanWriter::note_waits() {
         fmt::format("{{\"group\":{},\"fits\":{},\"needed\":{}}}", waiting->group, waiting->fits, waiting->needed)));
   }
   std::sort(changed.begin(), changed.end(), [](const Waiting* a, const Waiting* b) { return a->job < b->job; });
-  BERTH_ASSIGN(Statement update, db_.prepare("UPDATE jobs SET wait_reason = ?2, wait_since = ?3 WHERE id = ?1"));
-  for (const Waiting* waiting : changed) {
-    BERTH_TRY(update.run(waiting->job, reason_name(waiting->reason), request_.now));
-  }
+  for (const Waiting* waiting : changed) BERTH_TRY(wait_writer_->judge(*waiting, waits_->find(waiting->job)));
   result_.changed_reasons = static_cast<std::int64_t>(changed.size());
   return {};
 }
@@ -301,10 +289,13 @@ Status PlanWriter::finish_round() {
     BERTH_ASSIGN(Statement mark, db_.prepare("UPDATE plans SET state = 'applied' WHERE id = ?1"));
     BERTH_TRY(mark.run(request_.plan_id));
   }
-  BERTH_TRY(change_.record(
-      "run " + request_.kind, fmt::format("round {}", result_.round),
+  std::string detail =
       fmt::format("{} started, {} placed, {} waiting", print_counted(result_.started_jobs, "job"),
-                  print_counted(result_.placed_tasks, "task"), print_counted(result_.waiting_jobs, "job"))));
+                  print_counted(result_.placed_tasks, "task"), print_counted(result_.waiting_jobs, "job"));
+  if (evictions_.ended > 0) detail += fmt::format(", {} evicted", evictions_.ended);
+  if (evictions_.shrunk > 0) detail += fmt::format(", {} shrunk", evictions_.shrunk);
+  if (evictions_.stopping > 0) detail += fmt::format(", {} told to stop", evictions_.stopping);
+  BERTH_TRY(change_.record("run " + request_.kind, fmt::format("round {}", result_.round), detail));
   result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
   BERTH_ASSIGN(Statement update, db_.prepare("UPDATE rounds SET started_jobs = ?2, apply_seconds = ?3 WHERE id = ?1"));
   return update.run(result_.round, result_.started_jobs, result_.seconds);

@@ -1,8 +1,8 @@
 // Plan to tables, in one write transaction. Nothing is launched here: executors read what was applied.
 //
 // Refused with kConflict when the state has moved since the plan was made, saying what moved; when a gang would start
-// below its min_tasks; and by the database's own triggers when anything would be over-allocated. Then nothing is
-// changed. A plan that changes nothing still leaves its round row.
+// below its min_tasks or be left so; and by the database's own triggers when anything would be over-allocated. Then
+// nothing is changed. A plan that changes nothing still leaves its round row.
 #pragma once
 
 #include <span>
@@ -39,6 +39,9 @@ struct ApplyResult {
   std::int64_t placed_tasks = 0;
   std::int64_t started_jobs = 0;
   std::int64_t waiting_jobs = 0;
+  std::int64_t evicted_jobs = 0;   // that wait again
+  std::int64_t shrunk_jobs = 0;    // that gave up surplus tasks
+  std::int64_t stopping_jobs = 0;  // told to stop
   std::int64_t changed_reasons = 0;
   double seconds = 0;
 };

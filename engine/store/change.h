@@ -31,6 +31,9 @@ class Change {
   // Writes an event: a verb and a kind of thing ("create node"), its name, and what is worth adding.
   Status record(std::string_view kind, std::string_view object, std::string_view detail = {});
 
+  // What queues use, own or are owed may have changed: commit() brings the borrow ledger up to date (see borrowing.h).
+  void use_changed() { use_changed_ = true; }
+
   // The new state version.
   Result<std::int64_t> commit();
 
@@ -42,6 +45,7 @@ class Change {
   Seconds now_;
   Transaction transaction_;
   std::int64_t version_;
+  bool use_changed_ = false;
 };
 
 // The present state version.

@@ -9,6 +9,7 @@
 #include "engine/base/text.h"
 #include "engine/model/shape.h"
 #include "engine/store/names.h"
+#include "engine/store/resource_names.h"
 
 namespace berth {
 
@@ -197,6 +198,30 @@ Status drop_pool(Change& change, const std::string& name) {
 // ---- device models
 // ----------------------------------------------------------------------------------------------------
 
+namespace {
+
+// A family is named like a model, as quotas name both.
+Status check_family(const std::string& family) {
+  if (family.empty()) return {};
+  return check_name_text(Thing::kDeviceModel, family).prefixed("family of device models");
+}
+
+// Quotas and loans must not be left of something that no device belongs to any more.
+Status check_quotas_keep_devices(Database& db) {
+  BERTH_ASSIGN(const ResourceNames names, ResourceNames::read(db));
+  BERTH_ASSIGN(Statement rows, db.prepare("SELECT resource, 'has a quota of it', queue_id FROM quotas UNION ALL SELECT "
+                                          "resource, 'has lent it', lender_id FROM loans WHERE state = 'open'"));
+  while (rows.next()) {
+    if (names.knows(rows.text(0))) continue;
+    BERTH_ASSIGN(const std::string queue, name_of(db, Thing::kQueue, rows.integer(2)));
+    return Status(Code::kConflict, fmt::format("no device model would belong to {}, and queue '{}' {}", rows.text(0),
+                                               queue, rows.text(1)));
+  }
+  return rows.status();
+}
+
+}  // namespace
+
 Status add_device_model(Change& change, const DeviceModelRequest& request) {
   Database& db = change.db();
   BERTH_TRY(check_new_name(db, Thing::kDeviceModel, request.name));
@@ -205,12 +230,15 @@ Status add_device_model(Change& change, const DeviceModelRequest& request) {
   }
   BERTH_TRY(check_device_memory(request.memory));
   if (!(request.speed > 0)) return Status(Code::kInvalid, "the speed of a device model must be above 0");
+  BERTH_TRY(check_family(request.family));
   BERTH_ASSIGN(const std::int64_t count, db.integer("SELECT count(*) FROM device_models"));
   if (count >= kMostDeviceModels) {
     return Status(Code::kConflict, fmt::format("there are {} device models already, the most there may be", count));
   }
-  BERTH_ASSIGN(Statement insert, db.prepare("INSERT INTO device_models (name, memory_mib, speed) VALUES (?1, ?2, ?3)"));
-  BERTH_TRY(insert.run(request.name, request.memory, request.speed));
+  BERTH_ASSIGN(Statement insert, db.prepare("INSERT INTO device_models (name, memory_mib, speed, family) "
+                                            "VALUES (?1, ?2, ?3, nullif(?4, ''))"));
+  BERTH_TRY(insert.run(request.name, request.memory, request.speed, request.family));
+  change.use_changed();  // a quota may be of a family of that name
   return change.record("create device model", request.name);
 }
 
@@ -221,12 +249,20 @@ Status alter_device_model(Change& change, const std::string& name, const DeviceM
   if (alteration.speed && !(*alteration.speed > 0)) {
     return Status(Code::kInvalid, "the speed of a device model must be above 0");
   }
-  BERTH_ASSIGN(Statement update, db.prepare("UPDATE device_models SET memory_mib = coalesce(?2, memory_mib), "
-                                            "speed = coalesce(?3, speed) WHERE id = ?1"));
-  BERTH_TRY(update.run(id, alteration.memory, alteration.speed));
+  BERTH_TRY(check_family(alteration.family.value_or("")));
+  BERTH_ASSIGN(
+      Statement update,
+      db.prepare("UPDATE device_models SET memory_mib = coalesce(?2, memory_mib), speed = coalesce(?3, speed), "
+                 "family = nullif(coalesce(?4, family), '') WHERE id = ?1"));
+  BERTH_TRY(update.run(id, alteration.memory, alteration.speed, alteration.family));
+  if (alteration.family) {
+    BERTH_TRY(check_quotas_keep_devices(db));
+    change.use_changed();
+  }
   std::vector<std::string> fields;
   if (alteration.memory) fields.push_back(fmt::format("memory {}", print_memory(*alteration.memory)));
   note_field(fields, "speed", alteration.speed);
+  if (alteration.family) fields.push_back(alteration.family->empty() ? "no family" : "family " + *alteration.family);
   return change.record("alter device model", name, join(fields, ", "));
 }
 
@@ -240,6 +276,8 @@ Status drop_device_model(Change& change, const std::string& name) {
   BERTH_TRY(check_unused(change.db(), Thing::kDeviceModel, name, id, kUses));
   BERTH_ASSIGN(Statement remove, change.db().prepare("DELETE FROM device_models WHERE id = ?1"));
   BERTH_TRY(remove.run(id));
+  BERTH_TRY(check_quotas_keep_devices(change.db()));
+  change.use_changed();
   return change.record("drop device model", name);
 }
 

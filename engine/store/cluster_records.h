@@ -27,12 +27,14 @@ Status drop_pool(Change& change, const std::string& name);
 
 struct DeviceModelRequest {
   std::string name = {};
-  MiB memory = {};     // of one device; 0 = not tracked
-  double speed = 1.0;  // relative to a reference device, > 0
+  MiB memory = {};          // of one device; 0 = not tracked
+  double speed = 1.0;       // relative to a reference device, > 0
+  std::string family = {};  // a name quotas may use for several models; empty = none
 };
 struct DeviceModelAlteration {
   std::optional<MiB> memory = {};
   std::optional<double> speed = {};
+  std::optional<std::string> family = {};  // "" = none
 };
 Status add_device_model(Change& change, const DeviceModelRequest& request);
 Status alter_device_model(Change& change, const std::string& name, const DeviceModelAlteration& alteration);

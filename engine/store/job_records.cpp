@@ -9,10 +9,16 @@
 
 #include "engine/base/failpoint.h"
 #include "engine/base/text.h"
+#include "engine/store/admission.h"
+#include "engine/store/attempt_records.h"
 #include "engine/store/catalog.h"
 #include "engine/store/cluster_records.h"
+#include "engine/store/eviction_records.h"
 #include "engine/store/hosting.h"
 #include "engine/store/names.h"
+#include "engine/store/prediction_records.h"
+#include "engine/store/reservation_records.h"
+#include "engine/store/wait_records.h"
 
 namespace berth {
 
@@ -71,17 +77,16 @@ std::string_view job_edge_reason(JobState from, JobState to) {
 struct JobRow {
   std::string name;
   JobState state;
-  Seconds start;
 };
 
 Result<JobRow> read_job(Database& db, std::int64_t job) {
-  BERTH_ASSIGN(Statement row, db.prepare("SELECT name, state, coalesce(start_time, 0) FROM jobs WHERE id = ?1"));
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT name, state FROM jobs WHERE id = ?1"));
   if (!row.with(job).next()) {
     BERTH_TRY(row.status());
     return Status(Code::kNotFound, fmt::format("no job {}", job));
   }
   BERTH_ASSIGN(const JobState state, read_job_state(row.text(1)));
-  return JobRow{std::string(row.text(0)), state, row.quantity<Seconds>(2)};
+  return JobRow{std::string(row.text(0)), state};
 }
 
 Result<JobRow> check_job_edge(Database& db, std::int64_t job, JobState to) {
@@ -94,40 +99,25 @@ Result<JobRow> check_job_edge(Database& db, std::int64_t job, JobState to) {
                             job_state_name(to), job_edge_reason(row.state, to)));
 }
 
-// Writes the attempt to runs and frees what the job holds; draining nodes that thereby become empty are drained.
-Status free_allocations(Change& change, std::int64_t job, const JobRow& row, JobState outcome,
-                        const std::string& detail) {
-  Database& db = change.db();
-  BERTH_ASSIGN(
-      Statement note,
-      db.prepare("INSERT INTO runs (job_id, attempt, start_time, end_time, outcome, tasks, gpu_milli, nodes, detail) "
-                 "SELECT ?1, 1 + (SELECT count(*) FROM runs WHERE job_id = ?1), ?2, ?3, ?4, count(*), "
-                 "       coalesce(sum(a.gpu_milli * g.gpu_count), 0), json_group_array(DISTINCT n.name), ?5 "
-                 "FROM allocations a JOIN nodes n ON n.id = a.node_id "
-                 "JOIN task_groups g ON g.job_id = a.job_id AND g.group_index = a.group_index WHERE a.job_id = ?1"));
-  BERTH_TRY(note.run(job, row.start, change.now(), job_state_name(outcome), detail));
-  BERTH_ASSIGN(Statement nodes,
-               db.prepare("SELECT DISTINCT a.node_id FROM allocations a JOIN nodes n ON n.id = a.node_id "
-                          "WHERE a.job_id = ?1 AND n.state = 'draining'"));
-  nodes.with(job);
-  std::vector<std::int64_t> draining;
-  while (nodes.next()) draining.push_back(nodes.integer(0));
-  BERTH_TRY(nodes.status());
-  BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM allocations WHERE job_id = ?1"));
-  BERTH_TRY(remove.run(job));
-  failpoint("mid_write");
-  BERTH_ASSIGN(Statement drained, db.prepare("UPDATE nodes SET state = 'drained' WHERE id = ?1 AND NOT EXISTS "
-                                             "(SELECT 1 FROM allocations WHERE node_id = ?1)"));
-  for (const std::int64_t node : draining) BERTH_TRY(drained.run(node));
-  return {};
+// Those that wait for the job may start, or never will.
+Status settle_dependencies(Database& db, std::int64_t job, JobState state) {
+  BERTH_ASSIGN(Statement update, db.prepare("UPDATE dependencies SET state = ?2 WHERE after_id = ?1"));
+  return update.run(job, state == JobState::kFinished ? "met" : "broken");
 }
 
 Status finish_job(Change& change, std::int64_t job, JobState state, std::string_view verb, const std::string& detail) {
   BERTH_ASSIGN(const JobRow row, check_job_edge(change.db(), job, state));
-  if (row.state == JobState::kRunning) BERTH_TRY(free_allocations(change, job, row, state, detail));
-  BERTH_ASSIGN(Statement update, change.db().prepare("UPDATE jobs SET state = ?2, end_time = ?3, wait_reason = NULL, "
-                                                     "wait_since = NULL WHERE id = ?1"));
+  if (state == JobState::kFinished) BERTH_TRY(learn_finished_job(change, job));
+  if (row.state == JobState::kRunning) {
+    BERTH_TRY(forgive_eviction(change, job));
+    BERTH_TRY(end_attempt(change, job, job_state_name(state), detail));
+  } else {
+    BERTH_TRY(end_wait(change, job));
+    BERTH_TRY(drop_reservation(change, job));
+  }
+  BERTH_ASSIGN(Statement update, change.db().prepare("UPDATE jobs SET state = ?2, end_time = ?3 WHERE id = ?1"));
   BERTH_TRY(update.run(job, job_state_name(state), change.now()));
+  BERTH_TRY(settle_dependencies(change.db(), job, state));
   return change.record(verb, row.name, detail);
 }
 
@@ -170,6 +160,7 @@ struct Submitter::Impl {
 
   Change& change;
   Catalog catalog;
+  Admission admission{change, catalog};
   std::optional<Hosting> hosting;
   Statement insert_job;
   Statement insert_group;
@@ -285,8 +276,9 @@ Result<Submitter> Submitter::make(Change& change) {
   Database& db = change.db();
   BERTH_ASSIGN(Catalog catalog, Catalog::read(db));
   BERTH_ASSIGN(Statement job, db.prepare("INSERT INTO jobs (id, name, queue_id, priority_class_id, state, user_name, "
-                                         "submit_time, time_limit_s, allow_infeasible) "
-                                         "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"));
+                                         "submit_time, time_limit_s, allow_infeasible, wait_cause, tag, "
+                                         "predicted_p50_s, predicted_p80_s, predicted_p90_s, predicted_level) "
+                                         "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"));
   BERTH_ASSIGN(Statement group,
                db.prepare("INSERT INTO task_groups (job_id, group_index, name, task_count, min_tasks, "
                           "cpu_milli, memory_mib, gpu_count, gpu_milli, gpu_memory_mib, models, pool_id, "
@@ -319,16 +311,31 @@ Result<std::int64_t> Submitter::submit(const JobRequest& request) {
   BERTH_ASSIGN(const std::optional<std::int64_t> priority_class, impl_->find_class(request.priority_class));
   BERTH_TRY(check_plain_text("the user of a job", request.user));
   if (request.time_limit < Seconds(0)) return Status(Code::kInvalid, "a time limit must not be negative");
-  BERTH_ASSIGN(const auto groups, impl_->check_groups(request));
+  BERTH_TRY(check_plain_text("the tag of a job", request.tag));
+  BERTH_ASSIGN(auto groups, impl_->check_groups(request));
   BERTH_ASSIGN(const std::string name, impl_->choose_name(request.name));
   const std::int64_t id = impl_->next_id++;
 
   const JobState state = request.held ? JobState::kHeld : JobState::kPending;
+  const std::string& user = request.user.empty() ? change.actor() : request.user;
+  std::vector<AskedGroup> asked;
+  for (const Impl::GroupRow& row : groups) {
+    asked.push_back({row.name, row.group.count, row.group.shape, row.models ? std::string_view(*row.models) : ""});
+  }
+  BERTH_ASSIGN(const Admitted admitted, impl_->admission.admit(queue, request.tag, user, asked, request.time_limit));
+  for (std::size_t i = 0; i < groups.size(); ++i) groups[i].group.shape = admitted.given[i];
+  const auto predicted = [&](Seconds duration) {
+    return admitted.prediction.level == PredictionLevel::kUnknown ? std::nullopt : std::optional(duration);
+  };
   BERTH_TRY(impl_->insert_job.run(
-      id, name, queue, priority_class, job_state_name(state), request.user.empty() ? change.actor() : request.user,
-      request.submit_time.value_or(change.now()), request.time_limit, request.allow_infeasible));
+      id, name, queue, priority_class, job_state_name(state), user, request.submit_time.value_or(change.now()),
+      request.time_limit, request.allow_infeasible,
+      request.held ? std::optional(wait_cause_name(WaitCause::kHeld)) : std::nullopt, request.tag,
+      predicted(admitted.prediction.estimate.p50), predicted(admitted.prediction.estimate.p80),
+      predicted(admitted.prediction.estimate.p90), prediction_level_name(admitted.prediction.level)));
   failpoint("mid_write");
   BERTH_TRY(impl_->insert_groups(id, groups));
+  BERTH_TRY(impl_->admission.keep_requests(id, asked, admitted));
   if (impl_->submitted++ == 0) impl_->first_name = name;
   impl_->last_name = name;
   return id;
@@ -364,10 +371,11 @@ Status end_job(Change& change, std::int64_t job, JobState state, const std::stri
 
 Status hold_job(Change& change, std::int64_t job) {
   BERTH_ASSIGN(const JobRow row, check_job_edge(change.db(), job, JobState::kHeld));
-  BERTH_ASSIGN(Statement update,
-               change.db().prepare("UPDATE jobs SET state = 'held', wait_reason = NULL, wait_since = NULL "
-                                   "WHERE id = ?1"));
+  BERTH_TRY(end_wait(change, job));
+  BERTH_TRY(drop_reservation(change, job));
+  BERTH_ASSIGN(Statement update, change.db().prepare("UPDATE jobs SET state = 'held' WHERE id = ?1"));
   BERTH_TRY(update.run(job));
+  BERTH_TRY(begin_wait(change, job, WaitCause::kHeld));
   return change.record("hold job", row.name);
 }
 
@@ -377,8 +385,10 @@ Status release_job(Change& change, std::int64_t job) {
   if (row.state != JobState::kHeld) {
     return Status(Code::kConflict, fmt::format("job '{}' is {}, not held", row.name, job_state_name(row.state)));
   }
+  BERTH_TRY(end_wait(change, job));
   BERTH_ASSIGN(Statement update, change.db().prepare("UPDATE jobs SET state = 'pending' WHERE id = ?1"));
   BERTH_TRY(update.run(job));
+  BERTH_TRY(begin_wait(change, job, WaitCause::kRound));
   return change.record("release job", row.name);
 }
 

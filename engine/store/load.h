@@ -1,10 +1,9 @@
 // Tables to Snapshot, in one read transaction.
 //
-// Reads every node, every live allocation and every job that is pending, or running with tasks still to place; the cost
-// follows their number, not the length of the history. Order policy, score policy, seed and aging interval come from
-// settings. Beside the snapshot it returns what the caller needs next: how often each task shape occurs among live jobs
-// (Snapshot::workload is made from that by the runtime), and which reason each waiting job was last given, so that
-// apply writes only changes.
+// Reads every node, every live allocation, every job that is pending or runs, and the room held for jobs; the cost
+// follows their number, not the length of the history. Policies, rules and seed come from settings. Beside the snapshot
+// it returns what the caller needs next: how often each task shape occurs among live jobs (Snapshot::workload is made
+// from that by the runtime), and what each waiting job was last found to wait for, so that apply writes only changes.
 #pragma once
 
 #include <optional>
@@ -13,6 +12,7 @@
 
 #include "engine/model/plan.h"
 #include "engine/model/snapshot.h"
+#include "engine/model/wait_cause.h"
 #include "engine/store/sqlite.h"
 
 namespace berth {
@@ -30,15 +30,20 @@ struct ShapeCount {
   std::int64_t tasks = 0;
 };
 
+// What a waiting job was last found to wait for.
 struct LastReason {
   std::int64_t job = 0;
-  Reason reason = Reason::kNone;
+  Reason reason = Reason::kNone;  // kNone = not judged since it began to wait
+  WaitCause cause = WaitCause::kRound;
+  std::int64_t beneficiary = 0;  // queue; 0 = none
+  Seconds since{-1};             // for that cause and beneficiary; -1 = it runs
+  bool reclaimed = false;        // see cause_of()
 };
 
 struct Loaded {
   Snapshot snapshot;                     // workload is left empty
   std::vector<ShapeCount> shapes;        // most tasks first, then by the first job that has it
-  std::vector<LastReason> last_reasons;  // of snapshot.jobs, in id order; kNone = never judged
+  std::vector<LastReason> last_reasons;  // of snapshot.jobs, in id order
 };
 
 // kCorrupt when rows cannot be read as what they should be (a state nobody knows, link groups that do not parse).

@@ -66,6 +66,7 @@ Status alter_queue(Change& change, const std::string& name, const QueueAlteratio
     }
     BERTH_ASSIGN(Statement update, db.prepare("UPDATE queues SET parent_id = ?2 WHERE id = ?1"));
     BERTH_TRY(update.run(id, parent));
+    change.use_changed();
     fields.push_back(parent ? "parent " + *alteration.parent : "no parent");
   }
   if (alteration.name && *alteration.name != name) {
@@ -78,12 +79,15 @@ Status alter_queue(Change& change, const std::string& name, const QueueAlteratio
 }
 
 Status drop_queue(Change& change, const std::string& name) {
-  constexpr Use kUses[] = {{"SELECT count(*) FROM queues WHERE parent_id = ?1", "child queue"},
-                           {"SELECT count(*) FROM jobs WHERE queue_id = ?1", "job"}};
+  constexpr Use kUses[] = {
+      {"SELECT count(*) FROM queues WHERE parent_id = ?1", "child queue"},
+      {"SELECT count(*) FROM jobs WHERE queue_id = ?1", "job"},
+      {"SELECT count(*) FROM loans WHERE state = 'open' AND ?1 IN (lender_id, borrower_id)", "loan"}};
   BERTH_ASSIGN(const std::int64_t id, find_id(change.db(), Thing::kQueue, name));
   BERTH_TRY(check_unused(change.db(), Thing::kQueue, name, id, kUses));
   BERTH_ASSIGN(Statement remove, change.db().prepare("DELETE FROM queues WHERE id = ?1"));
   BERTH_TRY(remove.run(id));
+  change.use_changed();
   return change.record("drop queue", name);
 }
 

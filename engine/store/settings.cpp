@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 
 #include "engine/base/text.h"
 #include "engine/policy/registry.h"
@@ -16,19 +18,60 @@ constexpr std::int64_t kDay = 24 * 3600;
 constexpr Knob kKnobs[] = {
     {"aging_interval", KnobType::kDuration, "1h", 1, 365 * kDay,
      "how much waiting is worth one step of priority, so that no job waits for ever behind higher classes"},
+    {"backfill", KnobType::kChoice, "easy", 0, 0, "what happens behind a job that may start but does not fit",
+     "greedy|none|none_per_queue|easy|conservative"},
+    {"backfill_depth", KnobType::kInteger, "100", 1, 1000000,
+     "how many jobs get a reservation when backfill is conservative"},
+    {"default_duration", KnobType::kDuration, "1d", 1, 3650 * kDay,
+     "how long a job is expected to run about which nothing is known"},
     {"event_retention", KnobType::kDuration, "90d", 0, 36500 * kDay, "how long events are kept"},
+    {"eviction_budget", KnobType::kGpuHours, "any", 0, 1000000000,
+     "GPU-hours of work that evictions may cost the jobs of one queue in an hour; any = no bound"},
+    {"eviction_cooldown", KnobType::kDuration, "10m", 0, 365 * kDay,
+     "how long a job that was evicted runs at least after its next start"},
     {"job_retention", KnobType::kDuration, "365d", 0, 36500 * kDay, "how long ended jobs and their runs are kept"},
+    {"las_by_gpu", KnobType::kBoolean, "true", 0, 0, "order las: service is time times GPUs, else time alone"},
+    {"las_thresholds", KnobType::kGpuSeconds, "3250, 7200", 0, 0,
+     "order las: the attained service, in GPU-seconds, that ends each level"},
     {"lease_duration", KnobType::kDuration, "10m", 10, kDay,
      "how long a round may hold the right to run before another takes over"},
+    {"min_runtime", KnobType::kDuration, "10m", 0, 365 * kDay,
+     "how long a job runs before it may be evicted, unless it says itself"},
     {"order_policy", KnobType::kOrderPolicy, "priority", 0, 0, "which waiting job is tried first"},
+    {"pending_delay", KnobType::kDuration, "30s", 0, 365 * kDay,
+     "how long a job waits before others are evicted for it"},
+    {"preemption", KnobType::kChoice, "reclaim", 0, 0, "whether running jobs may be evicted for others",
+     "none|reclaim"},
+    {"reservation_ttl", KnobType::kDuration, "1h", 1, 365 * kDay,
+     "how long room freed by an eviction is held for the job that it was for"},
+    {"prediction_half_life", KnobType::kDuration, "30d", 3600, 36500 * kDay,
+     "how long until a past run counts half when the duration of the next is predicted"},
+    {"prediction_min_count", KnobType::kInteger, "3", 1, 32,
+     "how many like runs are needed to predict from them; with fewer, more distant ones are asked"},
+    {"prediction_retention", KnobType::kDuration, "365d", 0, 36500 * kDay,
+     "how long past durations are kept of a kind of job that no longer comes"},
     {"round_retention", KnobType::kDuration, "30d", 0, 36500 * kDay,
-     "how long rounds, their decisions and saved plans are kept"},
+     "how long rounds, their decisions, evictions and saved plans are kept"},
     {"score_policy", KnobType::kScorePolicy, "berth", 0, 0, "which feasible node a task goes to"},
     {"seed", KnobType::kInteger, "0", 0, INT64_MAX, "where the random source of a round starts"},
+    {"usage_half_life", KnobType::kDuration, "7d", 60, 36500 * kDay,
+     "how fast fair_share forgets what a queue has used: it counts half after that time"},
+    {"usage_weight", KnobType::kNumber, "0", 0, 1000,
+     "how much what a queue has used counts against it in fair_share; 0 = not at all"},
+    {"wpai_low_use_penalty", KnobType::kNumber, "1", 0, 1000,
+     "order wpai: how much each percent of requested GPU that goes unused counts against a job"},
+    {"wpai_wait_bonus", KnobType::kNumber, "1", 0, 1000, "order wpai: how much each minute waited counts for a job"},
 };
+
+constexpr std::size_t kMostLasLevels = 16;
 
 std::string typed_text(const Knob& knob, std::int64_t value) {
   return knob.type == KnobType::kDuration ? print_duration(Seconds(value)) : fmt::format("{}", value);
+}
+
+Status out_of_range(const Knob& knob, std::string_view value) {
+  return Status(Code::kInvalid, fmt::format("{} lies between {} and {}, not {}", knob.name,
+                                            typed_text(knob, knob.least), typed_text(knob, knob.most), value));
 }
 
 Result<std::string> check_number(const Knob& knob, std::string_view value) {
@@ -39,22 +82,103 @@ Result<std::string> check_number(const Knob& knob, std::string_view value) {
   } else {
     BERTH_ASSIGN(number, read_integer(value));
   }
-  if (number >= knob.least && number <= knob.most) return typed_text(knob, number);
-  return Status(Code::kInvalid, fmt::format("{} lies between {} and {}, not {}", knob.name,
-                                            typed_text(knob, knob.least), typed_text(knob, knob.most), value));
+  if (number < knob.least || number > knob.most) return out_of_range(knob, value);
+  return typed_text(knob, number);
 }
 
-Result<Seconds> duration_of(const std::vector<Setting>& settings, std::string_view name) {
-  const auto found = std::find_if(settings.begin(), settings.end(),
-                                  [&](const Setting& setting) { return setting.knob->name == name; });
-  return read_duration(found->value);
+Result<double> read_number(std::string_view text) {
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stopped != end || !std::isfinite(number))
+    return Status(Code::kInvalid, fmt::format("'{}' is not a number such as 2 or 0.5", text));
+  return number;
 }
 
-const std::string& text_of(const std::vector<Setting>& settings, std::string_view name) {
-  return std::find_if(settings.begin(), settings.end(),
-                      [&](const Setting& setting) { return setting.knob->name == name; })
-      ->value;
+Result<std::string> check_fraction(const Knob& knob, std::string_view value) {
+  BERTH_ASSIGN(const double number, read_number(value));
+  if (number < static_cast<double>(knob.least) || number > static_cast<double>(knob.most))
+    return out_of_range(knob, value);
+  return fmt::format("{}", number);
 }
+
+Result<bool> read_truth(std::string_view text) {
+  if (equals_ignoring_case(text, "true")) return true;
+  if (equals_ignoring_case(text, "false")) return false;
+  return Status(Code::kInvalid, fmt::format("'{}' is neither true nor false", text));
+}
+
+Result<std::string> check_choice(const Knob& knob, std::string_view value) {
+  std::vector<std::string> choices;
+  for (const std::string_view choice : split(knob.choices, '|')) {
+    if (equals_ignoring_case(choice, value)) return std::string(choice);
+    choices.emplace_back(choice);
+  }
+  const std::string near = suggest(value, choices);
+  return Status(Code::kInvalid, fmt::format("{} is one of {}, not '{}'", knob.name, join(choices, ", "), value), near);
+}
+
+// milli-GPU-seconds an hour; -1 = any.
+Result<std::int64_t> read_gpu_hours(std::string_view text) {
+  if (equals_ignoring_case(text, "any")) return std::int64_t{-1};
+  BERTH_ASSIGN(const MilliGpu amount, read_gpu(text));
+  return amount.value() * 3600;
+}
+
+Result<std::string> check_gpu_hours(const Knob& knob, std::string_view value) {
+  BERTH_ASSIGN(const std::int64_t budget, read_gpu_hours(value));
+  if (budget < 0) return std::string("any");
+  const std::int64_t milli = budget / 3600;
+  if (milli < knob.least * 1000 || milli > knob.most * 1000) return out_of_range(knob, value);
+  return print_gpu(MilliGpu(milli));
+}
+
+// milli-GPU-seconds, rising.
+Result<std::vector<std::int64_t>> read_gpu_seconds(std::string_view text) {
+  std::vector<std::int64_t> levels;
+  for (const std::string_view level : split(text, ',')) {
+    BERTH_ASSIGN(const MilliGpu amount, read_gpu(trim(level)));
+    if (amount.value() <= (levels.empty() ? 0 : levels.back()))
+      return Status(Code::kInvalid, fmt::format("'{}': the levels must rise from above 0", text));
+    levels.push_back(amount.value());
+  }
+  if (levels.size() > kMostLasLevels) return Status(Code::kInvalid, fmt::format("at most {} levels", kMostLasLevels));
+  return levels;
+}
+
+Result<std::string> check_gpu_seconds(std::string_view value) {
+  BERTH_ASSIGN(const std::vector<std::int64_t> levels, read_gpu_seconds(value));
+  std::vector<std::string> printed;
+  for (const std::int64_t level : levels) printed.push_back(print_gpu(MilliGpu(level)));
+  return join(printed, ", ");
+}
+
+// The values of all knobs, read one by one; the first that cannot be read is the error.
+class SettingValues {
+ public:
+  explicit SettingValues(const std::vector<Setting>& settings) : settings_(settings) {}
+
+  const std::string& text(std::string_view name) const {
+    return std::find_if(settings_.begin(), settings_.end(),
+                        [&](const Setting& setting) { return setting.knob->name == name; })
+        ->value;
+  }
+  template <class Value, class Read>
+  SettingValues& take(std::string_view name, Read read, Value& value) {
+    auto result = read(text(name));
+    if (result.ok()) {
+      value = static_cast<Value>(*std::move(result));
+    } else if (status_.ok()) {
+      status_ = std::move(result).status().prefixed(fmt::format("setting {}", name));
+    }
+    return *this;
+  }
+  Status status() const { return status_; }
+
+ private:
+  const std::vector<Setting>& settings_;
+  Status status_;
+};
 
 }  // namespace
 
@@ -62,6 +186,11 @@ std::string_view knob_type_name(KnobType type) {
   switch (type) {
     case KnobType::kInteger: return "integer";
     case KnobType::kDuration: return "duration";
+    case KnobType::kNumber: return "number";
+    case KnobType::kBoolean: return "boolean";
+    case KnobType::kChoice: return "choice";
+    case KnobType::kGpuHours: return "GPU-hours";
+    case KnobType::kGpuSeconds: return "GPU-seconds";
     case KnobType::kOrderPolicy: return "order policy";
     case KnobType::kScorePolicy: return "score policy";
   }
@@ -89,6 +218,14 @@ Result<std::string> check_setting(const Knob& knob, std::string_view value) {
     }
     case KnobType::kInteger:
     case KnobType::kDuration: return check_number(knob, value);
+    case KnobType::kNumber: return check_fraction(knob, value);
+    case KnobType::kBoolean: {
+      BERTH_ASSIGN(const bool truth, read_truth(value));
+      return std::string(truth ? "true" : "false");
+    }
+    case KnobType::kChoice: return check_choice(knob, value);
+    case KnobType::kGpuHours: return check_gpu_hours(knob, value);
+    case KnobType::kGpuSeconds: return check_gpu_seconds(value);
   }
   return Status(Code::kInternal, "a knob of unknown type");
 }
@@ -127,15 +264,36 @@ Result<std::vector<Setting>> list_settings(Database& db) {
 Result<Settings> read_settings(Database& db) {
   BERTH_ASSIGN(const std::vector<Setting> all, list_settings(db));
   Settings settings;
-  settings.order_policy = text_of(all, "order_policy");
-  settings.score_policy = text_of(all, "score_policy");
-  BERTH_ASSIGN(const std::int64_t seed, read_integer(text_of(all, "seed")));
-  settings.seed = static_cast<std::uint64_t>(seed);
-  BERTH_ASSIGN(settings.aging_interval, duration_of(all, "aging_interval"));
-  BERTH_ASSIGN(settings.lease_duration, duration_of(all, "lease_duration"));
-  BERTH_ASSIGN(settings.event_retention, duration_of(all, "event_retention"));
-  BERTH_ASSIGN(settings.round_retention, duration_of(all, "round_retention"));
-  BERTH_ASSIGN(settings.job_retention, duration_of(all, "job_retention"));
+  RoundRules& rules = settings.rules;
+  OrderKnobs& order = settings.order_knobs;
+  SettingValues values(all);
+  settings.order_policy = values.text("order_policy");
+  settings.score_policy = values.text("score_policy");
+  BERTH_TRY(values.take("seed", read_integer, settings.seed)
+                .take("aging_interval", read_duration, settings.aging_interval)
+                .take("lease_duration", read_duration, settings.lease_duration)
+                .take("event_retention", read_duration, settings.event_retention)
+                .take("round_retention", read_duration, settings.round_retention)
+                .take("job_retention", read_duration, settings.job_retention)
+                .take("backfill", read_backfill_mode, rules.backfill)
+                .take("backfill_depth", read_integer, rules.backfill_depth)
+                .take("preemption", read_preemption, rules.preemption)
+                .take("min_runtime", read_duration, rules.min_runtime)
+                .take("pending_delay", read_duration, rules.pending_delay)
+                .take("eviction_cooldown", read_duration, rules.eviction_cooldown)
+                .take("eviction_budget", read_gpu_hours, rules.eviction_budget)
+                .take("reservation_ttl", read_duration, rules.reservation_ttl)
+                .take("default_duration", read_duration, rules.default_duration)
+                .take("usage_weight", read_number, order.usage_weight)
+                .take("usage_half_life", read_duration, order.usage_half_life)
+                .take("las_thresholds", read_gpu_seconds, order.las_thresholds)
+                .take("las_by_gpu", read_truth, order.las_by_gpu)
+                .take("wpai_low_use_penalty", read_number, order.wpai_low_use_penalty)
+                .take("wpai_wait_bonus", read_number, order.wpai_wait_bonus)
+                .take("prediction_retention", read_duration, settings.prediction_retention)
+                .take("prediction_half_life", read_duration, settings.predictor.half_life)
+                .take("prediction_min_count", read_integer, settings.predictor.min_count)
+                .status());
   return settings;
 }
 

@@ -7,20 +7,34 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/model/rules.h"
+#include "engine/policy/duration_predictor.h"
+#include "engine/policy/rightsizing.h"
 #include "engine/store/change.h"
 
 namespace berth {
 
-enum class KnobType { kInteger, kDuration, kOrderPolicy, kScorePolicy };
+enum class KnobType {
+  kInteger,
+  kDuration,
+  kNumber,      // with a fraction
+  kBoolean,     // true, false
+  kChoice,      // one of Knob::choices
+  kGpuHours,    // "2.5", or "any"
+  kGpuSeconds,  // several, rising: "3250, 7200"
+  kOrderPolicy,
+  kScorePolicy,
+};
 std::string_view knob_type_name(KnobType type);
 
 struct Knob {
   std::string_view name;
   KnobType type;
   std::string_view default_text;
-  std::int64_t least = 0;  // integers, and durations in seconds
+  std::int64_t least = 0;  // numbers, GPU-hours, and durations in seconds
   std::int64_t most = 0;
   std::string_view sentence;
+  std::string_view choices = {};  // of kChoice: "greedy|none"
 };
 
 std::span<const Knob> all_knobs();
@@ -42,6 +56,11 @@ struct Settings {
   Seconds event_retention;
   Seconds round_retention;
   Seconds job_retention;
+  RoundRules rules;
+  OrderKnobs order_knobs;
+  Seconds prediction_retention;
+  PredictorKnobs predictor;
+  RightsizeKnobs rightsizing;
 };
 
 // What a value must be, checked by type and range; the canonical text.

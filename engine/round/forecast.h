@@ -1,0 +1,31 @@
+// When a waiting job will start, if everything lasts as long as expected.
+//
+// Time is played forward on a copy of the state: running jobs end as expected (estimate, time limit, or the default
+// duration), and after each few ends a pass (round/pass.h) is made over the jobs ahead of this one in the present order
+// and the job itself. Twice: with every duration at its median, and at its 90th percentile. What is left out makes it
+// an estimate: jobs that will be submitted, jobs behind it, and victims that come back.
+//
+// Ends are taken together so that at most about `kMostForecastPasses` passes are made; the answer is as coarse.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "engine/model/snapshot.h"
+
+namespace berth {
+
+inline constexpr int kMostForecastPasses = 128;
+
+struct Forecast {
+  std::optional<Seconds> p50;  // start; nothing = not even when all that runs has ended
+  std::optional<Seconds> p90;
+  std::int64_t guesses = 0;  // running jobs and jobs ahead about whose duration nothing is known
+};
+
+// kNotFound when the job is not among snapshot.jobs; kInterrupted.
+Result<Forecast> forecast_start(const Snapshot& snapshot, std::int64_t job,
+                                const std::atomic<bool>* interrupted = nullptr);
+
+}  // namespace berth

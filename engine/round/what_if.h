@@ -1,0 +1,66 @@
+// What would start this job now: the smallest single changes, each proved by planning the round on a changed copy of
+// the state.
+//
+// Candidates come from the reason why the job waits: more quota where it is short, or enough of it to take room back
+// from those who borrow; another device model; fewer tasks at once, or fewer GPUs a task; a wider locality; an earlier
+// place in the order; nodes that are not up; evicting the jobs that lose least. Amounts are worked out or bisected
+// (fitting is monotone in them), and an answer is given only when the plan on the changed copy starts the job. Such a
+// plan ends when the job has been tried (ScheduleOptions::until_job), so that a whole answer costs less than twenty
+// rounds (bench/what_if).
+//
+// An answer is about now. It does not say that the change is wise, nor what it does to others beyond the evictions
+// named.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "engine/model/plan.h"
+#include "engine/model/snapshot.h"
+
+namespace berth {
+
+enum class ChangeKind : std::uint8_t {
+  kQuota,     // `quotas` raised
+  kModel,     // `models` allowed too
+  kLocality,  // the group is content with `locality`
+  kTasks,     // the group starts with `count` tasks
+  kGpus,      // the group asks for `count` GPUs a task
+  kOrder,     // it goes before `count` of the jobs that start ahead of it
+  kNodes,     // `nodes` up
+  kEvict,     // `jobs` evicted, `lost` milli-GPU-seconds of work lost
+};
+
+struct QuotaRise {
+  std::int32_t queue = -1;     // index
+  std::int32_t resource = -1;  // index into QuotaTable::resources
+  bool is_limit = false;       // its limit, not its quota
+  std::int64_t amount = 0;     // how much more
+};
+
+struct WhatIf {
+  ChangeKind kind = ChangeKind::kQuota;
+  std::int32_t group = 0;
+  std::vector<QuotaRise> quotas = {};
+  std::int64_t count = 0;
+  ModelSet models = 0;
+  Locality locality = Locality::kAny;
+  std::vector<NodeIndex> nodes = {};
+  std::vector<std::int64_t> jobs = {};
+  std::int64_t lost = 0;
+  std::vector<Eviction> evictions = {};  // what the round would then evict for the job
+};
+
+struct WhatIfAnswer {
+  bool starts_anyway = false;
+  Waiting waiting;              // why not, as things are
+  std::vector<WhatIf> changes;  // in the order of ChangeKind
+  std::int64_t plans = 0;       // how many were made
+};
+
+// kNotFound when the job is not among snapshot.jobs; kInterrupted.
+Result<WhatIfAnswer> what_would_start(const Snapshot& snapshot, std::int64_t job,
+                                      const std::atomic<bool>* interrupted = nullptr);
+
+}  // namespace berth

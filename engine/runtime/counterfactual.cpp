@@ -1,0 +1,209 @@
+#include "engine/runtime/counterfactual.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/base/text.h"
+#include "engine/round/forecast.h"
+#include "engine/runtime/explanation.h"
+#include "engine/runtime/round_driver.h"
+#include "engine/store/names.h"
+
+namespace berth {
+
+namespace {
+
+constexpr std::size_t kMostNamesShown = 5;
+
+std::string_view change_name(ChangeKind kind) {
+  switch (kind) {
+    case ChangeKind::kQuota: return "quota";
+    case ChangeKind::kModel: return "device model";
+    case ChangeKind::kLocality: return "locality";
+    case ChangeKind::kTasks: return "fewer tasks";
+    case ChangeKind::kGpus: return "fewer GPUs";
+    case ChangeKind::kOrder: return "order";
+    case ChangeKind::kNodes: return "nodes";
+    case ChangeKind::kEvict: return "eviction";
+  }
+  return "";
+}
+
+std::string gpu_hours(std::int64_t milli_seconds) {
+  return fmt::format("{:.1f} GPU-hours", static_cast<double>(milli_seconds) / 1000.0 / 3600.0);
+}
+
+std::string some_names(const std::vector<std::string>& names) {
+  if (names.size() <= kMostNamesShown) return join(names, ", ");
+  const std::vector<std::string> first(names.begin(), names.begin() + kMostNamesShown);
+  return fmt::format("{} and {} more", join(first, ", "), names.size() - kMostNamesShown);
+}
+
+class CounterfactualWords {
+ public:
+  CounterfactualWords(Runtime& runtime, const Snapshot& snapshot, const Job& job)
+      : runtime_(runtime), snapshot_(snapshot), job_(job) {}
+
+  Result<CounterfactualLine> say(const WhatIf& change) const {
+    CounterfactualLine line;
+    line.change = change_name(change.kind);
+    switch (change.kind) {
+      case ChangeKind::kQuota: say_quotas(change, line); break;
+      case ChangeKind::kModel:
+        line.sentence = fmt::format("it may run on {} too", model_names(change.models, snapshot_.cluster));
+        break;
+      case ChangeKind::kLocality:
+        line.sentence = change.locality == Locality::kAny
+                            ? "its tasks may lie anywhere"
+                            : fmt::format("its tasks share a {} instead of a {}", locality_name(change.locality),
+                                          locality_name(group(change).locality));
+        break;
+      case ChangeKind::kTasks:
+        line.sentence = fmt::format("it starts with {} task{} instead of {}", change.count,
+                                    change.count == 1 ? "" : "s", group(change).min_tasks);
+        break;
+      case ChangeKind::kGpus:
+        line.sentence =
+            fmt::format("its tasks ask for {} instead of {}", count_gpus(change.count), group(change).shape.gpu_count);
+        break;
+      case ChangeKind::kOrder: {
+        BERTH_ASSIGN(const std::string names, job_names(change.jobs));
+        line.sentence = fmt::format("it goes before {} job{} that would start ahead of it: {}", change.count,
+                                    change.count == 1 ? "" : "s", names);
+        break;
+      }
+      case ChangeKind::kNodes: say_nodes(change, line); break;
+      case ChangeKind::kEvict: {
+        BERTH_ASSIGN(const std::string names, job_names(change.jobs));
+        line.sentence = fmt::format("{} ended", names);
+        line.cost = fmt::format("{} of {} lost", gpu_hours(change.lost),
+                                print_counted(static_cast<std::int64_t>(change.jobs.size()), "job"));
+        break;
+      }
+    }
+    if (!change.evictions.empty()) {
+      std::int64_t lost = 0;
+      for (const Eviction& eviction : change.evictions) lost += eviction.lost;
+      line.cost =
+          fmt::format("{} evicted for it, {} lost",
+                      print_counted(static_cast<std::int64_t>(change.evictions.size()), "job"), gpu_hours(lost));
+    }
+    return line;
+  }
+
+ private:
+  const TaskGroup& group(const WhatIf& change) const { return job_.groups[static_cast<std::size_t>(change.group)]; }
+
+  void say_quotas(const WhatIf& change, CounterfactualLine& line) const {
+    std::vector<std::string> parts;
+    std::vector<std::string> statements;
+    for (const QuotaRise& rise : change.quotas) {
+      const auto q = static_cast<std::size_t>(rise.queue);
+      const auto r = static_cast<std::size_t>(rise.resource);
+      const QuotaResource& resource = snapshot_.quotas.resources[r];
+      const QuotaTerms& terms = snapshot_.quotas.terms[q][r];
+      const std::int64_t before = rise.is_limit ? terms.limit : terms.quota;
+      const std::string& name = snapshot_.queues[q].name;
+      parts.push_back(fmt::format("queue {} has {} more{} ({} instead of {})", name,
+                                  describe_amount(resource, rise.amount), rise.is_limit ? " as its limit" : "",
+                                  plain_amount(resource, before + rise.amount), plain_amount(resource, before)));
+      statements.push_back(fmt::format("ALTER QUEUE {} SET {} ({} = {});", name, rise.is_limit ? "LIMIT" : "QUOTA",
+                                       resource.name, plain_amount(resource, before + rise.amount)));
+    }
+    line.sentence = join(parts, ", ");
+    line.statement = join(statements, " ");
+  }
+
+  static std::string plain_amount(const QuotaResource& resource, std::int64_t amount) {
+    switch (resource.kind) {
+      case ResourceKind::kCpu: return print_cpu(MilliCpu(amount));
+      case ResourceKind::kMemory: return print_memory(MiB(amount));
+      case ResourceKind::kGpu: break;
+    }
+    return print_gpu(MilliGpu(amount));
+  }
+
+  void say_nodes(const WhatIf& change, CounterfactualLine& line) const {
+    std::vector<std::string> names;
+    std::string states;
+    for (const NodeIndex node : change.nodes) {
+      const auto n = static_cast<std::size_t>(node);
+      names.push_back(snapshot_.cluster.node_names[n]);
+      states = node_state_name(snapshot_.cluster.nodes[n].state);
+      line.statement += fmt::format("{}RESUME NODE {};", line.statement.empty() ? "" : " ", names.back());
+    }
+    if (names.size() > kMostNamesShown) line.statement.clear();
+    line.sentence = names.size() == 1 ? fmt::format("node {} is up; it is {}", names.front(), states)
+                                      : fmt::format("nodes {} are up", some_names(names));
+  }
+
+  Result<std::string> job_names(const std::vector<std::int64_t>& jobs) const {
+    std::vector<std::string> names;
+    for (const std::int64_t job : jobs) {
+      if (names.size() > kMostNamesShown) {
+        names.emplace_back();  // counted, not shown
+        continue;
+      }
+      BERTH_ASSIGN(std::string name, job_name(runtime_.db(), job));
+      names.push_back(std::move(name));
+    }
+    return some_names(names);
+  }
+
+  Runtime& runtime_;
+  const Snapshot& snapshot_;
+  const Job& job_;
+};
+
+CounterfactualLine say_wait(const Forecast& forecast, Seconds guessed_duration) {
+  CounterfactualLine line{.change = "wait", .sentence = {}, .statement = {}, .cost = {}};
+  if (!forecast.p50) {
+    line.sentence = "waiting alone will not start it";
+    return line;
+  }
+  line.sentence = fmt::format("wait until about {}", print_time(*forecast.p50));
+  if (forecast.p90 && *forecast.p90 != *forecast.p50) {
+    line.sentence += fmt::format("; nine times in ten until {}", print_time(*forecast.p90));
+  }
+  if (forecast.guesses > 0) {
+    line.sentence += fmt::format(" - if {} of which no duration is known take {}",
+                                 print_counted(forecast.guesses, "job"), print_duration(guessed_duration));
+  }
+  return line;
+}
+
+}  // namespace
+
+Result<Counterfactual> explain_counterfactual(Runtime& runtime, std::string_view name,
+                                              const std::atomic<bool>* interrupted) {
+  BERTH_ASSIGN(const JobExplanation now, explain_job(runtime, name, interrupted));
+  Counterfactual answer;
+  answer.job = now.job;
+  answer.state = now.state;
+  answer.why = now.sentence;
+  answer.starts_anyway = now.starts;
+  if (now.starts || (now.state != JobState::kPending && now.state != JobState::kHeld)) return answer;
+  BERTH_ASSIGN(const std::int64_t id, find_job(runtime.db(), name));
+  BERTH_ASSIGN(const Loaded loaded,
+               load_for_planning(runtime, {.now = runtime.now(), .node_names = true, .also_job = id}));
+  const Snapshot& snapshot = loaded.snapshot;
+  if (now.state == JobState::kHeld) {
+    answer.lines.push_back({"release", "it is released", fmt::format("RELEASE JOB {};", now.job), {}});
+  }
+  BERTH_ASSIGN(const WhatIfAnswer found, what_would_start(snapshot, id, interrupted));
+  answer.plans = found.plans;
+  const Job& job = *std::ranges::find(snapshot.jobs, id, &Job::id);
+  const CounterfactualWords words(runtime, snapshot, job);
+  for (const WhatIf& change : found.changes) {
+    BERTH_ASSIGN(CounterfactualLine line, words.say(change));
+    answer.lines.push_back(std::move(line));
+  }
+  if (now.state == JobState::kPending) {
+    answer.lines.push_back(say_wait({.p50 = now.start_p50, .p90 = now.start_p90, .guesses = now.guesses},
+                                    snapshot.rules.default_duration));
+  }
+  return answer;
+}
+
+}  // namespace berth

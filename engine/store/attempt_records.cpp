@@ -1,0 +1,100 @@
+#include "engine/store/attempt_records.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "engine/base/failpoint.h"
+#include "engine/store/settings.h"
+#include "engine/store/usage_records.h"
+
+namespace berth {
+
+namespace {
+
+// What a job, or a task of it, has used until now: `where` picks its allocations, ?1 is the job, ?2 now.
+constexpr std::string_view kUsedByAllocations =
+    "SELECT j.queue_id, j.start_time, coalesce(sum(a.gpu_milli * g.gpu_count), 0), "
+    "coalesce(sum(a.gpu_milli * g.gpu_count * max(0, ?2 - a.start_time)), 0), count(*) FROM allocations a "
+    "JOIN jobs j ON j.id = a.job_id JOIN task_groups g ON g.job_id = a.job_id AND g.group_index = a.group_index "
+    "WHERE a.job_id = ?1 AND (?3 IS NULL OR (a.group_index = ?3 AND a.task_index = ?4))";
+
+Status note_use(Change& change, std::int64_t job, std::optional<TaskName> task, Seconds half_life) {
+  BERTH_ASSIGN(Statement used, change.db().prepare(kUsedByAllocations));
+  used.with(job, change.now(), task ? std::optional(task->group) : std::nullopt,
+            task ? std::optional(task->task) : std::nullopt);
+  if (!used.next()) return used.status();
+  if (task && used.integer(4) == 0) {
+    return Status(Code::kConflict, fmt::format("job {} does not run task {}.{}", job, task->group, task->task));
+  }
+  if (used.integer(4) == 0) return {};
+  BERTH_TRY(add_usage(change, used.integer(0), used.quantity<MilliGpu>(2), used.quantity<Seconds>(1), half_life));
+  BERTH_ASSIGN(Statement attained,
+               change.db().prepare("UPDATE jobs SET attained_milli_s = attained_milli_s + ?2 WHERE id = ?1"));
+  return attained.run(job, used.integer(3));
+}
+
+// Draining nodes on which the job has tasks.
+Result<std::vector<std::int64_t>> draining_nodes_of(Database& db, std::int64_t job) {
+  BERTH_ASSIGN(Statement nodes,
+               db.prepare("SELECT DISTINCT a.node_id FROM allocations a JOIN nodes n ON n.id = a.node_id "
+                          "WHERE a.job_id = ?1 AND n.state = 'draining'"));
+  nodes.with(job);
+  std::vector<std::int64_t> draining;
+  while (nodes.next()) draining.push_back(nodes.integer(0));
+  BERTH_TRY(nodes.status());
+  return draining;
+}
+
+Status drain_when_empty(Database& db, std::span<const std::int64_t> nodes) {
+  BERTH_ASSIGN(Statement drained, db.prepare("UPDATE nodes SET state = 'drained' WHERE id = ?1 AND NOT EXISTS "
+                                             "(SELECT 1 FROM allocations WHERE node_id = ?1)"));
+  for (const std::int64_t node : nodes) BERTH_TRY(drained.run(node));
+  return {};
+}
+
+Result<Seconds> half_life_of_usage(Database& db) {
+  BERTH_ASSIGN(const Settings settings, read_settings(db));
+  return settings.order_knobs.usage_half_life;
+}
+
+}  // namespace
+
+Status end_attempt(Change& change, std::int64_t job, std::string_view outcome, std::string_view detail) {
+  Database& db = change.db();
+  BERTH_ASSIGN(const Seconds half_life, half_life_of_usage(db));
+  BERTH_TRY(note_use(change, job, std::nullopt, half_life));
+  BERTH_ASSIGN(
+      Statement note,
+      db.prepare("INSERT INTO runs (job_id, attempt, start_time, end_time, outcome, tasks, gpu_milli, nodes, detail) "
+                 "SELECT ?1, 1 + (SELECT count(*) FROM runs WHERE job_id = ?1), "
+                 "       (SELECT coalesce(start_time, 0) FROM jobs WHERE id = ?1), ?2, ?3, count(*), "
+                 "       coalesce(sum(a.gpu_milli * g.gpu_count), 0), json_group_array(DISTINCT n.name), ?4 "
+                 "FROM allocations a JOIN nodes n ON n.id = a.node_id "
+                 "JOIN task_groups g ON g.job_id = a.job_id AND g.group_index = a.group_index WHERE a.job_id = ?1"));
+  BERTH_TRY(note.run(job, change.now(), outcome, detail));
+  BERTH_ASSIGN(const std::vector<std::int64_t> draining, draining_nodes_of(db, job));
+  BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM allocations WHERE job_id = ?1"));
+  BERTH_TRY(remove.run(job));
+  failpoint("mid_write");
+  BERTH_TRY(drain_when_empty(db, draining));
+  BERTH_ASSIGN(Statement stop, db.prepare("DELETE FROM stopping_jobs WHERE job_id = ?1"));
+  BERTH_TRY(stop.run(job));
+  BERTH_ASSIGN(Statement mark, db.prepare("UPDATE jobs SET quota_mark = 0 WHERE id = ?1 AND quota_mark <> 0"));
+  return mark.run(job);
+}
+
+Status end_tasks(Change& change, std::int64_t job, std::span<const TaskName> tasks) {
+  Database& db = change.db();
+  BERTH_ASSIGN(const Seconds half_life, half_life_of_usage(db));
+  BERTH_ASSIGN(const std::vector<std::int64_t> draining, draining_nodes_of(db, job));
+  BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM allocations WHERE job_id = ?1 AND group_index = ?2 AND "
+                                            "task_index = ?3"));
+  for (const TaskName& task : tasks) {
+    BERTH_TRY(note_use(change, job, task, half_life));
+    BERTH_TRY(remove.run(job, task.group, task.task));
+  }
+  return drain_when_empty(db, draining);
+}
+
+}  // namespace berth

@@ -1,0 +1,136 @@
+#include "engine/store/eviction_records.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "engine/base/failpoint.h"
+#include "engine/base/text.h"
+#include "engine/store/attempt_records.h"
+#include "engine/store/wait_records.h"
+
+namespace berth {
+
+namespace {
+
+struct VictimRow {
+  std::string name;
+  std::int64_t queue = 0;
+  bool runs = false;
+  bool was_told = false;  // it is stopping already
+};
+
+Result<VictimRow> read_victim(Database& db, std::int64_t job) {
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT name, queue_id, state = 'running', EXISTS (SELECT 1 FROM "
+                                         "stopping_jobs WHERE job_id = ?1) FROM jobs WHERE id = ?1"));
+  if (!row.with(job).next()) {
+    BERTH_TRY(row.status());
+    return Status(Code::kConflict, fmt::format("the plan evicts job {}, which does not exist", job));
+  }
+  return VictimRow{std::string(row.text(0)), row.integer(1), row.integer(2) != 0, row.integer(3) != 0};
+}
+
+struct BeneficiaryRow {
+  std::string name;
+  std::int64_t queue = 0;
+};
+
+Result<BeneficiaryRow> read_beneficiary(Database& db, std::int64_t job) {
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT name, queue_id FROM jobs WHERE id = ?1"));
+  BeneficiaryRow beneficiary{fmt::format("#{}", job), 0};
+  if (row.with(job).next()) beneficiary = {std::string(row.text(0)), row.integer(1)};
+  BERTH_TRY(row.status());
+  return beneficiary;
+}
+
+Result<std::int64_t> count_tasks(Database& db, std::int64_t job) {
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT count(*) FROM allocations WHERE job_id = ?1"));
+  const std::int64_t tasks = row.with(job).next() ? row.integer(0) : 0;
+  BERTH_TRY(row.status());
+  return tasks;
+}
+
+Status note_decision(Change& change, std::int64_t round, const Eviction& e, const VictimRow& victim,
+                     const BeneficiaryRow& beneficiary) {
+  Database& db = change.db();
+  auto tasks = static_cast<std::int64_t>(e.tasks.size());
+  if (e.whole) {
+    BERTH_ASSIGN(tasks, count_tasks(db, e.job));
+  }
+  BERTH_ASSIGN(Statement insert,
+               db.prepare("INSERT INTO evictions (round_id, time, victim_id, victim_queue_id, beneficiary_id, "
+                          "beneficiary_queue_id, rule, tasks, whole, lost_gpu_milli_s) "
+                          "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"));
+  BERTH_TRY(insert.run(round, change.now(), e.job, victim.queue, e.beneficiary, beneficiary.queue,
+                       eviction_rule_name(e.rule), tasks, e.whole, e.lost));
+  BERTH_ASSIGN(Statement count, db.prepare("UPDATE jobs SET evictions = evictions + 1 WHERE id = ?1"));
+  return count.run(e.job);
+}
+
+Status tell_to_stop(Change& change, const Eviction& e, Seconds stop_at) {
+  BERTH_ASSIGN(Statement insert, change.db().prepare("INSERT INTO stopping_jobs (job_id, beneficiary_id, rule, "
+                                                     "stop_at) VALUES (?1, ?2, ?3, ?4)"));
+  return insert.run(e.job, e.beneficiary, eviction_rule_name(e.rule), stop_at);
+}
+
+Status evict_job(Change& change, const Eviction& e, const BeneficiaryRow& beneficiary) {
+  BERTH_TRY(end_attempt(change, e.job, "evicted",
+                        fmt::format("{} for job {}", eviction_rule_name(e.rule), beneficiary.name)));
+  BERTH_ASSIGN(Statement update, change.db().prepare("UPDATE jobs SET state = 'pending', last_eviction = ?2 "
+                                                     "WHERE id = ?1"));
+  BERTH_TRY(update.run(e.job, change.now()));
+  failpoint("mid_eviction");
+  return begin_wait(change, e.job, cause_of(e.rule), beneficiary.queue);
+}
+
+Status evict_surplus(Change& change, const Eviction& e, const VictimRow& victim) {
+  BERTH_TRY(end_tasks(change, e.job, e.tasks));
+  BERTH_ASSIGN(Statement update, change.db().prepare("UPDATE jobs SET last_eviction = ?2 WHERE id = ?1"));
+  BERTH_TRY(update.run(e.job, change.now()));
+  BERTH_ASSIGN(Statement broken,
+               change.db().prepare("SELECT 1 FROM task_groups g WHERE g.job_id = ?1 AND g.min_tasks > (SELECT "
+                                   "count(*) FROM allocations a WHERE a.job_id = ?1 AND a.group_index = "
+                                   "g.group_index)"));
+  if (broken.with(e.job).next()) {
+    return Status(Code::kConflict, fmt::format("the plan leaves job '{}' with less than its gang", victim.name));
+  }
+  return broken.status();
+}
+
+}  // namespace
+
+Result<EvictionCounts> write_evictions(Change& change, std::int64_t round, const Plan& plan) {
+  EvictionCounts counts;
+  for (const Eviction& e : plan.evictions) {
+    BERTH_ASSIGN(const VictimRow victim, read_victim(change.db(), e.job));
+    if (!victim.runs) {
+      return Status(Code::kConflict, fmt::format("job '{}' does not run: it cannot be evicted", victim.name));
+    }
+    BERTH_ASSIGN(const BeneficiaryRow beneficiary, read_beneficiary(change.db(), e.beneficiary));
+    const Seconds stop_at =
+        victim.was_told ? e.stop_at : change.now() + std::max(Seconds(0), e.stop_at - plan.planned_at);
+    if (!victim.was_told) BERTH_TRY(note_decision(change, round, e, victim, beneficiary));
+    if (!e.whole) {
+      BERTH_TRY(evict_surplus(change, e, victim));
+      ++counts.shrunk;
+    } else if (stop_at <= change.now()) {
+      BERTH_TRY(evict_job(change, e, beneficiary));
+      ++counts.ended;
+    } else if (!victim.was_told) {
+      BERTH_TRY(tell_to_stop(change, e, stop_at));
+      ++counts.stopping;
+    }
+  }
+  return counts;
+}
+
+Status forgive_eviction(Change& change, std::int64_t job) {
+  BERTH_ASSIGN(Statement update,
+               change.db().prepare("UPDATE evictions SET lost_gpu_milli_s = 0 WHERE id = (SELECT max(id) FROM "
+                                   "evictions WHERE victim_id = ?1) AND EXISTS (SELECT 1 FROM stopping_jobs WHERE "
+                                   "job_id = ?1)"));
+  return update.run(job);
+}
+
+}  // namespace berth

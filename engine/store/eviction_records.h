@@ -1,0 +1,27 @@
+// Evictions of a round, as rows: those that end now, and those whose victims get a grace to write a checkpoint.
+//
+// The decision is one row in evictions, whenever its end comes. A victim with a grace is in stopping_jobs until then; a
+// later round, whose time has come past it, has the same eviction in its plan again, and that ends it.
+#pragma once
+
+#include <span>
+
+#include "engine/model/plan.h"
+#include "engine/store/change.h"
+
+namespace berth {
+
+struct EvictionCounts {
+  std::int64_t ended = 0;     // jobs that wait again
+  std::int64_t shrunk = 0;    // jobs that gave up surplus tasks
+  std::int64_t stopping = 0;  // jobs told to stop
+};
+
+// Those of `plan`, in its order; a grace begins now, however old the plan is. kConflict when a victim does not run (any
+// more) or would keep less than a gang.
+Result<EvictionCounts> write_evictions(Change& change, std::int64_t round, const Plan& plan);
+
+// A job that was told to stop has ended by itself: it lost nothing.
+Status forgive_eviction(Change& change, std::int64_t job);
+
+}  // namespace berth

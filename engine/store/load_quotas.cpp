@@ -1,0 +1,151 @@
+#include "engine/store/load_quotas.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "engine/store/resource_names.h"
+
+namespace berth {
+
+namespace {
+
+constexpr Seconds kBudgetWindow{3600};
+
+class QuotaReader {
+ public:
+  QuotaReader(Database& db, Seconds now) : db_(db), now_(now) {}
+
+  Result<QuotaState> read() {
+    BERTH_TRY(read_queues());
+    BERTH_TRY(read_lost_work());
+    BERTH_TRY(find_resources());
+    if (state_.quotas.resources.empty()) return std::move(state_);
+    BERTH_TRY(read_terms());
+    BERTH_TRY(read_loans());
+    return std::move(state_);
+  }
+
+ private:
+  Status read_queues();
+  Status read_lost_work();
+  Status find_resources();
+  Status read_terms();
+  Status read_loans();
+
+  Database& db_;
+  Seconds now_;
+  QuotaState state_;
+  std::map<std::string, std::int32_t, std::less<>> resource_index_;
+};
+
+Status QuotaReader::read_queues() {
+  BERTH_ASSIGN(Statement rows, db_.prepare("SELECT id, name, coalesce(parent_id, 0), weight, priority_band, "
+                                           "coalesce(eviction_budget_milli * 3600, -1) FROM queues ORDER BY id"));
+  std::vector<std::int64_t> parents;
+  while (rows.next()) {
+    Queue& queue = state_.queues.emplace_back();
+    queue.id = rows.integer(0);
+    queue.name = rows.text(1);
+    queue.weight = rows.real(3);
+    queue.priority_band = static_cast<std::int32_t>(rows.integer(4));
+    queue.eviction_budget = rows.integer(5);
+    parents.push_back(rows.integer(2));
+  }
+  BERTH_TRY(rows.status());
+  for (std::size_t i = 0; i < parents.size(); ++i) state_.queues[i].parent = queue_index(state_.queues, parents[i]);
+  return {};
+}
+
+Status QuotaReader::read_lost_work() {
+  BERTH_ASSIGN(Statement rows, db_.prepare("SELECT victim_queue_id, sum(lost_gpu_milli_s) FROM evictions "
+                                           "WHERE time > ?1 AND time <= ?2 GROUP BY victim_queue_id"));
+  rows.with(now_ - kBudgetWindow, now_);
+  while (rows.next()) {
+    const std::int32_t queue = queue_index(state_.queues, rows.integer(0));
+    if (queue >= 0) state_.queues[static_cast<std::size_t>(queue)].lost_this_hour = rows.integer(1);
+  }
+  return rows.status();
+}
+
+Status QuotaReader::find_resources() {
+  BERTH_ASSIGN(Statement rows, db_.prepare("SELECT resource FROM quotas WHERE coalesce(valid_from <= ?1, 1) "
+                                           "AND coalesce(?1 < valid_to, 1) UNION SELECT resource FROM loans "
+                                           "WHERE state = 'open' AND valid_from <= ?1 AND coalesce(?1 < valid_to, 1)"));
+  rows.with(now_);
+  std::vector<std::string> stored;
+  while (rows.next()) stored.emplace_back(rows.text(0));
+  BERTH_TRY(rows.status());
+  if (stored.empty()) return {};
+  BERTH_ASSIGN(const ResourceNames names, ResourceNames::read(db_));
+  std::vector<QuotaResource>& resources = state_.quotas.resources;
+  for (const std::string& name : stored) {
+    resources.push_back(names.stored(name));
+    resources.back().name = name;  // as rows refer to it
+  }
+  std::ranges::sort(resources, resource_comes_before);
+  for (std::size_t r = 0; r < resources.size(); ++r) {
+    resource_index_[resources[r].name] = static_cast<std::int32_t>(r);
+  }
+  state_.quotas.terms.assign(state_.queues.size(), std::vector<QuotaTerms>(resources.size()));
+  return {};
+}
+
+Status QuotaReader::read_terms() {
+  BERTH_ASSIGN(
+      Statement rows,
+      db_.prepare("SELECT queue_id, resource, quota, limit_amount, borrow_limit, lend_limit, weight FROM quotas "
+                  "WHERE coalesce(valid_from <= ?1, 1) AND coalesce(?1 < valid_to, 1) "
+                  "ORDER BY queue_id, resource, coalesce(valid_from, valid_to) IS NOT NULL, valid_from, id"));
+  rows.with(now_);
+  while (rows.next()) {
+    const std::int32_t queue = queue_index(state_.queues, rows.integer(0));
+    const auto resource = resource_index_.find(rows.text(1));
+    if (queue < 0 || resource == resource_index_.end()) continue;
+    QuotaTerms& terms =
+        state_.quotas.terms[static_cast<std::size_t>(queue)][static_cast<std::size_t>(resource->second)];
+    const auto take = [&rows](std::int64_t& amount, int column) {
+      if (!rows.is_null(column)) amount = rows.integer(column);
+    };
+    if (!rows.is_null(2)) terms.has_quota = true;
+    take(terms.quota, 2);
+    take(terms.limit, 3);
+    take(terms.borrow_limit, 4);
+    take(terms.lend_limit, 5);
+    if (!rows.is_null(6)) terms.weight = rows.real(6);
+  }
+  return rows.status();
+}
+
+Status QuotaReader::read_loans() {
+  BERTH_ASSIGN(Statement rows,
+               db_.prepare("SELECT id, lender_id, borrower_id, resource, amount, valid_to, return_grace_s FROM loans "
+                           "WHERE state = 'open' AND valid_from <= ?1 AND coalesce(?1 < valid_to, 1) ORDER BY id"));
+  rows.with(now_);
+  while (rows.next()) {
+    LoanTerms loan;
+    loan.id = rows.integer(0);
+    loan.lender = queue_index(state_.queues, rows.integer(1));
+    loan.borrower = queue_index(state_.queues, rows.integer(2));
+    const auto resource = resource_index_.find(rows.text(3));
+    if (loan.lender < 0 || loan.borrower < 0 || resource == resource_index_.end()) continue;
+    loan.resource = resource->second;
+    loan.amount = rows.integer(4);
+    if (!rows.is_null(5)) loan.until = rows.quantity<Seconds>(5);
+    loan.return_grace = rows.quantity<Seconds>(6);
+    state_.quotas.loans.push_back(loan);
+  }
+  return rows.status();
+}
+
+}  // namespace
+
+Result<QuotaState> load_quotas(Database& db, Seconds now) { return QuotaReader(db, now).read(); }
+
+std::int32_t queue_index(const std::vector<Queue>& queues, std::int64_t id) {
+  const auto found = std::ranges::lower_bound(queues, id, {}, &Queue::id);
+  return found != queues.end() && found->id == id ? static_cast<std::int32_t>(found - queues.begin()) : -1;
+}
+
+}  // namespace berth

@@ -1,0 +1,121 @@
+#include "engine/store/quota_shortfall.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/base/text.h"
+#include "engine/model/quota_ledger.h"
+#include "engine/store/load_quotas.h"
+#include "engine/store/resource_names.h"
+
+namespace berth {
+
+namespace {
+
+class QuotaShortfallSearch {
+ public:
+  QuotaShortfallSearch(Database& db, std::span<const std::string> resources) : db_(db), resources_(resources) {}
+
+  Status look_at(Seconds moment, std::optional<Seconds> from) {
+    BERTH_ASSIGN(const QuotaState state, load_quotas(db_, moment));
+    if (state.quotas.resources.empty()) return {};
+    const Cluster no_cluster;  // only quotas are asked for
+    const QuotaLedger ledger(no_cluster, state.queues, state.quotas, moment);
+    BERTH_ASSIGN(const Amounts capacity, read_capacity(db_, state.quotas.resources));
+    for (std::size_t r = 0; r < state.quotas.resources.size(); ++r) {
+      if (std::ranges::find(resources_, state.quotas.resources[r].name) == resources_.end()) continue;
+      const auto below = [&](std::int32_t parent) {
+        std::int64_t sum = 0;
+        for (std::size_t q = 0; q < state.queues.size(); ++q) {
+          if (state.queues[q].parent == parent) sum += ledger.quota(static_cast<std::int32_t>(q), r);
+        }
+        return sum;
+      };
+      note({state.quotas.resources[r], "", below(-1), capacity[r], from});
+      for (std::size_t q = 0; q < state.queues.size(); ++q) {
+        if (!state.quotas.terms[q][r].has_quota) continue;
+        const auto queue = static_cast<std::int32_t>(q);
+        note({state.quotas.resources[r], state.queues[q].name, below(queue), ledger.quota(queue, r), from});
+      }
+    }
+    return {};
+  }
+
+  std::vector<QuotaShortfall> found() && {
+    std::ranges::stable_sort(found_, [](const QuotaShortfall& a, const QuotaShortfall& b) {
+      return resource_comes_before(a.resource, b.resource);
+    });
+    return std::move(found_);
+  }
+
+ private:
+  void note(const QuotaShortfall& candidate) {
+    if (candidate.promised <= candidate.there_is) return;
+    const bool known = std::ranges::any_of(found_, [&](const QuotaShortfall& earlier) {
+      return earlier.resource.name == candidate.resource.name && earlier.queue == candidate.queue;
+    });
+    if (!known) found_.push_back(candidate);
+  }
+
+  Database& db_;
+  std::span<const std::string> resources_;
+  std::vector<QuotaShortfall> found_;
+};
+
+}  // namespace
+
+Result<std::vector<QuotaShortfall>> find_shortfalls(Database& db, Seconds now, std::span<const std::string> resources) {
+  QuotaShortfallSearch search(db, resources);
+  BERTH_TRY(search.look_at(now, std::nullopt));
+  BERTH_ASSIGN(Statement moments, db.prepare("SELECT valid_from FROM quotas WHERE valid_from > ?1 UNION "
+                                             "SELECT valid_to FROM quotas WHERE valid_to > ?1 ORDER BY 1"));
+  moments.with(now);
+  while (moments.next()) BERTH_TRY(search.look_at(moments.quantity<Seconds>(0), moments.quantity<Seconds>(0)));
+  BERTH_TRY(moments.status());
+  return std::move(search).found();
+}
+
+std::string describe_shortfall(const QuotaShortfall& shortfall) {
+  const ResourceKind kind = shortfall.resource.kind;
+  const std::string from = shortfall.from ? fmt::format("from {} on ", print_time(*shortfall.from)) : "";
+  const std::string promised = print_amount(kind, shortfall.promised);
+  const std::string there_is = print_amount(kind, shortfall.there_is);
+  const std::string missing = print_amount(kind, shortfall.promised - shortfall.there_is);
+  if (shortfall.queue.empty()) {
+    return fmt::format("{}quotas of {} add up to {}, but the cluster has {}: {} short", from, shortfall.resource.name,
+                       promised, there_is, missing);
+  }
+  return fmt::format("{}quotas of {} below queue '{}' add up to {}, but its own is {}: {} short", from,
+                     shortfall.resource.name, shortfall.queue, promised, there_is, missing);
+}
+
+Result<Amounts> read_capacity(Database& db, std::span<const QuotaResource> resources) {
+  BERTH_ASSIGN(Statement rows,
+               db.prepare("WITH there (node_id, type_id) AS (SELECT id, type_id FROM nodes WHERE state IN ('up', "
+                          "'draining')), broken (type_id, devices) AS (SELECT t.type_id, count(*) FROM devices d JOIN "
+                          "there t ON t.node_id = d.node_id WHERE d.health <> 'healthy' GROUP BY t.type_id) "
+                          "SELECT coalesce((SELECT count(*) FROM device_models m WHERE m.id < t.device_model_id), 0), "
+                          "sum(n.nodes * t.cpu_milli), sum(n.nodes * t.memory_mib), "
+                          "sum(n.nodes * t.device_count - coalesce(b.devices, 0)) * 1000 "
+                          "FROM (SELECT type_id, count(*) AS nodes FROM there GROUP BY type_id) n "
+                          "JOIN node_types t ON t.id = n.type_id LEFT JOIN broken b ON b.type_id = t.id "
+                          "GROUP BY t.device_model_id"));
+  Amounts capacity(resources.size(), 0);
+  while (rows.next()) {
+    const ModelSet model = ModelSet{1} << rows.integer(0);
+    for (std::size_t r = 0; r < resources.size(); ++r) {
+      switch (resources[r].kind) {
+        case ResourceKind::kCpu: capacity[r] += rows.integer(1); break;
+        case ResourceKind::kMemory: capacity[r] += rows.integer(2); break;
+        case ResourceKind::kGpu:
+          if (resources[r].models == 0 || (resources[r].models & model) != 0) capacity[r] += rows.integer(3);
+          break;
+      }
+    }
+  }
+  BERTH_TRY(rows.status());
+  return capacity;
+}
+
+}  // namespace berth

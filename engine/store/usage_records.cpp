@@ -1,0 +1,48 @@
+#include "engine/store/usage_records.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace berth {
+
+namespace {
+
+double decay_over(Seconds time, Seconds half_life) {
+  return std::exp2(-static_cast<double>(std::max(Seconds(0), time).value()) / static_cast<double>(half_life.value()));
+}
+
+}  // namespace
+
+double decayed_service(MilliGpu gpu, Seconds start, Seconds end, Seconds now, Seconds half_life) {
+  if (end <= start) return 0;
+  constexpr double kLn2 = 0.693147180559945309417;
+  const double rate = kLn2 / static_cast<double>(half_life.value());
+  return static_cast<double>(gpu.value()) / rate *
+         (decay_over(now - end, half_life) - decay_over(now - start, half_life));
+}
+
+Status read_usage(Database& db, Snapshot& snapshot) {
+  BERTH_ASSIGN(Statement rows, db.prepare("SELECT queue_id, gpu_milli_s, updated_at FROM decayed_usage "
+                                          "ORDER BY queue_id"));
+  while (rows.next()) {
+    const auto queue = std::ranges::lower_bound(snapshot.queues, rows.integer(0), {}, &Queue::id);
+    if (queue == snapshot.queues.end() || queue->id != rows.integer(0)) continue;
+    queue->decayed_usage =
+        rows.real(1) * decay_over(snapshot.now - rows.quantity<Seconds>(2), snapshot.order_knobs.usage_half_life);
+  }
+  return rows.status();
+}
+
+Status add_usage(Change& change, std::int64_t queue, MilliGpu gpu, Seconds start, Seconds half_life) {
+  if (gpu == MilliGpu(0)) return {};
+  Database& db = change.db();
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT gpu_milli_s, updated_at FROM decayed_usage WHERE queue_id = ?1"));
+  double usage = decayed_service(gpu, start, change.now(), change.now(), half_life);
+  if (row.with(queue).next()) usage += row.real(0) * decay_over(change.now() - row.quantity<Seconds>(1), half_life);
+  BERTH_TRY(row.status());
+  BERTH_ASSIGN(Statement put, db.prepare("INSERT OR REPLACE INTO decayed_usage (queue_id, gpu_milli_s, updated_at) "
+                                         "VALUES (?1, ?2, ?3)"));
+  return put.run(queue, usage, change.now());
+}
+
+}  // namespace berth

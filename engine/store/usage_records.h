@@ -1,0 +1,21 @@
+// GPU time that each queue used, decaying: use counts half after one half-life. fair_share remembers by it.
+//
+// The table has what ended attempts used; what runs now is added when it is read, so no round has to write. The two add
+// up to the same at any moment, whenever an attempt ends.
+#pragma once
+
+#include "engine/model/snapshot.h"
+#include "engine/store/change.h"
+
+namespace berth {
+
+// milli-GPU-seconds that count at `now` of `gpu` used from `start` to `end` <= now: the integral of
+// gpu * 2^-((now - t) / half_life).
+double decayed_service(MilliGpu gpu, Seconds start, Seconds end, Seconds now, Seconds half_life);
+
+// What ended attempts count now, into Queue::decayed_usage of the queue itself (not of those above it).
+Status read_usage(Database& db, Snapshot& snapshot);
+// An attempt of a job of `queue` used `gpu` from `start` until now.
+Status add_usage(Change& change, std::int64_t queue, MilliGpu gpu, Seconds start, Seconds half_life);
+
+}  // namespace berth

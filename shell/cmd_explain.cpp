@@ -1,0 +1,158 @@
+// EXPLAIN JOB: why it waits, what would start it, whether it fits a node.
+#include "engine/base/text.h"
+#include "engine/runtime/counterfactual.h"
+#include "engine/runtime/explanation.h"
+#include "shell/cmd_support.h"
+#include "shell/families.h"
+
+namespace berth {
+
+namespace {
+
+Cell cell_of(std::string text) { return text.empty() ? Cell(std::monostate()) : Cell(std::move(text)); }
+
+Cell time_cell(std::optional<Seconds> time) { return time ? Cell(print_time(*time)) : Cell(std::monostate()); }
+
+// "Expected start: about 14:10, nine times in ten by 16:30; ...".
+std::string expected_start_line(const JobExplanation& e) {
+  std::string line = fmt::format("Expected start: about {}", print_time(*e.start_p50));
+  if (e.start_p90 && *e.start_p90 != *e.start_p50)
+    line += fmt::format(", nine times in ten by {}", print_time(*e.start_p90));
+  if (e.guesses > 0)
+    line += fmt::format(" - if {} of which no duration is known take {} (default_duration)",
+                        print_counted(e.guesses, "job"), print_duration(e.guessed_duration));
+  return line + ".\n";
+}
+
+Result<Output> explain_job_statement(Session& session, const Arguments& arguments) {
+  Result<JobExplanation> result = explain_job(engine_of(session), arguments.text("job"), session.interrupt);
+  if (!result.ok()) return blame(std::move(result).status(), arguments.span("job"));
+  const JobExplanation& e = *result;
+  Output output;
+  std::string text = fmt::format("Job {}: {}.\n", e.job, e.sentence);
+  if (!e.held_by.empty()) text += fmt::format("In use there: {}.\n", e.held_by);
+  if (!e.nearest_node.empty() && !e.nearest_lacks.empty())
+    text += fmt::format("Nearest node: {}, which lacks {}.\n", e.nearest_node, e.nearest_lacks);
+  if (e.place > 0 && !e.starts)
+    text += fmt::format("Place in the order: {} of {}.\n", print_count(e.place), print_count(e.waiting));
+  if (e.start_p50) text += expected_start_line(e);
+  if (!e.next_step.empty())
+    text += fmt::format("Next step: {}{}\n", e.next_step, e.next_step.ends_with(';') ? "" : ".");
+  output.add_chart(text);
+  ResultTable answer{
+      .title = "answer",
+      .columns = {{"job"},
+                  {"state"},
+                  {"starts"},
+                  {"reason"},
+                  {"sentence"},
+                  {"next_step"},
+                  {"place"},
+                  {"waiting"},
+                  {"task_group"},
+                  {"nearest_node"},
+                  {"nearest_lacks"},
+                  {"held_by"},
+                  {"start_p50"},
+                  {"start_p90"},
+                  {"guessed_durations"}},
+      .rows = {{e.job, std::string(job_state_name(e.state)), static_cast<std::int64_t>(e.starts ? 1 : 0),
+                e.reason == Reason::kNone ? Cell(std::monostate()) : Cell(std::string(reason_name(e.reason))),
+                e.sentence, cell_of(e.next_step), e.place, e.waiting, cell_of(e.group), cell_of(e.nearest_node),
+                cell_of(e.nearest_lacks), cell_of(e.held_by), time_cell(e.start_p50), time_cell(e.start_p90),
+                e.guesses}}};
+  output.add(std::move(answer), Audience::kPrograms);
+  ResultTable reasons{
+      .title = "reasons",
+      .columns =
+          {{"reason"}, {"nodes"}, {"could_run_it"}, {"nearest_node"}, {"lacks"}, {.name = "sentence", .wrap = true}},
+      .rows = {}};
+  for (const ReasonLine& line : e.reasons) {
+    reasons.rows.push_back({std::string(line.reason == Reason::kNone ? "fits" : reason_name(line.reason)),
+                            static_cast<std::int64_t>(line.nodes), static_cast<std::int64_t>(line.eligible_nodes),
+                            cell_of(line.nearest_node), cell_of(line.lacks), line.sentence});
+  }
+  if (!reasons.rows.empty()) output.add(std::move(reasons));
+  if (e.starts) {
+    ResultTable placements{
+        .title = "placements", .columns = {{"task_group"}, {"task"}, {"node"}, {"devices"}}, .rows = {}};
+    for (std::size_t i = 0; i < e.placements.size(); ++i) {
+      const Placement& p = e.placements[i];
+      placements.rows.push_back({static_cast<std::int64_t>(p.group), static_cast<std::int64_t>(p.task),
+                                 e.placement_nodes[i], cell_of(print_device_mask(p.devices))});
+    }
+    output.add(std::move(placements));
+  }
+  return output;
+}
+
+Result<Output> explain_job_on_node_statement(Session& session, const Arguments& arguments) {
+  Result<NodeExplanation> e = explain_job_on_node(engine_of(session), arguments.text("job"), arguments.text("node"));
+  if (!e.ok()) {
+    const bool about_node = e.status().message().find("node") != std::string::npos;
+    return blame(std::move(e).status(), arguments.span(about_node ? "node" : "job"));
+  }
+  ResultTable table{
+      .title = "",
+      .columns = {{"job"}, {"node"}, {"task_group"}, {"reason"}, {"fits"}, {.name = "sentence", .wrap = true}},
+      .rows = {}};
+  for (const NodeExplanation::Group& group : e->groups) {
+    table.rows.push_back({e->job, e->node, group.name,
+                          std::string(group.reason == Reason::kNone ? "fits" : reason_name(group.reason)),
+                          static_cast<std::int64_t>(group.fits), group.sentence});
+  }
+  return Output(std::move(table));
+}
+
+Result<Output> explain_job_counterfactual(Session& session, const Arguments& arguments) {
+  Result<Counterfactual> result = explain_counterfactual(engine_of(session), arguments.text("job"), session.interrupt);
+  if (!result.ok()) return blame(std::move(result).status(), arguments.span("job"));
+  const Counterfactual& answer = *result;
+  Output output;
+  std::string text = fmt::format("Job {}: {}.\n", answer.job, answer.why);
+  if (!answer.lines.empty())
+    text += "It would start now if one of these held - each was proved by planning it - or later by waiting:\n";
+  output.add_chart(text);
+  ResultTable table{.title = "counterfactual",
+                    .columns = {{"change"},
+                                {.name = "it_starts_if", .wrap = true},
+                                {.name = "cost", .wrap = true},
+                                {.name = "statement", .wrap = true}},
+                    .rows = {}};
+  for (const CounterfactualLine& line : answer.lines) {
+    table.rows.push_back({line.change, line.sentence, cell_of(line.cost), cell_of(line.statement)});
+  }
+  output.add(std::move(table));
+  return output;
+}
+
+constexpr std::string_view kExplainFamily = "rounds";
+
+constexpr CommandRow kExplainRows[] = {
+    {.family = kExplainFamily,
+     .syntax = "EXPLAIN JOB <job:job>",
+     .effect = Effect::kReads,
+     .handler = explain_job_statement,
+     .summary = "Says why a job waits: the dominant reason with its numbers, who has what it needs, its place in the "
+                "order, when it is expected to start, the next step.",
+     .example = "EXPLAIN JOB bert"},
+    {.family = kExplainFamily,
+     .syntax = "EXPLAIN JOB <job:job> ON NODE <node:node>",
+     .effect = Effect::kReads,
+     .handler = explain_job_on_node_statement,
+     .summary = "Says whether the job's tasks fit on one node now, and if not, why not.",
+     .example = "EXPLAIN JOB bert ON NODE train001"},
+    {.family = kExplainFamily,
+     .syntax = "EXPLAIN JOB <job:job> COUNTERFACTUAL",
+     .effect = Effect::kReads,
+     .handler = explain_job_counterfactual,
+     .summary = "Lists the smallest single changes that would start the job now, each proved by planning it: quota, "
+                "device model, locality, fewer tasks, order, nodes, evictions and their cost; and the wait otherwise.",
+     .example = "EXPLAIN JOB bert COUNTERFACTUAL"},
+};
+
+}  // namespace
+
+std::span<const CommandRow> explain_commands() { return kExplainRows; }
+
+}  // namespace berth
