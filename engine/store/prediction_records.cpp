@@ -41,22 +41,6 @@ std::string samples_text(const DurationHistory& history) {
   return samples.dump();
 }
 
-Result<DurationHistory> read_samples(std::string_view text) {
-  const nlohmann::json samples = nlohmann::json::parse(text, nullptr, false);
-  DurationHistory history;
-  const auto is_pair = [](const nlohmann::json& each) {
-    return each.is_array() && each.size() == 2 && each[0].is_number_integer() && each[1].is_number_integer();
-  };
-  if (!samples.is_array() || !std::all_of(samples.begin(), samples.end(), is_pair)) {
-    return Status(Code::kCorrupt, "the samples of a prediction key are not pairs of seconds and end",
-                  "REBUILD PREDICTIONS learns them anew");
-  }
-  for (const nlohmann::json& each : samples) {
-    history.observe(Seconds(each[0].get<std::int64_t>()), Seconds(each[1].get<std::int64_t>()));
-  }
-  return history;
-}
-
 bool looks_at_tag(PredictionLevel level) { return level <= PredictionLevel::kTag; }
 bool looks_at_user(PredictionLevel level) {
   return level <= PredictionLevel::kTagUser || level == PredictionLevel::kUserRequest ||
@@ -76,6 +60,22 @@ std::optional<std::string_view> shown(bool is_looked_at, const std::string& word
 std::int64_t signed_key(std::uint64_t key) { return static_cast<std::int64_t>(key); }
 
 }  // namespace
+
+Result<DurationHistory> read_history(std::string_view text) {
+  const nlohmann::json samples = nlohmann::json::parse(text, nullptr, false);
+  DurationHistory history;
+  const auto is_pair = [](const nlohmann::json& each) {
+    return each.is_array() && each.size() == 2 && each[0].is_number_integer() && each[1].is_number_integer();
+  };
+  if (!samples.is_array() || !std::all_of(samples.begin(), samples.end(), is_pair)) {
+    return Status(Code::kCorrupt, "the samples of a prediction key are not pairs of seconds and end",
+                  "REBUILD PREDICTIONS learns them anew");
+  }
+  for (const nlohmann::json& each : samples) {
+    history.observe(Seconds(each[0].get<std::int64_t>()), Seconds(each[1].get<std::int64_t>()));
+  }
+  return history;
+}
 
 void JobFeatures::add_group(std::int64_t tasks, const TaskShape& asked, std::string_view allowed_models) {
   const std::string_view separator = request.empty() ? "" : " + ";
@@ -129,7 +129,7 @@ Result<PredictionRecords::Kept*> PredictionRecords::find(PredictionLevel level, 
   Kept kept;
   BERTH_ASSIGN(Statement row, db_->prepare("SELECT samples, runs FROM prediction_keys WHERE level = ?1 AND key = ?2"));
   if (row.with(prediction_level_name(level), signed_key(key)).next()) {
-    BERTH_ASSIGN(kept.history, read_samples(row.text(0)));
+    BERTH_ASSIGN(kept.history, read_history(row.text(0)));
     kept.runs = row.integer(1);
   }
   BERTH_TRY(row.status());

@@ -61,6 +61,9 @@ class PredictionRecords {
   std::array<PredictionAccuracy, kPredictionLevels> accuracy_ = {};  // since the last flush
 };
 
+// The column prediction_keys.samples; kCorrupt when it is not pairs of seconds and end.
+Result<DurationHistory> read_history(std::string_view samples);
+
 // One run of the past, for learning from many at once.
 struct PastRun {
   JobFeatures features;

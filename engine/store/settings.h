@@ -56,11 +56,11 @@ struct Settings {
   Seconds event_retention;
   Seconds round_retention;
   Seconds job_retention;
-  RoundRules rules;
-  OrderKnobs order_knobs;
   Seconds prediction_retention;
   PredictorKnobs predictor;
   RightsizeKnobs rightsizing;
+  RoundRules rules;
+  OrderKnobs order_knobs;
 };
 
 // What a value must be, checked by type and range; the canonical text.
