@@ -35,6 +35,7 @@ class FullRounds {
     snapshot_.order_policy = policy.order;
     snapshot_.score_policy = policy.score;
     snapshot_.workload = input.workload;
+    snapshot_.rules = TimedOptions().rules;
     JobModeller modeller(cluster);
     for (std::size_t i = 0; i < records.size(); ++i) {
       jobs_.push_back(must(modeller.job_from(records[i], static_cast<std::int64_t>(i) + 1)));
