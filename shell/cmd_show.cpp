@@ -291,7 +291,12 @@ Result<Output> show_policies(Session& session, const Arguments& arguments) {
   (void)arguments;
   BERTH_ASSIGN(const Settings settings, read_settings(engine_of(session).db()));
   const auto is_active = [&](const PolicyRow& policy) {
-    return policy.name == (policy.kind == PolicyKind::kOrder ? settings.order_policy : settings.score_policy);
+    switch (policy.kind) {
+      case PolicyKind::kOrder: return policy.name == settings.order_policy;
+      case PolicyKind::kScore: return policy.name == settings.score_policy;
+      case PolicyKind::kRightsize: return false;  // each queue has its own
+    }
+    return false;
   };
   ResultTable table{.title = "", .columns = {{"kind"}, {"policy"}, {"active"}, {"summary"}, {"source"}}, .rows = {}};
   for (const PolicyRow& policy : all_policies()) {

@@ -21,6 +21,7 @@ using Names = std::vector<std::string>;
 Names policy_names(std::string_view kind) {
   Names names;
   for (const PolicyRow& row : all_policies()) {
+    if (row.kind == PolicyKind::kRightsize) continue;  // no round or simulation takes it by name
     if (kind == "policy" || kind == (row.kind == PolicyKind::kOrder ? "order_policy" : "score_policy"))
       names.emplace_back(row.name);
   }

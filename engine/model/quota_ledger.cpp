@@ -65,9 +65,9 @@ QuotaLedger::QuotaLedger(const Cluster& cluster, std::span<const Queue> queues, 
 }
 
 void QuotaLedger::complete_resources() {
-  for (const QuotaResource& always : {QuotaResource{"cpu", ResourceKind::kCpu, 0},
-                                      QuotaResource{"memory", ResourceKind::kMemory, 0},
-                                      QuotaResource{"gpu", ResourceKind::kGpu, 0}}) {
+  for (const QuotaResource& always :
+       {QuotaResource{"cpu", ResourceKind::kCpu, 0}, QuotaResource{"memory", ResourceKind::kMemory, 0},
+        QuotaResource{"gpu", ResourceKind::kGpu, 0}}) {
     const bool has_it = std::ranges::any_of(table_.resources, [&](const QuotaResource& resource) {
       return resource.kind == always.kind && resource.models == 0;
     });
@@ -140,8 +140,7 @@ std::int64_t QuotaLedger::promised_after(std::size_t row, std::size_t resource, 
   std::int64_t change = 0;  // of what the queue before on the path is promised
   for (std::size_t q = row; q < row_count(); q = above(q)) {
     const std::size_t i = at(q, resource);
-    const std::int64_t after =
-        std::max({std::int64_t{0}, kept_[i] - used_[i] - demand, promised_below_[i] + change});
+    const std::int64_t after = std::max({std::int64_t{0}, kept_[i] - used_[i] - demand, promised_below_[i] + change});
     change = after - promised_[i];
   }
   return promised_to_all_[resource] + change;
@@ -319,8 +318,9 @@ bool QuotaLedger::may_reclaim(std::int32_t queue, const Amounts& amounts, std::i
   if (fork < 0 || fork >= kMarkedDepths || (victim_marks & mark_bit(fork)) != 0) return false;
   std::size_t own = row(queue);
   while (depth_[own] > fork) own = above(own);
-  const bool asks_for_something = std::ranges::any_of(std::views::iota(std::size_t{0}, resource_count()),
-                                                      [&](std::size_t r) { return governed_[r] != 0 && amounts[r] > 0; });
+  const bool asks_for_something =
+      std::ranges::any_of(std::views::iota(std::size_t{0}, resource_count()),
+                          [&](std::size_t r) { return governed_[r] != 0 && amounts[r] > 0; });
   return asks_for_something && fits_quota(own, amounts);
 }
 

@@ -8,10 +8,13 @@
 #include "engine/policy/berth_score.h"
 #include "engine/policy/best_fit_score.h"
 #include "engine/policy/dot_product_score.h"
+#include "engine/policy/drf_order.h"
+#include "engine/policy/fair_share_order.h"
 #include "engine/policy/fgd_score.h"
 #include "engine/policy/fifo_order.h"
 #include "engine/policy/gpu_clustering_score.h"
 #include "engine/policy/gpu_packing_score.h"
+#include "engine/policy/histogram_rightsizing.h"
 #include "engine/policy/las_order.h"
 #include "engine/policy/least_work_order.h"
 #include "engine/policy/priority_order.h"
@@ -21,6 +24,8 @@
 #include "engine/policy/sjf_order.h"
 #include "engine/policy/smallest_first_order.h"
 #include "engine/policy/worst_fit_score.h"
+#include "engine/policy/wpai_order.h"
+#include "engine/policy/wpai_rightsizing.h"
 
 namespace berth {
 
@@ -46,6 +51,17 @@ PolicyRow score_row(std::string_view name, std::string_view summary, std::string
   return {.kind = PolicyKind::kScore, .name = name, .summary = summary, .source = source, .make_score = make};
 }
 
+template <class Policy>
+PolicyRow rightsize_row(std::string_view name, std::string_view summary, std::string_view source) {
+  return {.kind = PolicyKind::kRightsize,
+          .name = name,
+          .summary = summary,
+          .source = source,
+          .make_rightsize = [](const RightsizeKnobs& knobs) -> std::unique_ptr<RightsizePolicy> {
+            return std::make_unique<Policy>(knobs);
+          }};
+}
+
 const PolicyRow* find_policy(PolicyKind kind, std::string_view name) {
   for (const PolicyRow& row : all_policies()) {
     if (row.kind == kind && equals_ignoring_case(row.name, name)) return &row;
@@ -65,7 +81,14 @@ Status no_such_policy(PolicyKind kind, std::string_view name) {
 
 }  // namespace
 
-std::string_view policy_kind_name(PolicyKind kind) { return kind == PolicyKind::kOrder ? "order" : "score"; }
+std::string_view policy_kind_name(PolicyKind kind) {
+  switch (kind) {
+    case PolicyKind::kOrder: return "order";
+    case PolicyKind::kScore: return "score";
+    case PolicyKind::kRightsize: return "rightsize";
+  }
+  return "";
+}
 
 std::span<const PolicyRow> all_policies() {
   static const std::array rows{
@@ -110,6 +133,12 @@ std::span<const PolicyRow> all_policies() {
                 }),
       score_row("worst_fit", "The node with the lowest mean of CPU, memory and GPU allocation.", "Berth",
                 make_plain_score<WorstFitScore>),
+
+      rightsize_row<HistogramRightsizing>("histogram",
+                                          "A percentile of what past runs used, old runs counting less, and a margin.",
+                                          "after Autopilot (EuroSys'20) and the Vertical Pod Autoscaler"),
+      rightsize_row<WpaiRightsizing>(
+          "wpai", "Last runs' GPU utilisation, half of their CPU use; two published variants.", "58.com WPAI"),
   };
   return rows;
 }
@@ -124,6 +153,12 @@ Result<std::unique_ptr<NodeScore>> make_score(std::string_view name, const Score
   const PolicyRow* row = find_policy(PolicyKind::kScore, name);
   if (row == nullptr) return no_such_policy(PolicyKind::kScore, name);
   return row->make_score(input);
+}
+
+Result<std::unique_ptr<RightsizePolicy>> make_rightsize(std::string_view name, const RightsizeKnobs& knobs) {
+  const PolicyRow* row = find_policy(PolicyKind::kRightsize, name);
+  if (row == nullptr) return no_such_policy(PolicyKind::kRightsize, name);
+  return row->make_rightsize(knobs);
 }
 
 Status check_policy_name(PolicyKind kind, std::string_view name) {

@@ -44,8 +44,8 @@ class RoundState {
   Status end(std::int64_t id);
   // It gives back some tasks and runs on.
   Status shrink(std::int64_t id, std::span<const TaskName> tasks);
-  // Marks what there is quota for again: gangs, then what elastic jobs have beyond, each oldest start first. Call before
-  // marks are looked at, and before jobs start.
+  // Marks what there is quota for again: gangs, then what elastic jobs have beyond, each oldest start first. Call
+  // before marks are looked at, and before jobs start.
   void renew_marks();
 
   // What a running job counts for, what its gang does, and what it has beyond.

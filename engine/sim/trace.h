@@ -39,7 +39,7 @@ struct TraceUsage {
   std::optional<MilliCpu> cpu_mean;
   std::optional<MilliCpu> cpu_peak;
   std::optional<MiB> memory_peak;
-  std::optional<MilliGpu> gpu_mean;    // devices kept busy: 42 = 4.2 % of one, or 2.1 % of each of two
+  std::optional<MilliGpu> gpu_mean;    // of each device: 1000 = busy all the time
   std::optional<MiB> gpu_memory_peak;  // of each device
 
   bool operator==(const TraceUsage&) const = default;

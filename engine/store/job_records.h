@@ -36,6 +36,7 @@ struct JobRequest {
   std::string queue = {};
   std::string priority_class = {};          // empty = none
   std::string user = {};                    // empty = the actor
+  std::string tag = {};                     // of the recurrence group: what comes again has the same; empty = none
   std::optional<Seconds> submit_time = {};  // default: now; an import may say when it really was
   Seconds time_limit = {};                  // 0 = none
   bool held = false;

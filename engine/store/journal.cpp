@@ -95,6 +95,7 @@ Result<std::int64_t> prune_history(Database& db, Seconds now) {
       {"DELETE FROM rounds WHERE started_at < ?1", settings.round_retention},
       {"DELETE FROM plans WHERE created_at < ?1", settings.round_retention},
       {"DELETE FROM events WHERE time < ?1", settings.event_retention},
+      {"DELETE FROM prediction_keys WHERE last_end < ?1", settings.prediction_retention},
       {"DELETE FROM jobs WHERE end_time < ?1", settings.job_retention},
   };
   BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));

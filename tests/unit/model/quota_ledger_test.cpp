@@ -13,7 +13,9 @@ struct World {
   explicit World(std::string_view departments_text)
       : cluster(cluster_from("8x8:A100; 4x8:T4")), departments(departments_from(cluster, departments_text)) {}
 
-  QuotaLedger ledger(std::int64_t now = 0) const { return {cluster, departments.queues, departments.table, Seconds(now)}; }
+  QuotaLedger ledger(std::int64_t now = 0) const {
+    return {cluster, departments.queues, departments.table, Seconds(now)};
+  }
   Amounts gpus(const QuotaLedger& ledger, std::int64_t count) const {
     TaskShape shape;
     shape.gpu_count = 1;
@@ -179,7 +181,8 @@ TEST(QuotaLedgerTest, MarksFillTheQuotaOfEachLevelAlone) {
 }
 
 TEST(QuotaLedgerTest, ReclaimsBelowTheCommonAncestor) {
-  const World world("corp gpu=8 / ads < corp gpu=4 / ads1 < ads gpu=2 / ads2 < ads gpu=2 / search < corp gpu=4 / other");
+  const World world(
+      "corp gpu=8 / ads < corp gpu=4 / ads1 < ads gpu=2 / ads2 < ads gpu=2 / search < corp gpu=4 / other");
   QuotaLedger ledger = world.ledger();
   const Amounts two = world.gpus(ledger, 2);
   EXPECT_EQ(ledger.fork_depth(world("ads1"), world("search")), 1);

@@ -77,6 +77,7 @@ class FullRounds {
       }
       TaskGroup& group = job->groups[static_cast<std::size_t>(p.group)];
       if (group.anchor < 0) group.anchor = p.node;
+      if (group.anchor == p.node) group.anchor_devices |= p.devices;
       ++group.placed;
       snapshot_.allocations.push_back(
           {p.job, p.group, p.task, p.node, p.devices, p.gpu_milli, p.gpu_memory, p.cpu, p.memory});
