@@ -43,6 +43,8 @@ struct DurationEstimate {
   Seconds p50;
   Seconds p80;
   Seconds p90;
+  bool is_given = false;       // p50 is somebody's answer even if it is 0 (or less: a noisy one)
+  std::int32_t p50_milli = 0;  // thousandths of a second beyond p50: an order may tell estimates apart by them
 
   bool operator==(const DurationEstimate&) const = default;
 };
@@ -71,6 +73,7 @@ struct Job {
   std::vector<TaskGroup> groups;
   DurationEstimate estimate;
   std::int64_t attained = 0;  // service of ended attempts, milli-GPU-seconds
+  double gpu_utilisation_pct = -1;  // of the GPU that runs like it asked for; -1 = not known
   EvictionTerms eviction;
   bool waits_for_others = false;  // jobs it depends on have not finished
 

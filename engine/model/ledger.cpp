@@ -65,6 +65,27 @@ Ledger::Ledger(const Cluster& cluster) : cluster_(&cluster) {
   tenants_.resize(count);
 }
 
+Ledger Ledger::twin() const {
+  Ledger twin;
+  twin.cluster_ = cluster_;
+  twin.cpu_ = cpu_;
+  twin.memory_ = memory_;
+  twin.accepts_ = accepts_;
+  twin.first_device_ = first_device_;
+  twin.milli_ = milli_;
+  twin.device_memory_ = device_memory_;
+  twin.tenant_count_ = tenant_count_;
+  twin.tenants_ = tenants_;
+  twin.gpu_capacity_ = gpu_capacity_;
+  twin.gpu_used_ = gpu_used_;
+  return twin;
+}
+
+void Ledger::set_accepts(NodeIndex node, bool accepts) {
+  accepts_[static_cast<std::size_t>(node)] = accepts ? 1 : 0;
+  changes_.push_back(node);
+}
+
 NodeView Ledger::view(NodeIndex node) const {
   const std::size_t n = static_cast<std::size_t>(node);
   const std::size_t first = first_device_[n];

@@ -65,7 +65,12 @@ class Ledger {
   const Cluster& cluster() const { return *cluster_; }
   std::size_t node_count() const { return cpu_.size(); }
 
+  // The same amounts without undo and log of changes: what is tried there stays there.
+  Ledger twin() const;
+
   NodeView view(NodeIndex node) const;
+  // Opens a node to new tasks or closes it; what it holds stays. Not undone by rollback().
+  void set_accepts(NodeIndex node, bool accepts);
   bool accepts_tasks(NodeIndex node) const { return accepts_[static_cast<std::size_t>(node)] != 0; }
   MilliCpu free_cpu(NodeIndex node) const { return MilliCpu(cpu_[static_cast<std::size_t>(node)]); }
   MiB free_memory(NodeIndex node) const { return MiB(memory_[static_cast<std::size_t>(node)]); }
@@ -102,11 +107,12 @@ class Ledger {
     Holding holding;
     bool was_place;
   };
+  Ledger() = default;
   void apply(const Holding& holding, std::int64_t sign);
   // A device that failed under a running task shows 0 free whatever that task does.
   DeviceMask healthy_devices(const Holding& holding) const;
 
-  const Cluster* cluster_;
+  const Cluster* cluster_ = nullptr;
   std::vector<std::int64_t> cpu_;
   std::vector<std::int64_t> memory_;
   std::vector<std::uint8_t> accepts_;

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
+#include <numeric>
+#include <ranges>
+#include <utility>
 
 namespace berth {
 
 namespace {
-
-constexpr std::int32_t kNobody = -1;
 
 std::int64_t capacity_of(const Cluster& cluster, const QuotaResource& resource) {
   std::int64_t total = 0;
@@ -27,72 +29,126 @@ std::int64_t capacity_of(const Cluster& cluster, const QuotaResource& resource) 
   return total;
 }
 
+std::uint32_t mark_bit(int depth) { return depth < kMarkedDepths ? 1u << depth : 0; }
+
 }  // namespace
 
-QuotaLedger::QuotaLedger(const Cluster& cluster, std::span<const Queue> queues, const QuotaTable& table, Seconds)
-    : queues_(queues), cluster_(&cluster), table_(&table) {
+QuotaLedger::QuotaLedger(const Cluster& cluster, std::span<const Queue> queues, const QuotaTable& table, Seconds now)
+    : queues_(queues), cluster_(&cluster), table_(table) {
+  complete_resources();
   const std::size_t resources = resource_count();
-  capacity_.resize(resources);
+  const std::size_t size = row_count() * resources;
+  for (const QuotaResource& resource : table_.resources) capacity_.push_back(capacity_of(cluster, resource));
   governed_.assign(resources, 0);
-  kept_total_.assign(resources, 0);
-  for (std::size_t r = 0; r < resources; ++r) capacity_[r] = capacity_of(cluster, table.resources[r]);
-  const std::size_t size = queues.size() * resources;
-  quota_.assign(size, 0);
-  used_.assign(size, 0);
-  marked_.assign(size, 0);
-  kept_.assign(size, 0);
-  depth_.assign(queues.size(), 0);
+  has_promises_.assign(resources, 0);
+  promised_to_all_.assign(resources, 0);
+  used_by_all_.assign(resources, 0);
+  for (std::vector<std::int64_t>* amounts : {&quota_, &used_, &marked_, &kept_, &promised_, &promised_below_}) {
+    amounts->assign(size, 0);
+  }
+  changes_.assign(row_count(), 0);
+  depth_.assign(row_count(), 0);
+  above_.assign(row_count(), row_count());
   for (std::size_t q = 0; q < queues.size(); ++q) {
+    if (queues[q].parent >= 0) above_[q] = static_cast<std::size_t>(queues[q].parent);
     for (std::int32_t up = queues[q].parent; up >= 0; up = queues[static_cast<std::size_t>(up)].parent) ++depth_[q];
   }
-  // Children before parents.
-  std::vector<std::int32_t> deepest_first(queues.size());
-  for (std::size_t q = 0; q < queues.size(); ++q) deepest_first[q] = static_cast<std::int32_t>(q);
-  std::ranges::stable_sort(deepest_first, std::greater<>(), [&](std::int32_t q) { return depth(q); });
   for (std::size_t r = 0; r < resources; ++r) {
-    for (std::size_t q = 0; q < queues.size(); ++q) {
-      const QuotaTerms& terms = table.terms[q][r];
-      if (terms.has_quota || terms.limit < kNoLimit) governed_[r] = 1;
+    for (const std::vector<QuotaTerms>& terms : table_.terms) {
+      if (terms[r].has_quota || terms[r].limit < kNoLimit) governed_[r] = 1;
     }
-    if (governed_[r] != 0) governs_ = true;
-    for (const std::int32_t q : deepest_first) {
-      const QuotaTerms& terms = table.terms[static_cast<std::size_t>(q)][r];
-      if (terms.has_quota) quota_[at(q, r)] = terms.quota;
-      const std::int32_t parent = queues[static_cast<std::size_t>(q)].parent;
-      if (parent < 0 || table.terms[static_cast<std::size_t>(parent)][r].has_quota) continue;
-      quota_[at(parent, r)] += quota_[at(q, r)];
-    }
+    governs_ = governs_ || governed_[r] != 0;
   }
-  // A loan moves quota between two branches of the tree: up to, not including, their lowest common ancestor.
-  for (const LoanTerms& loan : table.loans) {
-    const auto r = static_cast<std::size_t>(loan.resource);
-    const auto is_above = [&](std::int32_t above, std::int32_t queue) {
-      for (; queue >= 0; queue = queues_[static_cast<std::size_t>(queue)].parent) {
-        if (queue == above) return true;
-      }
-      return false;
-    };
-    const auto shift = [&](std::int32_t queue, std::int32_t other, std::int64_t amount) {
-      for (; queue >= 0 && !is_above(queue, other); queue = queues_[static_cast<std::size_t>(queue)].parent) {
-        quota_[at(queue, r)] += amount;
-      }
-    };
-    shift(loan.lender, loan.borrower, -loan.amount);
-    shift(loan.borrower, loan.lender, loan.amount);
+  add_up_quotas();
+  count_loans(now);
+  count_promises();
+}
+
+void QuotaLedger::complete_resources() {
+  for (const QuotaResource& always :
+       {QuotaResource{"cpu", ResourceKind::kCpu, 0}, QuotaResource{"memory", ResourceKind::kMemory, 0},
+        QuotaResource{"gpu", ResourceKind::kGpu, 0}}) {
+    const bool has_it = std::ranges::any_of(table_.resources, [&](const QuotaResource& resource) {
+      return resource.kind == always.kind && resource.models == 0;
+    });
+    if (!has_it) table_.resources.push_back(always);
   }
-  for (std::size_t q = 0; q < queues.size(); ++q) {
-    for (std::size_t r = 0; r < resources; ++r) {
-      const std::int64_t lend = table.terms[q][r].lend_limit;
-      if (lend >= kNoLimit) continue;
-      kept_[q * resources + r] = std::max<std::int64_t>(0, quota_[q * resources + r] - lend);
-      kept_total_[r] += kept_[q * resources + r];
+  table_.terms.resize(row_count());
+  for (std::vector<QuotaTerms>& terms : table_.terms) terms.resize(table_.resources.size());
+}
+
+std::vector<std::size_t> QuotaLedger::rows_children_first() const {
+  std::vector<std::size_t> rows(row_count());
+  std::iota(rows.begin(), rows.end(), std::size_t{0});
+  std::ranges::stable_sort(rows, std::greater<>(), [&](std::size_t q) { return depth_[q]; });
+  return rows;
+}
+
+void QuotaLedger::add_up_quotas() {
+  const std::vector<std::size_t> rows = rows_children_first();
+  for (std::size_t r = 0; r < resource_count(); ++r) {
+    for (const std::size_t q : rows) {
+      if (table_.terms[q][r].has_quota) quota_[at(q, r)] = table_.terms[q][r].quota;
+      const std::size_t parent = above(q);
+      if (parent < row_count() && !table_.terms[parent][r].has_quota) quota_[at(parent, r)] += quota_[at(q, r)];
     }
   }
 }
 
+// A loan moves quota between two branches of the tree: up to, not including, their lowest common ancestor.
+void QuotaLedger::count_loans(Seconds now) {
+  const auto is_above_or_same = [&](std::size_t upper, std::size_t q) {
+    for (; q < row_count(); q = above(q)) {
+      if (q == upper) return true;
+    }
+    return false;
+  };
+  for (const LoanTerms& loan : table_.loans) {
+    if (loan.until <= now) continue;
+    const auto r = static_cast<std::size_t>(loan.resource);
+    const std::size_t lender = row(loan.lender);
+    const std::size_t borrower = row(loan.borrower);
+    for (std::size_t q = lender; q < row_count() && !is_above_or_same(q, borrower); q = above(q)) {
+      quota_[at(q, r)] -= loan.amount;
+    }
+    for (std::size_t q = borrower; q < row_count() && !is_above_or_same(q, lender); q = above(q)) {
+      quota_[at(q, r)] += loan.amount;
+      if (loan.until < Seconds(kNoLimit)) dated_.push_back({at(q, r), loan.until, loan.amount});
+    }
+  }
+  for (std::int64_t& quota : quota_) quota = std::max<std::int64_t>(0, quota);  // lent more than there is
+  std::ranges::sort(dated_, {}, [](const DatedQuota& dated) { return std::pair(dated.at, dated.until); });
+}
+
+void QuotaLedger::count_promises() {
+  for (std::size_t r = 0; r < resource_count(); ++r) {
+    for (std::size_t q = 0; q < row_count(); ++q) {
+      const std::int64_t lend = table_.terms[q][r].lend_limit;
+      if (lend >= kNoLimit) continue;
+      kept_[at(q, r)] = std::max<std::int64_t>(0, quota_[at(q, r)] - lend);
+      if (kept_[at(q, r)] > 0) has_promises_[r] = 1;
+    }
+    if (has_promises_[r] == 0) continue;
+    for (const std::size_t q : rows_children_first()) {
+      promised_[at(q, r)] = std::max(kept_[at(q, r)], promised_below_[at(q, r)]);
+      (above(q) < row_count() ? promised_below_[at(above(q), r)] : promised_to_all_[r]) += promised_[at(q, r)];
+    }
+  }
+}
+
+std::int64_t QuotaLedger::promised_after(std::size_t row, std::size_t resource, std::int64_t demand) const {
+  std::int64_t change = 0;  // of what the queue before on the path is promised
+  for (std::size_t q = row; q < row_count(); q = above(q)) {
+    const std::size_t i = at(q, resource);
+    const std::int64_t after = std::max({std::int64_t{0}, kept_[i] - used_[i] - demand, promised_below_[i] + change});
+    change = after - promised_[i];
+  }
+  return promised_to_all_[resource] + change;
+}
+
 void QuotaLedger::add_demand(const TaskShape& shape, std::int64_t tasks, Amounts& demand) const {
   for (std::size_t r = 0; r < resource_count(); ++r) {
-    const QuotaResource& resource = table_->resources[r];
+    const QuotaResource& resource = table_.resources[r];
     switch (resource.kind) {
       case ResourceKind::kCpu: demand[r] += shape.cpu.value() * tasks; break;
       case ResourceKind::kMemory: demand[r] += shape.memory.value() * tasks; break;
@@ -123,7 +179,7 @@ Amounts QuotaLedger::demand_in_full(const Job& job) const {
 void QuotaLedger::add_holding(const Holding& holding, Amounts& amounts) const {
   const std::int32_t model = cluster_->kind_of(static_cast<std::size_t>(holding.node)).model;
   for (std::size_t r = 0; r < resource_count(); ++r) {
-    const QuotaResource& resource = table_->resources[r];
+    const QuotaResource& resource = table_.resources[r];
     switch (resource.kind) {
       case ResourceKind::kCpu: amounts[r] += holding.cpu.value(); break;
       case ResourceKind::kMemory: amounts[r] += holding.memory.value(); break;
@@ -136,85 +192,99 @@ void QuotaLedger::add_holding(const Holding& holding, Amounts& amounts) const {
   }
 }
 
+std::int64_t QuotaLedger::quota_lasting(std::size_t at, Seconds until) const {
+  std::int64_t quota = quota_[at];
+  if (dated_.empty()) return quota;
+  auto dated = std::ranges::lower_bound(dated_, at, {}, &DatedQuota::at);
+  for (; dated != dated_.end() && dated->at == at && dated->until < until; ++dated) quota -= dated->amount;
+  return quota;
+}
+
 QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Seconds until) const {
   QuotaVerdict verdict;
   if (!governs_) return verdict;
   for (std::size_t r = 0; r < resource_count(); ++r) {
     if (governed_[r] == 0 || demand[r] == 0) continue;
     bool borrows = false;
-    std::int64_t kept_on_path = 0;
     std::int64_t above_quota = 0;
-    std::int32_t over = kNobody;  // nearest the root
-    for (std::int32_t q = queue; q >= 0; q = queues_[static_cast<std::size_t>(q)].parent) {
-      const QuotaTerms& terms = table_->terms[static_cast<std::size_t>(q)][r];
+    std::size_t over = row_count();  // nearest the root
+    for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
+      const QuotaTerms& terms = table_.terms[q][r];
       const std::int64_t after = used_[at(q, r)] + demand[r];
       const auto refuse = [&](Reason reason, std::int64_t short_by) {
-        verdict = {.reason = reason, .queue = q, .resource = static_cast<std::int32_t>(r), .short_by = short_by};
-        return verdict;
+        return QuotaVerdict{.reason = reason,
+                            .queue = q < queues_.size() ? static_cast<std::int32_t>(q) : -1,
+                            .resource = static_cast<std::int32_t>(r),
+                            .short_by = short_by};
       };
       if (after > terms.limit) return refuse(Reason::kLimit, after - terms.limit);
-      std::int64_t own = quota_[at(q, r)];
-      for (const LoanTerms& loan : table_->loans) {
-        if (loan.borrower == q && static_cast<std::size_t>(loan.resource) == r && loan.until < until)
-          own -= loan.amount;
-      }
-      if (after > own) {
-        if (after - own > terms.borrow_limit) return refuse(Reason::kQuota, after - own - terms.borrow_limit);
-        borrows = true;
-        over = q;
-        above_quota = after - own;
-      }
-      kept_on_path += std::max<std::int64_t>(0, kept_[at(q, r)] - used_[at(q, r)]);
+      const std::int64_t own = quota_lasting(at(q, r), until);
+      if (after <= own) continue;
+      if (after - own > terms.borrow_limit) return refuse(Reason::kQuota, after - own - terms.borrow_limit);
+      borrows = true;
+      over = q;
+      above_quota = after - own;
     }
     if (!borrows) continue;
     verdict.borrows = true;
-    // kept_total_ counts what is kept and not in use; what the path itself keeps does not stand against it.
-    std::int64_t used_by_all = 0;
-    for (std::size_t q = 0; q < queues_.size(); ++q) {
-      if (queues_[q].parent < 0) used_by_all += used_[q * resource_count() + r];
-    }
-    const std::int64_t over_capacity = used_by_all + demand[r] + kept_total_[r] - kept_on_path - capacity_[r];
-    if (over_capacity > 0 && kept_total_[r] > kept_on_path) {
+    if (has_promises_[r] == 0) continue;
+    const std::int64_t promised = promised_after(row(queue), r, demand[r]);
+    const std::int64_t free_after = capacity_[r] - used_by_all_[r] - demand[r];
+    if (free_after >= 0 && promised > free_after) {  // below 0 it fits nowhere, whoever keeps what
       return {.reason = Reason::kLenderKeeps,
-              .queue = over,
+              .queue = over < queues_.size() ? static_cast<std::int32_t>(over) : -1,
               .resource = static_cast<std::int32_t>(r),
-              .short_by = std::min(over_capacity, above_quota)};
+              .short_by = std::min(promised - free_after, above_quota)};
     }
   }
   return verdict;
 }
 
-void QuotaLedger::take(std::int32_t queue, const Amounts& amounts) {
-  for (std::int32_t q = queue; q >= 0; q = queues_[static_cast<std::size_t>(q)].parent) {
-    for (std::size_t r = 0; r < resource_count(); ++r) {
-      const std::int64_t kept = kept_[at(q, r)];
-      kept_total_[r] -= std::max<std::int64_t>(0, kept - used_[at(q, r)]);
-      used_[at(q, r)] += amounts[r];
-      kept_total_[r] += std::max<std::int64_t>(0, kept - used_[at(q, r)]);
+void QuotaLedger::change_usage(std::int32_t queue, const Amounts& amounts, std::int64_t sign) {
+  ++changes_of_all_;
+  for (std::size_t q = row(queue); q < row_count(); q = above(q)) ++changes_[q];
+  for (std::size_t r = 0; r < resource_count(); ++r) {
+    const std::int64_t more = sign * amounts[r];
+    if (more == 0) continue;
+    if (has_promises_[r] == 0) {
+      for (std::size_t q = row(queue); q < row_count(); q = above(q)) used_[at(q, r)] += more;
+    } else {
+      std::int64_t change = 0;
+      for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
+        const std::size_t i = at(q, r);
+        used_[i] += more;
+        promised_below_[i] += change;
+        const std::int64_t after = std::max({std::int64_t{0}, kept_[i] - used_[i], promised_below_[i]});
+        change = after - promised_[i];
+        promised_[i] = after;
+      }
+      promised_to_all_[r] += change;
     }
+    used_by_all_[r] += more;
   }
 }
 
-void QuotaLedger::give_back(std::int32_t queue, const Amounts& amounts) {
-  Amounts negative = amounts;
-  for (std::int64_t& amount : negative) amount = -amount;
-  take(queue, negative);
-}
+void QuotaLedger::take(std::int32_t queue, const Amounts& amounts) { change_usage(queue, amounts, 1); }
+
+void QuotaLedger::give_back(std::int32_t queue, const Amounts& amounts) { change_usage(queue, amounts, -1); }
 
 void QuotaLedger::clear_marks() { std::ranges::fill(marked_, 0); }
+
+bool QuotaLedger::fits_quota(std::size_t row, const Amounts& amounts) const {
+  for (std::size_t r = 0; r < resource_count(); ++r) {
+    if (governed_[r] == 0 || amounts[r] == 0) continue;
+    if (marked_[at(row, r)] + amounts[r] > quota_[at(row, r)]) return false;
+  }
+  return true;
+}
 
 std::uint32_t QuotaLedger::mark(std::int32_t queue, const Amounts& amounts, std::uint32_t already,
                                 std::uint32_t wanted) {
   if (!governs_) return already;
   std::uint32_t marks = already;
-  for (std::int32_t q = queue; q >= 0; q = queues_[static_cast<std::size_t>(q)].parent) {
-    const std::uint32_t bit = 1u << depth(q);
-    if ((already & bit) != 0 || (wanted & bit) == 0) continue;
-    bool fits = true;
-    for (std::size_t r = 0; r < resource_count(); ++r) {
-      fits = fits && (governed_[r] == 0 || amounts[r] == 0 || marked_[at(q, r)] + amounts[r] <= quota_[at(q, r)]);
-    }
-    if (!fits) continue;
+  for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
+    const std::uint32_t bit = mark_bit(depth_[q]);
+    if ((already & bit) != 0 || (wanted & bit) == 0 || !fits_quota(q, amounts)) continue;
     for (std::size_t r = 0; r < resource_count(); ++r) marked_[at(q, r)] += amounts[r];
     marks |= bit;
   }
@@ -222,39 +292,46 @@ std::uint32_t QuotaLedger::mark(std::int32_t queue, const Amounts& amounts, std:
 }
 
 void QuotaLedger::unmark(std::int32_t queue, const Amounts& amounts, std::uint32_t marks) {
-  for (std::int32_t q = queue; q >= 0; q = queues_[static_cast<std::size_t>(q)].parent) {
-    if ((marks & (1u << depth(q))) == 0) continue;
+  for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
+    if ((marks & mark_bit(depth_[q])) == 0) continue;
     for (std::size_t r = 0; r < resource_count(); ++r) marked_[at(q, r)] -= amounts[r];
   }
 }
 
-bool QuotaLedger::may_reclaim(std::int32_t queue, const Amounts& amounts, std::int32_t victim_queue,
-                              std::uint32_t victim_marks) const {
-  std::int32_t own = queue;
-  std::int32_t other = victim_queue;
-  if (own < 0 || other < 0 || own == other) return false;
-  const auto parent = [&](std::int32_t q) { return queues_[static_cast<std::size_t>(q)].parent; };
-  while (depth(own) > depth(other)) own = parent(own);
-  while (depth(other) > depth(own)) other = parent(other);
-  if (own == other) return false;  // one lies below the other
-  while (parent(own) != parent(other)) {
-    own = parent(own);
-    other = parent(other);
-  }
-  if ((victim_marks & (1u << depth(other))) != 0) return false;
-  bool reclaims_something = false;
-  for (std::size_t r = 0; r < resource_count(); ++r) {
-    if (governed_[r] == 0 || amounts[r] == 0) continue;
-    if (marked_[at(own, r)] + amounts[r] > quota_[at(own, r)]) return false;
-    reclaims_something = true;
-  }
-  return reclaims_something;
+std::uint32_t QuotaLedger::all_marks(std::int32_t queue) const {
+  return (1u << std::min(depth(queue) + 1, kMarkedDepths)) - 1;
 }
 
-std::int64_t QuotaLedger::quota(std::int32_t queue, std::size_t resource) const { return quota_[at(queue, resource)]; }
-std::int64_t QuotaLedger::used(std::int32_t queue, std::size_t resource) const { return used_[at(queue, resource)]; }
+int QuotaLedger::fork_depth(std::int32_t queue, std::int32_t other) const {
+  std::size_t a = row(queue);
+  std::size_t b = row(other);
+  while (depth_[a] > depth_[b]) a = above(a);
+  while (depth_[b] > depth_[a]) b = above(b);
+  if (a == b) return -1;
+  for (; above(a) != above(b); b = above(b)) a = above(a);
+  return depth_[a];
+}
+
+bool QuotaLedger::may_reclaim(std::int32_t queue, const Amounts& amounts, std::int32_t victim_queue,
+                              std::uint32_t victim_marks) const {
+  const int fork = fork_depth(queue, victim_queue);
+  if (fork < 0 || fork >= kMarkedDepths || (victim_marks & mark_bit(fork)) != 0) return false;
+  std::size_t own = row(queue);
+  while (depth_[own] > fork) own = above(own);
+  const bool asks_for_something =
+      std::ranges::any_of(std::views::iota(std::size_t{0}, resource_count()),
+                          [&](std::size_t r) { return governed_[r] != 0 && amounts[r] > 0; });
+  return asks_for_something && fits_quota(own, amounts);
+}
+
+std::int64_t QuotaLedger::quota(std::int32_t queue, std::size_t resource) const {
+  return quota_[at(row(queue), resource)];
+}
+std::int64_t QuotaLedger::used(std::int32_t queue, std::size_t resource) const {
+  return used_[at(row(queue), resource)];
+}
 std::int64_t QuotaLedger::marked(std::int32_t queue, std::size_t resource) const {
-  return marked_[at(queue, resource)];
+  return marked_[at(row(queue), resource)];
 }
 
 }  // namespace berth

@@ -3,21 +3,27 @@
 // Quota of a queue: what its row says (a parent without one: the sum over its children), plus what it borrows by loans
 // now, minus what it lends. Usage of a queue: that of its own jobs and of all queues below. A resource that no queue
 // has a quota or a limit of is not governed and never refuses anybody; of a governed one, a queue without a row has
-// quota 0.
+// quota 0. CPU, memory and all GPUs are counted also where the table does not name them: orders compare queues by them.
+// Jobs without a queue (index -1) are those of one more root, without quota.
 //
 // A job that asks for `demand` may start when, for each governed resource,
 //   1. no queue on its path (itself up to the root) exceeds its limit, nor its quota by more than its borrow limit, and
-//   2. if some queue on its path exceeds its quota, what it takes leaves every owner elsewhere what that one does not
-//      lend: usage of all + demand + sum over queues off the path of max(0, quota - lend limit - usage) <= capacity.
+//   2. if some queue on its path exceeds its quota, what is promised to others stays free:
+//      usage of all + demand + promised <= capacity.
+//      An owner with a lend limit is promised that it can use quota - lend limit at any time. Still promised below a
+//      queue is the larger of what it itself has not used of that, and the sum over its children: use by a child is use
+//      by the parent, so a parent's promise and those of its children are not added.
 // It starts within its quota when no queue on its path exceeds its quota; else it borrows.
 //
-// Marks. A running job counts against the quota of its ancestor at depth d (bit d) when the jobs so marked, it
-// included, fit that quota. Marks are given at the start, kept until the end, and given later to jobs that ran on
-// borrowed quota once it fits: oldest first. A queue can be reclaimed from only by evicting jobs without its mark, so
-// nothing within quota is ever evicted for another queue, and a job that was reclaimed for keeps what it got. Only less
-// quota (a loan that ends, a row that changes) takes marks away, newest first.
+// Marks. What a running job takes counts against the quota of its ancestor at depth d (bit d) when all that is so
+// marked, this included, fits that quota. Marks are given at the start, kept until the end, and given later to jobs
+// that ran on borrowed quota once it fits: oldest first (RoundState). A queue can be reclaimed from only by evicting
+// what has not its mark, so nothing within quota is ever evicted for another queue, and a job that was reclaimed for
+// keeps what it got. Only less quota (a loan that ends, a row that changes) takes marks away, newest first.
 //
-// Assumes amounts far below 2^61. Does not know where tasks run.
+// Costs: judge, take, mark and may_reclaim take time in proportion to the depth of the tree times the resources.
+// Assumes amounts far below 2^61 and at most kMarkedDepths levels of queues that matter to marks: deeper ones never
+// reclaim for themselves. Does not know where tasks run.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +35,8 @@
 #include "engine/model/snapshot.h"
 
 namespace berth {
+
+inline constexpr int kMarkedDepths = 16;  // see RunningJob::quota_mark
 
 struct QuotaVerdict {
   Reason reason = Reason::kNone;  // kNone = admitted; kQuota, kLimit, kLenderKeeps
@@ -42,15 +50,17 @@ struct QuotaVerdict {
 
 class QuotaLedger {
  public:
-  // Nobody uses anything yet. `cluster`, `queues` and `table` must outlive it. Capacity is that of all healthy devices
-  // and nodes that are up or draining.
+  // Nobody uses anything yet. `cluster` and `queues` must outlive it. Capacity is that of all healthy devices and nodes
+  // that are up or draining. Loans that have ended at `now` are left out.
   QuotaLedger(const Cluster& cluster, std::span<const Queue> queues, const QuotaTable& table, Seconds now);
 
   // False: no resource is governed, nothing is ever refused.
   bool governs() const { return governs_; }
-  std::size_t resource_count() const { return table_->resources.size(); }
-  std::size_t queue_count() const { return queues_.size(); }
-  const QuotaTable& table() const { return *table_; }
+  // The resources of the table that was given, then those of CPU, memory and all GPUs that it does not have.
+  std::size_t resource_count() const { return table_.resources.size(); }
+  const QuotaResource& resource(std::size_t index) const { return table_.resources[index]; }
+  const QuotaTerms& terms(std::int32_t queue, std::size_t resource) const { return table_.terms[row(queue)][resource]; }
+  const QuotaTable& table() const { return table_; }
   std::span<const Queue> queues() const { return queues_; }
 
   // What `tasks` tasks of `shape` count for before it is known where they run: a GPU resource counts when all models
@@ -71,14 +81,19 @@ class QuotaLedger {
   void take(std::int32_t queue, const Amounts& amounts);
   void give_back(std::int32_t queue, const Amounts& amounts);
 
-  // Marks a job that takes `amounts` (already taken) wherever `wanted` says and it fits, beyond `already`; returns all
-  // its marks.
+  // Marks what takes `amounts` (already taken) wherever `wanted` says and it fits, beyond `already`; returns all its
+  // marks.
   std::uint32_t mark(std::int32_t queue, const Amounts& amounts, std::uint32_t already = 0, std::uint32_t wanted = ~0u);
   void unmark(std::int32_t queue, const Amounts& amounts, std::uint32_t marks);
   void clear_marks();
+  // The marks that a job of `queue` could have.
+  std::uint32_t all_marks(std::int32_t queue) const;
+  // The depth of the queues below the lowest common ancestor of two queues, one on each side; -1 when one of the two
+  // lies above the other, or they are one.
+  int fork_depth(std::int32_t queue, std::int32_t other) const;
   // May `amounts` be reclaimed for `queue` from a job of `victim_queue` with `victim_marks`? At the two queues below
   // their lowest common ancestor: the marked usage of the first plus `amounts` is within its quota, and the victim has
-  // not the mark of the second. False for one and the same queue.
+  // not the mark of the second. False when there are no two such queues.
   bool may_reclaim(std::int32_t queue, const Amounts& amounts, std::int32_t victim_queue,
                    std::uint32_t victim_marks) const;
 
@@ -86,26 +101,59 @@ class QuotaLedger {
   bool is_governed(std::size_t resource) const { return governed_[resource] != 0; }
   std::int64_t quota(std::int32_t queue, std::size_t resource) const;  // loans counted
   std::int64_t used(std::int32_t queue, std::size_t resource) const;
+  std::int64_t used_by_all(std::size_t resource) const { return used_by_all_[resource]; }
   std::int64_t marked(std::int32_t queue, std::size_t resource) const;
-  int depth(std::int32_t queue) const { return depth_[static_cast<std::size_t>(queue)]; }
+  int depth(std::int32_t queue) const { return depth_[row(queue)]; }
+  // Grows with every take() and give_back(), of anybody and of the queue or one below it: who keeps something that
+  // depends on usage compares.
+  std::uint64_t changes() const { return changes_of_all_; }
+  std::uint64_t changes(std::int32_t queue) const { return changes_[row(queue)]; }
 
  private:
-  std::size_t at(std::int32_t queue, std::size_t resource) const {
-    return static_cast<std::size_t>(queue) * resource_count() + resource;
-  }
+  // What a loan that ends adds to the quota of one queue until then.
+  struct DatedQuota {
+    std::size_t at = 0;
+    Seconds until;
+    std::int64_t amount = 0;
+  };
+
+  std::size_t row(std::int32_t queue) const { return queue < 0 ? queues_.size() : static_cast<std::size_t>(queue); }
+  std::size_t at(std::size_t row, std::size_t resource) const { return row * resource_count() + resource; }
+  // The row above; row_count() above a root.
+  std::size_t above(std::size_t row) const { return above_[row]; }
+  std::size_t row_count() const { return queues_.size() + 1; }
+
+  std::vector<std::size_t> rows_children_first() const;
+  void complete_resources();
+  void add_up_quotas();
+  void count_loans(Seconds now);
+  void count_promises();
+  void change_usage(std::int32_t queue, const Amounts& amounts, std::int64_t sign);
+  // What stays promised to all after `row` has taken `demand` more.
+  std::int64_t promised_after(std::size_t row, std::size_t resource, std::int64_t demand) const;
+  bool fits_quota(std::size_t row, const Amounts& amounts) const;
+  std::int64_t quota_lasting(std::size_t at, Seconds until) const;
 
   std::span<const Queue> queues_;
   const Cluster* cluster_;
-  const QuotaTable* table_;
+  QuotaTable table_;  // with the resources that are always counted, and a row for jobs without a queue
   bool governs_ = false;
   std::vector<std::int64_t> capacity_;
   std::vector<std::uint8_t> governed_;
+  std::vector<std::uint8_t> has_promises_;  // by resource: somebody has a lend limit
   std::vector<int> depth_;
-  std::vector<std::int64_t> quota_;       // by at()
-  std::vector<std::int64_t> used_;        // by at()
-  std::vector<std::int64_t> marked_;      // by at()
-  std::vector<std::int64_t> kept_;        // by at(): what the owner does not lend and does not use, itself alone
-  std::vector<std::int64_t> kept_total_;  // by resource
+  std::vector<std::size_t> above_;
+  std::vector<std::int64_t> quota_;           // by at()
+  std::vector<std::int64_t> used_;            // by at()
+  std::vector<std::int64_t> marked_;          // by at()
+  std::vector<std::int64_t> kept_;            // by at(): quota that is not lent
+  std::vector<std::int64_t> promised_;        // by at(): of that, and of what queues below keep, not in use
+  std::vector<std::int64_t> promised_below_;  // by at(): sum of promised_ over the children
+  std::vector<std::int64_t> promised_to_all_;
+  std::vector<std::int64_t> used_by_all_;
+  std::vector<DatedQuota> dated_;  // by (at, until)
+  std::vector<std::uint64_t> changes_;
+  std::uint64_t changes_of_all_ = 0;
 };
 
 }  // namespace berth

@@ -22,8 +22,8 @@ struct RunningJob {
   Job job;        // as it was when it started, `placed` and `anchor` of its groups up to date
   Seconds start;  // of this attempt
   std::vector<RunningTask> tasks;
-  // Bit d = it counts against the quota of its ancestor at depth d of the queue tree (0 = the root); see
-  // quota_ledger.h.
+  // Bit d = its gang counts against the quota of its ancestor at depth d of the queue tree (0 = the root), bit 16 + d =
+  // so do the tasks that it has beyond min_tasks; see quota_ledger.h.
   std::uint32_t quota_mark = 0;
   Seconds stop_at{-1};         // told to stop at that moment; -1 = not
   std::int64_t stops_for = 0;  // the job it makes room for

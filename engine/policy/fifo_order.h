@@ -5,9 +5,9 @@
 
 namespace berth {
 
-class FifoOrder : public QueueOrder {
+class FifoOrder : public KeyedOrder {
  public:
-  std::vector<std::int32_t> order(const OrderInput& input) const override;
+  OrderKey key(const Job& job, const OrderInput& input) const override;
   bool is_fixed() const override { return true; }
 };
 

@@ -36,9 +36,12 @@ NodeStates::NodeStates(const Ledger& ledger, ScoreSensitivity sensitivity, std::
 
 void NodeStates::read(std::size_t place) {
   const NodeIndex node = node_at_[place];
-  if (!ledger_->accepts_tasks(node)) return;
-  const NodeView view = ledger_->view(node);
   PlaceState& state = places_[place];
+  if (!ledger_->accepts_tasks(node)) {
+    if (state.memory >= 0) memory_.set(place, state.memory = -1);
+    return;
+  }
+  const NodeView view = ledger_->view(node);
   state.node_class = classes_.intern(view);
   state.memory = memory_entry(view.memory);
   state.cpu = clamped(view.cpu.value());

@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "engine/policy/order_by_key.h"
+
 namespace berth {
 
 namespace {
@@ -22,6 +24,10 @@ class FixedSequence : public JobSequence {
 
 std::unique_ptr<JobSequence> QueueOrder::begin(const OrderInput& input) const {
   return std::make_unique<FixedSequence>(order(input));
+}
+
+std::vector<std::int32_t> KeyedOrder::order(const OrderInput& input) const {
+  return order_by_key(input, [&](const Job& job) { return key(job, input); });
 }
 
 int NodeScore::choose_device(const NodeView& node, const TaskShape& shape, DeviceMask feasible) const {

@@ -9,6 +9,7 @@
 // test.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -32,7 +33,8 @@ struct OrderInput {
   std::span<const PriorityClass> priority_classes;
   std::span<const Queue> queues;
   Seconds aging_interval;
-  // Who uses what, while the round goes on: changes with every job that starts. Null = nobody has a quota.
+  // Who uses what, while the round goes on: changes with every job that starts. Null = nobody has a quota, and nobody
+  // uses anything.
   const QuotaLedger* quotas = nullptr;
   OrderKnobs knobs = {};
 };
@@ -44,6 +46,8 @@ class JobSequence {
   // Index into OrderInput::jobs of the next job to try, each at most once; nothing = all were named.
   virtual std::optional<std::int32_t> next() = 0;
 };
+
+class KeyedOrder;
 
 class QueueOrder {
  public:
@@ -58,6 +62,29 @@ class QueueOrder {
   // The order of two waiting jobs stays the same as long as both wait, whatever runs and ends: a simulation may keep
   // them sorted.
   virtual bool is_fixed() const { return false; }
+  // When the order of the jobs in `input` changes although nothing happens; nothing = not that it knew.
+  virtual std::optional<Seconds> changes_at(const OrderInput& input) const {
+    (void)input;
+    return std::nullopt;
+  }
+  // Not null: it sorts by a key of each job alone.
+  virtual const KeyedOrder* keyed() const { return nullptr; }
+};
+
+using OrderKey = std::array<std::int64_t, 2>;  // smaller first
+
+// An order by a key of each job, ties by (submit, id). One that is not fixed (priority) puts the earlier of two jobs
+// first that are alike but for submit time and id.
+class KeyedOrder : public QueueOrder {
+ public:
+  // Looks at everything in `input` but its jobs.
+  virtual OrderKey key(const Job& job, const OrderInput& input) const = 0;
+  // Its key is the level of service a job has reached (OrderKnobs::las_thresholds). Where running jobs are put in order
+  // too (Preemption::kReplan) they fall from level to level, and those of a level take turns.
+  virtual bool has_levels() const { return false; }
+
+  std::vector<std::int32_t> order(const OrderInput& input) const override;
+  const KeyedOrder* keyed() const final { return this; }
 };
 
 // ---- score ----------------------------------------------------------------------------------------------------------

@@ -12,9 +12,9 @@
 
 namespace berth {
 
-class PriorityOrder : public QueueOrder {
+class PriorityOrder : public KeyedOrder {
  public:
-  std::vector<std::int32_t> order(const OrderInput& input) const override;
+  OrderKey key(const Job& job, const OrderInput& input) const override;
 };
 
 }  // namespace berth

@@ -8,17 +8,25 @@
 #include "engine/policy/berth_score.h"
 #include "engine/policy/best_fit_score.h"
 #include "engine/policy/dot_product_score.h"
+#include "engine/policy/drf_order.h"
+#include "engine/policy/fair_share_order.h"
 #include "engine/policy/fgd_score.h"
 #include "engine/policy/fifo_order.h"
 #include "engine/policy/gpu_clustering_score.h"
 #include "engine/policy/gpu_packing_score.h"
 #include "engine/policy/histogram_rightsizing.h"
+#include "engine/policy/las_order.h"
+#include "engine/policy/las_order.h"
+#include "engine/policy/least_work_order.h"
 #include "engine/policy/priority_order.h"
+#include "engine/policy/qssf_order.h"
 #include "engine/policy/random_score.h"
 #include "engine/policy/reserving_packing_score.h"
+#include "engine/policy/sjf_order.h"
 #include "engine/policy/smallest_first_order.h"
 #include "engine/policy/worst_fit_score.h"
 #include "engine/policy/wpai_rightsizing.h"
+#include "engine/policy/wpai_order.h"
 
 namespace berth {
 
@@ -90,6 +98,14 @@ std::span<const PolicyRow> all_policies() {
       order_row("fifo", "First submitted, first tried.", "Berth", make_plain_order<FifoOrder>),
       order_row("smallest_first", "The job that asks for the least GPU first, then the least CPU.", "Berth",
                 make_plain_order<SmallestFirstOrder>),
+      order_row("sjf", "The job that is expected to run shortest first.", "Weng et al., MLaaS in the Wild, NSDI'22",
+                make_plain_order<SjfOrder>),
+      order_row("least_work", "The job with the least expected run time x GPUs first.",
+                "Gu et al., Tiresias, NSDI'19; Hu et al., Helios, SC'21", make_plain_order<LeastWorkOrder>),
+      order_row("qssf", "As least_work; jobs that came this very second by GPUs, unless older ones wait.",
+                "Hu et al., Helios, SC'21, artifact", make_plain_order<QssfOrder>),
+      order_row("las", "The job that has had the least service so far first, in levels.",
+                "Gu et al., Tiresias, NSDI'19", make_plain_order<LasOrder>),
 
       score_row(
           "berth", "The placement after which the cluster is worth most for the tasks to come, by shadow prices.",

@@ -7,9 +7,9 @@
 
 namespace berth {
 
-class SmallestFirstOrder : public QueueOrder {
+class SmallestFirstOrder : public KeyedOrder {
  public:
-  std::vector<std::int32_t> order(const OrderInput& input) const override;
+  OrderKey key(const Job& job, const OrderInput& input) const override;
   bool is_fixed() const override { return true; }
 };
 

@@ -2,31 +2,237 @@
 
 #include <algorithm>
 
+#include "engine/policy/feasibility.h"
+#include "engine/round/start_search.h"
+
 namespace berth {
 
+namespace {
+
+std::int32_t tasks_needed(const TaskGroup& group) { return std::max(0, group.min_tasks - group.placed); }
+
+// The job without the tasks that may join later.
+Job gang_of(const Job& job) {
+  Job gang = job;
+  for (TaskGroup& group : gang.groups) group.count = std::max(group.min_tasks, group.placed);
+  return gang;
+}
+
+bool may_use_node(const Ledger& ledger, const Holding& holding) {
+  if (holding.node < 0 || static_cast<std::size_t>(holding.node) >= ledger.node_count()) return false;
+  const Node& node = ledger.cluster().nodes[static_cast<std::size_t>(holding.node)];
+  return ledger.accepts_tasks(holding.node) && (holding.devices & node.unhealthy) == 0;
+}
+
+// The reservation still is for what the job asks for, on nodes that can run it.
+bool is_for(const Reservation& reservation, const Job& job, const Ledger& ledger) {
+  std::vector<std::int32_t> reserved(job.groups.size(), 0);
+  for (const ReservedTask& task : reservation.tasks) {
+    if (task.group < 0 || static_cast<std::size_t>(task.group) >= job.groups.size()) return false;
+    if (!may_use_node(ledger, task.holding)) return false;
+    const TaskShape& shape = job.groups[static_cast<std::size_t>(task.group)].shape;
+    const NodeKind& kind = ledger.cluster().kind_of(static_cast<std::size_t>(task.holding.node));
+    if (!is_feasible_when_empty(kind, shape)) return false;
+    if (task.holding != holding_for(shape, kind, task.holding.node, task.holding.devices)) return false;
+    ++reserved[static_cast<std::size_t>(task.group)];
+  }
+  for (std::size_t g = 0; g < job.groups.size(); ++g) {
+    if (reserved[g] < tasks_needed(job.groups[g])) return false;
+  }
+  return true;
+}
+
+std::vector<ReservedTask> reserved_tasks(std::span<const PlacedTask> placed, const Cluster& cluster) {
+  std::vector<ReservedTask> tasks;
+  for (const PlacedTask& task : placed) {
+    const std::int64_t node_id = cluster.nodes[static_cast<std::size_t>(task.holding.node)].id;
+    tasks.push_back({.group = task.group, .task = task.task, .node_id = node_id, .holding = task.holding});
+  }
+  return tasks;
+}
+
+DemandKey backfill_demand(const Job& job) {
+  DemandKey key;
+  for (const TaskGroup& group : job.groups) append_demand(group, key);
+  return key;
+}
+
+}  // namespace
+
 Backfill::Backfill(RoundState& state, std::span<const Reservation> kept, Seconds now)
-    : state_(state),
-      now_(now),
-      closed_queues_(state.setup().queues.size(), 0),
-      reservations_(kept.begin(), kept.end()) {}
+    : state_(state), now_(now), closed_queues_(state.setup().queues.size(), 0) {
+  for (const Reservation& reservation : kept) {
+    if (reservation.expires >= Seconds(0) && reservation.expires <= now) continue;
+    if (reservation.kind == ReservationKind::kBackfill) {
+      kept_.push_back(reservation);
+    } else if (std::ranges::all_of(reservation.tasks, [&](const ReservedTask& task) {
+                 return may_use_node(state.ledger(), task.holding);
+               })) {
+      hold(reservation);
+    }
+  }
+}
 
-BackfillAttempt Backfill::place(const Job& job) { return {.outcome = state_.placer().place_job(job)}; }
+Seconds Backfill::end_of(const Job& job) const {
+  if (const RunningJob* running = state_.running().find(job.id)) return expected_end_of(*running, state_.rules(), now_);
+  const Seconds end = job.expected_end(now_);
+  return end < now_ ? now_ + state_.rules().default_duration : std::max(end, now_ + Seconds(1));
+}
 
-void Backfill::note_blocked(const Job& job) {
+Timeline& Backfill::timeline() {
+  if (timeline_) return *timeline_;
+  timeline_.emplace(now_);
+  for (const RunningJob& job : state_.running().all()) {
+    const bool leaves = job.stops_for != 0 && holds_room_for(job.stops_for);
+    const Seconds end = leaves ? now_ : expected_end_of(job, state_.rules(), now_);
+    for (const RunningTask& task : job.tasks) timeline_->add_end({end, job.start, task.holding});
+  }
+  for (const Held& held : held_) add_to_timeline(held);
+  return *timeline_;
+}
+
+void Backfill::forget_timeline() {
+  timeline_.reset();
+  refused_.clear();
+}
+
+void Backfill::add_to_timeline(const Held& held) {
+  const Reservation& reservation = held.reservation;
+  const bool holds_now = held.is_due || reservation.kind == ReservationKind::kEviction;
+  const Seconds from = holds_now ? now_ : reservation.expected;
+  const Seconds to = std::max({held.start, reservation.expected, reservation.expires}) + held.duration;
+  timeline_->reserve(reservation.job, reservation.tasks, from, to);
+  if (held.is_due) timeline_->close(reservation.job, reservation.tasks);
+}
+
+const Reservation* Backfill::kept_for(const Job& job) const {
+  const auto kept = std::ranges::find(kept_, job.id, &Reservation::job);
+  return kept != kept_.end() && is_for(*kept, job, state_.ledger()) ? &*kept : nullptr;
+}
+
+std::int64_t Backfill::delayed_by(std::span<const PlacedTask> placed, Seconds end, std::int64_t job) {
+  const auto counts = [&](const Held& held) { return held.reservation.job != job; };
+  if (std::ranges::none_of(held_, counts)) return 0;
+  for (const PlacedTask& task : placed) {
+    const std::int64_t delayed = timeline().delays(state_.ledger(), task.holding, end, job);
+    if (delayed != 0) return delayed;
+  }
+  return 0;
+}
+
+// With what is reserved until `end` taken away.
+JobOutcome Backfill::place_beside_reservations(const Job& job, Seconds end) {
+  Ledger& ledger = state_.ledger();
+  std::vector<Holding> shade;
+  for (const NodeIndex node : timeline().reserved_nodes()) {
+    timeline().append_shade(ledger, node, now_, end, kNoneEnded, job.id, shade);
+  }
+  for (const Holding& holding : shade) (void)ledger.place(holding);
+  JobOutcome outcome = state_.placer().place_job(job);
+  for (const Holding& holding : shade) (void)ledger.release(holding);
+  return outcome;
+}
+
+bool Backfill::place_as_reserved(const Job& job, Seconds end, JobOutcome& outcome) {
+  const auto held = std::ranges::find(held_, job.id, [](const Held& h) { return h.reservation.job; });
+  const Reservation* reservation = held != held_.end() ? &held->reservation : kept_for(job);
+  if (reservation == nullptr || !is_for(*reservation, job, state_.ledger())) return false;
+  Ledger& ledger = state_.ledger();
+  const Ledger::Checkpoint before = ledger.checkpoint();
+  std::vector<PlacedTask> placed;
+  for (const ReservedTask& task : reservation->tasks) {
+    if (!ledger.place(task.holding).ok()) {
+      ledger.rollback(before);
+      return false;
+    }
+    placed.push_back({task.group, task.task, task.holding});
+  }
+  if (placed.empty() || delayed_by(placed, end, job.id) != 0) {
+    ledger.rollback(before);
+    return false;
+  }
+  outcome = {.started = true, .placed = std::move(placed)};
+  return true;
+}
+
+BackfillAttempt Backfill::place(const Job& job) {
+  BackfillAttempt attempt;
+  const Seconds end = end_of(job);
+  Ledger& ledger = state_.ledger();
+  const Ledger::Checkpoint before = ledger.checkpoint();
+  if (const auto refused = refused_.empty() ? refused_.end() : refused_.find(backfill_demand(job));
+      refused != refused_.end() && end >= refused->second.end && !holds_room_for(job.id)) {
+    attempt.would_delay = refused->second.would_delay;
+  } else {
+    attempt.outcome = state_.placer().place_job(job);
+    if (!attempt.outcome.started) {
+      place_as_reserved(job, end, attempt.outcome);
+      return attempt;
+    }
+    const std::int64_t delayed = delayed_by(attempt.outcome.placed, end, job.id);
+    if (delayed == 0) return attempt;
+    ledger.rollback(before);
+    attempt.outcome = place_beside_reservations(job, end);
+    if (attempt.outcome.started || place_as_reserved(job, end, attempt.outcome)) return attempt;
+    attempt.would_delay = delayed;
+    if (!holds_room_for(job.id)) refused_.insert_or_assign(backfill_demand(job), Refusal{end, delayed});
+  }
+  attempt.outcome = {};
+  for (const TaskGroup& group : job.groups) attempt.outcome.needed += tasks_needed(group);
+  return attempt;
+}
+
+bool Backfill::note_blocked(const Job& job) {
   switch (state_.rules().backfill) {
-    case BackfillMode::kGreedy: return;
+    case BackfillMode::kGreedy: return false;
     case BackfillMode::kNone:
       if (closed_by_ == 0) closed_by_ = job.id;
-      return;
+      return false;
     case BackfillMode::kNonePerQueue:
       if (job.queue < 0) {
         closed_by_ = job.id;
       } else if (std::int64_t& closed = closed_queues_[static_cast<std::size_t>(job.queue)]; closed == 0) {
         closed = job.id;
       }
-      return;
-    case BackfillMode::kEasy:
-    case BackfillMode::kConservative: return;
+      return false;
+    case BackfillMode::kEasy: return backfilled_ == 0 && reserve(job);
+    case BackfillMode::kConservative: return backfilled_ < state_.rules().backfill_depth && reserve(job);
+  }
+  return false;
+}
+
+bool Backfill::reserve(const Job& job) {
+  const Job gang = gang_of(job);
+  const Seconds duration = end_of(job) - now_;
+  const Reservation* kept = kept_for(job);
+  const bool is_promise = kept != nullptr && backfilled_ == 0;
+  Held held;
+  held.duration = duration;
+  held.is_due = is_promise && kept->expected <= now_;
+  StartBounds bounds;
+  if (kept != nullptr) {
+    bounds.before = timeline().free_from(state_.ledger(), kept->tasks, duration, job.id);
+    if (held.is_due) bounds.started_by = kept->expected;
+  }
+  const std::optional<StartFound> found = earliest_start(state_, timeline(), gang, duration, bounds);
+  if (!found && bounds.before == kNever) return false;
+  held.start = found ? found->time : bounds.before;
+  held.reservation = {.job = job.id,
+                      .made_at = kept != nullptr ? kept->made_at : now_,
+                      .expected = is_promise ? std::min(kept->expected, held.start) : held.start,
+                      .tasks = found ? reserved_tasks(found->placed, state_.cluster()) : kept->tasks};
+  add_to_timeline(held);
+  held_.push_back(std::move(held));
+  ++backfilled_;
+  return true;
+}
+
+void Backfill::note_started(const Job& job, std::span<const PlacedTask> placed) {
+  if (std::erase_if(held_, [&](const Held& held) { return held.reservation.job == job.id; }) > 0) {
+    forget_timeline();
+  } else if (timeline_) {
+    const Seconds end = end_of(job);
+    for (const PlacedTask& task : placed) timeline_->add_end({end, now_, task.holding});
   }
 }
 
@@ -35,19 +241,54 @@ std::int64_t Backfill::closed_by(std::int32_t queue) const {
   return closed_queues_[static_cast<std::size_t>(queue)];
 }
 
+void Backfill::hold(Reservation reservation) {
+  const Seconds start = std::max(now_, reservation.expected);
+  held_.push_back({.reservation = std::move(reservation), .start = start, .duration = state_.rules().default_duration});
+  forget_timeline();
+}
+
+bool Backfill::holds_room_for(std::int64_t job) const {
+  return std::ranges::any_of(held_, [&](const Held& held) {
+    return held.reservation.job == job && held.reservation.kind == ReservationKind::kEviction;
+  });
+}
+
+std::vector<std::int64_t> Backfill::holders() const {
+  std::vector<std::int64_t> jobs;
+  for (const Held& held : held_) {
+    if (held.reservation.kind == ReservationKind::kEviction) jobs.push_back(held.reservation.job);
+  }
+  std::ranges::sort(jobs);
+  return jobs;
+}
+
 std::optional<Seconds> Backfill::expected_start(std::int64_t job) const {
-  for (const Reservation& reservation : reservations_) {
-    if (reservation.job == job) return reservation.expected;
+  for (const Held& held : held_) {
+    if (held.reservation.job == job) return held.start;
   }
   return std::nullopt;
 }
 
 std::vector<Reservation> Backfill::reservations() const {
-  std::vector<Reservation> sorted = reservations_;
+  std::vector<Reservation> sorted;
+  for (const Held& held : held_) sorted.push_back(held.reservation);
   std::ranges::sort(sorted, {}, &Reservation::job);
   return sorted;
 }
 
-void Backfill::hold(Reservation reservation) { reservations_.push_back(std::move(reservation)); }
+Backfill::Fence::Fence(Backfill& backfill, std::int64_t job) : ledger_(backfill.state_.ledger()) {
+  for (const Held& held : backfill.held_) {
+    if (held.reservation.job == job) continue;
+    for (const ReservedTask& task : held.reservation.tasks) {
+      if (!ledger_.accepts_tasks(task.holding.node)) continue;
+      ledger_.set_accepts(task.holding.node, false);
+      closed_.push_back(task.holding.node);
+    }
+  }
+}
+
+Backfill::Fence::~Fence() {
+  for (const NodeIndex node : closed_) ledger_.set_accepts(node, true);
+}
 
 }  // namespace berth

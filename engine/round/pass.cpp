@@ -1,26 +1,10 @@
 #include "engine/round/pass.h"
 
 #include <algorithm>
-#include <bit>
+
+#include "engine/round/quota_placing.h"
 
 namespace berth {
-
-namespace {
-
-// The models a job may still use when those of `resource` are used up: 0 = none.
-bool exclude_models(Job& job, ModelSet models, std::size_t model_count) {
-  const ModelSet all = model_count >= 64 ? ~ModelSet{0} : (ModelSet{1} << model_count) - 1;
-  bool some_left = true;
-  for (TaskGroup& group : job.groups) {
-    if (group.shape.gpu_count == 0) continue;
-    const ModelSet left = (group.shape.models == 0 ? all : group.shape.models) & ~models;
-    some_left = some_left && left != 0;
-    group.shape.models = left;
-  }
-  return some_left;
-}
-
-}  // namespace
 
 Pass::Pass(RoundState& state, std::span<const Reservation> kept, Seconds now)
     : state_(state), now_(now), backfill_(state, kept, now), reclaim_(state, now) {}
@@ -46,6 +30,15 @@ PassOutcome Pass::refuse(const Job& job, const QuotaVerdict& verdict) const {
   return outcome;
 }
 
+PassOutcome Pass::start(const Job& job, std::vector<PlacedTask> placed) {
+  state_.start(job, placed, now_);
+  backfill_.note_started(job, placed);
+  PassOutcome outcome;
+  outcome.started = true;
+  outcome.placed = std::move(placed);
+  return outcome;
+}
+
 PassOutcome Pass::try_job(const Job& job) {
   if (job.waits_for_others) return wait(job, Reason::kDependency);
   if (const std::int64_t blocker = backfill_.closed_by(job.queue); blocker != 0) {
@@ -53,84 +46,62 @@ PassOutcome Pass::try_job(const Job& job) {
     outcome.waiting.behind_job = blocker;
     return outcome;
   }
-  QuotaVerdict verdict;
+  const Seconds expected_end = job.expected_end(now_);
+  const Seconds end = expected_end < now_ ? kNever : expected_end;
   if (state_.quotas().governs() && job.queue >= 0) {
-    const Seconds end = job.expected_end(now_);
-    verdict =
-        state_.quotas().judge(job.queue, state_.quotas().demand_to_start(job), end < now_ ? Seconds(kNoLimit) : end);
+    const QuotaVerdict verdict = state_.quotas().judge(job.queue, state_.quotas().demand_to_start(job), end);
     if (!verdict.admitted()) return refuse(job, verdict);
   }
-  BackfillAttempt attempt = place_within_quota(job, verdict);
-  PassOutcome outcome;
-  if (attempt.outcome.started) {
-    state_.start(job, attempt.outcome.placed, now_);
-    outcome.started = true;
-    outcome.placed = std::move(attempt.outcome.placed);
+  std::int64_t would_delay = 0;
+  QuotaPlacing placing = place_within_quota(state_.quotas(), state_.ledger(), job, end, [&](const Job& wanted) {
+    BackfillAttempt attempt = backfill_.place(wanted);
+    would_delay = attempt.would_delay;
+    return std::move(attempt.outcome);
+  });
+  if (placing.outcome.started) return start(job, std::move(placing.outcome.placed));
+  if (!placing.verdict.admitted()) {
+    PassOutcome outcome = refuse(job, placing.verdict);
+    // On models with quota left it does not fit: that is for a reservation to remedy.
+    if (placing.narrowed) outcome.keeps_room = backfill_.note_blocked(job);
     return outcome;
   }
-  if (!verdict.admitted()) return refuse(job, verdict);
-  if (attempt.outcome.needed == 0) return outcome;  // all it needs is placed already
-  if (state_.rules().preemption == Preemption::kReclaim) {
-    if (std::optional<RoomMade> room = reclaim_.make_room(job)) {
-      evictions_.insert(evictions_.end(), room->evictions.begin(), room->evictions.end());
-      if (!room->reservation) {
-        state_.start(job, room->outcome.placed, now_);
-        outcome.started = true;
-        outcome.placed = std::move(room->outcome.placed);
-        return outcome;
-      }
-      backfill_.hold(*std::move(room->reservation));
-      outcome = wait(job, Reason::kReserved);
-      outcome.keeps_room = true;
-      return outcome;
-    }
-  }
-  if (attempt.would_delay != 0) {
-    outcome = wait(job, Reason::kReserved);
-    outcome.waiting.behind_job = attempt.would_delay;
+  if (placing.outcome.needed == 0) return {};  // all it needs is placed already
+  if (backfill_.holds_room_for(job.id)) {
+    PassOutcome outcome = wait(job, Reason::kReserved);
     outcome.keeps_room = true;
     return outcome;
   }
-  backfill_.note_blocked(job);
-  const JobOutcome& why = attempt.outcome;
+  if (state_.rules().preemption == Preemption::kReclaim) {
+    if (std::optional<PassOutcome> outcome = evict_for(job)) return *std::move(outcome);
+  }
+  PassOutcome outcome;
+  if (would_delay != 0) {
+    outcome = wait(job, Reason::kReserved);
+    outcome.waiting.behind_job = would_delay;
+    outcome.keeps_room = true;
+    backfill_.note_blocked(job);
+    return outcome;
+  }
+  const JobOutcome& why = placing.outcome;
   outcome.waiting = {.job = job.id, .reason = why.reason, .group = why.group, .fits = why.fits, .needed = why.needed};
+  outcome.keeps_room = backfill_.note_blocked(job);
   return outcome;
 }
 
-BackfillAttempt Pass::place_within_quota(const Job& job, QuotaVerdict& verdict) {
-  const QuotaLedger& quotas = state_.quotas();
-  if (!quotas.governs() || job.queue < 0) return backfill_.place(job);
-  // Surplus tasks only as far as the quota takes them.
-  Job wanted = job;
-  Amounts demand = quotas.demand_to_start(job);
-  for (TaskGroup& group : wanted.groups) {
-    std::int32_t tasks = std::max(group.min_tasks, group.placed);
-    Amounts one_more = demand;
-    for (; tasks < group.count; ++tasks) {
-      quotas.add_demand(group.shape, 1, one_more);
-      if (!quotas.judge(job.queue, one_more).admitted()) break;
-      demand = one_more;
-    }
-    group.count = tasks;
+std::optional<PassOutcome> Pass::evict_for(const Job& job) {
+  std::optional<RoomMade> room;
+  {
+    const Backfill::Fence fence(backfill_, job.id);
+    room = reclaim_.make_room(job);
   }
-  // Where it will run decides which models it counts for. Those without room are left out, one after the other.
-  for (;;) {
-    BackfillAttempt attempt = backfill_.place(wanted);
-    if (!attempt.outcome.started) return attempt;
-    Amounts taken = quotas.none();
-    for (const PlacedTask& task : attempt.outcome.placed) quotas.add_holding(task.holding, taken);
-    const Seconds end = job.expected_end(now_);
-    verdict = quotas.judge(job.queue, taken, end < now_ ? Seconds(kNoLimit) : end);
-    if (verdict.admitted()) return attempt;
-    for (auto task = attempt.outcome.placed.rbegin(); task != attempt.outcome.placed.rend(); ++task) {
-      (void)state_.ledger().release(task->holding);
-    }
-    state_.ledger().commit();
-    attempt.outcome.started = false;
-    attempt.outcome.placed.clear();
-    const ModelSet used_up = quotas.table().resources[static_cast<std::size_t>(verdict.resource)].models;
-    if (used_up == 0 || !exclude_models(wanted, used_up, state_.cluster().models.size())) return attempt;
-  }
+  if (!room) return std::nullopt;
+  evictions_.insert(evictions_.end(), room->evictions.begin(), room->evictions.end());
+  backfill_.note_evicted();
+  if (!room->reservation) return start(job, std::move(room->outcome.placed));
+  backfill_.hold(*std::move(room->reservation));
+  PassOutcome outcome = wait(job, Reason::kReserved);
+  outcome.keeps_room = true;
+  return outcome;
 }
 
 }  // namespace berth

@@ -2,9 +2,11 @@
 //
 // The one piece of deciding code that live rounds, plans, explanations and simulations share. Per job: does it depend
 // on others; may its queue start it (QuotaLedger::judge); does it fit without delaying a reservation (Backfill); can
-// room be made for it (Reclaim). The caller brings the jobs in the order policy's sequence.
+// room be made for it (Reclaim). The caller brings first the jobs for which victims were told to stop (promised()),
+// then all others in the order policy's sequence, each once.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "engine/round/backfill.h"
@@ -22,20 +24,26 @@ struct PassOutcome {
 
 class Pass {
  public:
+  // `kept`: reservations that earlier rounds made for jobs that still wait.
   Pass(RoundState& state, std::span<const Reservation> kept, Seconds now);
 
+  // Jobs that room is held for until their victims have stopped, in id order.
+  std::vector<std::int64_t> promised() const { return backfill_.holders(); }
   PassOutcome try_job(const Job& job);
   // Nobody behind is to be tried.
   bool closed() const { return backfill_.closed(); }
 
   const std::vector<Eviction>& evictions() const { return evictions_; }
   std::vector<Reservation> reservations() const { return backfill_.reservations(); }
+  // When a job with a reservation is expected to start; nothing = it has none.
+  std::optional<Seconds> expected_start(std::int64_t job) const { return backfill_.expected_start(job); }
 
  private:
   PassOutcome wait(const Job& job, Reason reason) const;
   PassOutcome refuse(const Job& job, const QuotaVerdict& verdict) const;
-  // Places it, keeping to device models whose quota has room.
-  BackfillAttempt place_within_quota(const Job& job, QuotaVerdict& verdict);
+  PassOutcome start(const Job& job, std::vector<PlacedTask> placed);
+  // Nothing = no room could be made.
+  std::optional<PassOutcome> evict_for(const Job& job);
   std::int64_t queue_id(std::int32_t queue) const;
 
   RoundState& state_;

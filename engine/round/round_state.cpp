@@ -11,6 +11,9 @@ namespace {
 
 const QuotaTable kNoQuotas;
 
+constexpr std::uint32_t kGangMarks = (1u << kMarkedDepths) - 1;
+constexpr std::uint32_t kSurplusMarks = ~kGangMarks;
+
 const QuotaTable& quotas_of(const RoundSetup& setup) { return setup.quotas != nullptr ? *setup.quotas : kNoQuotas; }
 
 }  // namespace
@@ -21,10 +24,29 @@ RoundState::RoundState(const RoundSetup& setup)
       quotas_(*setup.cluster, setup.queues, quotas_of(setup), setup.now),
       placer_(ledger_, *setup.score, setup.rank, setup.seed) {}
 
-Amounts RoundState::amounts_of(const RunningJob& job) const {
-  Amounts amounts = quotas_.none();
-  for (const RunningTask& task : job.tasks) quotas_.add_holding(task.holding, amounts);
-  return amounts;
+RoundState::Held RoundState::held_by(const RunningJob& job) const {
+  Held held{.all = quotas_.none(), .gang = quotas_.none(), .surplus = quotas_.none()};
+  for (const RunningTask& task : job.tasks) quotas_.add_holding(task.holding, held.all);
+  held.gang = held.all;
+  for (const std::size_t task : surplus_tasks(job)) {
+    quotas_.add_holding(job.tasks[task].holding, held.surplus);
+    held.has_surplus = true;
+  }
+  for (std::size_t r = 0; r < held.gang.size(); ++r) held.gang[r] -= held.surplus[r];
+  return held;
+}
+
+std::uint32_t RoundState::mark(std::int32_t queue, const Held& held, std::uint32_t already, std::uint32_t wanted) {
+  const std::uint32_t gang = quotas_.mark(queue, held.gang, already & kGangMarks, wanted & kGangMarks);
+  if (!held.has_surplus) return gang;
+  const std::uint32_t surplus =
+      quotas_.mark(queue, held.surplus, already >> kMarkedDepths, (wanted >> kMarkedDepths) & gang);
+  return gang | surplus << kMarkedDepths;
+}
+
+void RoundState::unmark(std::int32_t queue, const Held& held, std::uint32_t marks) {
+  quotas_.unmark(queue, held.gang, marks & kGangMarks);
+  quotas_.unmark(queue, held.surplus, marks >> kMarkedDepths);
 }
 
 Status RoundState::add_running(RunningJob job) {
@@ -37,11 +59,9 @@ Status RoundState::add_running(RunningJob job) {
     }
   }
   ledger_.commit();
-  if (quotas_.governs() && job.job.queue >= 0) {
-    const Amounts amounts = amounts_of(job);
-    quotas_.take(job.job.queue, amounts);
-    marks_are_stale_ = true;
-  }
+  quotas_.take(job.job.queue, held_by(job).all);
+  marks_are_stale_ = true;
+  marks_are_claims_ = true;
   running_.add(std::move(job));
   return {};
 }
@@ -49,13 +69,13 @@ Status RoundState::add_running(RunningJob job) {
 void RoundState::start(const Job& job, std::span<const PlacedTask> placed, Seconds now) {
   ledger_.commit();
   RunningJob* run = running_.find(job.id);
-  Amounts before = quotas_.none();
   if (run != nullptr && run->job.groups.empty()) {
     // It ran without being described; the job that gains tasks says what it is.
+    quotas_.give_back(run->job.queue, held_by(*run).all);
     const bool preemptible = run->job.eviction.preemptible;
     run->job = job;
     run->job.eviction.preemptible = preemptible;
-    if (quotas_.governs() && job.queue >= 0) quotas_.take(job.queue, amounts_of(*run));
+    quotas_.take(job.queue, held_by(*run).all);
   }
   if (run == nullptr) {
     RunningJob fresh;
@@ -63,9 +83,8 @@ void RoundState::start(const Job& job, std::span<const PlacedTask> placed, Secon
     fresh.job.state = JobState::kRunning;
     fresh.start = now;
     run = &running_.add(std::move(fresh));
-  } else if (quotas_.governs()) {
-    before = amounts_of(*run);
   }
+  const Held before = held_by(*run);
   for (const PlacedTask& task : placed) {
     TaskGroup& group = run->job.groups[static_cast<std::size_t>(task.group)];
     ++group.placed;
@@ -73,29 +92,28 @@ void RoundState::start(const Job& job, std::span<const PlacedTask> placed, Secon
     if (group.anchor == task.holding.node) group.anchor_devices |= task.holding.devices;
     run->tasks.push_back({task.group, task.task, task.holding});
   }
-  if (!quotas_.governs() || job.queue < 0) return;
-  quotas_.unmark(job.queue, before, run->quota_mark);
-  Amounts more = quotas_.none();
-  for (const PlacedTask& task : placed) quotas_.add_holding(task.holding, more);
+  unmark(job.queue, before, run->quota_mark);
+  const Held after = held_by(*run);
+  Amounts more = after.all;
+  for (std::size_t r = 0; r < more.size(); ++r) more[r] -= before.all[r];
   quotas_.take(job.queue, more);
-  run->quota_mark = quotas_.mark(job.queue, amounts_of(*run));
+  run->quota_mark = mark(job.queue, after);
 }
 
 Status RoundState::end(std::int64_t id) {
   const RunningJob job = running_.remove(id);
   for (const RunningTask& task : job.tasks) BERTH_TRY(ledger_.release(task.holding));
   ledger_.commit();
-  if (!quotas_.governs() || job.job.queue < 0) return {};
-  const Amounts amounts = amounts_of(job);
-  quotas_.give_back(job.job.queue, amounts);
-  quotas_.unmark(job.job.queue, amounts, job.quota_mark);
+  const Held held = held_by(job);
+  quotas_.give_back(job.job.queue, held.all);
+  unmark(job.job.queue, held, job.quota_mark);
   if (job.quota_mark != 0) marks_are_stale_ = true;
   return {};
 }
 
 Status RoundState::shrink(std::int64_t id, std::span<const TaskName> tasks) {
   RunningJob& job = *running_.find(id);
-  const Amounts before = amounts_of(job);
+  const Held before = held_by(job);
   for (const TaskName& name : tasks) {
     const auto found = std::ranges::find_if(
         job.tasks, [&](const RunningTask& t) { return t.group == name.group && t.task == name.task; });
@@ -104,32 +122,46 @@ Status RoundState::shrink(std::int64_t id, std::span<const TaskName> tasks) {
     job.tasks.erase(found);
   }
   ledger_.commit();
-  if (!quotas_.governs() || job.job.queue < 0) return {};
-  quotas_.give_back(job.job.queue, before);
-  quotas_.unmark(job.job.queue, before, job.quota_mark);
-  const Amounts after = amounts_of(job);
-  quotas_.take(job.job.queue, after);
-  job.quota_mark = quotas_.mark(job.job.queue, after);
+  quotas_.give_back(job.job.queue, before.all);
+  unmark(job.job.queue, before, job.quota_mark);
+  const Held after = held_by(job);
+  quotas_.take(job.job.queue, after.all);
+  job.quota_mark = mark(job.job.queue, after);
   marks_are_stale_ = true;
   return {};
 }
 
 void RoundState::renew_marks() {
-  if (!marks_are_stale_) return;
+  if (!marks_are_stale_ || !quotas_.governs()) return;
   marks_are_stale_ = false;
-  std::vector<RunningJob*> by_start;
+  struct Claim {
+    RunningJob* job;
+    Held held;
+    std::uint32_t promised;
+  };
+  std::vector<Claim> claims;
   for (RunningJob& job : running_.all()) {
-    if (job.job.queue >= 0) by_start.push_back(&job);
+    const std::uint32_t gang = quotas_.all_marks(job.job.queue);
+    if (!marks_are_claims_ && (job.quota_mark & gang) == gang && surplus_tasks(job).empty()) continue;
+    claims.push_back({&job, held_by(job), job.quota_mark});
+    if (marks_are_claims_) job.quota_mark = 0;
   }
-  std::ranges::sort(by_start, {}, [](const RunningJob* job) { return std::tuple(job->start, job->job.id); });
-  quotas_.clear_marks();
+  std::ranges::sort(claims, {}, [](const Claim& claim) { return std::tuple(claim.job->start, claim.job->job.id); });
+  if (marks_are_claims_) quotas_.clear_marks();
+  const auto give = [&](std::uint32_t kind, bool only_promised) {
+    for (Claim& claim : claims) {
+      const std::uint32_t wanted = only_promised ? kind & claim.promised : kind;
+      claim.job->quota_mark = mark(claim.job->job.queue, claim.held, claim.job->quota_mark, wanted);
+    }
+  };
   // What was promised stays as long as the quota covers it; what is left goes to those that ran on borrowed quota.
-  for (RunningJob* job : by_start) {
-    job->quota_mark = quotas_.mark(job->job.queue, amounts_of(*job), 0, job->quota_mark);
+  if (marks_are_claims_) {
+    give(kGangMarks, true);
+    give(kSurplusMarks, true);
   }
-  for (RunningJob* job : by_start) {
-    job->quota_mark = quotas_.mark(job->job.queue, amounts_of(*job), job->quota_mark);
-  }
+  give(kGangMarks, false);
+  give(kSurplusMarks, false);
+  marks_are_claims_ = false;
 }
 
 }  // namespace berth

@@ -44,11 +44,21 @@ class RoundState {
   Status end(std::int64_t id);
   // It gives back some tasks and runs on.
   Status shrink(std::int64_t id, std::span<const TaskName> tasks);
-  // Marks jobs for which there is quota again, oldest start first. Call before marks are looked at.
+  // Marks what there is quota for again: gangs, then what elastic jobs have beyond, each oldest start first. Call
+  // before marks are looked at, and before jobs start.
   void renew_marks();
 
-  // What a running job counts for.
-  Amounts amounts_of(const RunningJob& job) const;
+  // What a running job counts for, what its gang does, and what it has beyond.
+  struct Held {
+    Amounts all;
+    Amounts gang;
+    Amounts surplus;
+    bool has_surplus = false;
+  };
+  Held held_by(const RunningJob& job) const;
+  // Marks of a job that holds that; see QuotaLedger::mark and RunningJob::quota_mark.
+  std::uint32_t mark(std::int32_t queue, const Held& held, std::uint32_t already = 0, std::uint32_t wanted = ~0u);
+  void unmark(std::int32_t queue, const Held& held, std::uint32_t marks);
 
   const Cluster& cluster() const { return *setup_.cluster; }
   const RoundSetup& setup() const { return setup_; }
@@ -67,7 +77,8 @@ class RoundState {
   QuotaLedger quotas_;
   Placer placer_;
   RunningJobs running_;
-  bool marks_are_stale_ = false;  // quota was freed since they were last renewed
+  bool marks_are_stale_ = false;   // quota was freed since they were last renewed
+  bool marks_are_claims_ = false;  // some came with add_running(): more may be promised than there is quota
 };
 
 }  // namespace berth

@@ -1,6 +1,7 @@
 #include "engine/round/running_jobs.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace berth {
@@ -31,6 +32,24 @@ const RunningJob* RunningJobs::find(std::int64_t id) const {
 RunningJob* RunningJobs::find(std::int64_t id) {
   const auto found = place_.find(id);
   return found == place_.end() ? nullptr : &jobs_[found->second];
+}
+
+std::vector<std::size_t> surplus_tasks(const RunningJob& job) {
+  std::vector<std::size_t> surplus;
+  if (std::ranges::all_of(job.job.groups, [](const TaskGroup& group) { return group.min_tasks == group.count; })) {
+    return surplus;
+  }
+  for (std::size_t g = 0; g < job.job.groups.size(); ++g) {
+    const std::size_t first = surplus.size();
+    for (std::size_t i = 0; i < job.tasks.size(); ++i) {
+      if (job.tasks[i].group == static_cast<std::int32_t>(g)) surplus.push_back(i);
+    }
+    const auto of_group = surplus.begin() + static_cast<std::ptrdiff_t>(first);
+    std::ranges::sort(of_group, surplus.end(), std::greater<>(), [&](std::size_t i) { return job.tasks[i].task; });
+    const std::size_t gang = std::min(surplus.size() - first, static_cast<std::size_t>(job.job.groups[g].min_tasks));
+    surplus.resize(surplus.size() - gang);
+  }
+  return surplus;
 }
 
 Seconds expected_end_of(const RunningJob& job, const RoundRules& rules, Seconds now) {

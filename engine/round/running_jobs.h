@@ -28,6 +28,10 @@ class RunningJobs {
   std::unordered_map<std::int64_t, std::size_t> place_;
 };
 
+// What an elastic job can give up without ending: places in its `tasks` beyond min_tasks of their group, in the order
+// in which they go - group by group, highest task number first, because the next task is numbered after those it has.
+std::vector<std::size_t> surplus_tasks(const RunningJob& job);
+
 // When a running job will have ended as far as is known: its expected end; one past it is expected to run on for as
 // long again as it is late, at least a minute (extended, not killed); nothing known: `rules.default_duration`.
 Seconds expected_end_of(const RunningJob& job, const RoundRules& rules, Seconds now);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "engine/model/demand_key.h"
 #include "engine/policy/registry.h"
@@ -87,24 +88,45 @@ Result<std::vector<Eviction>> end_stopped_jobs(const Snapshot& snapshot, RoundSt
   return evictions;
 }
 
+// Those of jobs that still wait.
+std::vector<Reservation> kept_reservations(const Snapshot& snapshot) {
+  std::vector<Reservation> kept;
+  if (snapshot.reservations.empty()) return kept;
+  std::unordered_set<std::int64_t> waiting;
+  for (const Job& job : snapshot.jobs) waiting.insert(job.id);
+  for (const Reservation& reservation : snapshot.reservations) {
+    if (waiting.contains(reservation.job)) kept.push_back(reservation);
+  }
+  return kept;
+}
+
 // One pass over the jobs. Nothing is released during it but for evictions, so a demand that failed once fails for the
-// rest of the pass.
+// rest of the pass - unless it failed for a reservation, which a shorter job may not delay, or got one of its own.
 class ScheduleRun {
  public:
   // `ended`: evictions that are carried out in `state` already.
   ScheduleRun(const Snapshot& snapshot, RoundState& state, const ScheduleOptions& options, std::vector<Eviction> ended)
-      : snapshot_(snapshot), state_(state), options_(options), pass_(state, snapshot.reservations, snapshot.now) {
+      : snapshot_(snapshot),
+        state_(state),
+        options_(options),
+        pass_(state, kept_reservations(snapshot), snapshot.now) {
     result_.plan.evictions = std::move(ended);
   }
 
   Status run(JobSequence& sequence) {
     announce_step(options_, "place");
+    const std::vector<std::int64_t> promised = pass_.promised();
+    for (const std::int64_t id : promised) {
+      const auto job = std::ranges::find(snapshot_.jobs, id, &Job::id);
+      if (wants_tasks(*job)) BERTH_TRY(try_job(*job));
+    }
     while (const std::optional<std::int32_t> index = sequence.next()) {
       if (options_.interrupted != nullptr && options_.interrupted->load(std::memory_order_relaxed)) {
         return Status(Code::kInterrupted, "planning was interrupted; nothing changed");
       }
       const Job& job = snapshot_.jobs[static_cast<std::size_t>(*index)];
-      if (wants_tasks(job) && !made_room(job)) BERTH_TRY(try_job(job));
+      const bool is_tried = std::ranges::binary_search(promised, job.id) || made_room(job);
+      if (wants_tasks(job) && !is_tried) BERTH_TRY(try_job(job));
       if (job.id == options_.until_job) break;
     }
     announce_step(options_, "reasons");
@@ -243,7 +265,7 @@ Result<ScheduleResult> plan_schedule_on(const Snapshot& snapshot, RoundState& st
                          .priority_classes = snapshot.priority_classes,
                          .queues = snapshot.queues,
                          .aging_interval = snapshot.aging_interval,
-                         .quotas = state.quotas().governs() ? &state.quotas() : nullptr,
+                         .quotas = &state.quotas(),
                          .knobs = snapshot.order_knobs};
   const std::unique_ptr<JobSequence> sequence = order->begin(input);
   BERTH_ASSIGN(std::vector<Eviction> ended, end_stopped_jobs(snapshot, state));

@@ -199,8 +199,7 @@ Result<SimulationSet> simulate(Runtime& runtime, const JobsRequest& request) {
     if (request.sort) sort_by_submit(sorted);
     open_jobs = [&sorted]() -> Result<std::unique_ptr<JobReader>> { return read_from(sorted); };
   } else {
-    BERTH_ASSIGN(const TraceFormat* const format, find_trace_format(request.source.jobs_format));
-    open_jobs = [format, path = request.source.jobs] { return format->open_jobs(path); };
+    open_jobs = [&source = request.source] { return open_trace_jobs(source.jobs_format, source.jobs); };
   }
   BERTH_ASSIGN(const TimedInput input, timed_from(cluster, open_jobs));
   BERTH_TRY(begin_saving(runtime, request.target, "jobs", request.seed));

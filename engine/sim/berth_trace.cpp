@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <iterator>
 
+#include "engine/base/text.h"
 #include "engine/model/cluster.h"
 #include "engine/sim/csv.h"
 #include "engine/sim/trace_fields.h"
@@ -86,22 +88,17 @@ class BerthNodeReader : public NodeReader {
   CsvReader csv_;
 };
 
-constexpr std::array<CsvColumn, 16> kBerthJobColumns = {{{"name", true},
-                                                         {"submit", true},
-                                                         {"duration"},
-                                                         {"queue"},
-                                                         {"priority"},
-                                                         {"user"},
-                                                         {"group"},
-                                                         {"tasks"},
-                                                         {"min_tasks"},
-                                                         {"cpu", true},
-                                                         {"memory", true},
-                                                         {"gpus"},
-                                                         {"gpu_memory"},
-                                                         {"models"},
-                                                         {"pool"},
-                                                         {"locality"}}};
+constexpr std::array<CsvColumn, 26> kBerthJobColumns = {
+    {{"name", true},     {"submit", true},  {"duration"},      {"queue"},       {"priority"},
+     {"user"},           {"group"},         {"tasks"},         {"min_tasks"},   {"cpu", true},
+     {"memory", true},   {"gpus"},          {"gpu_memory"},    {"models"},      {"pool"},
+     {"locality"},       {"tag"},           {"start"},         {"outcome"},     {"time_limit"},
+     {"estimates"},      {"cpu_used_mean"}, {"cpu_used_peak"}, {"memory_peak"}, {"gpu_utilisation_mean"},
+     {"gpu_memory_peak"}}};
+
+// The names of the last ten, in two parts: of the job, of a group.
+constexpr std::size_t kBerthHistoryColumn = 16;
+constexpr std::size_t kBerthUsageColumn = 21;
 
 // One row is one task group. Rows of one name are gathered into a job, so the reader is always one row ahead; one bad
 // row makes the whole job bad.
@@ -142,6 +139,16 @@ class BerthJobReader : public JobReader {
     kModels,
     kJobPool,
     kLocality,
+    kTag,
+    kStart,
+    kOutcome,
+    kTimeLimit,
+    kEstimates,
+    kCpuMean,
+    kCpuPeak,
+    kMemoryPeak,
+    kGpuMean,
+    kGpuMemoryPeak,
   };
 
   // Reads a row into ahead_; its name stays empty when not even that could be read.
@@ -152,6 +159,15 @@ class BerthJobReader : public JobReader {
     ahead_problem_ = found.ok() && *found ? read_job(ahead_) : std::move(found).status();
   }
   Status read_job(TraceJob& job);
+  Status read_history(TraceJob& job);
+  Status read_usage(TraceUsage& usage);
+  // An amount that may be left out.
+  template <class Amount>
+  Status read_optional(Column column, Result<Amount> (*read)(std::string_view), std::optional<Amount>& amount) {
+    if (csv_.text(column).empty()) return {};
+    BERTH_ASSIGN(amount, csv_.value(column, bounded_amount(read)));
+    return {};
+  }
   Status read_group(TraceTaskGroup& group);
   Status read_devices(TraceTaskGroup& group);
   Status read_closeness(TraceTaskGroup& group);
@@ -176,7 +192,40 @@ Status BerthJobReader::read_job(TraceJob& job) {
   if (!csv_.text(kDuration).empty()) {
     BERTH_ASSIGN(job.duration, csv_.value(kDuration, bounded_amount(read_duration)));
   }
+  BERTH_TRY(read_history(job));
   return read_group(job.groups.emplace_back());
+}
+
+// "user=90 group=75.5".
+Result<std::vector<TraceEstimate>> read_berth_estimates(std::string_view text) {
+  std::vector<TraceEstimate> estimates;
+  for (const std::string_view each : split(text, ' ')) {
+    if (each.empty()) continue;
+    const std::size_t sign = each.find('=');
+    const Result<std::int64_t> value =
+        read_scaled(sign == std::string_view::npos ? "" : each.substr(sign + 1), 1000, true);
+    if (!value.ok() || sign == 0 || std::abs(*value) > kMostAmount)
+      return Status(Code::kInvalid, fmt::format("'{}' is not name=seconds", each));
+    estimates.push_back({std::string(each.substr(0, sign)), *value});
+  }
+  return estimates;
+}
+
+Status BerthJobReader::read_history(TraceJob& job) {
+  job.tag = csv_.text(kTag);
+  BERTH_TRY(read_optional(kStart, read_time, job.start));
+  BERTH_ASSIGN(job.outcome, csv_.value(kOutcome, read_outcome));
+  BERTH_ASSIGN(job.time_limit, csv_.value_or(kTimeLimit, bounded_amount(read_duration), Seconds(0)));
+  BERTH_ASSIGN(job.estimates, csv_.value(kEstimates, read_berth_estimates));
+  return {};
+}
+
+Status BerthJobReader::read_usage(TraceUsage& usage) {
+  BERTH_TRY(read_optional(kCpuMean, read_cpu, usage.cpu_mean));
+  BERTH_TRY(read_optional(kCpuPeak, read_cpu, usage.cpu_peak));
+  BERTH_TRY(read_optional(kMemoryPeak, read_memory, usage.memory_peak));
+  BERTH_TRY(read_optional(kGpuMean, read_gpu, usage.gpu_mean));
+  return read_optional(kGpuMemoryPeak, read_memory, usage.gpu_memory_peak);
 }
 
 Status BerthJobReader::read_group(TraceTaskGroup& group) {
@@ -190,6 +239,7 @@ Status BerthJobReader::read_group(TraceTaskGroup& group) {
   BERTH_ASSIGN(group.memory, csv_.value(kJobMemory, bounded_amount(read_memory)));
   group.pool = csv_.text(kJobPool);
   BERTH_TRY(read_devices(group));
+  BERTH_TRY(read_usage(group.usage));
   return read_closeness(group);
 }
 
@@ -229,6 +279,11 @@ Status BerthJobReader::join_group(TraceJob& job, TraceJob& row) {
   if (!row.queue.empty() && row.queue != job.queue) return differs("queue");
   if (!row.priority.empty() && row.priority != job.priority) return differs("priority");
   if (!row.user.empty() && row.user != job.user) return differs("user");
+  if (!row.tag.empty() && row.tag != job.tag) return differs("tag");
+  if (row.start && row.start != job.start) return differs("start");
+  if (row.outcome && row.outcome != job.outcome) return differs("outcome");
+  if (row.time_limit != Seconds(0) && row.time_limit != job.time_limit) return differs("time_limit");
+  if (!row.estimates.empty() && row.estimates != job.estimates) return differs("estimates");
   for (const TraceTaskGroup& other : job.groups) {
     if (other.name == group.name) {
       return Status(Code::kInvalid,
@@ -252,14 +307,47 @@ std::string berth_group_fields(const TraceTaskGroup& group) {
                      csv_field(group.pool), locality);
 }
 
+bool has_history(const TraceJob& job) {
+  return !job.tag.empty() || job.start || job.outcome || job.time_limit != Seconds(0) || !job.estimates.empty();
+}
+
+void append_history(std::string& text, const TraceJob& job) {
+  std::vector<std::string> estimates;
+  for (const TraceEstimate& each : job.estimates) {
+    const std::string_view sign = each.milliseconds < 0 ? "-" : "";
+    const std::int64_t size = std::abs(each.milliseconds);
+    estimates.push_back(size % 1000 == 0 ? fmt::format("{}={}{}", each.name, sign, size / 1000)
+                                         : fmt::format("{}={}{}.{:03}", each.name, sign, size / 1000, size % 1000));
+  }
+  fmt::format_to(std::back_inserter(text), ",{},{},{},{},{}", csv_field(job.tag),
+                 job.start ? fmt::format("{}", job.start->value()) : "",
+                 job.outcome ? job_state_name(*job.outcome) : std::string_view(),
+                 job.time_limit == Seconds(0) ? "" : fmt::format("{}", job.time_limit.value()),
+                 csv_field(join(estimates, " ")));
+}
+
+template <class Amount>
+void append_optional(std::string& text, const std::optional<Amount>& amount, std::string (*print)(Amount)) {
+  text += ',';
+  if (amount) text += print(*amount);
+}
+
+void append_usage(std::string& text, const TraceUsage& usage) {
+  append_optional(text, usage.cpu_mean, print_cpu);
+  append_optional(text, usage.cpu_peak, print_cpu);
+  append_optional(text, usage.memory_peak, print_memory);
+  append_optional(text, usage.gpu_mean, print_gpu);
+  append_optional(text, usage.gpu_memory_peak, print_memory);
+}
+
 }  // namespace
 
-Result<std::unique_ptr<NodeReader>> open_berth_nodes(const std::string& path) {
+Result<std::unique_ptr<NodeReader>> open_berth_nodes(const std::string& path, const TraceOptions& /*options*/) {
   BERTH_ASSIGN(CsvReader csv, CsvReader::open(path, kBerthNodeColumns));
   return std::unique_ptr<NodeReader>(std::make_unique<BerthNodeReader>(std::move(csv)));
 }
 
-Result<std::unique_ptr<JobReader>> open_berth_jobs(const std::string& path) {
+Result<std::unique_ptr<JobReader>> open_berth_jobs(const std::string& path, const TraceOptions& /*options*/) {
   BERTH_ASSIGN(CsvReader csv, CsvReader::open(path, kBerthJobColumns));
   return std::unique_ptr<JobReader>(std::make_unique<BerthJobReader>(std::move(csv)));
 }
@@ -275,17 +363,38 @@ std::string berth_nodes_csv(std::span<const TraceNode> nodes) {
   return text;
 }
 
-std::string berth_jobs_csv(std::span<const TraceJob> jobs) {
+BerthJobsWriter::BerthJobsWriter(std::span<const TraceJob> jobs) {
+  for (const TraceJob& job : jobs) {
+    has_history_ = has_history_ || has_history(job);
+    for (const TraceTaskGroup& group : job.groups) has_usage_ = has_usage_ || group.usage != TraceUsage();
+  }
+}
+
+std::string BerthJobsWriter::header() const {
   std::string text =
       "name,submit,duration,queue,priority,user,group,tasks,min_tasks,cpu,memory,gpus,gpu_memory,models,pool,"
-      "locality\n";
-  for (const TraceJob& job : jobs) {
-    for (const TraceTaskGroup& group : job.groups) {
-      fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{}\n", csv_field(job.name), job.submit.value(),
-                     job.duration ? fmt::format("{}", job.duration->value()) : "", csv_field(job.queue),
-                     csv_field(job.priority), csv_field(job.user), berth_group_fields(group));
-    }
+      "locality";
+  for (std::size_t c = kBerthHistoryColumn; c < kBerthJobColumns.size(); ++c) {
+    if (c < kBerthUsageColumn ? has_history_ : has_usage_) text += fmt::format(",{}", kBerthJobColumns[c].name);
   }
+  return text + "\n";
+}
+
+void BerthJobsWriter::append(std::string& text, const TraceJob& job) const {
+  for (const TraceTaskGroup& group : job.groups) {
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{}", csv_field(job.name), job.submit.value(),
+                   job.duration ? fmt::format("{}", job.duration->value()) : "", csv_field(job.queue),
+                   csv_field(job.priority), csv_field(job.user), berth_group_fields(group));
+    if (has_history_) append_history(text, job);
+    if (has_usage_) append_usage(text, group.usage);
+    text += '\n';
+  }
+}
+
+std::string berth_jobs_csv(std::span<const TraceJob> jobs) {
+  const BerthJobsWriter writer(jobs);
+  std::string text = writer.header();
+  for (const TraceJob& job : jobs) writer.append(text, job);
   return text;
 }
 

@@ -2,12 +2,19 @@
 //
 //   nodes: name,cpu,memory[,devices,model,device_memory,rack,pool,link_groups]
 //   jobs:
-//   name,submit,cpu,memory[,duration,queue,priority,user,group,tasks,min_tasks,gpus,gpu_memory,models,pool,locality]
+//   name,submit,cpu,memory[,duration,queue,priority,user,group,tasks,min_tasks,gpus,gpu_memory,models,pool,locality,
+//   tag,start,outcome,time_limit,estimates,
+//   cpu_used_mean,cpu_used_peak,memory_peak,gpu_utilisation_mean,gpu_memory_peak]
 //
 // gpus is "2" whole devices or "0.5" of one. models is "A|B". locality is any, rack, node or link_group, with "
 // preferred" after it when it may be given up. tasks defaults to 1, min_tasks to tasks. A job with several task groups
 // has one row a group, one after the other, with the same name and different `group`; what belongs to the job (submit,
-// duration, queue, priority, user) must be equal or empty in the later rows.
+// duration, queue, priority, user, tag, start, outcome, time_limit, estimates) must be equal or empty in the later
+// rows.
+//
+// The second and third line of columns are for jobs that ran: outcome is finished, failed or cancelled; estimates are
+// "user=90 group=75.5", in seconds; what one task of the group used: cores, memory, how busy each device was ("0.042")
+// and memory of each device. They are written only where a job has them.
 #pragma once
 
 #include <span>
@@ -17,8 +24,21 @@
 
 namespace berth {
 
-Result<std::unique_ptr<NodeReader>> open_berth_nodes(const std::string& path);
-Result<std::unique_ptr<JobReader>> open_berth_jobs(const std::string& path);
+Result<std::unique_ptr<NodeReader>> open_berth_nodes(const std::string& path, const TraceOptions& options);
+Result<std::unique_ptr<JobReader>> open_berth_jobs(const std::string& path, const TraceOptions& options);
+
+// The files' text a job at a time, for files that should not be in memory as a whole.
+class BerthJobsWriter {
+ public:
+  // `jobs` decide which of the optional columns the file has: those that one of them fills.
+  explicit BerthJobsWriter(std::span<const TraceJob> jobs);
+  std::string header() const;
+  void append(std::string& text, const TraceJob& job) const;
+
+ private:
+  bool has_history_ = false;
+  bool has_usage_ = false;
+};
 
 // The files' text; reading it gives the same records back.
 std::string berth_nodes_csv(std::span<const TraceNode> nodes);

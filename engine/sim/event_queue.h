@@ -1,8 +1,8 @@
-// The simulated clock and what will happen.
+// The simulated clock's appointments, arrivals apart (those come from a stream).
 //
-// Events leave in the order (time, kind, sequence): at one moment ends come before arrivals, so that what ends makes
-// room for what arrives, and equals leave in the order they were scheduled. The clock moves only forward, to the event
-// just taken.
+// Events leave in the order (time, kind, sequence): at one moment ends come first, so that what ends makes room, and
+// equals leave in the order they were scheduled. An event about an attempt of a job that is over is void: the caller
+// compares `attempt`.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +14,33 @@
 
 namespace berth {
 
-enum class EventKind : std::uint8_t { kEnd, kArrival };
+enum class EventKind : std::uint8_t {
+  kEnd,     // a job has run its time
+  kStop,    // a victim's grace is over
+  kMoment,  // nothing but a look at who waits
+};
 
 struct TimedEvent {
   Seconds time;
   EventKind kind = EventKind::kEnd;
-  std::int64_t subject = 0;    // whom it is about
-  std::uint64_t sequence = 0;  // set by the queue
+  std::int32_t slot = -1;    // whom it is about
+  std::int64_t attempt = 0;  // and which start of it
+  std::uint64_t sequence = 0;
 };
 
 class EventQueue {
  public:
-  // `time` must not lie before now().
-  void schedule(Seconds time, EventKind kind, std::int64_t subject) {
-    events_.push(TimedEvent{time, kind, subject, next_sequence_++});
+  void schedule(Seconds time, EventKind kind, std::int32_t slot = -1, std::int64_t attempt = 0) {
+    events_.push(TimedEvent{time, kind, slot, attempt, next_sequence_++});
   }
-  bool empty() const { return events_.empty(); }
   std::optional<Seconds> next_time() const {
     return events_.empty() ? std::nullopt : std::optional(events_.top().time);
   }
   TimedEvent take() {
     const TimedEvent event = events_.top();
     events_.pop();
-    now_ = event.time;
     return event;
   }
-  Seconds now() const { return now_; }
 
  private:
   struct Later {
@@ -51,7 +52,6 @@ class EventQueue {
   };
   std::priority_queue<TimedEvent, std::vector<TimedEvent>, Later> events_;
   std::uint64_t next_sequence_ = 0;
-  Seconds now_;
 };
 
 }  // namespace berth

@@ -1,27 +1,81 @@
 #include "engine/sim/job_times.h"
 
 #include <algorithm>
+#include <bit>
+#include <utility>
+#include <vector>
 
 namespace berth {
 
-void JobTimes::add(Seconds submit, Seconds start, Seconds end) {
-  const std::int64_t wait = (start - submit).value();
-  waits_.push_back(wait);
-  wait_sum_ += wait;
-  completion_sum_ += (end - submit).value();
-  last_end_ = std::max(last_end_, end);
+namespace {
+
+constexpr int kBitsKept = 11;
+
+std::int64_t leading_bits(std::int64_t value) {
+  const int bits = 64 - std::countl_zero(static_cast<std::uint64_t>(value));
+  const int dropped = bits > kBitsKept + 1 ? bits - kBitsKept : 0;
+  return value >> dropped << dropped;
 }
 
-void JobTimes::report(Seconds first_submit, SimulationRow& row) {
-  if (waits_.empty()) return;
-  std::ranges::sort(waits_);
-  const double jobs = static_cast<double>(waits_.size());
-  row.wait_mean = static_cast<double>(wait_sum_) / jobs;
-  row.wait_p50 = percentile(waits_, 500);
-  row.wait_p90 = percentile(waits_, 900);
-  row.wait_p99 = percentile(waits_, 990);
-  row.completion_mean = static_cast<double>(completion_sum_) / jobs;
-  row.makespan = (last_end_ - first_submit).value();
+}  // namespace
+
+void DurationCounts::add(std::int64_t seconds) {
+  ++counts_[leading_bits(std::max<std::int64_t>(seconds, 0))];
+  ++count_;
+  sum_ += seconds;
+  most_ = std::max(most_, seconds);
+}
+
+std::optional<double> DurationCounts::mean() const {
+  return count_ == 0 ? std::nullopt : std::optional(static_cast<double>(sum_) / static_cast<double>(count_));
+}
+
+std::optional<std::int64_t> DurationCounts::percentile(int per_mille) const {
+  if (count_ == 0) return std::nullopt;
+  std::vector<std::pair<std::int64_t, std::int64_t>> sorted(counts_.begin(), counts_.end());
+  std::ranges::sort(sorted);
+  std::int64_t rank = std::max<std::int64_t>(divide_up(count_ * per_mille, 1000), 1);
+  for (const auto& [value, times] : sorted) {
+    rank -= times;
+    if (rank <= 0) return value;
+  }
+  return sorted.back().first;
+}
+
+void JobTimes::note_start(Seconds wait, bool is_entitled) {
+  ++result_.started;
+  waits_.add(wait.value());
+  if (!is_entitled) return;
+  ++result_.entitled_jobs;
+  entitled_wait_ += wait.value();
+}
+
+void JobTimes::note_end(Seconds completion, Seconds duration) {
+  ++completions_;
+  completion_sum_ += completion.value();
+  const double ratio =
+      static_cast<double>(completion.value()) / static_cast<double>(std::max<std::int64_t>(duration.value(), 1));
+  result_.worst_finish_ratio = std::max(result_.worst_finish_ratio.value_or(0), ratio);
+}
+
+void JobTimes::note_eviction(std::int64_t lost) {
+  ++result_.evictions;
+  result_.lost += lost;
+}
+
+QueueResult JobTimes::result(std::string queue) const {
+  QueueResult result = result_;
+  result.queue = std::move(queue);
+  result.wait_mean = waits_.mean();
+  result.wait_p50 = waits_.percentile(500);
+  result.wait_p90 = waits_.percentile(900);
+  result.wait_p99 = waits_.percentile(990);
+  result.wait_most = waits_.most();
+  if (completions_ > 0)
+    result.completion_mean = static_cast<double>(completion_sum_) / static_cast<double>(completions_);
+  if (result.entitled_jobs > 0)
+    result.entitled_wait_mean = static_cast<double>(entitled_wait_) / static_cast<double>(result.entitled_jobs);
+  return result;
 }
 
 }  // namespace berth

@@ -120,12 +120,12 @@ class OpenbJobReader : public JobReader {
 
 }  // namespace
 
-Result<std::unique_ptr<NodeReader>> open_openb_nodes(const std::string& path) {
+Result<std::unique_ptr<NodeReader>> open_openb_nodes(const std::string& path, const TraceOptions& /*options*/) {
   BERTH_ASSIGN(CsvReader csv, CsvReader::open(path, kOpenbNodeColumns));
   return std::unique_ptr<NodeReader>(std::make_unique<OpenbNodeReader>(std::move(csv)));
 }
 
-Result<std::unique_ptr<JobReader>> open_openb_jobs(const std::string& path) {
+Result<std::unique_ptr<JobReader>> open_openb_jobs(const std::string& path, const TraceOptions& /*options*/) {
   BERTH_ASSIGN(CsvReader csv, CsvReader::open(path, kOpenbPodColumns));
   return std::unique_ptr<JobReader>(std::make_unique<OpenbJobReader>(std::move(csv)));
 }

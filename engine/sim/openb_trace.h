@@ -10,7 +10,7 @@
 
 namespace berth {
 
-Result<std::unique_ptr<NodeReader>> open_openb_nodes(const std::string& path);
-Result<std::unique_ptr<JobReader>> open_openb_jobs(const std::string& path);
+Result<std::unique_ptr<NodeReader>> open_openb_nodes(const std::string& path, const TraceOptions& options);
+Result<std::unique_ptr<JobReader>> open_openb_jobs(const std::string& path, const TraceOptions& options);
 
 }  // namespace berth

@@ -59,6 +59,34 @@ struct SimulationRow {
   std::int64_t decisions = 0;             // arrivals: tasks tried; timed: jobs tried
   double decisions_per_second = 0;        // time inside decisions only
   double peak_memory_mib = 0;             // of the process so far
+  // Timed: starts, ends and arrivals, and the processor time that all of the run took, reading included.
+  std::int64_t events = 0;
+  double run_seconds = 0;
+};
+
+// Timed: what became of the jobs of one queue, or of all.
+struct QueueResult {
+  std::string queue;  // empty = jobs without a queue
+  std::int64_t jobs = 0;
+  std::int64_t started = 0;
+  std::optional<double> wait_mean;  // seconds from submit to the first start
+  std::optional<std::int64_t> wait_p50;
+  std::optional<std::int64_t> wait_p90;
+  std::optional<std::int64_t> wait_p99;
+  std::optional<std::int64_t> wait_most;
+  std::optional<double> completion_mean;     // seconds from submit to the end
+  std::optional<double> worst_finish_ratio;  // the highest (end - submit) / duration
+  std::int64_t evictions = 0;
+  std::int64_t lost = 0;       // milli-GPU-seconds of work done again, and of restarts
+  std::int64_t delivered = 0;  // milli-GPU-seconds that jobs held
+  // Where queues have quotas:
+  std::int64_t starts_within_quota = 0;  // afterwards no amount the queue used was above its quota
+  std::int64_t starts_borrowing = 0;
+  std::int64_t entitled_jobs = 0;            // the queue's quota alone would have started them on arrival (own_quota.h)
+  std::optional<double> entitled_wait_mean;  // of those
+  Seconds longest_denied;  // that a job waited which would have kept its queue within its quota: the longest stretch
+
+  bool operator==(const QueueResult&) const = default;
 };
 
 struct CurvePoint {
@@ -96,6 +124,7 @@ struct TaskResult {
   std::optional<Seconds> submit;
   std::optional<Seconds> start;
   std::optional<Seconds> end;
+  std::int32_t evictions = 0;  // of its job
 
   bool operator==(const TaskResult&) const = default;
 };
@@ -105,7 +134,9 @@ struct SimulationResult {
   std::vector<CurvePoint> curves;             // arrivals
   std::vector<UtilisationPoint> utilisation;  // timed
   std::vector<TaskResult> tasks;
-  std::vector<std::string> infeasible;  // timed: a sentence per job that can never start
+  std::vector<std::string> infeasible;  // timed: a sentence per job that can never start, for the first of them
+  std::vector<QueueResult> queues;      // timed: one a queue that had jobs, in queue order
+  QueueResult all_queues;               // timed: of all jobs together
 };
 
 struct SimulationSet {

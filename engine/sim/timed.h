@@ -1,21 +1,23 @@
-// SIMULATE JOBS: submit times, durations, departures and a queue, event by event.
+// SIMULATE JOBS: submit times, durations, departures, queues, quotas and evictions, event by event.
 //
 // At each moment at which something happens - all ends and all arrivals of one second together - waiting jobs are tried
-// in the order policy's sequence and placed by round/placer, as one live schedule round would do. A job runs `duration`
-// seconds from its start and then gives everything back; tasks beyond min_tasks that join later leave with it. A job is
-// never preempted here.
+// in the order policy's sequence, as one live schedule round would do and by the same code (round/pass.h). A job runs
+// for its duration and then gives everything back; tasks beyond min_tasks that join later leave with it. One that is
+// evicted waits again, with the work that it had not saved still to do and the cost of a restart on top.
 //
-// The ledger is kept between moments, and only jobs that may start are tried: see waiting_jobs.h for the rule and why
-// the outcome equals that of trying all of them (a property test holds the two equal). Memory grows with the tasks
-// reported and the jobs alive.
+// Nodes, quotas and running jobs are kept between moments, and where that changes nothing only jobs that may start are
+// tried (waiting_buckets.h; a property test holds the two equal). Memory grows with the jobs that wait and run, and
+// with the tasks reported where keep_tasks asks for them, not with the trace.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/model/snapshot.h"
+#include "engine/sim/pooled_floor.h"
 #include "engine/sim/simulation.h"
 #include "engine/sim/trace.h"
 
@@ -23,17 +25,53 @@ namespace berth {
 
 struct TimedInput {
   const Cluster* cluster = nullptr;  // must outlive the input; starts empty
-  std::vector<Queue> queues;         // those of a database; others are added as jobs name them
+  std::vector<Queue> queues;         // those of a database, then those that jobs name
   std::vector<PriorityClass> priority_classes;
+  QuotaTable quotas;  // of the first queues; those beyond have no quota
   // Opens the jobs anew, sorted by submit time; called once per policy.
   std::function<Result<std::unique_ptr<JobReader>>()> open_jobs;
   std::vector<WorkloadShape> workload;  // typical shapes of all tasks
   std::int64_t job_count = 0;
 };
 
+// What the scheduler believes about durations.
+enum class DurationSource : std::uint8_t {
+  kOracle,     // the truth
+  kPredicted,  // what the jobs that ended so far teach (policy/duration_predictor.h)
+  kLimit,      // the job's time limit alone
+  kEstimate,   // an estimate of the file, by name
+};
+
+// Added to the work of a job each time it is evicted, by the GPUs of the job.
+struct RestartCost {
+  std::vector<std::pair<MilliGpu, Seconds>> up_to;  // ascending: the first that is not less than the job's
+  Seconds above;                                    // of larger jobs
+
+  Seconds of(MilliGpu gpus) const {
+    for (const auto& [most, cost] : up_to) {
+      if (gpus <= most) return cost;
+    }
+    return above;
+  }
+};
+
 struct TimedOptions {
   std::uint64_t seed = 0;
   Seconds aging_interval{3600};  // see Snapshot
+  RoundRules rules{.backfill = BackfillMode::kGreedy, .preemption = Preemption::kNone};
+  OrderKnobs order_knobs = {};
+  DurationSource durations = DurationSource::kOracle;
+  std::string estimate = {};                       // name of the file's estimate, of kEstimate
+  bool pooled_devices = false;                     // a node's GPUs are one amount, see pooled_floor.h
+  NodeChoice node_choice = NodeChoice::kFirstFit;  // of pooled devices; the score policy plays no part there
+  // Device models that bind the jobs that name them; jobs that name others may run anywhere. Nothing = all do.
+  std::optional<std::vector<std::string>> binding_models = std::nullopt;
+  Seconds checkpoint_interval;  // of jobs: work saved so often outlives an eviction; 0 = never
+  RestartCost restart_cost = {};
+  Seconds completion_lag;                // a job is seen to have ended so much later than it has run its time
+  std::int64_t arrivals_per_minute = 0;  // > 0: the i-th job (from 0) arrives at second floor(i / this) * 60
+  Seconds round_interval{60};            // of evictions: while jobs wait, there is a moment at least so often
+  bool try_all = false;                  // every waiting job at every moment, as a live round does
   bool keep_tasks = true;
   std::int32_t utilisation_points =
       1000;  // at most about so many, each the mean over a stretch of time; 0 = every change
@@ -52,7 +90,8 @@ Result<TimedInput> timed_from(const Cluster& cluster, std::function<Result<std::
 // Stable, by submit time: for files that are not sorted.
 void sort_by_submit(std::vector<TraceJob>& jobs);
 
-// One policy; run_policies for several. kInterrupted when stopped. row.simulation is left for the caller to fill.
+// One policy; run_policies for several. kInterrupted when stopped, kInvalid for options that do not go together.
+// row.simulation is left for the caller to fill.
 Result<SimulationResult> simulate_jobs(const TimedInput& input, const PolicyChoice& policy,
                                        const TimedOptions& options);
 

@@ -2,23 +2,34 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <unordered_map>
 
 #include "engine/base/text.h"
 #include "engine/sim/berth_trace.h"
+#include "engine/sim/helios_trace.h"
 #include "engine/sim/openb_trace.h"
+#include "engine/sim/pai_sim_trace.h"
+#include "engine/sim/philly_trace.h"
+#include "engine/sim/tiresias_trace.h"
 
 namespace berth {
 
 namespace {
 
-constexpr std::array<TraceFormat, 2> kTraceFormats = {{
+constexpr TraceFormat kTraceFormats[] = {
     {"berth", "our own CSV: nodes with devices, link groups, racks and pools; jobs with task groups and gangs",
      open_berth_nodes, open_berth_jobs},
     {"openb", "Alibaba cluster-trace-gpu-v2023: openb_node_list_*.csv and openb_pod_list_*.csv", open_openb_nodes,
      open_openb_jobs},
-}};
+    {"philly", "Microsoft Philly 2017: a job list with virtual clusters, and their node counts", open_philly_nodes,
+     open_philly_jobs},
+    {"helios", "the Helios simulator: jobs and nodes of virtual clusters, each a cluster of its own", open_helios_nodes,
+     open_helios_jobs},
+    {"tiresias", "the Tiresias simulator: jobs, and a cluster of switches with equal nodes", open_tiresias_nodes,
+     open_tiresias_jobs},
+    {"pai_sim", "Alibaba's PAI simulator: jobs with instances and duration estimates; machines of PAI 2020",
+     open_pai_nodes, open_pai_sim_jobs},
+};
 
 // Reads to the end. A bad record ends it, or is noted and passed over.
 template <class Record>
@@ -44,6 +55,15 @@ Result<ReadRecords<Record>> read_all_records(RecordReader<Record>& reader, const
   }
 }
 
+Status lacks(const TraceFormat& format, std::string_view what) {
+  std::vector<std::string> others;
+  for (const TraceFormat& each : kTraceFormats) {
+    if ((what == "nodes" ? each.open_nodes != nullptr : each.open_jobs != nullptr)) others.emplace_back(each.name);
+  }
+  return Status(Code::kInvalid, fmt::format("the format '{}' has no {}", format.name, what),
+                fmt::format("formats with {}: {}", what, join(others, ", ")));
+}
+
 class MemoryJobReader : public JobReader {
  public:
   explicit MemoryJobReader(std::span<const TraceJob> jobs) : jobs_(jobs) {}
@@ -60,6 +80,13 @@ class MemoryJobReader : public JobReader {
 
 }  // namespace
 
+std::optional<std::int64_t> TraceJob::estimate(std::string_view by) const {
+  for (const TraceEstimate& each : estimates) {
+    if (each.name == by) return each.milliseconds;
+  }
+  return std::nullopt;
+}
+
 std::span<const TraceFormat> trace_formats() { return kTraceFormats; }
 
 Result<const TraceFormat*> find_trace_format(std::string_view name) {
@@ -73,17 +100,29 @@ Result<const TraceFormat*> find_trace_format(std::string_view name) {
                 near.empty() ? "the formats are " + join(names, ", ") : near);
 }
 
+Result<std::unique_ptr<NodeReader>> open_trace_nodes(std::string_view format, const std::string& path,
+                                                     const TraceOptions& options) {
+  BERTH_ASSIGN(const TraceFormat* found, find_trace_format(format));
+  if (found->open_nodes == nullptr) return lacks(*found, "nodes");
+  return found->open_nodes(path, options);
+}
+
+Result<std::unique_ptr<JobReader>> open_trace_jobs(std::string_view format, const std::string& path,
+                                                   const TraceOptions& options) {
+  BERTH_ASSIGN(const TraceFormat* found, find_trace_format(format));
+  if (found->open_jobs == nullptr) return lacks(*found, "jobs");
+  return found->open_jobs(path, options);
+}
+
 Result<ReadRecords<TraceNode>> read_trace_nodes(std::string_view format, const std::string& path,
                                                 const ReadOptions& options) {
-  BERTH_ASSIGN(const TraceFormat* found, find_trace_format(format));
-  BERTH_ASSIGN(std::unique_ptr<NodeReader> reader, found->open_nodes(path));
+  BERTH_ASSIGN(std::unique_ptr<NodeReader> reader, open_trace_nodes(format, path, options.format));
   return read_all_records(*reader, options);
 }
 
 Result<ReadRecords<TraceJob>> read_trace_jobs(std::string_view format, const std::string& path,
                                               const ReadOptions& options) {
-  BERTH_ASSIGN(const TraceFormat* found, find_trace_format(format));
-  BERTH_ASSIGN(std::unique_ptr<JobReader> reader, found->open_jobs(path));
+  BERTH_ASSIGN(std::unique_ptr<JobReader> reader, open_trace_jobs(format, path, options.format));
   return read_all_records(*reader, options);
 }
 

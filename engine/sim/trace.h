@@ -34,6 +34,17 @@ struct TraceNode {
   bool operator==(const TraceNode&) const = default;
 };
 
+// What one task of a group really used while it ran, as a trace measured it. Nothing = the file does not say.
+struct TraceUsage {
+  std::optional<MilliCpu> cpu_mean;
+  std::optional<MilliCpu> cpu_peak;
+  std::optional<MiB> memory_peak;
+  std::optional<MilliGpu> gpu_mean;    // of each device: 1000 = busy all the time
+  std::optional<MiB> gpu_memory_peak;  // of each device
+
+  bool operator==(const TraceUsage&) const = default;
+};
+
 struct TraceTaskGroup {
   std::string name;  // empty when the job has one group
   std::int32_t tasks = 1;
@@ -47,8 +58,17 @@ struct TraceTaskGroup {
   std::string pool;    // empty = any
   Locality locality = Locality::kAny;
   bool locality_required = true;
+  TraceUsage usage = {};
 
   bool operator==(const TraceTaskGroup&) const = default;
+};
+
+// How long somebody thought the job would run: "user" = by the user's earlier jobs, "group" = by its recurrence group.
+struct TraceEstimate {
+  std::string name;
+  std::int64_t milliseconds = 0;  // below 0 where noise was added
+
+  bool operator==(const TraceEstimate&) const = default;
 };
 
 struct TraceJob {
@@ -56,10 +76,18 @@ struct TraceJob {
   std::string queue;     // empty = none
   std::string priority;  // a class name or an integer; empty = none
   std::string user;
+  std::string tag;  // of the recurrence group; empty = none
   Seconds submit;
-  std::optional<Seconds> duration;     // nothing = the file does not say
+  std::optional<Seconds> start;     // when it really started
+  std::optional<Seconds> duration;  // nothing = the file does not say
+  std::optional<JobState> outcome;  // how it ended: kFinished, kFailed or kCancelled
+  Seconds time_limit;               // 0 = none
+  std::vector<TraceEstimate> estimates;
   std::vector<TraceTaskGroup> groups;  // at least one
   std::string place;
+
+  // The estimate of that name, in milliseconds.
+  std::optional<std::int64_t> estimate(std::string_view by) const;
 
   bool operator==(const TraceJob&) const = default;
 };
@@ -76,11 +104,22 @@ class RecordReader {
 using NodeReader = RecordReader<TraceNode>;
 using JobReader = RecordReader<TraceJob>;
 
+// What a file does not say of itself. Each format uses some of these; its header says how.
+struct TraceOptions {
+  std::int64_t devices_per_task = 1;      // of a gang: a job of more devices than a node has is cut into such tasks
+  std::int64_t node_devices = 8;          // of a node, where the trace does not say
+  bool processors_are_gpus = false;       // swf: a processor is a GPU, not a core
+  std::string estimates_file = {};        // helios: duration estimates
+  std::string throughputs_file = {};      // gavel: steps per second by device model
+  std::string throughput_model = "v100";  // gavel: the model that durations are for
+};
+
 struct TraceFormat {
   std::string_view name;
   std::string_view summary;
-  Result<std::unique_ptr<NodeReader>> (*open_nodes)(const std::string& path);  // null = the format has no nodes
-  Result<std::unique_ptr<JobReader>> (*open_jobs)(const std::string& path);
+  // Null = the format has none.
+  Result<std::unique_ptr<NodeReader>> (*open_nodes)(const std::string& path, const TraceOptions& options);
+  Result<std::unique_ptr<JobReader>> (*open_jobs)(const std::string& path, const TraceOptions& options);
 };
 
 std::span<const TraceFormat> trace_formats();
@@ -90,12 +129,19 @@ Result<const TraceFormat*> find_trace_format(std::string_view name);
 // All or nothing, unless bad records are to be skipped: then each skipped one is reported.
 struct ReadOptions {
   bool skip_bad_rows = false;
+  TraceOptions format = {};
 };
 template <class Record>
 struct ReadRecords {
   std::vector<Record> records;
   std::vector<Status> skipped;
 };
+
+// kInvalid where the format has no nodes, or no jobs.
+Result<std::unique_ptr<NodeReader>> open_trace_nodes(std::string_view format, const std::string& path,
+                                                     const TraceOptions& options = {});
+Result<std::unique_ptr<JobReader>> open_trace_jobs(std::string_view format, const std::string& path,
+                                                   const TraceOptions& options = {});
 
 Result<ReadRecords<TraceNode>> read_trace_nodes(std::string_view format, const std::string& path,
                                                 const ReadOptions& options = {});

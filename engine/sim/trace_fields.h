@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "engine/base/status.h"
 #include "engine/base/units.h"
+#include "engine/sim/trace.h"
 
 namespace berth {
 
@@ -19,12 +21,29 @@ inline Result<std::int64_t> read_amount(std::string_view text) { return read_bou
 inline Result<std::int64_t> read_task_count(std::string_view text) { return read_bounded(text, 1, 1000000); }
 Result<std::int64_t> read_device_count(std::string_view text);  // 0 .. kMaxDevices
 
+// A decimal number of any precision times `scale`, to the nearest integer (a half goes up): "29.296875" GiB. For files
+// that print amounts as floating point; our own are read exactly (base/text.h).
+Result<std::int64_t> read_rounded(std::string_view text, std::int64_t scale);
+inline Result<std::int64_t> read_whole_seconds(std::string_view text) { return read_rounded(text, 1); }
+
 // How many devices of which share: 2000 = two whole ones, 500 = half of one. kInvalid for 1500.
 struct DeviceAsk {
   std::int32_t count = 0;
   MilliGpu milli;  // of each
 };
 Result<DeviceAsk> device_ask(MilliGpu total);
+
+// kInvalid naming the option that no trace could mean.
+Status check_trace_options(const TraceOptions& options);
+
+// A job of `devices` whole devices as one task group: one task where a node of `node_devices` holds it, else a gang.
+// Its tasks have as many devices as divide both the job's and `devices_per_task`, so 12 in tasks of 8 are 3 of 4; they
+// should lie on one node, as far as they can.
+TraceTaskGroup gang_of_devices(std::int64_t devices, std::int64_t node_devices, std::int64_t devices_per_task);
+
+// How a job ended, in the words of the usual traces: "Pass", "COMPLETED", "Terminated", "Killed", "TIMEOUT", ... in any
+// case. Nothing = it had not ended.
+Result<std::optional<JobState>> read_outcome(std::string_view text);
 
 // kInvalid unless the name is 1 to 200 printable bytes.
 Status check_record_name(std::string_view name);

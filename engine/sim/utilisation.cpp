@@ -9,10 +9,17 @@ double UtilisationLog::percent(double used) const {
   return capacity_ > MilliGpu(0) ? used * 100.0 / static_cast<double>(capacity_.value()) : 0;
 }
 
+namespace {
+
+constexpr std::size_t kMostChangesKept = 1 << 16;
+
+}  // namespace
+
 void UtilisationLog::record(Seconds time, MilliGpu used, std::int64_t running_jobs, std::int64_t waiting_jobs) {
   const UtilisationPoint point{time, used, percent(static_cast<double>(used.value())), running_jobs, waiting_jobs};
   if (!changes_.empty() && changes_.back().time == time) changes_.pop_back();
   if (!changes_.empty() && changes_.back().has_state_of(point)) return;
+  if (changes_.size() == kMostChangesKept) changes_ = points(kMostChangesKept / 4);
   changes_.push_back(point);
 }
 

@@ -1,4 +1,4 @@
-// Device use over simulated time: every change, and thinned out for people.
+// Device use over simulated time: every change, thinned out for people, and where there are very many of them.
 #pragma once
 
 #include <cstdint>

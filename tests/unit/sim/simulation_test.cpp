@@ -252,8 +252,7 @@ TEST(Timed, SameBytesFromMemoryPlainFileAndGzip) {
   const std::string expected = stable_text(must(simulate_jobs(world.timed(), policy, {})));
   const TemporaryFile file(berth_jobs_csv(world.jobs));
   for (const std::string& path : {file.path(), file.compressed()}) {
-    const TimedInput input =
-        must(timed_from(world.cluster, [&] { return must(find_trace_format("berth"))->open_jobs(path); }));
+    const TimedInput input = must(timed_from(world.cluster, [&] { return open_trace_jobs("berth", path); }));
     EXPECT_EQ(input.job_count, 150);
     EXPECT_EQ(stable_text(must(simulate_jobs(input, policy, {}))), expected);
   }
@@ -264,8 +263,7 @@ SimulationResult timed_text(std::string_view jobs, std::string_view policy = "fi
   const TemporaryFile node_file("name,cpu,memory,devices,model\nn1,16,64GiB,2,T4\nn2,16,64GiB,2,T4\n");
   const TemporaryFile job_file(jobs);
   const Cluster cluster = must(cluster_from(must(read_trace_nodes("berth", node_file.path())).records));
-  const TimedInput input =
-      must(timed_from(cluster, [&] { return must(find_trace_format("berth"))->open_jobs(job_file.path()); }));
+  const TimedInput input = must(timed_from(cluster, [&] { return open_trace_jobs("berth", job_file.path()); }));
   return must(simulate_jobs(input, must(read_policy_choice(policy)), {}));
 }
 
@@ -337,8 +335,7 @@ TEST(Timed, AJobOfSeveralGroupsIsTriedAgainWhenOthersMoved) {
       "filler,1,100,,30,1GiB,\n"
       "tiny,2,100,,1,1GiB,\n");
   const Cluster cluster = must(cluster_from(must(read_trace_nodes("berth", node_file.path())).records));
-  const TimedInput input =
-      must(timed_from(cluster, [&] { return must(find_trace_format("berth"))->open_jobs(job_file.path()); }));
+  const TimedInput input = must(timed_from(cluster, [&] { return open_trace_jobs("berth", job_file.path()); }));
   EXPECT_EQ(starts_of(must(simulate_jobs(input, {"fifo", "best_fit"}, {}))),
             "j.server[0]@2 j.worker[0]@2 filler@1 tiny@2 ");
 }
@@ -348,7 +345,7 @@ TEST(Timed, JobsMustBeSortedAndHaveDurations) {
   const Cluster cluster = must(cluster_from(nodes));
   const auto error_of = [&](std::string_view text) {
     const TemporaryFile file(text, "jobs.csv");
-    const auto input = timed_from(cluster, [&] { return must(find_trace_format("berth"))->open_jobs(file.path()); });
+    const auto input = timed_from(cluster, [&] { return open_trace_jobs("berth", file.path()); });
     return input.ok() ? "no error" : file.without_folder(input.status().message());
   };
   EXPECT_EQ(error_of("name,submit,duration,cpu,memory\na,5,1,1,1GiB\nb,4,1,1,1GiB\n"),

@@ -113,6 +113,51 @@ constexpr std::string_view kJobs =
     "j2,,,2026-01-05 08:00,,ps,1,,2,4GiB,,,,,\n"
     "j3,ads,-5,2026-01-05 09:00,,,,,2,4GiB,,,,,\n";
 
+constexpr std::string_view kHistory =
+    "name,submit,cpu,memory,group,gpus,tag,start,outcome,time_limit,estimates,cpu_used_mean,cpu_used_peak,memory_peak,"
+    "gpu_utilisation_mean,gpu_memory_peak\n"
+    "j1,100,8,64GiB,a,2,train.py,130,failed,2h,user=90 group=-75.5,1.4,3,3.5GiB,0.042,900MiB\n"
+    "j1,100,1,1GiB,b,,,,,,,0.5,,,,\n"
+    "j2,200,1,1GiB,,,,,,,,,,,,\n";
+
+TEST(BerthTrace, WhatBecameOfTheJobs) {
+  const auto read = read_trace_jobs("berth", TemporaryFile(kHistory).path());
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  ASSERT_EQ(read->records.size(), 2U);
+  const TraceJob& job = read->records[0];
+  EXPECT_EQ(job.tag, "train.py");
+  EXPECT_EQ(job.start, Seconds(130));
+  EXPECT_EQ(job.outcome, JobState::kFailed);
+  EXPECT_EQ(job.time_limit, Seconds(7200));
+  EXPECT_EQ(job.estimate("user"), 90000);
+  EXPECT_EQ(job.estimate("group"), -75500);
+  const TraceUsage& usage = job.groups.at(0).usage;
+  EXPECT_EQ(usage.cpu_mean, MilliCpu(1400));
+  EXPECT_EQ(usage.cpu_peak, MilliCpu(3000));
+  EXPECT_EQ(usage.memory_peak, MiB(3584));
+  EXPECT_EQ(usage.gpu_mean, MilliGpu(42));
+  EXPECT_EQ(usage.gpu_memory_peak, MiB(900));
+  EXPECT_EQ(job.groups.at(1).usage.cpu_mean, MilliCpu(500));
+  EXPECT_EQ(job.groups.at(1).usage.memory_peak, std::nullopt);
+  EXPECT_EQ(read->records[1].outcome, std::nullopt);
+
+  const std::string text = berth_jobs_csv(read->records);
+  const auto again = read_trace_jobs("berth", TemporaryFile(text).path());
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ(berth_jobs_csv(again->records), text);
+  EXPECT_EQ(again->records[0].estimates, job.estimates);
+  EXPECT_EQ(again->records[0].groups[0].usage, usage);
+}
+
+TEST(BerthTrace, BadHistoryIsNamed) {
+  const std::string header = "name,submit,cpu,memory,tag,start,outcome,estimates,gpu_utilisation_mean\n";
+  EXPECT_EQ(jobs_error("berth", header + "j,1,1,1GiB,,,lost,,\n"),
+            "jobs.csv:2:14: outcome: 'lost' is not how a job ends");
+  EXPECT_EQ(jobs_error("berth", header + "j,1,1,1GiB,,,,user,\n"),
+            "jobs.csv:2:15: estimates: 'user' is not name=seconds");
+  EXPECT_EQ(jobs_error("berth", header + "j,1,1,1GiB,,never,,,\n").substr(0, 21), "jobs.csv:2:13: start:");
+}
+
 TEST(BerthTrace, JobsWithGroups) {
   const TemporaryFile file(kJobs);
   const auto read = read_trace_jobs("berth", file.path());

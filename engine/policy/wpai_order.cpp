@@ -1,0 +1,131 @@
+#include "engine/policy/wpai_order.h"
+
+#include <algorithm>
+#include <map>
+#include <queue>
+#include <tuple>
+
+#include "engine/policy/queue_walk.h"
+
+namespace berth {
+
+namespace {
+
+constexpr double kOwnWeight = 1e6;
+constexpr double kBorrowedWeight = 1e3;
+constexpr double kMostExtra = 499;
+
+double wpai_extra(const Job& job, const OrderInput& input) {
+  const double minutes = static_cast<double>(std::max<std::int64_t>(0, (input.now - job.submit).value())) / 60.0;
+  double extra = input.knobs.wpai_wait_bonus * minutes;
+  if (job.gpu_utilisation_pct >= 0) extra -= input.knobs.wpai_low_use_penalty * (100.0 - job.gpu_utilisation_pct);
+  return std::clamp(extra, -kMostExtra, kMostExtra);
+}
+
+class WpaiSequence : public JobSequence {
+ public:
+  explicit WpaiSequence(const OrderInput& input) : input_(input), usage_(input), seen_((*usage_).changes()) {
+    std::map<std::pair<std::int32_t, Amounts>, std::size_t> known;
+    for (std::size_t i = 0; i < input.jobs.size(); ++i) {
+      const Job& job = input.jobs[i];
+      Amounts demand = (*usage_).demand_to_start(job);
+      const auto [entry, added] = known.try_emplace({job.queue, demand}, groups_.size());
+      if (added) groups_.push_back({job.queue, std::move(demand), {}, 0});
+      groups_[entry->second].jobs.push_back({wpai_extra(job, input), static_cast<std::int32_t>(i)});
+    }
+    for (Group& group : groups_) {
+      std::ranges::sort(group.jobs, {}, [&](const Waiter& waiter) {
+        const Job& job = input.jobs[static_cast<std::size_t>(waiter.job)];
+        return std::tuple(-waiter.extra, job.submit, job.id);
+      });
+    }
+    rank_groups();
+  }
+
+  std::optional<std::int32_t> next() override {
+    if ((*usage_).changes() != seen_) {
+      seen_ = (*usage_).changes();
+      rank_groups();
+    }
+    if (first_.empty()) return std::nullopt;
+    const std::size_t index = first_.top().group;
+    first_.pop();
+    Group& group = groups_[index];
+    const std::int32_t job = group.jobs[group.next++].job;
+    push(index);
+    return job;
+  }
+
+ private:
+  struct Waiter {
+    double extra = 0;
+    std::int32_t job = 0;
+  };
+  // Jobs of one queue that ask for the same.
+  struct Group {
+    std::int32_t queue = -1;
+    Amounts demand;
+    std::vector<Waiter> jobs;
+    std::size_t next = 0;
+    double covered = 0;  // score without the extra
+  };
+  // The best job left of a group.
+  struct Head {
+    double score = 0;
+    Seconds submit;
+    std::int64_t id = 0;
+    std::size_t group = 0;
+
+    // Later in the order.
+    bool operator<(const Head& other) const {
+      return std::tuple(-score, submit, id) > std::tuple(-other.score, other.submit, other.id);
+    }
+  };
+
+  void rank_groups() {
+    first_ = {};
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      if (groups_[i].next == groups_[i].jobs.size()) continue;
+      const double own = own_part(groups_[i]);
+      groups_[i].covered = kOwnWeight * own + kBorrowedWeight * (1 - own);
+      push(i);
+    }
+  }
+
+  void push(std::size_t index) {
+    const Group& group = groups_[index];
+    if (group.next == group.jobs.size()) return;
+    const Waiter& waiter = group.jobs[group.next];
+    const Job& job = input_.jobs[static_cast<std::size_t>(waiter.job)];
+    first_.push({group.covered + waiter.extra, job.submit, job.id, index});
+  }
+
+  double own_part(const Group& group) const {
+    double own = 1;
+    for (std::size_t r = 0; r < (*usage_).resource_count(); ++r) {
+      if (!(*usage_).is_governed(r) || group.demand[r] == 0) continue;
+      for (std::int32_t q = group.queue;; q = input_.queues[static_cast<std::size_t>(q)].parent) {
+        const auto unused = static_cast<double>((*usage_).quota(q, r) - (*usage_).used(q, r));
+        own = std::min(own, std::clamp(unused / static_cast<double>(group.demand[r]), 0.0, 1.0));
+        if (q < 0 || input_.queues[static_cast<std::size_t>(q)].parent < 0) break;
+      }
+    }
+    return own;
+  }
+
+  const OrderInput& input_;
+  OrderUsage usage_;
+  std::uint64_t seen_;
+  std::vector<Group> groups_;
+  std::priority_queue<Head> first_;
+};
+
+}  // namespace
+
+std::unique_ptr<JobSequence> WpaiOrder::begin(const OrderInput& input) const {
+  return std::make_unique<WpaiSequence>(input);
+}
+
+std::vector<std::int32_t> WpaiOrder::order(const OrderInput& input) const { return read_to_end(*begin(input)); }
+
+}  // namespace berth

@@ -1,0 +1,69 @@
+#include "engine/round/quota_placing.h"
+
+#include <algorithm>
+
+namespace berth {
+
+namespace {
+
+// False: none of the models that some group may use is left.
+bool leave_out_models(Job& job, ModelSet models, std::size_t model_count) {
+  const ModelSet all = model_count >= 64 ? ~ModelSet{0} : (ModelSet{1} << model_count) - 1;
+  bool some_left = true;
+  for (TaskGroup& group : job.groups) {
+    if (group.shape.gpu_count == 0) continue;
+    const ModelSet left = (group.shape.models == 0 ? all : group.shape.models) & ~models;
+    some_left = some_left && left != 0;
+    group.shape.models = left;
+  }
+  return some_left;
+}
+
+// The job with as many surplus tasks as its quota takes.
+Job within_quota(const QuotaLedger& quotas, const Job& job) {
+  Job wanted = job;
+  Amounts demand = quotas.demand_to_start(job);
+  for (TaskGroup& group : wanted.groups) {
+    std::int32_t tasks = std::max(group.min_tasks, group.placed);
+    Amounts one_more = demand;
+    for (; tasks < group.count; ++tasks) {
+      quotas.add_demand(group.shape, 1, one_more);
+      if (!quotas.judge(job.queue, one_more).admitted()) break;
+      demand = one_more;
+    }
+    group.count = tasks;
+  }
+  return wanted;
+}
+
+}  // namespace
+
+QuotaPlacing place_within_quota(const QuotaLedger& quotas, Ledger& ledger, const Job& job, Seconds end,
+                                const std::function<JobOutcome(const Job&)>& place) {
+  QuotaPlacing result;
+  if (!quotas.governs() || job.queue < 0) {
+    result.outcome = place(job);
+    return result;
+  }
+  Job wanted = within_quota(quotas, job);
+  for (;;) {
+    const Ledger::Checkpoint before = ledger.checkpoint();
+    result.outcome = place(wanted);
+    if (!result.outcome.started) return result;
+    Amounts taken = quotas.none();
+    for (const PlacedTask& task : result.outcome.placed) quotas.add_holding(task.holding, taken);
+    result.verdict = quotas.judge(job.queue, taken, end);
+    if (result.verdict.admitted()) return result;
+    ledger.rollback(before);
+    result.outcome.started = false;
+    result.outcome.placed.clear();
+    const ModelSet used_up = quotas.table().resources[static_cast<std::size_t>(result.verdict.resource)].models;
+    if (used_up == 0 || !leave_out_models(wanted, used_up, ledger.cluster().models.size())) {
+      result.narrowed = false;
+      return result;
+    }
+    result.narrowed = true;
+  }
+}
+
+}  // namespace berth

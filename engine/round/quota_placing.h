@@ -1,0 +1,25 @@
+// Places a job where its quota has room.
+//
+// Which device models a job counts for is known only when it is placed. A placement on models whose quota is used up is
+// taken back and tried again without them, until one is admitted or nothing is left. Tasks beyond the gang are asked
+// for only as far as the quota takes them.
+#pragma once
+
+#include <functional>
+
+#include "engine/model/quota_ledger.h"
+#include "engine/round/placer.h"
+
+namespace berth {
+
+struct QuotaPlacing {
+  JobOutcome outcome;     // its tasks are in the ledger, uncommitted, when started
+  QuotaVerdict verdict;   // of the last placement; not admitted only when not started
+  bool narrowed = false;  // models were left out, and on the others it does not fit now
+};
+
+// `place` tries a job on `ledger`, like Placer::place_job. `end`: of the job, see QuotaLedger::judge.
+QuotaPlacing place_within_quota(const QuotaLedger& quotas, Ledger& ledger, const Job& job, Seconds end,
+                                const std::function<JobOutcome(const Job&)>& place);
+
+}  // namespace berth

@@ -1,0 +1,167 @@
+#include "engine/round/start_search.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "engine/policy/best_fit_score.h"
+#include "engine/policy/feasibility.h"
+#include "engine/round/gang_room.h"
+#include "engine/round/quota_placing.h"
+
+namespace berth {
+
+namespace {
+
+// Some kind of node could run each of its tasks, were it empty.
+bool could_ever_run(const Cluster& cluster, const Job& gang) {
+  return std::ranges::all_of(gang.groups, [&](const TaskGroup& group) {
+    return std::ranges::any_of(cluster.kinds,
+                               [&](const NodeKind& kind) { return is_feasible_when_empty(kind, group.shape); });
+  });
+}
+
+// What will be free for the gang, moment by moment.
+class FutureLedger {
+ public:
+  FutureLedger(const RoundState& state, Timeline& timeline, const Job& gang, Seconds duration, Seconds started_by)
+      : timeline_(timeline),
+        ends_(timeline.ends()),
+        gang_(gang),
+        duration_(duration),
+        started_by_(started_by),
+        ledger_(state.ledger().twin()) {
+    for (const NodeIndex node : timeline.reserved_nodes()) {
+      timeline.append_turns(node, duration, gang.id, turns_);
+      renew_shade(node, timeline.now(), kNoneEnded);
+    }
+    std::ranges::sort(turns_);
+    room_.emplace(ledger_, gang);
+  }
+  FutureLedger(const FutureLedger&) = delete;
+  FutureLedger& operator=(const FutureLedger&) = delete;
+
+  // The next moment; kNever = there is none.
+  Seconds next() const {
+    return std::min(end_ < ends_.size() ? ends_[end_].time : kNever,
+                    turn_ < turns_.size() ? turns_[turn_].first : kNever);
+  }
+  void advance() {
+    const Seconds next = this->next();
+    changed_.clear();
+    for (; end_ < ends_.size() && ends_[end_].time == next; ++end_) {
+      if (ends_[end_].start > started_by_) continue;
+      if (ledger_.release(ends_[end_].holding).ok()) changed_.push_back(ends_[end_].holding.node);
+    }
+    for (; turn_ < turns_.size() && turns_[turn_].first == next; ++turn_) changed_.push_back(turns_[turn_].second);
+    time_ = std::max(next, timeline_.now());
+    for (const NodeIndex node : changed_) {
+      if (timeline_.is_reserved(node)) renew_shade(node, time_, time_);
+      room_->recount(node);
+    }
+    ledger_.commit();
+  }
+
+  Seconds time() const { return time_; }
+  bool may_suffice() const { return room_->may_suffice(); }
+  Ledger& ledger() { return ledger_; }
+
+ private:
+  void renew_shade(NodeIndex node, Seconds from, Seconds ended) {
+    std::vector<Holding>& shade = shades_[node];
+    for (const Holding& holding : shade) (void)ledger_.release(holding);
+    shade.clear();
+    timeline_.append_shade(ledger_, node, from, from + duration_, ended, gang_.id, shade);
+    for (const Holding& holding : shade) (void)ledger_.place(holding);
+  }
+
+  const Timeline& timeline_;
+  std::span<const TaskEnd> ends_;
+  const Job& gang_;
+  Seconds duration_;
+  Seconds started_by_;
+  Ledger ledger_;
+  std::optional<GangRoom> room_;
+  std::vector<std::pair<Seconds, NodeIndex>> turns_;
+  std::unordered_map<NodeIndex, std::vector<Holding>> shades_;  // in ledger_ now
+  std::vector<NodeIndex> changed_;
+  std::size_t end_ = 0;
+  std::size_t turn_ = 0;
+  Seconds time_;
+};
+
+class StartSearch {
+ public:
+  StartSearch(const RoundState& state, Timeline& timeline, const Job& gang, Seconds duration, const StartBounds& bounds)
+      : state_(state), timeline_(timeline), gang_(gang), duration_(duration), bounds_(bounds) {
+    begin();
+  }
+
+  std::optional<StartFound> run() {
+    std::size_t next_try = 1;
+    std::size_t failed = 0;  // at this moment, the latest; 0 = none yet
+    std::optional<StartFound> found;
+    while (advance()) {
+      if (moment_ < next_try || !future_->may_suffice()) continue;
+      found = try_now();
+      if (found) break;
+      next_try = moment_ + std::max<std::size_t>(1, failed == 0 ? 1 : 2 * (moment_ - failed));
+      failed = moment_;
+    }
+    if (!found && moment_ > failed && future_->may_suffice()) found = try_now();
+    if (!found || failed == 0) return found;
+    for (std::size_t after = moment_; after - failed > 1;) {
+      const std::size_t middle = failed + (after - failed) / 2;
+      begin();
+      while (moment_ < middle) advance();
+      std::optional<StartFound> earlier = future_->may_suffice() ? try_now() : std::nullopt;
+      (earlier ? after : failed) = middle;
+      if (earlier) found = std::move(earlier);
+    }
+    return found;
+  }
+
+ private:
+  void begin() {
+    placer_.reset();
+    future_.emplace(state_, timeline_, gang_, duration_, bounds_.started_by);
+    moment_ = 0;
+  }
+
+  bool advance() {
+    if (future_->next() >= bounds_.before) return false;
+    future_->advance();
+    ++moment_;
+    return true;
+  }
+
+  std::optional<StartFound> try_now() {
+    if (!placer_) placer_.emplace(future_->ledger(), score_);
+    Ledger& ledger = future_->ledger();
+    const Ledger::Checkpoint before = ledger.checkpoint();
+    QuotaPlacing placing = place_within_quota(state_.quotas(), ledger, gang_, future_->time() + duration_,
+                                              [&](const Job& job) { return placer_->place_job(job); });
+    ledger.rollback(before);
+    if (!placing.outcome.started) return std::nullopt;
+    return StartFound{future_->time(), std::move(placing.outcome.placed)};
+  }
+
+  const RoundState& state_;
+  Timeline& timeline_;
+  const Job& gang_;
+  Seconds duration_;
+  StartBounds bounds_;
+  BestFitScore score_;
+  std::optional<FutureLedger> future_;
+  std::optional<Placer> placer_;
+  std::size_t moment_ = 0;
+};
+
+}  // namespace
+
+std::optional<StartFound> earliest_start(const RoundState& state, Timeline& timeline, const Job& gang, Seconds duration,
+                                         const StartBounds& bounds) {
+  if (!could_ever_run(state.cluster(), gang)) return std::nullopt;
+  return StartSearch(state, timeline, gang, duration, bounds).run();
+}
+
+}  // namespace berth

@@ -1,0 +1,218 @@
+#include "engine/round/timeline.h"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+namespace berth {
+
+namespace {
+
+// Calls visit(device) for every device in the mask.
+template <class Visit>
+void for_each_device(DeviceMask devices, Visit visit) {
+  for (; devices != 0; devices &= devices - 1) visit(static_cast<std::size_t>(std::countr_zero(devices)));
+}
+
+}  // namespace
+
+void Timeline::Amounts::add(const Holding& holding, int sign) {
+  cpu += sign * holding.cpu.value();
+  memory += sign * holding.memory.value();
+  for_each_device(holding.devices, [&](std::size_t d) {
+    milli[d] += sign * static_cast<std::int32_t>(holding.gpu_milli.value());
+    device_memory[d] += sign * static_cast<std::int32_t>(holding.gpu_memory.value());
+  });
+}
+
+void Timeline::insert(Line& line, const Change& change) {
+  line.changes.insert(std::ranges::upper_bound(line.changes, change.time, {}, &Change::time), change);
+}
+
+void Timeline::add_end(const TaskEnd& end) {
+  ends_.push_back(end);
+  if (const auto line = lines_.find(end.holding.node); line != lines_.end()) {
+    insert(line->second, {.time = end.time, .holding = end.holding});
+  }
+}
+
+std::span<const TaskEnd> Timeline::ends() {
+  const auto tail = ends_.begin() + static_cast<std::ptrdiff_t>(sorted_);
+  const auto by_time = [](const TaskEnd& a, const TaskEnd& b) { return a.time < b.time; };
+  std::stable_sort(tail, ends_.end(), by_time);
+  std::inplace_merge(ends_.begin(), tail, ends_.end(), by_time);
+  sorted_ = ends_.size();
+  return ends_;
+}
+
+std::map<NodeIndex, Timeline::Line> Timeline::new_lines(std::span<const ReservedTask> tasks) const {
+  std::map<NodeIndex, Line> lines;
+  for (const ReservedTask& task : tasks) {
+    if (!is_reserved(task.holding.node)) lines.try_emplace(task.holding.node);
+  }
+  if (lines.empty()) return lines;
+  for (const TaskEnd& end : ends_) {
+    const auto line = lines.find(end.holding.node);
+    if (line != lines.end()) line->second.changes.push_back({.time = end.time, .holding = end.holding});
+  }
+  for (auto& [node, line] : lines) std::ranges::stable_sort(line.changes, {}, &Change::time);
+  return lines;
+}
+
+const Timeline::Line* Timeline::find(NodeIndex node) const {
+  const auto found = lines_.find(node);
+  return found == lines_.end() ? nullptr : &found->second;
+}
+
+void Timeline::reserve(std::int64_t job, std::span<const ReservedTask> tasks, Seconds from, Seconds to) {
+  lines_.merge(new_lines(tasks));
+  for (const ReservedTask& task : tasks) {
+    Line& line = lines_[task.holding.node];
+    insert(line, {.time = from, .job = job, .sign = -1, .holding = task.holding});
+    insert(line, {.time = to, .job = job, .sign = 1, .holding = task.holding});
+  }
+}
+
+void Timeline::close(std::int64_t job, std::span<const ReservedTask> tasks) {
+  lines_.merge(new_lines(tasks));
+  for (const ReservedTask& task : tasks) lines_[task.holding.node].closed_for = job;
+}
+
+// Calls visit(time, net change since the ledger, job whose reservation began last) for `from` and for every later
+// moment before `to` at which something changes.
+template <class Visit>
+void Timeline::walk(const Line& line, Seconds from, Seconds to, Seconds ended, std::int64_t except, Visit visit) {
+  Amounts net;
+  std::int64_t job = 0;
+  auto change = line.changes.begin();
+  const auto take = [&] {
+    const bool counts = change->job == 0 ? change->time > ended : change->job != except;
+    if (counts) net.add(change->holding, change->sign);
+    if (counts && change->sign < 0) job = change->job;
+    ++change;
+  };
+  while (change != line.changes.end() && change->time <= from) take();
+  visit(from, net, job);
+  while (change != line.changes.end() && change->time < to) {
+    const Seconds time = change->time;
+    while (change != line.changes.end() && change->time == time) take();
+    visit(time, net, job);
+  }
+}
+
+std::int64_t Timeline::delays(const Ledger& ledger, const Holding& holding, Seconds end, std::int64_t except) const {
+  const Line* line = find(holding.node);
+  if (line == nullptr) return 0;
+  if (line->closed_for != 0 && line->closed_for != except) return line->closed_for;
+  const NodeView view = ledger.view(holding.node);
+  std::int64_t delayed = 0;
+  walk(*line, now_, end, kNoneEnded, except, [&](Seconds, const Amounts& net, std::int64_t job) {
+    if (delayed != 0) return;
+    bool is_short = (holding.cpu > MilliCpu(0) && view.cpu.value() + net.cpu < 0) ||
+                    (holding.memory > MiB(0) && view.memory.value() + net.memory < 0);
+    for_each_device(holding.devices, [&](std::size_t d) {
+      is_short = is_short || view.milli[d] + net.milli[d] < 0 ||
+                 (holding.gpu_memory > MiB(0) && view.device_memory[d] + net.device_memory[d] < 0);
+    });
+    if (is_short) delayed = job;
+  });
+  return delayed;
+}
+
+std::vector<NodeIndex> Timeline::reserved_nodes() const {
+  std::vector<NodeIndex> nodes;
+  for (const auto& [node, line] : lines_) nodes.push_back(node);
+  return nodes;
+}
+
+void Timeline::append_shade(const Ledger& ledger, NodeIndex node, Seconds from, Seconds to, Seconds ended,
+                            std::int64_t except, std::vector<Holding>& shade) const {
+  const Line* line = find(node);
+  if (line == nullptr) return;
+  const NodeView view = ledger.view(node);
+  const std::size_t devices = view.milli.size();
+  Amounts least;
+  if (line->closed_for != 0 && line->closed_for != except && from <= now_) {
+    least.cpu = -view.cpu.value();
+    least.memory = -view.memory.value();
+    for (std::size_t d = 0; d < devices; ++d) {
+      least.milli[d] = -view.milli[d];
+      least.device_memory[d] = -view.device_memory[d];
+    }
+  }
+  walk(*line, from, to, ended, except, [&](Seconds, const Amounts& net, std::int64_t) {
+    least.cpu = std::min(least.cpu, net.cpu);
+    least.memory = std::min(least.memory, net.memory);
+    for (std::size_t d = 0; d < devices; ++d) {
+      least.milli[d] = std::min(least.milli[d], net.milli[d]);
+      least.device_memory[d] = std::min(least.device_memory[d], net.device_memory[d]);
+    }
+  });
+  const MilliCpu cpu = std::min(view.cpu, MilliCpu(-least.cpu));
+  const MiB memory = std::min(view.memory, MiB(-least.memory));
+  if (cpu > MilliCpu(0) || memory > MiB(0)) shade.push_back({node, 0, MilliGpu(0), MiB(0), cpu, memory});
+  for (std::size_t d = 0; d < devices; ++d) {
+    const MilliGpu milli(std::min(view.milli[d], -least.milli[d]));
+    const MiB device_memory(std::min(view.device_memory[d], -least.device_memory[d]));
+    if (milli == MilliGpu(0) && device_memory == MiB(0)) continue;
+    shade.push_back({node, DeviceMask{1} << d, milli, device_memory, MilliCpu(0), MiB(0)});
+  }
+}
+
+void Timeline::append_turns(NodeIndex node, Seconds duration, std::int64_t except,
+                            std::vector<std::pair<Seconds, NodeIndex>>& turns) const {
+  const Line* line = find(node);
+  if (line == nullptr) return;
+  for (const Change& change : line->changes) {
+    if (change.job == 0 || change.job == except) continue;
+    if (change.sign > 0) {
+      turns.emplace_back(change.time, node);
+    } else if (const Seconds in_reach = change.time - duration + Seconds(1); in_reach > now_) {
+      turns.emplace_back(in_reach, node);
+    }
+  }
+}
+
+// The first moment from `from` on at which `needed` is free on the node and stays so for `duration`.
+Seconds Timeline::free_on(const Ledger& ledger, const Line& line, NodeIndex node, const Amounts& needed, Seconds from,
+                          Seconds duration, std::int64_t except) const {
+  const NodeView view = ledger.view(node);
+  std::optional<Seconds> since;
+  std::optional<Seconds> found;
+  walk(line, from, kNever, kNoneEnded, except, [&](Seconds time, const Amounts& net, std::int64_t) {
+    if (since && time - *since >= duration && !found) found = since;
+    bool fits = view.cpu.value() + net.cpu >= needed.cpu && view.memory.value() + net.memory >= needed.memory;
+    for (std::size_t d = 0; d < view.milli.size(); ++d) {
+      fits = fits && (needed.milli[d] == 0 || view.milli[d] + net.milli[d] >= needed.milli[d]) &&
+             (needed.device_memory[d] == 0 || view.device_memory[d] + net.device_memory[d] >= needed.device_memory[d]);
+    }
+    if (!fits) {
+      since.reset();
+    } else if (!since) {
+      since = time;
+    }
+  });
+  return found ? *found : since.value_or(kNever);
+}
+
+Seconds Timeline::free_from(const Ledger& ledger, std::span<const ReservedTask> tasks, Seconds duration,
+                            std::int64_t except) {
+  std::map<NodeIndex, Amounts> needs;
+  for (const ReservedTask& task : tasks) needs[task.holding.node].add(task.holding, 1);
+  const std::map<NodeIndex, Line> others = new_lines(tasks);
+  // All nodes at the same time: later where one of them is taken again meanwhile.
+  Seconds start = now_;
+  for (bool moved = true; moved && start < kNever;) {
+    moved = false;
+    for (const auto& [node, needed] : needs) {
+      const Line* reserved = find(node);
+      const Line& line = reserved != nullptr ? *reserved : others.at(node);
+      const Seconds free = free_on(ledger, line, node, needed, start, duration, except);
+      moved = moved || free > start;
+      start = std::max(start, free);
+    }
+  }
+  return start;
+}
+
+}  // namespace berth

@@ -1,0 +1,102 @@
+// What will be free on each node, and when: running tasks end, reservations begin.
+//
+// Told when what runs is expected to end and which holdings are reserved from when to when, it answers for single
+// nodes: may this be taken until then without taking what is reserved; what must be left alone until then; from when on
+// is there room for that. A line of changes is kept only for nodes on which something is reserved: elsewhere room only
+// grows, until something starts. What is free now is the ledger's; a caller asks after placing on it.
+//
+// A node may be closed for a job: its reservation is due and something outran its prediction, so nothing may start
+// there. Amounts that a late end makes negative count as nothing free.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "engine/model/ledger.h"
+#include "engine/model/quota.h"
+#include "engine/model/rules.h"
+
+namespace berth {
+
+inline constexpr Seconds kNever{kNoLimit};
+inline constexpr Seconds kNoneEnded{-1};
+
+// A running task and when it is expected to end.
+struct TaskEnd {
+  Seconds time;
+  Seconds start;  // of its job
+  Holding holding;
+};
+
+class Timeline {
+ public:
+  explicit Timeline(Seconds now) : now_(now) {}
+
+  void add_end(const TaskEnd& end);
+  // Holds `tasks` for `job` from `from` until before `to`.
+  void reserve(std::int64_t job, std::span<const ReservedTask> tasks, Seconds from, Seconds to);
+  // Nobody but `job` may start where its reserved tasks lie.
+  void close(std::int64_t job, std::span<const ReservedTask> tasks);
+
+  Seconds now() const { return now_; }
+  bool has_reservations() const { return !lines_.empty(); }
+  // By time; valid until the next add_end().
+  std::span<const TaskEnd> ends();
+
+  // The job whose reservation is delayed by `holding`, which is in the ledger already, when it stays until `end`; 0 =
+  // none. Reservations of `except` do not count.
+  std::int64_t delays(const Ledger& ledger, const Holding& holding, Seconds end, std::int64_t except) const;
+
+  // Nodes on which something is reserved, in order.
+  std::vector<NodeIndex> reserved_nodes() const;
+  bool is_reserved(NodeIndex node) const { return lines_.contains(node); }
+  // What a task that runs on the node from `from` until `to` must leave alone, as holdings that fit `ledger`. That one
+  // is as tasks that end by `ended` leave it (the ledger of now: kNoneEnded).
+  void append_shade(const Ledger& ledger, NodeIndex node, Seconds from, Seconds to, Seconds ended, std::int64_t except,
+                    std::vector<Holding>& shade) const;
+  // Moments at which the answer of append_shade() for a task of that duration may change, but for ends of tasks.
+  void append_turns(NodeIndex node, Seconds duration, std::int64_t except,
+                    std::vector<std::pair<Seconds, NodeIndex>>& turns) const;
+
+  // When all of `tasks` are free together and stay so for `duration`, ends as expected; kNever = not in sight.
+  Seconds free_from(const Ledger& ledger, std::span<const ReservedTask> tasks, Seconds duration, std::int64_t except);
+
+ private:
+  struct Amounts {
+    std::int64_t cpu = 0;
+    std::int64_t memory = 0;
+    std::array<std::int32_t, kMaxDevices> milli{};
+    std::array<std::int32_t, kMaxDevices> device_memory{};
+
+    void add(const Holding& holding, int sign);
+  };
+  struct Change {
+    Seconds time;
+    std::int64_t job = 0;  // whose reservation begins or ends; 0 = a task ends
+    int sign = 1;          // +1 = is free from then on
+    Holding holding;
+  };
+  struct Line {
+    std::vector<Change> changes;  // by time
+    std::int64_t closed_for = 0;
+  };
+
+  static void insert(Line& line, const Change& change);
+  // Of the nodes of `tasks` on which nothing is reserved yet.
+  std::map<NodeIndex, Line> new_lines(std::span<const ReservedTask> tasks) const;
+  const Line* find(NodeIndex node) const;
+  template <class Visit>
+  static void walk(const Line& line, Seconds from, Seconds to, Seconds ended, std::int64_t except, Visit visit);
+  Seconds free_on(const Ledger& ledger, const Line& line, NodeIndex node, const Amounts& needed, Seconds from,
+                  Seconds duration, std::int64_t except) const;
+
+  Seconds now_;
+  std::vector<TaskEnd> ends_;
+  std::size_t sorted_ = 0;  // so many of them are in order
+  std::map<NodeIndex, Line> lines_;
+};
+
+}  // namespace berth

@@ -1,0 +1,52 @@
+#include "engine/sim/device_floor.h"
+
+#include "engine/policy/feasibility.h"
+
+namespace berth {
+
+DeviceFloor::DeviceFloor(const RoundSetup& setup) : state_(setup), possible_(*setup.cluster) {}
+
+void DeviceFloor::begin_pass(Seconds now) {
+  if (state_.rules().preemption == Preemption::kReclaim) state_.renew_marks();
+  pass_.emplace(state_, reservations_, now);
+}
+
+void DeviceFloor::end_pass() {
+  if (pass_) {
+    reservations_ = pass_->reservations();
+    pass_.reset();
+  } else {
+    reservations_.clear();
+  }
+  released_.clear();
+}
+
+std::optional<std::vector<PlacedTask>> DeviceFloor::place(const Job& job, Seconds now) {
+  JobOutcome outcome = state_.placer().place_job(job);
+  if (!outcome.started) return std::nullopt;
+  state_.start(job, outcome.placed, now);
+  return std::move(outcome.placed);
+}
+
+Status DeviceFloor::end(std::int64_t job) {
+  for (const RunningTask& task : state_.running().find(job)->tasks) released_.push_back(task.holding.node);
+  return state_.end(job);
+}
+
+bool DeviceFloor::takes_one_more(const TaskGroup& group, std::span<const NodeIndex> nodes) const {
+  for (const NodeIndex node : nodes) {
+    if (state_.ledger().accepts_tasks(node) && is_feasible(state_.ledger().view(node), group.shape)) return true;
+  }
+  return false;
+}
+
+MilliGpu DeviceFloor::gpu_capacity_of(std::int32_t pool) const {
+  MilliGpu total;
+  for (std::size_t n = 0; n < state_.cluster().nodes.size(); ++n) {
+    const NodeKind& kind = state_.cluster().kind_of(n);
+    if (kind.pool == pool) total += kWholeDevice * kind.device_count;
+  }
+  return total;
+}
+
+}  // namespace berth

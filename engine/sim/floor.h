@@ -1,0 +1,52 @@
+// Where simulated jobs run, and what decides whether one may start there now.
+//
+// Two kinds: nodes with devices, on which the deciding code of live rounds runs (device_floor.h), and nodes whose GPUs
+// are one amount (pooled_floor.h). A pass is one moment at which waiting jobs are tried, in the caller's order.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/round/pass.h"
+
+namespace berth {
+
+class Floor {
+ public:
+  virtual ~Floor() = default;
+
+  virtual void begin_pass(Seconds now) = 0;
+  // Starts it, if the rules let it; see Pass.
+  virtual PassOutcome try_job(const Job& job) = 0;
+  // Nobody behind the last one is to be tried.
+  virtual bool closed() const = 0;
+  // Of this pass, so far. Jobs that stop at once have ended already.
+  virtual std::span<const Eviction> evictions() const = 0;
+  // Without a pass begun: nobody waits.
+  virtual void end_pass() = 0;
+
+  // Starts it wherever it fits, whatever the rules say; nothing = it does not fit. Not during a pass.
+  virtual std::optional<std::vector<PlacedTask>> place(const Job& job, Seconds now) = 0;
+  // It ends, or is evicted. It must run.
+  virtual Status end(std::int64_t job) = 0;
+
+  // Nodes on which something was given back since the last pass began; may repeat.
+  virtual std::span<const NodeIndex> released() const = 0;
+  // One more task of the group fits on one of `nodes`.
+  virtual bool takes_one_more(const TaskGroup& group, std::span<const NodeIndex> nodes) const = 0;
+  // Why it could not even start if nothing else ran, as half a sentence; nothing = it could.
+  virtual std::optional<std::string> why_never(const Job& job) = 0;
+
+  virtual MilliGpu gpu_capacity() const = 0;
+  virtual MilliGpu gpu_used() const = 0;
+  // Of the nodes of one pool.
+  virtual MilliGpu gpu_capacity_of(std::int32_t pool) const = 0;
+  // Null where quotas play no part.
+  virtual const QuotaLedger* quotas() const { return nullptr; }
+  // As Ledger::violations.
+  virtual std::vector<std::string> violations() const = 0;
+};
+
+}  // namespace berth

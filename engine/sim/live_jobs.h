@@ -1,0 +1,62 @@
+// The jobs of a simulation that have arrived and not ended, in slots that are used again.
+//
+// A slot number is what events and waiting lists keep; an id is what a round knows. Slots keep their memory, so that a
+// job that comes and goes costs few allocations.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/model/job.h"
+
+namespace berth {
+
+struct LiveJob {
+  Job job;  // as a round sees it; estimate, attained and eviction are those of now while it waits
+  std::string name;
+  Seconds duration;               // of a run that nobody disturbs
+  DurationEstimate estimate;      // of that run
+  Seconds left;                   // to run at the start of this attempt, restarts included
+  Seconds start;                  // of this attempt
+  Seconds first_start{-1};        // -1 = never yet
+  std::int64_t attempt = 0;       // counts starts: an event of an earlier attempt is void
+  std::int64_t held_milli = 0;    // devices it holds, milli-GPU
+  std::int64_t attained = 0;      // service, milli-GPU-seconds
+  Seconds counted_at;             // up to when
+  std::int64_t lost_at_stop = 0;  // milli-GPU-seconds, of a victim in its grace
+  std::int32_t missing = 0;       // tasks not placed
+  bool is_running = false;
+  bool is_waiting = false;     // to start, or for its missing tasks
+  bool is_entitled = false;    // its queue's quota alone would have started it on arrival
+  std::int64_t level = 0;      // of an order with levels
+  std::size_t first_task = 0;  // row of its first task
+  std::size_t task_count = 0;
+  std::vector<std::size_t> first_of_group;  // counted from there
+
+  // Work done by `now`, restarts not counted.
+  Seconds done(Seconds now) const { return duration - left + (is_running ? now - start : Seconds(0)); }
+};
+
+class LiveJobs {
+ public:
+  // A fresh entry; its id must be new here.
+  std::int32_t add(std::int64_t id);
+  void remove(std::int32_t slot);
+
+  LiveJob& operator[](std::int32_t slot) { return slots_[static_cast<std::size_t>(slot)]; }
+  const LiveJob& operator[](std::int32_t slot) const { return slots_[static_cast<std::size_t>(slot)]; }
+  std::int32_t slot_of(std::int64_t id) const { return slot_of_.at(id); }
+  std::size_t size() const { return slot_of_.size(); }
+  // All slots in id order.
+  std::vector<std::int32_t> all() const;
+
+ private:
+  std::deque<LiveJob> slots_;  // stay where they are
+  std::vector<std::int32_t> free_;
+  std::unordered_map<std::int64_t, std::int32_t> slot_of_;
+};
+
+}  // namespace berth

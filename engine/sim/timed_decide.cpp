@@ -1,0 +1,297 @@
+// What a timed simulation decides at a moment, and what follows from it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/sim/timed_run.h"
+
+namespace berth {
+
+namespace {
+
+bool lacks_only_surplus(const Job& job) {
+  return std::ranges::all_of(job.groups, [](const TaskGroup& group) { return group.placed >= group.min_tasks; });
+}
+
+// Work of a run of `elapsed` that an eviction undoes.
+Seconds unsaved_work(const EvictionTerms& terms, Seconds elapsed) {
+  if (terms.checkpoint_grace > Seconds(0)) return Seconds(0);
+  if (terms.checkpoint_interval > Seconds(0)) return Seconds(elapsed.value() % terms.checkpoint_interval.value());
+  return elapsed;
+}
+
+}  // namespace
+
+Status TimedRun::decide() {
+  if (replan_) {
+    BERTH_TRY(replan());
+  } else if (waiting_->size() > 0) {
+    pass();
+    if (const std::optional<Seconds> change = waiting_->order_changes_at()) {
+      events_.schedule(*change, EventKind::kMoment);
+    }
+  } else {
+    floor_.end_pass();
+  }
+  if (!queue_waits_.empty()) note_denied_queues();
+  schedule_round();
+  return {};
+}
+
+void TimedRun::pass() {
+  const OrderInput input = order_input();
+  floor_.begin_pass(now_);
+  waiting_->begin_pass(input, floor_);
+  for (std::size_t evictions = 0; !floor_.closed();) {
+    const std::int32_t slot = waiting_->next();
+    if (slot < 0) break;
+    ++result_.row.decisions;
+    const PassOutcome outcome = floor_.try_job(jobs_[slot].job);
+    for (; evictions < floor_.evictions().size(); ++evictions) carry_out(floor_.evictions()[evictions]);
+    if (outcome.started) {
+      waiting_->tried(Tried::kStarted);
+      start_or_grow(slot, outcome.placed);
+    } else {
+      const bool alone = outcome.keeps_room ||
+                         (options_.rules.backfill != BackfillMode::kGreedy && lacks_only_surplus(jobs_[slot].job));
+      waiting_->tried(alone ? Tried::kFailedAlone : Tried::kFailed);
+    }
+  }
+  floor_.end_pass();
+  flush_to_wait();
+}
+
+void TimedRun::start_or_grow(std::int32_t slot, const std::vector<PlacedTask>& placed) {
+  LiveJob& live = jobs_[slot];
+  live.is_waiting = false;
+  if (live.is_running) {
+    count_service(live);
+  } else {
+    begin_run(slot);
+  }
+  for (const PlacedTask& task : placed) {
+    TaskGroup& group = live.job.groups[static_cast<std::size_t>(task.group)];
+    ++group.placed;
+    if (group.anchor < 0) group.anchor = task.holding.node;
+    if (group.anchor == task.holding.node) group.anchor_devices |= task.holding.devices;
+    live.held_milli += group.shape.gpu_total().value();
+  }
+  live.missing -= static_cast<std::int32_t>(placed.size());
+  note_places(live, placed);
+  if (live.missing > 0) to_wait_.push_back(slot);
+}
+
+void TimedRun::begin_run(std::int32_t slot) {
+  LiveJob& live = jobs_[slot];
+  ++result_.row.events;
+  ++running_jobs_;
+  ++live.attempt;
+  live.is_running = true;
+  live.job.state = JobState::kRunning;
+  live.start = now_;
+  live.counted_at = now_;
+  events_.schedule(now_ + live.left + options_.completion_lag, EventKind::kEnd, slot, live.attempt);
+  if (!queue_waits_.empty() && live.job.queue >= 0) {
+    queue_waits_[static_cast<std::size_t>(live.job.queue)].waiting.erase({live.job.gpu_total().value(), slot});
+    note_quota_of_start(live.job);
+  }
+  if (live.first_start >= Seconds(0)) return;
+  live.first_start = now_;
+  times_of(live.job).note_start(now_ - live.job.submit, live.is_entitled);
+  all_times_.note_start(now_ - live.job.submit, live.is_entitled);
+}
+
+void TimedRun::carry_out(const Eviction& eviction) {
+  const std::int32_t slot = jobs_.slot_of(eviction.job);
+  LiveJob& live = jobs_[slot];
+  live.job.eviction.evicted_for.push_back(eviction.beneficiary);
+  if (!eviction.whole) {
+    shrink(slot, eviction);
+  } else if (eviction.stop_at <= now_) {
+    interrupt(slot, eviction.lost);
+  } else {
+    live.lost_at_stop = eviction.lost;
+    events_.schedule(eviction.stop_at, EventKind::kStop, slot, live.attempt);
+  }
+}
+
+// It gave back some tasks and runs on; they wait again.
+void TimedRun::shrink(std::int32_t slot, const Eviction& eviction) {
+  LiveJob& live = jobs_[slot];
+  count_service(live);
+  if (live.is_waiting) wait_no_longer(slot);
+  for (const TaskName& task : eviction.tasks) {
+    TaskGroup& group = live.job.groups[static_cast<std::size_t>(task.group)];
+    --group.placed;
+    ++live.missing;
+    live.held_milli -= group.shape.gpu_total().value();
+  }
+  if (std::ranges::find(to_wait_, slot) == to_wait_.end()) to_wait_.push_back(slot);
+}
+
+// It has left the floor before its time, and waits again.
+void TimedRun::interrupt(std::int32_t slot, std::int64_t lost) {
+  LiveJob& live = jobs_[slot];
+  count_service(live);
+  if (live.is_waiting) wait_no_longer(slot);
+  const Seconds elapsed = now_ - live.start;
+  live.left += live.job.eviction.restart_cost + unsaved_work(live.job.eviction, elapsed) - elapsed;
+  live.is_running = false;
+  live.held_milli = 0;
+  live.missing = static_cast<std::int32_t>(live.task_count);
+  --running_jobs_;
+  live.job.state = JobState::kPending;
+  live.job.attained = live.attained;
+  live.job.estimate = estimate_of_rest(live);
+  ++live.job.eviction.evictions;
+  live.job.eviction.last_eviction = now_;
+  for (TaskGroup& group : live.job.groups) {
+    group.placed = 0;
+    group.anchor = -1;
+    group.anchor_devices = 0;
+  }
+  times_of(live.job).note_eviction(lost);
+  all_times_.note_eviction(lost);
+  if (std::ranges::find(to_wait_, slot) == to_wait_.end()) to_wait_.push_back(slot);
+}
+
+void TimedRun::count_service(LiveJob& live) const {
+  live.attained += live.held_milli * (now_ - live.counted_at).value();
+  live.counted_at = now_;
+}
+
+// ---- replanning -----------------------------------------------------------------------------------------------------
+
+// Orders look at what is left of a running job and at what it has got.
+void TimedRun::refresh_running() {
+  for (const std::int32_t slot : replan_->list()) {
+    LiveJob& live = jobs_[slot];
+    if (!live.is_running) continue;
+    count_service(live);
+    live.job.attained = live.attained;
+    live.job.estimate = estimate_of_rest(live);
+  }
+}
+
+Status TimedRun::replan() {
+  refresh_running();
+  const OrderInput input = order_input();
+  const Replanned plan = replan_->choose(jobs_, input);
+  for (const std::int32_t slot : plan.evict) {
+    LiveJob& live = jobs_[slot];
+    const EvictionTerms& terms = live.job.eviction;
+    const Seconds lost = unsaved_work(terms, now_ - live.start) + terms.restart_cost;
+    BERTH_TRY(floor_.end(live.job.id));
+    interrupt(slot, lost.value() * live.job.gpu_total().value());
+  }
+  flush_to_wait();
+  bool all_placed = true;
+  bool changed = !plan.evict.empty();
+  for (const std::int32_t slot : plan.start) {
+    ++result_.row.decisions;
+    const std::optional<std::vector<PlacedTask>> placed = floor_.place(jobs_[slot].job, now_);
+    if (placed) start_or_grow(slot, *placed);
+    all_placed = all_placed && placed;
+    changed = changed || placed;
+  }
+  floor_.end_pass();
+  to_wait_.clear();
+  replan_->settle(jobs_);
+  // Who was chosen in vain: what now runs may leave others room that they were refused for it.
+  if (changed && !all_placed) events_.schedule(now_ + Seconds(1), EventKind::kMoment);
+  const Seconds fall = replan_->next_fall(jobs_, order_input());
+  if (fall > Seconds(0)) events_.schedule(now_ + fall, EventKind::kMoment);
+  return {};
+}
+
+// Time alone may give a job the right to evict, or take a victim's protection.
+void TimedRun::schedule_round() {
+  if (options_.rules.preemption != Preemption::kReclaim || waiting_->size() == 0 || round_) return;
+  if (options_.round_interval > Seconds(0)) round_ = now_ + options_.round_interval;
+}
+
+// ---- what is told ---------------------------------------------------------------------------------------------------
+
+void TimedRun::note_places(const LiveJob& live, const std::vector<PlacedTask>& placed) {
+  if (live.job.eviction.evictions == 0) result_.row.placed += static_cast<std::int64_t>(placed.size());
+  if (!options_.keep_tasks) return;
+  for (const PlacedTask& task : placed) {
+    const std::size_t row = live.first_task + live.first_of_group[static_cast<std::size_t>(task.group)] +
+                            static_cast<std::size_t>(task.task);
+    TaskResult& kept = result_.tasks[row];
+    kept.state = TaskOutcome::kPlaced;
+    kept.node = node_name(*input_.cluster, task.holding.node);
+    kept.devices = task.holding.devices;
+    if (!kept.start) kept.start = now_;
+    kept.end = live.start + live.left + options_.completion_lag;
+    kept.evictions = live.job.eviction.evictions;
+  }
+}
+
+void TimedRun::note_quota_of_start(const Job& job) {
+  const QuotaLedger& quotas = *floor_.quotas();
+  bool within = true;
+  for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
+    within = within && (!quotas.is_governed(r) || quotas.used(job.queue, r) <= quotas.quota(job.queue, r));
+  }
+  times_of(job).note_quota(within);
+  all_times_.note_quota(within);
+}
+
+// A queue is denied while the least of its waiting jobs would fit within its quota.
+void TimedRun::note_denied_queues() {
+  for (std::size_t queue = 0; queue < queue_waits_.size(); ++queue) {
+    QueueWait& wait = queue_waits_[queue];
+    bool denied = false;
+    if (!wait.waiting.empty()) {
+      const Job& least = jobs_[wait.waiting.begin()->second].job;
+      const QuotaVerdict verdict = floor_.quotas()->judge(least.queue, floor_.quotas()->demand_to_start(least));
+      denied = verdict.admitted() && !verdict.borrows;
+    }
+    if (wait.denied_since >= Seconds(0)) {
+      times_[queue + 1].note_denied(now_ - wait.denied_since);
+      all_times_.note_denied(now_ - wait.denied_since);
+    }
+    if (!denied) {
+      wait.denied_since = Seconds(-1);
+    } else if (wait.denied_since < Seconds(0)) {
+      wait.denied_since = now_;
+    }
+  }
+}
+
+void TimedRun::finish() {
+  // Nothing runs any more, and still these did not start.
+  const bool only_nodes = floor_.quotas() == nullptr && options_.rules.backfill == BackfillMode::kGreedy;
+  for (const std::int32_t slot : jobs_.all()) {
+    const LiveJob& live = jobs_[slot];
+    note_infeasible(live.name, only_nodes ? "its task groups do not fit the empty cluster together"
+                                          : "nothing runs any more, and the rules still do not let it start");
+    if (!options_.keep_tasks) continue;
+    for (std::size_t task = 0; task < live.task_count; ++task) {
+      result_.tasks[live.first_task + task].state = TaskOutcome::kInfeasible;
+    }
+  }
+  SimulationRow& row = result_.row;
+  row.tasks = static_cast<std::int64_t>(task_count_);
+  row.failed = row.tasks - row.placed;
+  for (std::size_t queue = 0; queue < times_.size(); ++queue) {
+    QueueResult one = times_[queue].result(queue == 0 ? "" : input_.queues[queue - 1].name);
+    if (one.jobs > 0) result_.queues.push_back(std::move(one));
+  }
+  result_.all_queues = all_times_.result("");
+  const QueueResult& all = result_.all_queues;
+  row.wait_mean = all.wait_mean;
+  row.wait_p50 = all.wait_p50;
+  row.wait_p90 = all.wait_p90;
+  row.wait_p99 = all.wait_p99;
+  row.completion_mean = all.completion_mean;
+  if (all.started > 0) row.makespan = (last_end_ - first_submit_).value();
+  row.utilisation_pct = utilisation_.mean_pct();
+  result_.utilisation = utilisation_.points(options_.utilisation_points);
+  const double seconds = std::chrono::duration<double>(deciding_).count();
+  row.decisions_per_second = seconds > 0 ? static_cast<double>(row.decisions) / seconds : 0;
+  row.peak_memory_mib = peak_memory_mib();
+}
+
+}  // namespace berth

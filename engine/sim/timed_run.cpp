@@ -1,0 +1,278 @@
+#include "engine/sim/timed_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "engine/sim/waiting_buckets.h"
+#include "engine/sim/waiting_line.h"
+
+namespace berth {
+
+namespace {
+
+constexpr std::int64_t kMomentsBetweenLooks = 64;  // at the progress callback
+constexpr std::size_t kMostSentencesKept = 1000;
+
+double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+}  // namespace
+
+Status check_timed_job(const TraceJob& job, Seconds previous_submit) {
+  if (!job.duration) {
+    return Status(Code::kInvalid, fmt::format("{}: job '{}' has no duration", job.place, job.name));
+  }
+  if (job.submit >= previous_submit) return {};
+  return Status(Code::kInvalid,
+                fmt::format("{}: job '{}' was submitted at {}, before the job above it ({})", job.place, job.name,
+                            job.submit.value(), previous_submit.value()),
+                "jobs must be sorted by submit time; WITH (sort = true) sorts them");
+}
+
+TimedRun::TimedRun(const TimedInput& input, const TimedOptions& options, const QueueOrder& order, Floor& floor,
+                   std::unique_ptr<JobReader> reader)
+    : input_(input),
+      options_(options),
+      order_(order),
+      floor_(floor),
+      reader_(std::move(reader)),
+      modeller_(*input.cluster, input.queues, input.priority_classes),
+      times_(input.queues.size() + 1),
+      utilisation_(floor.gpu_capacity()) {
+  waiting_ = make_waiting();
+  if (options.rules.preemption == Preemption::kReplan) {
+    replan_ = std::make_unique<Replan>(*order.keyed(), floor, input.cluster->pools.size());
+  }
+  if (floor.quotas() != nullptr) {
+    own_quota_ = std::make_unique<OwnQuota>(*floor.quotas());
+    queue_waits_.resize(input.queues.size());
+  }
+}
+
+OrderInput TimedRun::order_input() const {
+  return {.now = now_,
+          .seed = options_.seed,
+          .jobs = {},
+          .priority_classes = input_.priority_classes,
+          .queues = input_.queues,
+          .aging_interval = options_.aging_interval,
+          .quotas = floor_.quotas(),
+          .knobs = options_.order_knobs};
+}
+
+std::unique_ptr<WaitingJobs> TimedRun::make_waiting() const {
+  const RoundRules& rules = options_.rules;
+  const KeyedOrder* keyed = order_.keyed();
+  if (keyed == nullptr || rules.preemption == Preemption::kReclaim || options_.try_all) {
+    return std::make_unique<WaitingLine>(order_, rules.pending_delay);
+  }
+  const bool has_quotas = floor_.quotas() != nullptr;
+  Alike alike = has_quotas ? Alike::kDemandInQueue : Alike::kDemand;
+  if (!has_quotas && rules.backfill == BackfillMode::kNone && keyed->is_fixed()) alike = Alike::kAll;
+  if (!has_quotas && rules.backfill == BackfillMode::kNonePerQueue && keyed->is_fixed()) alike = Alike::kQueue;
+  const bool remembers = !has_quotas && rules.preemption == Preemption::kNone &&
+                         (rules.backfill == BackfillMode::kGreedy || alike == Alike::kAll || alike == Alike::kQueue);
+  return std::make_unique<WaitingBuckets>(*keyed, order_input(), alike, remembers);
+}
+
+Result<SimulationResult> TimedRun::run(const std::string& policy) {
+  const double begin = processor_seconds();
+  BERTH_TRY(read_next());
+  std::int64_t moments = 0;
+  while (const std::optional<Seconds> moment = next_moment()) {
+    now_ = *moment;
+    if (options_.control.stop()) return Status(Code::kInterrupted, "the simulation was interrupted");
+    if (options_.control.progress && moments++ % kMomentsBetweenLooks == 0) {
+      options_.control.progress(policy, arrived_, input_.job_count);
+    }
+    BERTH_TRY(take_events());
+    const auto started = std::chrono::steady_clock::now();
+    BERTH_TRY(decide());
+    deciding_ += std::chrono::steady_clock::now() - started;
+    utilisation_.record(now_, floor_.gpu_used(), running_jobs_,
+                        static_cast<std::int64_t>(jobs_.size()) - running_jobs_);
+    if (options_.check_invariants) {
+      if (const auto broken = floor_.violations(); !broken.empty()) {
+        return Status(Code::kInternal, fmt::format("at {}: {}", now_.value(), broken.front()));
+      }
+    }
+  }
+  finish();
+  result_.row.run_seconds = processor_seconds() - begin;
+  if (options_.control.progress) options_.control.progress(policy, arrived_, input_.job_count);
+  return std::move(result_);
+}
+
+// ---- what happens ---------------------------------------------------------------------------------------------------
+
+Status TimedRun::read_next() {
+  BERTH_ASSIGN(has_next_, reader_->next(next_));
+  if (!has_next_) return {};
+  BERTH_TRY(check_timed_job(next_, previous_submit_));
+  previous_submit_ = next_.submit;
+  if (options_.arrivals_per_minute > 0) next_.submit = Seconds(arrived_ / options_.arrivals_per_minute * 60);
+  next_arrival_ = next_.submit;
+  if (arrived_ == 0) first_submit_ = next_.submit;
+  return {};
+}
+
+std::optional<Seconds> TimedRun::next_moment() const {
+  std::optional<Seconds> moment = events_.next_time();
+  if (has_next_ && (!moment || next_arrival_ < *moment)) moment = next_arrival_;
+  if (moment && round_ && *round_ < *moment) moment = round_;
+  return moment;
+}
+
+// Everything that happens in one second: first what makes room.
+Status TimedRun::take_events() {
+  if (round_ && *round_ <= now_) round_.reset();
+  while (events_.next_time() == now_) {
+    const TimedEvent event = events_.take();
+    if (event.kind == EventKind::kMoment) continue;
+    if (!jobs_[event.slot].is_running || jobs_[event.slot].attempt != event.attempt) continue;
+    BERTH_TRY(event.kind == EventKind::kEnd ? end_job(event.slot) : stop_victim(event.slot));
+  }
+  flush_to_wait();
+  while (has_next_ && next_arrival_ == now_) {
+    BERTH_TRY(admit());
+    BERTH_TRY(read_next());
+  }
+  return {};
+}
+
+Status TimedRun::admit() {
+  const std::int64_t id = ++arrived_;
+  ++result_.row.events;
+  BERTH_ASSIGN(Job job, modeller_.job_from(next_, id));
+  const std::int32_t slot = jobs_.add(id);
+  LiveJob& live = jobs_[slot];
+  live.job = std::move(job);
+  live.name = next_.name;
+  live.duration = *next_.duration;
+  live.left = live.duration;
+  live.first_task = task_count_;
+  for (const TaskGroup& group : live.job.groups) {
+    live.first_of_group.push_back(live.task_count);
+    live.task_count += static_cast<std::size_t>(group.count);
+  }
+  live.missing = static_cast<std::int32_t>(live.task_count);
+  task_count_ += live.task_count;
+  live.job.eviction.checkpoint_interval = options_.checkpoint_interval;
+  live.job.eviction.restart_cost = options_.restart_cost.of(live.job.gpu_total());
+  if (live.job.eviction.min_runtime == Seconds(0)) live.job.eviction.min_runtime = options_.rules.min_runtime;
+  estimate(live);
+  times_of(live.job).note_arrival();
+  all_times_.note_arrival();
+  if (own_quota_) live.is_entitled = own_quota_->admits(live.job, live.duration);
+  const std::optional<std::string> never = floor_.why_never(live.job);
+  if (options_.keep_tasks) add_task_rows(live, never ? TaskOutcome::kInfeasible : TaskOutcome::kFailed);
+  if (never) {
+    note_infeasible(live.name, *never);
+    jobs_.remove(slot);
+    return {};
+  }
+  make_wait(slot);
+  return {};
+}
+
+void TimedRun::estimate(LiveJob& live) const {
+  const auto exactly = [](Seconds duration) {
+    return DurationEstimate{.p50 = duration, .p80 = duration, .p90 = duration};
+  };
+  switch (options_.durations) {
+    case DurationSource::kOracle: live.estimate = exactly(live.duration); break;
+    case DurationSource::kPredicted:
+    case DurationSource::kLimit:
+    case DurationSource::kEstimate: break;
+  }
+  live.job.estimate = live.estimate;
+}
+
+// The estimate of what is left to do.
+DurationEstimate TimedRun::estimate_of_rest(const LiveJob& live) const {
+  const Seconds done = live.done(now_);
+  if (done == Seconds(0)) return live.estimate;
+  const auto rest = [&](Seconds whole) { return std::max(Seconds(0), whole - done); };
+  DurationEstimate left = live.estimate;
+  left.p50 = rest(left.p50);
+  left.p80 = rest(left.p80);
+  left.p90 = rest(left.p90);
+  return left;
+}
+
+void TimedRun::add_task_rows(const LiveJob& live, TaskOutcome state) {
+  for (std::size_t group = 0; group < live.job.groups.size(); ++group) {
+    for (std::int32_t task = 0; task < live.job.groups[group].count; ++task) {
+      TaskResult row;
+      row.sequence = static_cast<std::int64_t>(result_.tasks.size());
+      row.task = task_name(next_, group, task);
+      row.state = state;
+      row.submit = live.job.submit;
+      result_.tasks.push_back(std::move(row));
+    }
+  }
+}
+
+void TimedRun::note_infeasible(const std::string& name, const std::string& why) {
+  ++result_.row.infeasible_jobs;
+  if (result_.infeasible.size() < kMostSentencesKept)
+    result_.infeasible.push_back(fmt::format("job '{}' can never start: {}", name, why));
+}
+
+Status TimedRun::end_job(std::int32_t slot) {
+  LiveJob& live = jobs_[slot];
+  ++result_.row.events;
+  BERTH_TRY(floor_.end(live.job.id));
+  count_service(live);
+  times_of(live.job).note_end(now_ - live.job.submit, live.duration);
+  all_times_.note_end(now_ - live.job.submit, live.duration);
+  last_end_ = std::max(last_end_, now_);
+  leave(slot);
+  return {};
+}
+
+Status TimedRun::stop_victim(std::int32_t slot) {
+  BERTH_TRY(floor_.end(jobs_[slot].job.id));
+  interrupt(slot, jobs_[slot].lost_at_stop);
+  return {};
+}
+
+// It has left the floor.
+void TimedRun::leave(std::int32_t slot) {
+  LiveJob& live = jobs_[slot];
+  times_of(live.job).note_delivered(live.attained);
+  all_times_.note_delivered(live.attained);
+  if (live.is_waiting) wait_no_longer(slot);
+  if (replan_) replan_->remove(slot);
+  --running_jobs_;
+  jobs_.remove(slot);
+}
+
+// ---- waiting --------------------------------------------------------------------------------------------------------
+
+void TimedRun::make_wait(std::int32_t slot) {
+  LiveJob& live = jobs_[slot];
+  live.is_waiting = true;
+  if (replan_) {
+    if (live.first_start < Seconds(0)) replan_->add(slot);
+    return;
+  }
+  waiting_->add(live.job, slot);
+  if (!queue_waits_.empty() && live.job.queue >= 0 && !live.is_running) {
+    queue_waits_[static_cast<std::size_t>(live.job.queue)].waiting.emplace(live.job.gpu_total().value(), slot);
+  }
+}
+
+void TimedRun::flush_to_wait() {
+  for (const std::int32_t slot : to_wait_) make_wait(slot);
+  to_wait_.clear();
+}
+
+void TimedRun::wait_no_longer(std::int32_t slot) {
+  LiveJob& live = jobs_[slot];
+  live.is_waiting = false;
+  if (!replan_) waiting_->remove(live.job, slot);
+}
+
+}  // namespace berth

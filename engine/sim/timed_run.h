@@ -1,0 +1,112 @@
+// One run of SIMULATE JOBS: the clock, the jobs that have come and not gone, and what is told of them. See timed.h.
+#pragma once
+
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/sim/event_queue.h"
+#include "engine/sim/floor.h"
+#include "engine/sim/job_times.h"
+#include "engine/sim/live_jobs.h"
+#include "engine/sim/own_quota.h"
+#include "engine/sim/replan.h"
+#include "engine/sim/timed.h"
+#include "engine/sim/trace_model.h"
+#include "engine/sim/utilisation.h"
+#include "engine/sim/waiting_jobs.h"
+
+namespace berth {
+
+// Refuses jobs that a timed simulation cannot take.
+Status check_timed_job(const TraceJob& job, Seconds previous_submit);
+
+class TimedRun {
+ public:
+  // What is passed must outlive this.
+  TimedRun(const TimedInput& input, const TimedOptions& options, const QueueOrder& order, Floor& floor,
+           std::unique_ptr<JobReader> reader);
+
+  Result<SimulationResult> run(const std::string& policy);
+
+ private:
+  OrderInput order_input() const;
+  std::unique_ptr<WaitingJobs> make_waiting() const;
+
+  // ---- what happens
+  Status read_next();
+  std::optional<Seconds> next_moment() const;
+  Status take_events();
+  Status admit();
+  void estimate(LiveJob& live) const;
+  DurationEstimate estimate_of_rest(const LiveJob& live) const;
+  void add_task_rows(const LiveJob& live, TaskOutcome state);
+  void note_infeasible(const std::string& name, const std::string& why);
+  Status end_job(std::int32_t slot);
+  Status stop_victim(std::int32_t slot);
+  void leave(std::int32_t slot);
+
+  // ---- who waits
+  void make_wait(std::int32_t slot);
+  void wait_no_longer(std::int32_t slot);
+  void flush_to_wait();
+
+  // ---- what is decided
+  Status decide();
+  void pass();
+  void start_or_grow(std::int32_t slot, const std::vector<PlacedTask>& placed);
+  void begin_run(std::int32_t slot);
+  void carry_out(const Eviction& eviction);
+  void shrink(std::int32_t slot, const Eviction& eviction);
+  void interrupt(std::int32_t slot, std::int64_t lost);
+  Status replan();
+  void refresh_running();
+  void count_service(LiveJob& live) const;
+  void schedule_round();
+
+  // ---- what is told
+  JobTimes& times_of(const Job& job) { return times_[static_cast<std::size_t>(job.queue + 1)]; }
+  void note_places(const LiveJob& live, const std::vector<PlacedTask>& placed);
+  void note_quota_of_start(const Job& job);
+  void note_denied_queues();
+  void finish();
+
+  const TimedInput& input_;
+  const TimedOptions& options_;
+  const QueueOrder& order_;
+  Floor& floor_;
+  std::unique_ptr<JobReader> reader_;
+  JobModeller modeller_;
+  EventQueue events_;
+  Seconds now_;
+  std::optional<Seconds> round_;  // a moment that must come, whatever happens
+  LiveJobs jobs_;
+  std::unique_ptr<WaitingJobs> waiting_;
+  std::unique_ptr<Replan> replan_;
+  std::unique_ptr<OwnQuota> own_quota_;
+  std::vector<std::int32_t> to_wait_;  // from the end of this pass on
+  TraceJob next_;                      // has not arrived yet
+  bool has_next_ = false;
+  Seconds next_arrival_;
+  Seconds previous_submit_{std::numeric_limits<std::int64_t>::min()};
+  Seconds first_submit_;
+  std::int64_t arrived_ = 0;
+  std::size_t task_count_ = 0;
+  std::int64_t running_jobs_ = 0;
+  std::vector<JobTimes> times_;  // by queue + 1
+  JobTimes all_times_;
+  struct QueueWait {
+    std::set<std::pair<std::int64_t, std::int32_t>> waiting;  // GPUs asked for, slot
+    Seconds denied_since{-1};
+  };
+  std::vector<QueueWait> queue_waits_;  // by queue; empty without quotas
+  Seconds last_end_;
+  UtilisationLog utilisation_;
+  std::chrono::steady_clock::duration deciding_{};
+  SimulationResult result_;
+};
+
+}  // namespace berth

@@ -1,0 +1,94 @@
+#include "engine/sim/waiting_line.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace berth {
+
+// What a live round looks at, too, to know that two jobs fail alike.
+std::int32_t WaitingLine::kind_of(const Job& job) {
+  if (jobs_.empty()) {  // kinds of long ago are forgotten
+    kind_by_key_.clear();
+    failures_.clear();
+  }
+  DemandKey key = {job.queue, job.priority_class, static_cast<std::int64_t>(job.state)};
+  for (const TaskGroup& group : job.groups) append_demand(group, key);
+  const auto [kind, is_new] = kind_by_key_.try_emplace(std::move(key), static_cast<std::int32_t>(failures_.size()));
+  if (is_new) failures_.emplace_back();
+  return kind->second;
+}
+
+WaitingLine::Failure& WaitingLine::failure_of(std::size_t place) {
+  const bool waited = input_.now - jobs_[place].submit >= pending_delay_;
+  return failures_[static_cast<std::size_t>(kinds_[place])][waited ? 1 : 0];
+}
+
+std::size_t WaitingLine::place_of(std::int64_t id) const {
+  return static_cast<std::size_t>(std::ranges::lower_bound(jobs_, id, {}, &Job::id) - jobs_.begin());
+}
+
+void WaitingLine::add(const Job& job, std::int32_t slot) {
+  drop_gone();
+  const std::int32_t kind = kind_of(job);
+  const auto place = static_cast<std::ptrdiff_t>(place_of(job.id));
+  jobs_.insert(jobs_.begin() + place, job);
+  slots_.insert(slots_.begin() + place, slot);
+  kinds_.insert(kinds_.begin() + place, kind);
+}
+
+void WaitingLine::remove(const Job& job, std::int32_t) {
+  slots_[place_of(job.id)] = -1;
+  ++gone_;
+}
+
+void WaitingLine::drop_gone() {
+  if (gone_ == 0) return;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < jobs_.size(); ++i) {
+    if (slots_[i] < 0) continue;
+    if (kept != i) {
+      jobs_[kept] = std::move(jobs_[i]);
+      slots_[kept] = slots_[i];
+      kinds_[kept] = kinds_[i];
+    }
+    ++kept;
+  }
+  jobs_.resize(kept);
+  slots_.resize(kept);
+  kinds_.resize(kept);
+  gone_ = 0;
+}
+
+void WaitingLine::begin_pass(const OrderInput& input, const Floor& floor) {
+  drop_gone();
+  ++pass_;
+  floor_ = &floor;
+  input_ = input;
+  input_.jobs = jobs_;
+  sequence_ = order_.begin(input_);
+}
+
+std::int32_t WaitingLine::next() {
+  while (const std::optional<std::int32_t> place = sequence_->next()) {
+    current_ = static_cast<std::size_t>(*place);
+    if (slots_[current_] < 0) continue;
+    const Failure& failure = failure_of(current_);
+    if (failure.pass != pass_ || failure.evictions != floor_->evictions().size()) return slots_[current_];
+  }
+  return -1;
+}
+
+void WaitingLine::tried(Tried outcome) {
+  if (outcome == Tried::kFailed) failure_of(current_) = {pass_, floor_->evictions().size()};
+  if (outcome != Tried::kStarted) return;
+  slots_[current_] = -1;
+  ++gone_;
+}
+
+std::optional<Seconds> WaitingLine::order_changes_at() {
+  drop_gone();
+  input_.jobs = jobs_;
+  return jobs_.empty() ? std::nullopt : order_.changes_at(input_);
+}
+
+}  // namespace berth
