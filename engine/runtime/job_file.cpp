@@ -27,7 +27,7 @@ TaskGroupRequest default_group() {
 }
 
 const std::vector<std::string>& job_keys() {
-  static const std::vector<std::string> keys = {"name",       "queue", "priority",         "user",
+  static const std::vector<std::string> keys = {"name",       "queue", "priority",         "user",  "tag",
                                                 "time_limit", "held",  "allow_infeasible", "groups"};
   return keys;
 }
@@ -131,6 +131,8 @@ Result<bool> take_job_key(const std::string& key, const Json& value, JobRequest&
     BERTH_ASSIGN(job.priority_class, plain_text(key, value));
   } else if (key == "user") {
     BERTH_ASSIGN(job.user, plain_text(key, value));
+  } else if (key == "tag") {
+    BERTH_ASSIGN(job.tag, plain_text(key, value));
   } else if (key == "time_limit") {
     BERTH_TRY(read_amount(key, value, read_duration, job.time_limit));
   } else if (key == "held") {
