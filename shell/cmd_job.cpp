@@ -4,8 +4,10 @@
 #include "engine/base/text.h"
 #include "engine/runtime/job_file.h"
 #include "engine/store/names.h"
+#include "engine/store/run_usage_records.h"
 #include "shell/cmd_support.h"
 #include "shell/families.h"
+#include "shell/usage_options.h"
 
 namespace berth {
 
@@ -73,6 +75,10 @@ namespace {
 constexpr OptionRow kSubmitOptions[] = {
     BERTH_GROUP_OPTIONS(""),
     {.name = "user", .kind = "text", .default_value = "", .sentence = "Whose job it is; default: who submits it."},
+    {.name = "tag",
+     .kind = "text",
+     .default_value = "",
+     .sentence = "The same for what comes again (script, arguments, data): durations are predicted by it."},
     {.name = "time_limit", .kind = "duration", .default_value = "0", .sentence = "Longest run time; 0 = none."},
     {.name = "held",
      .kind = "boolean",
@@ -121,6 +127,7 @@ constexpr OptionRow kFinishOptions[] = {
      .kind = "text",
      .default_value = "",
      .sentence = "What to remember of it, such as an exit code."},
+    BERTH_USAGE_OPTIONS,
 };
 
 Result<TaskGroupRequest> group_from(const Options& options) {
@@ -235,6 +242,7 @@ Result<Output> submit_statement(Session& session, const Arguments& arguments) {
   request.queue = arguments.text("queue");
   request.priority_class = arguments.text_or("class", "");
   request.user = options.text_or("user", "");
+  request.tag = options.text_or("tag", "");
   request.time_limit = options.duration("time_limit");
   request.held = options.boolean("held");
   request.terms = terms_from(options);
@@ -296,8 +304,13 @@ Result<Output> finish_statement(Session& session, const Arguments& arguments) {
   const Options& options = arguments.options();
   const JobState state = options.boolean("failed") ? JobState::kFailed : JobState::kFinished;
   const std::string detail = options.text_or("detail", "");
+  const UsageSample usage = usage_from(options);
   return change_jobs(
-      session, arguments, [&](Change& change, std::int64_t job) { return end_job(change, job, state, detail); },
+      session, arguments,
+      [&](Change& change, std::int64_t job) -> Status {
+        BERTH_TRY(end_job(change, job, state, detail));
+        return is_empty(usage) ? Status() : record_usage(change, job, "", usage);
+      },
       state == JobState::kFailed ? "failed" : "finished");
 }
 
@@ -331,7 +344,7 @@ constexpr CommandRow kJobRows[] = {
      .example = "SUBMIT JOB FROM 'bert.json'",
      .options = kFileOptions,
      .details =
-         "Keys: name, queue, priority, user, time_limit, held, checkpoint_every, checkpoint_grace, restart_cost, "
+         "Keys: name, queue, priority, user, tag, time_limit, held, checkpoint_every, checkpoint_grace, restart_cost, "
          "min_runtime, preemptible, after, groups; of a group: name, tasks, min_tasks, "
          "gpus, gpu_memory, cpu, memory, models, pool, "
          "locality, locality_required. A job of one group may have the group's keys at the top."},
