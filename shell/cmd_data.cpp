@@ -160,10 +160,10 @@ constexpr OptionRow kReplaceOptions[] = {
     {.name = "replace", .kind = "boolean", .default_value = "false", .sentence = "Overwrite the file when it exists."},
 };
 
+// Those of a statement that reads jobs.
 TraceOptions trace_options(const Options& options) {
   TraceOptions trace;
   trace.node_devices = options.integer("node_devices");
-  if (!options.has("devices_per_task")) return trace;  // of jobs, the rest too
   trace.devices_per_task = options.integer("devices_per_task");
   trace.processors_are_gpus = options.boolean("processors_are_gpus");
   trace.tasks_file = options.text_or("tasks_file", "");
@@ -191,7 +191,6 @@ Output import_output(const ImportReport& report, std::string_view noun) {
 ImportOptions common_options(const Arguments& arguments) {
   ImportOptions import;
   import.format = arguments.text_or("format", "berth");
-  import.trace = trace_options(arguments.options());
   import.skip_bad_rows = arguments.options().boolean("skip_bad_rows");
   import.create_missing = arguments.options().boolean("create_missing");
   return import;
@@ -200,6 +199,7 @@ ImportOptions common_options(const Arguments& arguments) {
 Result<Output> import_nodes_statement(Session& session, const Arguments& arguments) {
   const Options& options = arguments.options();
   ImportOptions import = common_options(arguments);
+  import.trace.node_devices = options.integer("node_devices");
   import.pool = options.text_or("pool", "");
   import.device_memory = options.memory("device_memory");
   Result<ImportReport> report = import_nodes(engine_of(session), arguments.text("file"), import);
@@ -210,6 +210,7 @@ Result<Output> import_nodes_statement(Session& session, const Arguments& argumen
 Result<Output> import_jobs_statement(Session& session, const Arguments& arguments) {
   const Options& options = arguments.options();
   ImportOptions import = common_options(arguments);
+  import.trace = trace_options(options);
   import.queue = options.text_or("queue", "");
   import.keep_times = options.boolean("keep_times");
   import.allow_infeasible = options.boolean("allow_infeasible");
@@ -223,8 +224,9 @@ Result<Output> import_trace_statement(Session& session, const Arguments& argumen
   const TraceImport trace{.queue = arguments.text_or("queue", ""),
                           .prefix = options.text_or("prefix", ""),
                           .shift = options.boolean("shift")};
-  Result<ImportReport> report =
-      import_trace(engine_of(session), arguments.text("file"), common_options(arguments), trace);
+  ImportOptions import = common_options(arguments);
+  import.trace = trace_options(options);
+  Result<ImportReport> report = import_trace(engine_of(session), arguments.text("file"), import, trace);
   if (!report.ok()) return blame(std::move(report).status(), arguments.span("file"));
   Output output = import_output(*report, "past job");
   if (report->left_out > 0)
@@ -381,7 +383,7 @@ constexpr CommandRow kDataRows[] = {
          "unless the file says otherwise; one whose duration is not known is left out. INTO QUEUE takes all jobs, "
          "whatever their own queue."},
     {.family = kDataFamily,
-     .syntax = "GENERATE TRACE <workload:pai_like> [WITH (<options>)] INTO <file:file>",
+     .syntax = "GENERATE TRACE PAI_LIKE [WITH (<options>)] INTO <file:file>",
      .effect = Effect::kReads,
      .handler = generate_trace_statement,
      .summary =
@@ -393,7 +395,7 @@ constexpr CommandRow kDataRows[] = {
          "Users and recurring groups of very different size, gangs, fractions of devices, more asked for than is "
          "used, durations from seconds to days. GENERATE NODES with the same options makes the cluster for them."},
     {.family = kDataFamily,
-     .syntax = "GENERATE NODES <workload:pai_like> [WITH (<options>)] INTO <file:file>",
+     .syntax = "GENERATE NODES PAI_LIKE [WITH (<options>)] INTO <file:file>",
      .effect = Effect::kReads,
      .handler = generate_nodes_statement,
      .summary = "Writes the cluster that belongs to GENERATE TRACE: the published machines, scaled.",
