@@ -176,3 +176,56 @@ CREATE VIEW loans_now AS
   JOIN queues o ON o.id = l.lender_id
   JOIN queues b ON b.id = l.borrower_id
   WHERE l.state = 'open' AND l.valid_from <= (SELECT value FROM meta WHERE key = 'borrowing_at');
+-- One row a stretch of time in which a job waited for one thing; to_time is NULL while it lasts.
+CREATE VIEW wait_intervals AS
+  SELECT job_id, from_time, to_time, cause, beneficiary_id FROM wait_stretches
+  UNION ALL
+  SELECT id, coalesce(wait_since, submit_time), NULL, coalesce(wait_cause, 'round'), wait_beneficiary_id
+  FROM live_jobs WHERE state IN ('pending', 'held');
+
+-- What each job waited for until now, and which queue had it: the seconds of a job add up to all that it waited.
+CREATE VIEW wait_parts AS
+  SELECT i.job_id, j.name AS job, q.name AS queue, i.cause, b.name AS beneficiary,
+         sum(max(0, coalesce(i.to_time, CAST(strftime('%s', 'now') AS INTEGER)) - i.from_time)) AS seconds
+  FROM wait_intervals i
+  JOIN jobs j ON j.id = i.job_id
+  JOIN queues q ON q.id = j.queue_id
+  LEFT JOIN queues b ON b.id = i.beneficiary_id
+  GROUP BY i.job_id, i.cause, i.beneficiary_id;
+
+-- The same by queue and day (UTC).
+CREATE VIEW waits_by_queue_and_day AS
+  WITH RECURSIVE piece (job_id, cause, beneficiary_id, from_time, to_time, until) AS (
+    SELECT job_id, cause, beneficiary_id, from_time, min(until, (from_time / 86400 + 1) * 86400), until
+    FROM (SELECT job_id, cause, beneficiary_id, from_time,
+                 coalesce(to_time, CAST(strftime('%s', 'now') AS INTEGER)) AS until FROM wait_intervals)
+    WHERE until > from_time
+    UNION ALL
+    SELECT job_id, cause, beneficiary_id, to_time, min(until, to_time + 86400), until FROM piece WHERE to_time < until)
+  SELECT q.name AS queue, date(p.from_time, 'unixepoch') AS day, p.cause, b.name AS beneficiary,
+         count(DISTINCT p.job_id) AS jobs, sum(p.to_time - p.from_time) AS seconds
+  FROM piece p
+  JOIN jobs j ON j.id = p.job_id
+  JOIN queues q ON q.id = j.queue_id
+  LEFT JOIN queues b ON b.id = p.beneficiary_id
+  GROUP BY q.id, day, p.cause, p.beneficiary_id;
+
+-- One row an eviction: who made room for whom, by which rule, and what it cost.
+CREATE VIEW eviction_log AS
+  SELECT e.id AS eviction, e.round_id, e.time, v.name AS victim, vq.name AS victim_queue, b.name AS beneficiary,
+         bq.name AS beneficiary_queue, e.rule, e.tasks, e.whole, e.lost_gpu_milli_s
+  FROM evictions e
+  LEFT JOIN jobs v ON v.id = e.victim_id
+  LEFT JOIN queues vq ON vq.id = e.victim_queue_id
+  LEFT JOIN jobs b ON b.id = e.beneficiary_id
+  LEFT JOIN queues bq ON bq.id = e.beneficiary_queue_id;
+
+-- One row a job for which room is held.
+CREATE VIEW reservations_now AS
+  SELECT r.job_id, j.name AS job, q.name AS queue, r.kind, r.made_at, r.expected, r.expires,
+         count(t.job_id) AS tasks, count(DISTINCT t.node_id) AS nodes
+  FROM reservations r
+  JOIN jobs j ON j.id = r.job_id
+  JOIN queues q ON q.id = j.queue_id
+  LEFT JOIN reserved_tasks t ON t.job_id = r.job_id
+  GROUP BY r.job_id;

@@ -15,7 +15,9 @@ std::span<const CommandRow> job_commands();       // cmd_job.cpp
 std::span<const CommandRow> round_commands();     // cmd_round.cpp: RUN, PLAN, APPLY, EXPLAIN PLAN
 std::span<const CommandRow> explain_commands();   // cmd_explain.cpp: EXPLAIN JOB
 std::span<const CommandRow> show_commands();      // cmd_show.cpp
+std::span<const CommandRow> job_show_commands();  // cmd_show_job.cpp: SHOW JOB, WAITS, EVICTIONS, RESERVATIONS, ROUND
 std::span<const CommandRow> map_commands();       // cmd_map.cpp: SHOW MAP
+std::span<const CommandRow> predict_commands();   // cmd_predict.cpp: predictions, usage, right-sizing
 std::span<const CommandRow> settings_commands();  // cmd_settings.cpp
 std::span<const CommandRow> simulate_commands();  // cmd_simulate.cpp
 std::span<const CommandRow> data_commands();      // cmd_data.cpp: IMPORT, EXPORT, SNAPSHOT, CHECK

@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <set>
 
+#include "engine/model/quota_ledger.h"
 #include "engine/policy/registry.h"
 #include "engine/policy/workload.h"
 #include "engine/store/journal.h"
 #include "engine/store/lease.h"
+#include "engine/store/load_quotas.h"
 #include "engine/store/settings.h"
 
 namespace berth {
@@ -58,7 +62,42 @@ Result<Lease> take_round_lease(Runtime& runtime) {
       {.name = "round", .holder = runtime.actor(), .now = runtime.now(), .duration = settings.lease_duration});
 }
 
+// Bit d for each queue on the path of `queue`, itself included: what a job within every quota is marked with.
+std::uint32_t marks_of_path(const std::vector<Queue>& queues, std::int32_t queue) {
+  int depth = 0;
+  for (std::int32_t up = queues[static_cast<std::size_t>(queue)].parent; up >= 0;
+       up = queues[static_cast<std::size_t>(up)].parent) {
+    ++depth;
+  }
+  return depth + 1 >= kMarkedDepths ? (1u << kMarkedDepths) - 1 : (1u << (depth + 1)) - 1;
+}
+
+bool governs(const QuotaTable& table) {
+  const auto says_something = [](const QuotaTerms& terms) { return terms.has_quota || terms.limit < kNoLimit; };
+  return std::ranges::any_of(
+      table.terms, [&](const std::vector<QuotaTerms>& terms) { return std::ranges::any_of(terms, says_something); });
+}
+
 }  // namespace
+
+Result<std::vector<std::int64_t>> borrowing_starts(Runtime& runtime, const Plan& plan) {
+  std::vector<std::int64_t> borrowing;
+  BERTH_ASSIGN(const QuotaState departments, load_quotas(runtime.db(), plan.planned_at));
+  if (plan.placements.empty() || !governs(departments.quotas)) return borrowing;
+  BERTH_ASSIGN(Statement row, runtime.db().prepare("SELECT queue_id, quota_mark FROM jobs WHERE id = ?1"));
+  std::set<std::int64_t> seen;
+  for (const Placement& placement : plan.placements) {
+    if (!seen.insert(placement.job).second || !row.with(placement.job).next()) continue;
+    const std::int32_t queue = queue_index(departments.queues, row.integer(0));
+    const auto mark = std::ranges::lower_bound(plan.marks, placement.job, {}, &QuotaMark::job);
+    const std::uint32_t marks = mark != plan.marks.end() && mark->job == placement.job
+                                    ? mark->mark
+                                    : static_cast<std::uint32_t>(row.integer(1));
+    if (queue >= 0 && (~marks & marks_of_path(departments.queues, queue)) != 0) borrowing.push_back(placement.job);
+  }
+  BERTH_TRY(row.status());
+  return borrowing;
+}
 
 Result<Loaded> load_for_planning(Runtime& runtime, const LoadOptions& options) {
   BERTH_ASSIGN(Loaded loaded, load_state(runtime.db(), options));

@@ -114,6 +114,27 @@ constexpr PromiseQuery kPromises[] = {
      "SELECT 'loan ' || l.id, 'one of its queues lies below the other' FROM loans l WHERE l.state = 'open' AND EXISTS "
      "(SELECT 1 FROM above WHERE (id = l.lender_id AND top = l.borrower_id) OR (id = l.borrower_id AND top = "
      "l.lender_id))"},
+    {{"only_running_marked", "only running jobs count against a quota"},
+     "SELECT 'job ' || name, 'it is ' || state || ' and marked as within quota' FROM jobs WHERE quota_mark <> 0 AND "
+     "state <> 'running'"},
+    {{"stopping_runs", "jobs told to stop run"},
+     "SELECT 'job ' || j.name, 'it is told to stop and ' || j.state FROM stopping_jobs s JOIN jobs j ON j.id = "
+     "s.job_id "
+     "WHERE j.state <> 'running'"},
+    {{"reservation_waits", "room is held for jobs that wait"},
+     "SELECT 'job ' || j.name, 'room is held for it, and it is ' || j.state FROM reservations r JOIN jobs j ON j.id = "
+     "r.job_id WHERE j.state <> 'pending'"},
+    {{"dependencies_follow", "dependencies follow the jobs they are on, which are older"},
+     "SELECT 'job ' || d.job_id, 'it comes after job ' || a.name || ', which is ' || a.state || ', not ' || d.state "
+     "FROM dependencies d JOIN jobs a ON a.id = d.after_id WHERE d.after_id >= d.job_id OR d.state <> CASE a.state "
+     "WHEN 'finished' THEN 'met' WHEN 'failed' THEN 'broken' WHEN 'cancelled' THEN 'broken' ELSE 'open' END"},
+    {{"only_waiting_wait", "only jobs that wait have something that they wait for"},
+     "SELECT 'job ' || name, 'it is ' || state || ' and waits for ' || coalesce(wait_cause, wait_reason, 'a round') "
+     "FROM jobs WHERE state NOT IN ('pending', 'held') AND coalesce(wait_cause, wait_reason, wait_since) IS NOT NULL"},
+    {{"waits_apart", "of a job's waiting no second is counted twice"},
+     "SELECT 'job ' || job_id, 'it waits from ' || from_time || ', but waited until ' || before FROM (SELECT job_id, "
+     "from_time, lag(to_time) OVER (PARTITION BY job_id ORDER BY from_time) AS before FROM wait_intervals) "
+     "WHERE from_time < before"},
     {{"version_present", "the state version is a number"},
      "SELECT 'state version', 'meta has no integer from 0 on under state_version' WHERE NOT EXISTS "
      "(SELECT 1 FROM meta WHERE key = 'state_version' AND typeof(value) = 'integer' AND value >= 0)"},
