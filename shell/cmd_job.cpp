@@ -73,6 +73,10 @@ namespace {
 constexpr OptionRow kSubmitOptions[] = {
     BERTH_GROUP_OPTIONS(""),
     {.name = "user", .kind = "text", .default_value = "", .sentence = "Whose job it is; default: who submits it."},
+    {.name = "tag",
+     .kind = "text",
+     .default_value = "",
+     .sentence = "Of what comes again and again: jobs with one tag are predicted from one another."},
     {.name = "time_limit", .kind = "duration", .default_value = "0", .sentence = "Longest run time; 0 = none."},
     {.name = "held",
      .kind = "boolean",
@@ -235,6 +239,7 @@ Result<Output> submit_statement(Session& session, const Arguments& arguments) {
   request.queue = arguments.text("queue");
   request.priority_class = arguments.text_or("class", "");
   request.user = options.text_or("user", "");
+  request.tag = options.text_or("tag", "");
   request.time_limit = options.duration("time_limit");
   request.held = options.boolean("held");
   request.terms = terms_from(options);
@@ -331,7 +336,7 @@ constexpr CommandRow kJobRows[] = {
      .example = "SUBMIT JOB FROM 'bert.json'",
      .options = kFileOptions,
      .details =
-         "Keys: name, queue, priority, user, time_limit, held, checkpoint_every, checkpoint_grace, restart_cost, "
+         "Keys: name, queue, priority, user, tag, time_limit, held, checkpoint_every, checkpoint_grace, restart_cost, "
          "min_runtime, preemptible, after, groups; of a group: name, tasks, min_tasks, "
          "gpus, gpu_memory, cpu, memory, models, pool, "
          "locality, locality_required. A job of one group may have the group's keys at the top."},

@@ -215,6 +215,8 @@ Result<ImportReport> import_jobs(Runtime& runtime, const std::string& path, cons
       request.queue = job.queue.empty() ? options.queue : job.queue;
       request.priority_class = job.priority;
       request.user = job.user;
+      request.tag = job.tag;
+      request.time_limit = job.time_limit;
       if (options.keep_times) request.submit_time = job.submit;
       request.allow_infeasible = options.allow_infeasible;
       for (const TraceTaskGroup& group : job.groups) request.groups.push_back(group_request(group));

@@ -31,6 +31,7 @@ const std::vector<std::string>& job_keys() {
                                                 "queue",
                                                 "priority",
                                                 "user",
+                                                "tag",
                                                 "time_limit",
                                                 "held",
                                                 "allow_infeasible",
@@ -163,6 +164,8 @@ Result<bool> take_job_key(const std::string& key, const Json& value, JobRequest&
     BERTH_ASSIGN(job.priority_class, plain_text(key, value));
   } else if (key == "user") {
     BERTH_ASSIGN(job.user, plain_text(key, value));
+  } else if (key == "tag") {
+    BERTH_ASSIGN(job.tag, plain_text(key, value));
   } else if (key == "time_limit") {
     BERTH_TRY(read_amount(key, value, read_duration, job.time_limit));
   } else if (key == "held") {
