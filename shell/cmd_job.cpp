@@ -4,8 +4,10 @@
 #include "engine/base/text.h"
 #include "engine/runtime/job_file.h"
 #include "engine/store/names.h"
+#include "engine/store/run_usage_records.h"
 #include "shell/cmd_support.h"
 #include "shell/families.h"
+#include "shell/usage_options.h"
 
 namespace berth {
 
@@ -76,7 +78,7 @@ constexpr OptionRow kSubmitOptions[] = {
     {.name = "tag",
      .kind = "text",
      .default_value = "",
-     .sentence = "Of what comes again and again: jobs with one tag are predicted from one another."},
+     .sentence = "The same for what comes again (script, arguments, data): durations are predicted by it."},
     {.name = "time_limit", .kind = "duration", .default_value = "0", .sentence = "Longest run time; 0 = none."},
     {.name = "held",
      .kind = "boolean",
@@ -125,6 +127,7 @@ constexpr OptionRow kFinishOptions[] = {
      .kind = "text",
      .default_value = "",
      .sentence = "What to remember of it, such as an exit code."},
+    BERTH_USAGE_OPTIONS,
 };
 
 Result<TaskGroupRequest> group_from(const Options& options) {
@@ -301,8 +304,13 @@ Result<Output> finish_statement(Session& session, const Arguments& arguments) {
   const Options& options = arguments.options();
   const JobState state = options.boolean("failed") ? JobState::kFailed : JobState::kFinished;
   const std::string detail = options.text_or("detail", "");
+  const UsageSample usage = usage_from(options);
   return change_jobs(
-      session, arguments, [&](Change& change, std::int64_t job) { return end_job(change, job, state, detail); },
+      session, arguments,
+      [&](Change& change, std::int64_t job) -> Status {
+        BERTH_TRY(end_job(change, job, state, detail));
+        return is_empty(usage) ? Status() : record_usage(change, job, "", usage);
+      },
       state == JobState::kFailed ? "failed" : "finished");
 }
 

@@ -42,6 +42,7 @@ Result<ApplyResult> apply_round(Runtime& runtime, const PlannedRound& round) {
                      .now = runtime.now(),
                      .seconds = round.seconds,
                      .last_reasons = round.loaded.last_reasons,
+                     .outlook = round.outlook,
                      .plan_id = 0,
                      .accept_new_jobs = true});
 }
@@ -123,7 +124,9 @@ Result<PlannedRound> plan_round(Runtime& runtime, const RoundOptions& options) {
   schedule_options.step_begins = [&](std::string_view step) {
     if (step == "place") round.seconds.order = watch.lap();
   };
-  BERTH_ASSIGN(round.schedule, plan_schedule(snapshot, schedule_options));
+  BERTH_ASSIGN(const Planning planning, planning_of(snapshot));
+  BERTH_ASSIGN(round.schedule, plan_schedule_on(snapshot, *planning.state, schedule_options));
+  round.outlook = queue_outlook(snapshot, round.schedule.plan, planning.state->quotas());
   round.seconds.place = watch.lap();
   return round;
 }
@@ -161,6 +164,7 @@ Result<RoundReport> apply_saved_plan(Runtime& runtime, std::int64_t id) {
                                                       .now = runtime.now(),
                                                       .seconds = {},
                                                       .last_reasons = {},
+                                                      .outlook = {},
                                                       .plan_id = id,
                                                       .accept_new_jobs = false}));
   return RoundReport{std::move(saved.plan), applied, {}, {}};

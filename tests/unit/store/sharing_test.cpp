@@ -329,6 +329,10 @@ TEST_F(Sharing, CheckNamesEveryBrokenPromise) {
       {"waits_apart",
        "UPDATE jobs SET wait_since = 1500 WHERE id = 2; INSERT INTO wait_stretches VALUES (2, 1000, 1600, "
        "'round', NULL)"},
+      {"quota_resources", "INSERT INTO quotas (queue_id, resource, quota) VALUES (1, 'V100', 1)"},
+      {"loans_apart",
+       "INSERT INTO loans (lender_id, borrower_id, resource, amount, valid_from) VALUES (1, 2, 'A100', 1, 0)"},
+      {"borrowing_sums", "INSERT INTO quotas (queue_id, resource, quota) VALUES (2, 'A100', 1000)"},
       {"version_rises", "UPDATE meta SET value = 1 WHERE key = 'state_version'"},
       {"readable", "UPDATE settings SET value = 'often'"},
       {"readable", "UPDATE node_types SET link_groups = '[[0 1'"},
