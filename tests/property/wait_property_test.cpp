@@ -129,7 +129,7 @@ class WaitProperty : public StoreTest {
 };
 
 TEST_F(WaitProperty, EverySecondHasOneCause) {
-  for (std::uint64_t seed = 1; seed <= 12 && !HasFailure(); ++seed) {
+  for (std::uint64_t seed = 1; seed <= 6 && !HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     play(seed);
   }
