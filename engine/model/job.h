@@ -43,6 +43,7 @@ struct DurationEstimate {
   Seconds p50;
   Seconds p80;
   Seconds p90;
+  bool is_given = false;       // p50 is somebody's answer even if it is 0 (or less: a noisy one)
   std::int32_t p50_milli = 0;  // thousandths of a second beyond p50: an order may tell estimates apart by them
 
   bool operator==(const DurationEstimate&) const = default;

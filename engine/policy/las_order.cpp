@@ -1,6 +1,6 @@
 #include "engine/policy/las_order.h"
 
-#include "engine/policy/order_by_key.h"
+#include <algorithm>
 
 namespace berth {
 
@@ -15,8 +15,8 @@ std::size_t las_level(std::int64_t service, const OrderKnobs& knobs) {
   return static_cast<std::size_t>(reached - knobs.las_thresholds.begin());
 }
 
-std::vector<std::int32_t> LasOrder::order(const OrderInput& input) const {
-  return order_by_key(input, [&](const Job& job) { return las_level(las_service(job, input.knobs), input.knobs); });
+OrderKey LasOrder::key(const Job& job, const OrderInput& input) const {
+  return {static_cast<std::int64_t>(las_level(las_service(job, input.knobs), input.knobs)), 0};
 }
 
 }  // namespace berth

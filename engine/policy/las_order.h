@@ -13,14 +13,16 @@
 
 namespace berth {
 
-// Service in the unit of the thresholds: milli-GPU-seconds, or milliseconds of run time. A job without GPUs has none.
+// Service in the thresholds' unit: milli-GPU-seconds, or milliseconds of run time. A job without GPUs counts as one
+// with a whole GPU.
 std::int64_t las_service(const Job& job, const OrderKnobs& knobs);
 std::size_t las_level(std::int64_t service, const OrderKnobs& knobs);
 
-class LasOrder : public QueueOrder {
+class LasOrder : public KeyedOrder {
  public:
-  std::vector<std::int32_t> order(const OrderInput& input) const override;
+  OrderKey key(const Job& job, const OrderInput& input) const override;
   bool is_fixed() const override { return true; }
+  bool has_levels() const override { return true; }
 };
 
 }  // namespace berth

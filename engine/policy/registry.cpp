@@ -14,14 +14,18 @@
 #include "engine/policy/fifo_order.h"
 #include "engine/policy/gpu_clustering_score.h"
 #include "engine/policy/gpu_packing_score.h"
+#include "engine/policy/histogram_rightsizing.h"
 #include "engine/policy/las_order.h"
+#include "engine/policy/least_work_order.h"
 #include "engine/policy/priority_order.h"
+#include "engine/policy/qssf_order.h"
 #include "engine/policy/random_score.h"
 #include "engine/policy/reserving_packing_score.h"
 #include "engine/policy/sjf_order.h"
 #include "engine/policy/smallest_first_order.h"
 #include "engine/policy/worst_fit_score.h"
 #include "engine/policy/wpai_order.h"
+#include "engine/policy/wpai_rightsizing.h"
 
 namespace berth {
 
@@ -47,6 +51,17 @@ PolicyRow score_row(std::string_view name, std::string_view summary, std::string
   return {.kind = PolicyKind::kScore, .name = name, .summary = summary, .source = source, .make_score = make};
 }
 
+template <class Policy>
+PolicyRow rightsize_row(std::string_view name, std::string_view summary, std::string_view source) {
+  return {.kind = PolicyKind::kRightsize,
+          .name = name,
+          .summary = summary,
+          .source = source,
+          .make_rightsize = [](const RightsizeKnobs& knobs) -> std::unique_ptr<RightsizePolicy> {
+            return std::make_unique<Policy>(knobs);
+          }};
+}
+
 const PolicyRow* find_policy(PolicyKind kind, std::string_view name) {
   for (const PolicyRow& row : all_policies()) {
     if (row.kind == kind && equals_ignoring_case(row.name, name)) return &row;
@@ -66,7 +81,14 @@ Status no_such_policy(PolicyKind kind, std::string_view name) {
 
 }  // namespace
 
-std::string_view policy_kind_name(PolicyKind kind) { return kind == PolicyKind::kOrder ? "order" : "score"; }
+std::string_view policy_kind_name(PolicyKind kind) {
+  switch (kind) {
+    case PolicyKind::kOrder: return "order";
+    case PolicyKind::kScore: return "score";
+    case PolicyKind::kRightsize: return "rightsize";
+  }
+  return "";
+}
 
 std::span<const PolicyRow> all_policies() {
   static const std::array rows{
@@ -81,10 +103,14 @@ std::span<const PolicyRow> all_policies() {
                 "Ghodsi et al., NSDI'11; Bhattacharya et al., SoCC'13", make_plain_order<DrfOrder>),
       order_row("wpai", "Jobs within their department's own quota far before those that borrow; waiting counts.",
                 "58.com WPAI", make_plain_order<WpaiOrder>),
-      order_row("sjf", "The job expected to run shortest first: its predicted median, else its time limit.",
-                "Weng et al., MLaaS in the Wild, NSDI'22", make_plain_order<SjfOrder>),
-      order_row("las", "The job that has had least GPU time first, in levels.", "Gu et al., Tiresias, NSDI'19",
-                make_plain_order<LasOrder>),
+      order_row("sjf", "The job that is expected to run shortest first.", "Weng et al., MLaaS in the Wild, NSDI'22",
+                make_plain_order<SjfOrder>),
+      order_row("least_work", "The job with the least expected run time x GPUs first.",
+                "Gu et al., Tiresias, NSDI'19; Hu et al., Helios, SC'21", make_plain_order<LeastWorkOrder>),
+      order_row("qssf", "As least_work; jobs that came this very second by GPUs, unless older ones wait.",
+                "Hu et al., Helios, SC'21, artifact", make_plain_order<QssfOrder>),
+      order_row("las", "The job that has had the least service so far first, in levels.",
+                "Gu et al., Tiresias, NSDI'19", make_plain_order<LasOrder>),
 
       score_row(
           "berth", "The placement after which the cluster is worth most for the tasks to come, by shadow prices.",
@@ -113,6 +139,12 @@ std::span<const PolicyRow> all_policies() {
                 }),
       score_row("worst_fit", "The node with the lowest mean of CPU, memory and GPU allocation.", "Berth",
                 make_plain_score<WorstFitScore>),
+
+      rightsize_row<HistogramRightsizing>("histogram",
+                                          "A percentile of what past runs used, old runs counting less, and a margin.",
+                                          "after Autopilot (EuroSys'20) and the Vertical Pod Autoscaler"),
+      rightsize_row<WpaiRightsizing>(
+          "wpai", "Last runs' GPU utilisation, half of their CPU use; two published variants.", "58.com WPAI"),
   };
   return rows;
 }
@@ -127,6 +159,12 @@ Result<std::unique_ptr<NodeScore>> make_score(std::string_view name, const Score
   const PolicyRow* row = find_policy(PolicyKind::kScore, name);
   if (row == nullptr) return no_such_policy(PolicyKind::kScore, name);
   return row->make_score(input);
+}
+
+Result<std::unique_ptr<RightsizePolicy>> make_rightsize(std::string_view name, const RightsizeKnobs& knobs) {
+  const PolicyRow* row = find_policy(PolicyKind::kRightsize, name);
+  if (row == nullptr) return no_such_policy(PolicyKind::kRightsize, name);
+  return row->make_rightsize(knobs);
 }
 
 Status check_policy_name(PolicyKind kind, std::string_view name) {

@@ -1,14 +1,11 @@
 #include "engine/policy/sjf_order.h"
 
-#include "engine/policy/order_by_key.h"
-
 namespace berth {
 
-std::vector<std::int32_t> SjfOrder::order(const OrderInput& input) const {
-  return order_by_key(input, [](const Job& job) {
-    const Seconds expected = job.estimate.p50 > Seconds(0) ? job.estimate.p50 : job.time_limit;
-    return std::pair(expected <= Seconds(0), expected);
-  });
+OrderKey SjfOrder::key(const Job& job, const OrderInput&) const {
+  const DurationEstimate& estimate = job.estimate;
+  if (estimate.p50 > Seconds(0) || estimate.is_given) return {0, estimate.p50.value() * 1000 + estimate.p50_milli};
+  return job.time_limit > Seconds(0) ? OrderKey{0, job.time_limit.value() * 1000} : OrderKey{1, 0};
 }
 
 }  // namespace berth

@@ -54,6 +54,10 @@ void announce_step(const ScheduleOptions& options, std::string_view step) {
 Status add_running_jobs(const Snapshot& snapshot, RoundState& state) {
   std::map<std::int64_t, RunningJob> running;
   for (const RunningJob& job : snapshot.running) running.emplace(job.job.id, job);
+  for (const Job& job : snapshot.jobs) {
+    if (job.state == JobState::kRunning)
+      running.try_emplace(job.id, RunningJob{.job = job, .start = snapshot.now, .tasks = {}});
+  }
   for (const Allocation& a : snapshot.allocations) {
     const auto [entry, is_unknown] = running.try_emplace(a.job);
     RunningJob& run = entry->second;

@@ -13,8 +13,8 @@
 // rows.
 //
 // The second and third line of columns are for jobs that ran: outcome is finished, failed or cancelled; estimates are
-// "user=90 group=75.5", in seconds; what one task of the group used: cores, memory, devices kept busy ("0.042") and
-// memory of each device. They are written only where a job has them.
+// "user=90 group=75.5", in seconds; what one task of the group used: cores, memory, how busy each device was ("0.042")
+// and memory of each device. They are written only where a job has them.
 #pragma once
 
 #include <span>

@@ -17,22 +17,22 @@ namespace berth {
 struct LiveJob {
   Job job;  // as a round sees it; estimate, attained and eviction are those of now while it waits
   std::string name;
-  Seconds duration;             // of a run that nobody disturbs
-  DurationEstimate estimate;    // of that run
-  Seconds left;                 // to run at the start of this attempt, restarts included
-  Seconds start;                // of this attempt
-  Seconds first_start{-1};      // -1 = never yet
-  std::int64_t attempt = 0;     // counts starts: an event of an earlier attempt is void
+  Seconds duration;               // of a run that nobody disturbs
+  DurationEstimate estimate;      // of that run
+  Seconds left;                   // to run at the start of this attempt, restarts included
+  Seconds start;                  // of this attempt
+  Seconds first_start{-1};        // -1 = never yet
+  std::int64_t attempt = 0;       // counts starts: an event of an earlier attempt is void
   std::int64_t held_milli = 0;    // devices it holds, milli-GPU
   std::int64_t attained = 0;      // service, milli-GPU-seconds
   Seconds counted_at;             // up to when
   std::int64_t lost_at_stop = 0;  // milli-GPU-seconds, of a victim in its grace
-  std::int32_t missing = 0;     // tasks not placed
+  std::int32_t missing = 0;       // tasks not placed
   bool is_running = false;
-  bool is_waiting = false;      // to start, or for its missing tasks
-  bool is_entitled = false;     // its queue's quota alone would have started it on arrival
-  std::int64_t level = 0;       // of an order with levels
-  std::size_t first_task = 0;   // row of its first task
+  bool is_waiting = false;     // to start, or for its missing tasks
+  bool is_entitled = false;    // its queue's quota alone would have started it on arrival
+  std::int64_t level = 0;      // of an order with levels
+  std::size_t first_task = 0;  // row of its first task
   std::size_t task_count = 0;
   std::vector<std::size_t> first_of_group;  // counted from there
 

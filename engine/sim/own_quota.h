@@ -23,8 +23,8 @@ class OwnQuota {
 
  private:
   const QuotaLedger& quotas_;
-  std::vector<Amounts> held_;                                 // by queue
-  std::vector<std::multimap<Seconds, Amounts>> ends_;         // by queue
+  std::vector<Amounts> held_;                          // by queue
+  std::vector<std::multimap<Seconds, Amounts>> ends_;  // by queue
 };
 
 }  // namespace berth

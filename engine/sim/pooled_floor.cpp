@@ -36,6 +36,15 @@ PooledFloor::PooledFloor(const Cluster& cluster, std::size_t queue_count, Backfi
   std::iota(ranked_.begin(), ranked_.end(), 0);
 }
 
+Holding PooledFloor::holding_of(const TaskShape& shape, NodeIndex node) {
+  Holding holding;
+  holding.node = node;
+  holding.gpu_milli = shape.gpu_total();
+  holding.cpu = shape.cpu;
+  holding.memory = shape.memory;
+  return holding;
+}
+
 PooledFloor::Room PooledFloor::room_of(const NodeKind& kind) {
   return {kWholeDevice * kind.device_count, kind.cpu, kind.memory};
 }
@@ -98,8 +107,7 @@ bool PooledFloor::place_group(const TaskGroup& group, std::int32_t index, std::v
     const std::int64_t here = copies(group.shape, room_[at], wanted);
     for (std::int64_t i = 0; i < here; ++i) {
       const auto task = static_cast<std::int32_t>(group.count - wanted + i);
-      placed.push_back(
-          {index, task, {.node = node, .gpu_milli = need.gpu, .cpu = need.cpu, .memory = need.memory}});
+      placed.push_back({index, task, holding_of(group.shape, node)});
       change(node, need, -1);
     }
     wanted -= here;

@@ -54,6 +54,8 @@ class PooledFloor : public Floor {
     MiB memory;
   };
   static Room need_of(const TaskShape& shape);
+  // Of one task; gpu_milli is what it takes in all, on no device in particular.
+  static Holding holding_of(const TaskShape& shape, NodeIndex node);
   static Room room_of(const NodeKind& kind);
   void change(NodeIndex node, const Room& room, std::int64_t sign);
   bool may_host(const TaskShape& shape, std::size_t node) const;

@@ -76,8 +76,8 @@ Replanned Replan::choose(LiveJobs& jobs, const OrderInput& input) {
 
 void Replan::settle(const LiveJobs& jobs) {
   if (!order_.has_levels()) return;
-  std::ranges::stable_sort(
-      list_, {}, [&](std::int32_t slot) { return std::pair(jobs[slot].level, !jobs[slot].is_running); });
+  std::ranges::stable_sort(list_, {},
+                           [&](std::int32_t slot) { return std::pair(jobs[slot].level, !jobs[slot].is_running); });
 }
 
 Seconds Replan::next_fall(const LiveJobs& jobs, const OrderInput& input) const {

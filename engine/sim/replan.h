@@ -6,9 +6,9 @@
 // where its tasks would lie is not looked at. Running jobs that are not chosen are evicted, chosen ones that wait start
 // if they can be placed.
 //
-// Under an order with levels (KeyedOrder::has_levels) a running job whose service has reached the end of its level falls
-// to the next one, one level a moment and in order of arrival, to the end of that level's jobs; and after each moment
-// those that wait are put behind those that run in their level.
+// Under an order with levels (KeyedOrder::has_levels) a running job whose service has reached the end of its level
+// falls to the next one, one level a moment and in order of arrival, to the end of that level's jobs; and after each
+// moment those that wait are put behind those that run in their level.
 #pragma once
 
 #include <vector>

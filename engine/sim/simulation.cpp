@@ -19,7 +19,7 @@ constexpr std::string_view kTaskOutcomeNames[] = {"placed", "failed", "infeasibl
 std::vector<std::string> policy_names(std::optional<PolicyKind> kind) {
   std::vector<std::string> names;
   for (const PolicyRow& row : all_policies()) {
-    if (!kind || row.kind == *kind) names.emplace_back(row.name);
+    if (kind ? row.kind == *kind : row.kind != PolicyKind::kRightsize) names.emplace_back(row.name);
   }
   return names;
 }

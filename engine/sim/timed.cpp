@@ -36,7 +36,6 @@ Status check_options(const QueueOrder& order, const PolicyChoice& policy, const 
   return {};
 }
 
-// The cluster, without the models that bind nobody: tasks that name one of those may run anywhere.
 }  // namespace
 
 void sort_by_submit(std::vector<TraceJob>& jobs) { std::ranges::stable_sort(jobs, {}, &TraceJob::submit); }
@@ -85,7 +84,8 @@ Result<SimulationResult> simulate_jobs(const TimedInput& input, const PolicyChoi
                      .quotas = &quotas,
                      .score = score.get(),
                      .rules = options.rules,
-                     .seed = options.seed});
+                     .seed = options.seed,
+                     .now = Seconds(0)});
   return TimedRun(input, options, *order, floor, std::move(reader)).run(policy.name());
 }
 

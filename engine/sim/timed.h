@@ -6,8 +6,8 @@
 // evicted waits again, with the work that it had not saved still to do and the cost of a restart on top.
 //
 // Nodes, quotas and running jobs are kept between moments, and where that changes nothing only jobs that may start are
-// tried (waiting_buckets.h; a property test holds the two equal). Memory grows with the jobs that wait and run, and with
-// the tasks reported where keep_tasks asks for them, not with the trace.
+// tried (waiting_buckets.h; a property test holds the two equal). Memory grows with the jobs that wait and run, and
+// with the tasks reported where keep_tasks asks for them, not with the trace.
 #pragma once
 
 #include <functional>
@@ -61,14 +61,14 @@ struct TimedOptions {
   RoundRules rules{.backfill = BackfillMode::kGreedy, .preemption = Preemption::kNone};
   OrderKnobs order_knobs = {};
   DurationSource durations = DurationSource::kOracle;
-  std::string estimate = {};       // name of the file's estimate, of kEstimate
-  bool pooled_devices = false;     // a node's GPUs are one amount, see pooled_floor.h
+  std::string estimate = {};                       // name of the file's estimate, of kEstimate
+  bool pooled_devices = false;                     // a node's GPUs are one amount, see pooled_floor.h
   NodeChoice node_choice = NodeChoice::kFirstFit;  // of pooled devices; the score policy plays no part there
   // Device models that bind the jobs that name them; jobs that name others may run anywhere. Nothing = all do.
   std::optional<std::vector<std::string>> binding_models = std::nullopt;
-  Seconds checkpoint_interval;  // of jobs: work saved so often outlives an eviction; 0 = never
+  Seconds checkpoint_interval{0};  // of jobs: work saved so often outlives an eviction; 0 = never
   RestartCost restart_cost = {};
-  Seconds completion_lag;                // a job is seen to have ended so much later than it has run its time
+  Seconds completion_lag{0};             // a job is seen to have ended so much later than it has run its time
   std::int64_t arrivals_per_minute = 0;  // > 0: the i-th job (from 0) arrives at second floor(i / this) * 60
   Seconds round_interval{60};            // of evictions: while jobs wait, there is a moment at least so often
   bool try_all = false;                  // every waiting job at every moment, as a live round does

@@ -58,7 +58,8 @@ void WaitingBuckets::erase(Buckets::iterator bucket, std::set<Place>::iterator a
 bool WaitingBuckets::may_start(Bucket& bucket, const Floor& floor) {
   if (!remembers_ || bucket.failure.id == 0) return true;
   const Place& first = *bucket.places.begin();
-  const bool speaks_of_it = alike_ == Alike::kDemand || alike_ == Alike::kDemandInQueue || bucket.failure.id == first.id;
+  const bool speaks_of_it =
+      alike_ == Alike::kDemand || alike_ == Alike::kDemandInQueue || bucket.failure.id == first.id;
   if (!speaks_of_it) return true;
   if (!only_shrinks(*first.job)) return bucket.failure.releases != releases_ || bucket.failure.starts != starts_;
   if (bucket.failure.releases == releases_) return false;
@@ -79,12 +80,12 @@ void WaitingBuckets::begin_pass(const OrderInput& input, const Floor& floor) {
 void WaitingBuckets::push(Buckets::iterator bucket, std::set<Place>::iterator at) {
   heads_.push_back({*at, at, bucket});
   if (!is_fixed_) heads_.back().place.key = order_.key(*at->job, input_);
-  std::ranges::push_heap(heads_);
+  std::push_heap(heads_.begin(), heads_.end());
 }
 
 std::int32_t WaitingBuckets::next() {
   if (heads_.empty()) return -1;
-  std::ranges::pop_heap(heads_);
+  std::pop_heap(heads_.begin(), heads_.end());
   current_ = heads_.back();
   heads_.pop_back();
   return current_.place.slot;

@@ -1,8 +1,8 @@
 // The jobs that wait in a simulation, named one after the other in the order in which a pass tries them.
 //
-// Two kinds: waiting_buckets.h for orders by a key of each job, which keeps them sorted and leaves out those that cannot
-// start; waiting_line.h for any order, which asks the policy at every moment. A job that runs with tasks missing waits
-// too, for those.
+// Two kinds: waiting_buckets.h for orders by a key of each job, which keeps them sorted and leaves out those that
+// cannot start; waiting_line.h for any order, which asks the policy at every moment. A job that runs with tasks missing
+// waits too, for those.
 #pragma once
 
 #include <cstddef>

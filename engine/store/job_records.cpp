@@ -9,12 +9,14 @@
 
 #include "engine/base/failpoint.h"
 #include "engine/base/text.h"
+#include "engine/store/admission.h"
 #include "engine/store/attempt_records.h"
 #include "engine/store/catalog.h"
 #include "engine/store/cluster_records.h"
 #include "engine/store/eviction_records.h"
 #include "engine/store/hosting.h"
 #include "engine/store/names.h"
+#include "engine/store/prediction_records.h"
 #include "engine/store/reservation_records.h"
 #include "engine/store/wait_records.h"
 
@@ -97,14 +99,9 @@ Result<JobRow> check_job_edge(Database& db, std::int64_t job, JobState to) {
                             job_state_name(to), job_edge_reason(row.state, to)));
 }
 
-// Those that wait for the job may start, or never will.
-Status settle_dependencies(Database& db, std::int64_t job, JobState state) {
-  BERTH_ASSIGN(Statement update, db.prepare("UPDATE dependencies SET state = ?2 WHERE after_id = ?1"));
-  return update.run(job, state == JobState::kFinished ? "met" : "broken");
-}
-
 Status finish_job(Change& change, std::int64_t job, JobState state, std::string_view verb, const std::string& detail) {
   BERTH_ASSIGN(const JobRow row, check_job_edge(change.db(), job, state));
+  if (state == JobState::kFinished) BERTH_TRY(learn_finished_job(change, job));
   if (row.state == JobState::kRunning) {
     BERTH_TRY(forgive_eviction(change, job));
     BERTH_TRY(end_attempt(change, job, job_state_name(state), detail));
@@ -114,7 +111,7 @@ Status finish_job(Change& change, std::int64_t job, JobState state, std::string_
   }
   BERTH_ASSIGN(Statement update, change.db().prepare("UPDATE jobs SET state = ?2, end_time = ?3 WHERE id = ?1"));
   BERTH_TRY(update.run(job, job_state_name(state), change.now()));
-  BERTH_TRY(settle_dependencies(change.db(), job, state));
+  BERTH_TRY(settle_dependencies(change, job, state));
   return change.record(verb, row.name, detail);
 }
 
@@ -157,6 +154,7 @@ struct Submitter::Impl {
 
   Change& change;
   Catalog catalog;
+  Admission admission{change, catalog};
   std::optional<Hosting> hosting;
   Statement insert_job;
   Statement insert_group;
@@ -272,8 +270,9 @@ Result<Submitter> Submitter::make(Change& change) {
   Database& db = change.db();
   BERTH_ASSIGN(Catalog catalog, Catalog::read(db));
   BERTH_ASSIGN(Statement job, db.prepare("INSERT INTO jobs (id, name, queue_id, priority_class_id, state, user_name, "
-                                         "submit_time, time_limit_s, allow_infeasible, wait_cause) "
-                                         "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"));
+                                         "submit_time, time_limit_s, allow_infeasible, wait_cause, tag, "
+                                         "predicted_p50_s, predicted_p80_s, predicted_p90_s, predicted_level) "
+                                         "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"));
   BERTH_ASSIGN(Statement group,
                db.prepare("INSERT INTO task_groups (job_id, group_index, name, task_count, min_tasks, "
                           "cpu_milli, memory_mib, gpu_count, gpu_milli, gpu_memory_mib, models, pool_id, "
@@ -306,17 +305,33 @@ Result<std::int64_t> Submitter::submit(const JobRequest& request) {
   BERTH_ASSIGN(const std::optional<std::int64_t> priority_class, impl_->find_class(request.priority_class));
   BERTH_TRY(check_plain_text("the user of a job", request.user));
   if (request.time_limit < Seconds(0)) return Status(Code::kInvalid, "a time limit must not be negative");
-  BERTH_ASSIGN(const auto groups, impl_->check_groups(request));
+  BERTH_TRY(check_plain_text("the tag of a job", request.tag));
+  BERTH_ASSIGN(auto groups, impl_->check_groups(request));
   BERTH_ASSIGN(const std::string name, impl_->choose_name(request.name));
+  BERTH_ASSIGN(const CheckedTerms terms, check_terms(change.db(), request.terms));
   const std::int64_t id = impl_->next_id++;
 
   const JobState state = request.held ? JobState::kHeld : JobState::kPending;
+  const std::string& user = request.user.empty() ? change.actor() : request.user;
+  std::vector<AskedGroup> asked;
+  for (const Impl::GroupRow& row : groups) {
+    asked.push_back({row.name, row.group.count, row.group.shape, row.models ? std::string_view(*row.models) : ""});
+  }
+  BERTH_ASSIGN(const Admitted admitted, impl_->admission.admit(queue, request.tag, user, asked, request.time_limit));
+  for (std::size_t i = 0; i < groups.size(); ++i) groups[i].group.shape = admitted.given[i];
+  const auto predicted = [&](Seconds duration) {
+    return admitted.prediction.level == PredictionLevel::kUnknown ? std::nullopt : std::optional(duration);
+  };
   BERTH_TRY(impl_->insert_job.run(
-      id, name, queue, priority_class, job_state_name(state), request.user.empty() ? change.actor() : request.user,
-      request.submit_time.value_or(change.now()), request.time_limit, request.allow_infeasible,
-      request.held ? std::optional(wait_cause_name(WaitCause::kHeld)) : std::nullopt));
+      id, name, queue, priority_class, job_state_name(state), user, request.submit_time.value_or(change.now()),
+      request.time_limit, request.allow_infeasible,
+      request.held ? std::optional(wait_cause_name(WaitCause::kHeld)) : std::nullopt, request.tag,
+      predicted(admitted.prediction.estimate.p50), predicted(admitted.prediction.estimate.p80),
+      predicted(admitted.prediction.estimate.p90), prediction_level_name(admitted.prediction.level)));
   failpoint("mid_write");
   BERTH_TRY(impl_->insert_groups(id, groups));
+  BERTH_TRY(write_terms(change, id, terms));
+  BERTH_TRY(impl_->admission.keep_requests(id, asked, admitted));
   if (impl_->submitted++ == 0) impl_->first_name = name;
   impl_->last_name = name;
   return id;

@@ -13,6 +13,7 @@
 
 #include "engine/model/job.h"
 #include "engine/store/change.h"
+#include "engine/store/job_terms.h"
 
 namespace berth {
 
@@ -36,8 +37,10 @@ struct JobRequest {
   std::string queue = {};
   std::string priority_class = {};          // empty = none
   std::string user = {};                    // empty = the actor
+  std::string tag = {};                     // of the recurrence group: what comes again has the same; empty = none
   std::optional<Seconds> submit_time = {};  // default: now; an import may say when it really was
   Seconds time_limit = {};                  // 0 = none
+  JobTerms terms = {};
   bool held = false;
   bool allow_infeasible = false;
   std::vector<TaskGroupRequest> groups = {};

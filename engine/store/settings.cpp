@@ -40,10 +40,48 @@ constexpr Knob kKnobs[] = {
     {"order_policy", KnobType::kOrderPolicy, "priority", 0, 0, "which waiting job is tried first"},
     {"pending_delay", KnobType::kDuration, "30s", 0, 365 * kDay,
      "how long a job waits before others are evicted for it"},
+    {"prediction_half_life", KnobType::kDuration, "30d", 3600, 36500 * kDay,
+     "how long until a past run counts half when the duration of the next is predicted"},
+    {"prediction_min_count", KnobType::kInteger, "3", 1, 32,
+     "how many like runs are needed to predict from them; with fewer, more distant ones are asked"},
+    {"prediction_retention", KnobType::kDuration, "365d", 0, 36500 * kDay,
+     "how long past durations are kept of a kind of job that no longer comes"},
     {"preemption", KnobType::kChoice, "reclaim", 0, 0, "whether running jobs may be evicted for others",
      "none|reclaim"},
     {"reservation_ttl", KnobType::kDuration, "1h", 1, 365 * kDay,
      "how long room freed by an eviction is held for the job that it was for"},
+    {"rightsizing_compute_floor", KnobType::kBoolean, "true", 0, 0,
+     "right-sizing never gives less CPU and GPU than a past run used in the mean, and the margin"},
+    {"rightsizing_compute_margin", KnobType::kInteger, "15", 0, 1000,
+     "percent that right-sizing keeps above the highest mean use of CPU and GPU"},
+    {"rightsizing_histogram_compute_half_life", KnobType::kDuration, "7d", 3600, 36500 * kDay,
+     "rightsizing histogram: how long until a past run's CPU and GPU use counts half"},
+    {"rightsizing_histogram_compute_percentile", KnobType::kInteger, "90", 0, 100,
+     "rightsizing histogram: which percentile of past CPU and GPU use is asked for; 0 = their mean"},
+    {"rightsizing_histogram_margin", KnobType::kInteger, "15", 0, 1000,
+     "rightsizing histogram: percent asked for above the percentile"},
+    {"rightsizing_histogram_memory_half_life", KnobType::kDuration, "28d", 3600, 36500 * kDay,
+     "rightsizing histogram: how long until a past run's memory peak counts half"},
+    {"rightsizing_histogram_memory_percentile", KnobType::kInteger, "100", 1, 100,
+     "rightsizing histogram: which percentile of past memory peaks is asked for; 100 = the highest"},
+    {"rightsizing_history", KnobType::kInteger, "20", 1, 1000, "how many past runs right-sizing looks at"},
+    {"rightsizing_memory_margin", KnobType::kInteger, "15", 0, 1000,
+     "percent that right-sizing keeps above the highest memory peak"},
+    {"rightsizing_min_runs", KnobType::kInteger, "3", 1, 1000,
+     "how many runs must have gone well, one after the other, before right-sizing takes anything away"},
+    {"rightsizing_shrink_devices", KnobType::kBoolean, "false", 0, 0,
+     "right-sizing may also take whole devices from tasks of several"},
+    {"rightsizing_wpai_cpu_req_factor", KnobType::kInteger, "-1", -1, 1000,
+     "rightsizing wpai: percent of the CPU use that is asked for; -1 = as the variant has it"},
+    {"rightsizing_wpai_cpu_req_stat", KnobType::kChoice, "variant", 0, 0, "rightsizing wpai: which CPU use counts",
+     "variant|mean|peak"},
+    {"rightsizing_wpai_gpu_mem_factor", KnobType::kInteger, "-1", -1, 1000,
+     "rightsizing wpai: percent of the peak device memory that the share of a device covers; -1 = as the variant has "
+     "it"},
+    {"rightsizing_wpai_gpu_util_factor", KnobType::kInteger, "-1", -1, 1000,
+     "rightsizing wpai: percent of the mean GPU utilisation that is asked for; -1 = as the variant has it"},
+    {"rightsizing_wpai_variant", KnobType::kChoice, "b", 0, 0, "rightsizing wpai: which published variant", "a|b"},
+    {"rightsizing_wpai_window", KnobType::kInteger, "3", 1, 1000, "rightsizing wpai: how many last runs count"},
     {"round_retention", KnobType::kDuration, "30d", 0, 36500 * kDay,
      "how long rounds, their decisions, evictions and saved plans are kept"},
     {"score_policy", KnobType::kScorePolicy, "berth", 0, 0, "which feasible node a task goes to"},
@@ -174,6 +212,42 @@ class SettingValues {
   Status status_;
 };
 
+Result<WpaiVariant> read_wpai_variant(std::string_view text) {
+  return equals_ignoring_case(text, "a") ? WpaiVariant::kA : WpaiVariant::kB;
+}
+
+// Below 0 = as the variant has it.
+Result<std::optional<std::int64_t>> read_own_factor(std::string_view text) {
+  BERTH_ASSIGN(const std::int64_t percent, read_integer(text));
+  return percent < 0 ? std::nullopt : std::optional(percent);
+}
+
+Result<std::optional<UsageStatistic>> read_own_statistic(std::string_view text) {
+  if (equals_ignoring_case(text, "variant")) return std::optional<UsageStatistic>();
+  return std::optional(equals_ignoring_case(text, "peak") ? UsageStatistic::kPeak : UsageStatistic::kMean);
+}
+
+Status take_rightsizing(SettingValues& values, RightsizeKnobs& knobs) {
+  return values.take("rightsizing_min_runs", read_integer, knobs.min_runs)
+      .take("rightsizing_history", read_integer, knobs.history)
+      .take("rightsizing_memory_margin", read_integer, knobs.memory_margin)
+      .take("rightsizing_compute_margin", read_integer, knobs.compute_margin)
+      .take("rightsizing_compute_floor", read_truth, knobs.compute_floor)
+      .take("rightsizing_shrink_devices", read_truth, knobs.shrink_devices)
+      .take("rightsizing_wpai_variant", read_wpai_variant, knobs.variant)
+      .take("rightsizing_wpai_window", read_integer, knobs.window)
+      .take("rightsizing_wpai_gpu_util_factor", read_own_factor, knobs.gpu_util_factor)
+      .take("rightsizing_wpai_gpu_mem_factor", read_own_factor, knobs.gpu_mem_factor)
+      .take("rightsizing_wpai_cpu_req_factor", read_own_factor, knobs.cpu_req_factor)
+      .take("rightsizing_wpai_cpu_req_stat", read_own_statistic, knobs.cpu_req_stat)
+      .take("rightsizing_histogram_compute_percentile", read_integer, knobs.compute_percentile)
+      .take("rightsizing_histogram_memory_percentile", read_integer, knobs.memory_percentile)
+      .take("rightsizing_histogram_margin", read_integer, knobs.margin)
+      .take("rightsizing_histogram_compute_half_life", read_duration, knobs.compute_half_life)
+      .take("rightsizing_histogram_memory_half_life", read_duration, knobs.memory_half_life)
+      .status();
+}
+
 }  // namespace
 
 std::string_view knob_type_name(KnobType type) {
@@ -284,7 +358,11 @@ Result<Settings> read_settings(Database& db) {
                 .take("las_by_gpu", read_truth, order.las_by_gpu)
                 .take("wpai_low_use_penalty", read_number, order.wpai_low_use_penalty)
                 .take("wpai_wait_bonus", read_number, order.wpai_wait_bonus)
+                .take("prediction_half_life", read_duration, settings.predictor.half_life)
+                .take("prediction_min_count", read_integer, settings.predictor.min_count)
+                .take("prediction_retention", read_duration, settings.prediction_retention)
                 .status());
+  BERTH_TRY(take_rightsizing(values, settings.rightsizing));
   return settings;
 }
 

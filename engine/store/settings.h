@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "engine/model/rules.h"
+#include "engine/policy/duration_predictor.h"
+#include "engine/policy/rightsizing.h"
 #include "engine/store/change.h"
 
 namespace berth {
@@ -54,6 +56,9 @@ struct Settings {
   Seconds event_retention;
   Seconds round_retention;
   Seconds job_retention;
+  Seconds prediction_retention;
+  PredictorKnobs predictor;
+  RightsizeKnobs rightsizing;
   RoundRules rules;
   OrderKnobs order_knobs;
 };

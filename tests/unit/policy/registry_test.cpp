@@ -16,10 +16,10 @@ TEST(RegistryTest, EveryRowIsCompleteAndMakes) {
     EXPECT_FALSE(row.summary.empty()) << row.name;
     EXPECT_EQ(row.summary.back(), '.') << row.name;
     EXPECT_FALSE(row.source.empty()) << row.name;
-    if (row.kind == PolicyKind::kOrder) {
-      EXPECT_TRUE(make_order(row.name).ok()) << row.name;
-    } else {
-      EXPECT_TRUE(make_score(row.name, input).ok()) << row.name;
+    switch (row.kind) {
+      case PolicyKind::kOrder: EXPECT_TRUE(make_order(row.name).ok()) << row.name; break;
+      case PolicyKind::kScore: EXPECT_TRUE(make_score(row.name, input).ok()) << row.name; break;
+      case PolicyKind::kRightsize: EXPECT_TRUE(make_rightsize(row.name, {}).ok()) << row.name; break;
     }
     EXPECT_TRUE(check_policy_name(row.kind, row.name).ok());
   }

@@ -1,0 +1,50 @@
+// How long the last runs under one key took: a few exact durations, each weighing less as it grows old.
+//
+// The last kCapacity durations with the moments they ended at, instead of a histogram: exact where it matters (a tag
+// that takes 1,790 s says so, no bucket rounds it), bounded memory, and old behaviour leaves by itself when a script
+// changes. A run weighs 2^(-age / half-life), worked out in integers so that every machine agrees. A key under which
+// thousands of jobs end keeps the last 32 of them: a sample that is rough for its tails, and the reason why wider keys
+// are only asked when narrower ones know nothing.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/model/job.h"
+
+namespace berth {
+
+struct DurationSample {
+  Seconds duration;  // 1 or more
+  Seconds end;
+
+  bool operator==(const DurationSample&) const = default;
+};
+
+class DurationHistory {
+ public:
+  static constexpr std::size_t kCapacity = 32;
+  static constexpr std::int64_t kFullWeight = 1 << 20;  // of a run that has just ended
+
+  DurationHistory() = default;
+  explicit DurationHistory(std::span<const DurationSample> samples);
+
+  // In any order of `end`: of more than kCapacity runs those that ended last are kept. Below 1 s counts as 1 s.
+  void observe(Seconds duration, Seconds end);
+  std::span<const DurationSample> samples() const { return samples_; }
+
+  // Runs known, old ones counting less, to the nearest whole run.
+  std::int64_t count(Seconds now, Seconds half_life) const;
+  // The 50th, 80th and 90th percentile by weight: the least duration that so much of the weight does not exceed.
+  // All 0 when nothing weighs anything.
+  DurationEstimate estimate(Seconds now, Seconds half_life) const;
+
+ private:
+  std::vector<DurationSample> samples_;  // oldest first
+};
+
+// kFullWeight * 2^(-age / half_life), linear between halvings; an age below 0 weighs like 0. half_life > 0.
+std::int64_t decayed_weight(Seconds age, Seconds half_life);
+
+}  // namespace berth
