@@ -48,7 +48,7 @@ const VictimIndex& Reclaim::index() {
   return *index_;
 }
 
-std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end) {
+std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end, const std::function<void()>& before_search) {
   if (!may_evict_others(job, state_.rules(), now_) || !has_a_chance(job)) return std::nullopt;
   const Job gang = gang_only(job);
   // Whom it may evict depends on the job itself when it has been evicted before.
@@ -59,6 +59,7 @@ std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end) {
   if (index().size() > 0) {
     const Reaches reaches = reaches_for(job);
     if (reaches.any && could_suffice(gang, reaches)) {
+      before_search();
       VictimChoice choice(state_, *index_, lost_);
       if (std::optional<JobOutcome> outcome = search(gang, end, reaches, choice)) {
         room = carry_out(job, *std::move(outcome), choice);
