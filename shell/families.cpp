@@ -8,9 +8,10 @@ namespace berth {
 
 std::span<const std::span<const CommandRow>> all_families() {
   static const std::array kFamilies = {
-      cluster_commands(), queue_commands(), job_commands(),     round_commands(),    explain_commands(),
-      show_commands(),    map_commands(),   predict_commands(), settings_commands(), simulate_commands(),
-      data_commands(),    sql_commands(),   shell_commands(),   quota_commands(),
+      cluster_commands(), queue_commands(),    quota_commands(),    loan_commands(),
+      job_commands(),     round_commands(),    explain_commands(),  show_commands(),
+      map_commands(),     settings_commands(), simulate_commands(), data_commands(),
+      sql_commands(),     shell_commands(),    job_show_commands(), predict_commands(),
   };
   return kFamilies;
 }

@@ -16,7 +16,6 @@
 #include "engine/policy/gpu_packing_score.h"
 #include "engine/policy/histogram_rightsizing.h"
 #include "engine/policy/las_order.h"
-#include "engine/policy/las_order.h"
 #include "engine/policy/least_work_order.h"
 #include "engine/policy/priority_order.h"
 #include "engine/policy/qssf_order.h"
@@ -25,8 +24,8 @@
 #include "engine/policy/sjf_order.h"
 #include "engine/policy/smallest_first_order.h"
 #include "engine/policy/worst_fit_score.h"
-#include "engine/policy/wpai_rightsizing.h"
 #include "engine/policy/wpai_order.h"
+#include "engine/policy/wpai_rightsizing.h"
 
 namespace berth {
 

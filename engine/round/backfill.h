@@ -13,6 +13,8 @@
 // nodes on which all that is in the way ran when it fell due. The others (conservative) are planned anew every round.
 // Jobs refused by quota get none - quota is not room - nor do jobs that never fit, however much ends.
 //
+// The reservation of a job that would borrow gives way to a job within its quota (give_way()).
+//
 // A reservation for a job whose victims are stopping (kEviction) holds its tasks against everybody, those before it in
 // the order too, until it expires; the room of the victims counts as free for it from now on.
 //
@@ -55,7 +57,12 @@ class Backfill {
   // reserved for it.
   BackfillAttempt place(const Job& job);
   // The job may start, but does not fit or would delay another. True when it got a reservation.
-  bool note_blocked(const Job& job);
+  // `borrows`: it would start beyond its quota.
+  bool note_blocked(const Job& job, bool borrows);
+  // For a job within its quota: drops the reservation of that job if it is one for backfill and the job would borrow.
+  bool give_way(std::int64_t job);
+  // The same for every one that has something on the nodes of these tasks.
+  void give_way_to(std::span<const PlacedTask> placed);
   // A job placed has been started in the state.
   void note_started(const Job& job, std::span<const PlacedTask> placed);
   // Others have been evicted in the state.
@@ -78,10 +85,10 @@ class Backfill {
   // What holds after this round, in job order.
   std::vector<Reservation> reservations() const;
 
-  // Closes the nodes on which something is reserved for other jobs than this, while it lives.
+  // Closes the nodes on which something is reserved for other jobs than this, while it lives; not what gives way to it.
   class Fence {
    public:
-    Fence(Backfill& backfill, std::int64_t job);
+    Fence(Backfill& backfill, std::int64_t job, bool borrows);
     ~Fence();
     Fence(const Fence&) = delete;
     Fence& operator=(const Fence&) = delete;
@@ -97,6 +104,9 @@ class Backfill {
     Seconds start;     // when the job will start as far as is known; later than promised when something runs on
     Seconds duration;  // of the job
     bool is_due = false;
+    bool borrows = false;
+
+    bool gives_way() const { return borrows && reservation.kind == ReservationKind::kBackfill; }
   };
   struct Refusal {
     Seconds end;  // of the job that ended earliest among those refused
@@ -112,7 +122,7 @@ class Backfill {
   JobOutcome place_beside_reservations(const Job& job, Seconds end);
   // On exactly what is reserved for it, if that is free.
   bool place_as_reserved(const Job& job, Seconds end, JobOutcome& outcome);
-  bool reserve(const Job& job);
+  bool reserve(const Job& job, bool borrows);
 
   RoundState& state_;
   Seconds now_;

@@ -24,6 +24,10 @@ RoundState::RoundState(const RoundSetup& setup)
       quotas_(*setup.cluster, setup.queues, quotas_of(setup), setup.now),
       placer_(ledger_, *setup.score, setup.rank, setup.seed) {}
 
+std::int64_t RoundState::class_value(const Job& job) const {
+  return job.priority_class < 0 ? 0 : setup_.priority_classes[static_cast<std::size_t>(job.priority_class)].value;
+}
+
 RoundState::Held RoundState::held_by(const RunningJob& job) const {
   Held held{.all = quotas_.none(), .gang = quotas_.none(), .surplus = quotas_.none()};
   for (const RunningTask& task : job.tasks) quotas_.add_holding(task.holding, held.all);

@@ -10,6 +10,7 @@ namespace berth {
 namespace {
 
 constexpr int kBitsKept = 11;
+constexpr std::size_t kMostExact = 1 << 16;
 
 std::int64_t leading_bits(std::int64_t value) {
   const int bits = 64 - std::countl_zero(static_cast<std::uint64_t>(value));
@@ -20,10 +21,18 @@ std::int64_t leading_bits(std::int64_t value) {
 }  // namespace
 
 void DurationCounts::add(std::int64_t seconds) {
-  ++counts_[leading_bits(std::max<std::int64_t>(seconds, 0))];
+  ++counts_[is_exact_ ? seconds : leading_bits(seconds)];
+  if (is_exact_ && counts_.size() > kMostExact) cut();
   ++count_;
   sum_ += seconds;
   most_ = std::max(most_, seconds);
+}
+
+void DurationCounts::cut() {
+  is_exact_ = false;
+  std::unordered_map<std::int64_t, std::int64_t> exact = std::move(counts_);
+  counts_.clear();
+  for (const auto& [value, times] : exact) counts_[leading_bits(value)] += times;
 }
 
 std::optional<double> DurationCounts::mean() const {

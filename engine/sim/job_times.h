@@ -1,6 +1,7 @@
 // Waits and completions of jobs, and their summary, in memory that does not grow with their number.
 //
-// Means are exact. Percentiles are exact to the second up to 4,095 s and to one part in 1,024 beyond (told too low).
+// Means are exact. So are percentiles as long as no more than 65,536 different values came; from then on they are exact
+// up to 4,095 s and told up to one part in 1,024 too low beyond.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@ namespace berth {
 
 class DurationCounts {
  public:
+  // Not negative.
   void add(std::int64_t seconds);
   std::int64_t count() const { return count_; }
   std::optional<double> mean() const;
@@ -22,7 +24,10 @@ class DurationCounts {
   std::optional<std::int64_t> percentile(int per_mille) const;
 
  private:
-  std::unordered_map<std::int64_t, std::int64_t> counts_;  // by value, cut to its leading bits
+  void cut();
+
+  std::unordered_map<std::int64_t, std::int64_t> counts_;  // by value, when there were many by its leading bits
+  bool is_exact_ = true;
   std::int64_t count_ = 0;
   std::int64_t sum_ = 0;
   std::int64_t most_ = 0;

@@ -3,7 +3,7 @@
 namespace berth {
 
 OwnQuota::OwnQuota(const QuotaLedger& quotas)
-    : quotas_(quotas), held_(quotas.queue_count(), quotas.none()), ends_(quotas.queue_count()) {}
+    : quotas_(quotas), held_(quotas.queues().size(), quotas.none()), ends_(quotas.queues().size()) {}
 
 bool OwnQuota::admits(const Job& job, Seconds duration) {
   if (job.queue < 0) return false;

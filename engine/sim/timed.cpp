@@ -36,7 +36,6 @@ Status check_options(const QueueOrder& order, const PolicyChoice& policy, const 
   return {};
 }
 
-// The cluster, without the models that bind nobody: tasks that name one of those may run anywhere.
 }  // namespace
 
 void sort_by_submit(std::vector<TraceJob>& jobs) { std::ranges::stable_sort(jobs, {}, &TraceJob::submit); }

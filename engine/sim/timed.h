@@ -66,9 +66,9 @@ struct TimedOptions {
   NodeChoice node_choice = NodeChoice::kFirstFit;  // of pooled devices; the score policy plays no part there
   // Device models that bind the jobs that name them; jobs that name others may run anywhere. Nothing = all do.
   std::optional<std::vector<std::string>> binding_models = std::nullopt;
-  Seconds checkpoint_interval;  // of jobs: work saved so often outlives an eviction; 0 = never
+  Seconds checkpoint_interval{0};  // of jobs: work saved so often outlives an eviction; 0 = never
   RestartCost restart_cost = {};
-  Seconds completion_lag;                // a job is seen to have ended so much later than it has run its time
+  Seconds completion_lag{0};             // a job is seen to have ended so much later than it has run its time
   std::int64_t arrivals_per_minute = 0;  // > 0: the i-th job (from 0) arrives at second floor(i / this) * 60
   Seconds round_interval{60};            // of evictions: while jobs wait, there is a moment at least so often
   bool try_all = false;                  // every waiting job at every moment, as a live round does

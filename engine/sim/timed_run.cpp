@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "engine/base/text.h"
 #include "engine/sim/waiting_buckets.h"
 #include "engine/sim/waiting_line.h"
 
@@ -144,6 +145,7 @@ Status TimedRun::take_events() {
 Status TimedRun::admit() {
   const std::int64_t id = ++arrived_;
   ++result_.row.events;
+  if (options_.binding_models) loosen_models();
   BERTH_ASSIGN(Job job, modeller_.job_from(next_, id));
   const std::int32_t slot = jobs_.add(id);
   LiveJob& live = jobs_[slot];
@@ -176,15 +178,37 @@ Status TimedRun::admit() {
   return {};
 }
 
+// Models that bind nobody: whoever names one may run anywhere.
+void TimedRun::loosen_models() {
+  for (TraceTaskGroup& group : next_.groups) {
+    const std::vector<std::string_view> names = split(group.models, '|');
+    const bool binds = std::ranges::all_of(names, [&](std::string_view name) {
+      return std::ranges::find(*options_.binding_models, trim(name)) != options_.binding_models->end();
+    });
+    if (!binds) group.models.clear();
+  }
+}
+
 void TimedRun::estimate(LiveJob& live) const {
   const auto exactly = [](Seconds duration) {
-    return DurationEstimate{.p50 = duration, .p80 = duration, .p90 = duration};
+    DurationEstimate estimate;
+    estimate.p50 = duration;
+    estimate.p80 = duration;
+    estimate.p90 = duration;
+    return estimate;
   };
   switch (options_.durations) {
     case DurationSource::kOracle: live.estimate = exactly(live.duration); break;
+    case DurationSource::kEstimate:
+      if (const std::optional<std::int64_t> given = next_.estimate(options_.estimate)) {
+        const std::int64_t seconds = *given >= 0 ? *given / 1000 : -divide_up(-*given, 1000);
+        live.estimate = exactly(Seconds(seconds));
+        live.estimate.is_given = true;
+        live.estimate.p50_milli = static_cast<std::int32_t>(*given - seconds * 1000);
+      }
+      break;
     case DurationSource::kPredicted:
-    case DurationSource::kLimit:
-    case DurationSource::kEstimate: break;
+    case DurationSource::kLimit: break;
   }
   live.job.estimate = live.estimate;
 }

@@ -41,6 +41,7 @@ class TimedRun {
   std::optional<Seconds> next_moment() const;
   Status take_events();
   Status admit();
+  void loosen_models();
   void estimate(LiveJob& live) const;
   DurationEstimate estimate_of_rest(const LiveJob& live) const;
   void add_task_rows(const LiveJob& live, TaskOutcome state);

@@ -1,5 +1,8 @@
 #include "engine/store/change.h"
 
+#include "engine/store/borrowing.h"
+#include "engine/store/loan_records.h"
+
 namespace berth {
 
 Result<Change> Change::begin(Database& db, std::string actor, Seconds now) {
@@ -15,6 +18,10 @@ Status Change::record(std::string_view kind, std::string_view object, std::strin
 }
 
 Result<std::int64_t> Change::commit() {
+  if (use_changed_) {
+    BERTH_TRY(end_loans(*this));
+    BERTH_TRY(refresh_borrowing(*db_, now_));
+  }
   BERTH_ASSIGN(Statement update, db_->prepare("UPDATE meta SET value = ?1 WHERE key = 'state_version'"));
   BERTH_TRY(update.run(version_after()));
   BERTH_TRY(transaction_.commit());

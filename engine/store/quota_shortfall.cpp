@@ -34,8 +34,8 @@ class QuotaShortfallSearch {
       };
       note({state.quotas.resources[r], "", below(-1), capacity[r], from});
       for (std::size_t q = 0; q < state.queues.size(); ++q) {
-        if (!state.quotas.terms[q][r].has_quota) continue;
         const auto queue = static_cast<std::int32_t>(q);
+        if (!state.quotas.terms[q][r].has_quota && ledger.quota(queue, r) >= 0) continue;
         note({state.quotas.resources[r], state.queues[q].name, below(queue), ledger.quota(queue, r), from});
       }
     }
@@ -85,6 +85,10 @@ std::string describe_shortfall(const QuotaShortfall& shortfall) {
   if (shortfall.queue.empty()) {
     return fmt::format("{}quotas of {} add up to {}, but the cluster has {}: {} short", from, shortfall.resource.name,
                        promised, there_is, missing);
+  }
+  if (shortfall.there_is < 0 && shortfall.promised == 0) {
+    return fmt::format("{}queue '{}' has lent {} more {} than it owns", from, shortfall.queue, missing,
+                       shortfall.resource.name);
   }
   return fmt::format("{}quotas of {} below queue '{}' add up to {}, but its own is {}: {} short", from,
                      shortfall.resource.name, shortfall.queue, promised, there_is, missing);

@@ -8,6 +8,7 @@
 #include "engine/sim/arrival_order.h"
 #include "engine/sim/comparison.h"
 #include "engine/sim/event_queue.h"
+#include "engine/sim/job_times.h"
 #include "engine/sim/trace_model.h"
 #include "engine/sim/utilisation.h"
 #include "tests/builders.h"
@@ -179,16 +180,25 @@ TEST(ArrivalCurve, PointsAreMeansOfTheEventsOfOnePercent) {
   EXPECT_EQ(allocated_at(curve.points(), 4), std::nullopt);
 }
 
-TEST(EventQueue, EndsBeforeArrivalsThenInTheOrderScheduled) {
+TEST(EventQueue, EndsFirstThenInTheOrderScheduled) {
   EventQueue events;
-  events.schedule(Seconds(5), EventKind::kArrival, 1);
+  events.schedule(Seconds(5), EventKind::kMoment, 1);
   events.schedule(Seconds(5), EventKind::kEnd, 2);
-  events.schedule(Seconds(3), EventKind::kArrival, 3);
+  events.schedule(Seconds(3), EventKind::kMoment, 3);
   events.schedule(Seconds(5), EventKind::kEnd, 4);
-  std::vector<std::int64_t> subjects;
-  while (!events.empty()) subjects.push_back(events.take().subject);
-  EXPECT_EQ(subjects, (std::vector<std::int64_t>{3, 2, 4, 1}));
-  EXPECT_EQ(events.now(), Seconds(5));
+  std::vector<std::int32_t> slots;
+  while (events.next_time()) slots.push_back(events.take().slot);
+  EXPECT_EQ(slots, (std::vector<std::int32_t>{3, 2, 4, 1}));
+}
+
+TEST(DurationCounts, PercentilesStayCloseWhenThereAreMany) {
+  DurationCounts counts;
+  for (std::int64_t i = 0; i < 200000; ++i) counts.add(i);
+  EXPECT_EQ(counts.most(), 199999);
+  EXPECT_DOUBLE_EQ(*counts.mean(), 99999.5);
+  EXPECT_LE(*counts.percentile(500), 99999);
+  EXPECT_GE(*counts.percentile(500), 99999 - 99999 / 1024);
+  EXPECT_EQ(counts.percentile(10), 1999);
 }
 
 TEST(Percentile, NearestRank) {

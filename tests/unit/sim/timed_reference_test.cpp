@@ -35,6 +35,7 @@ class FullRounds {
     snapshot_.order_policy = policy.order;
     snapshot_.score_policy = policy.score;
     snapshot_.workload = input.workload;
+    snapshot_.rules = TimedOptions().rules;
     JobModeller modeller(cluster);
     for (std::size_t i = 0; i < records.size(); ++i) {
       jobs_.push_back(must(modeller.job_from(records[i], static_cast<std::int64_t>(i) + 1)));
@@ -76,6 +77,7 @@ class FullRounds {
       }
       TaskGroup& group = job->groups[static_cast<std::size_t>(p.group)];
       if (group.anchor < 0) group.anchor = p.node;
+      if (group.anchor == p.node) group.anchor_devices |= p.devices;
       ++group.placed;
       snapshot_.allocations.push_back(
           {p.job, p.group, p.task, p.node, p.devices, p.gpu_milli, p.gpu_memory, p.cpu, p.memory});
