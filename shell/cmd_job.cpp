@@ -234,8 +234,13 @@ Result<Output> submitted(Session& session, const JobRequest& request, const std:
   if (!version.ok()) return version.status();
   std::int64_t tasks = 0;
   for (const TaskGroupRequest& group : request.groups) tasks += group.count;
-  return Output::note(fmt::format("job {} submitted as number {}: {}{}", name, id, counted(tasks, "task"),
-                                  request.held ? ", held" : ""));
+  Output output = Output::note(fmt::format("job {} submitted as number {}: {}{}", name, id, counted(tasks, "task"),
+                                           request.held ? ", held" : ""));
+  BERTH_ASSIGN(const std::string policy, rightsized_by(engine_of(session).db(), id));
+  if (!policy.empty()) {
+    output.add_note(fmt::format("right-sized by {}: it gets less than it asks for, see PLAN RIGHTSIZE", policy));
+  }
+  return output;
 }
 
 Result<Output> submit_statement(Session& session, const Arguments& arguments) {

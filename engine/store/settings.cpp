@@ -86,6 +86,11 @@ constexpr Knob kKnobs[] = {
      "how long rounds, their decisions, evictions and saved plans are kept"},
     {"score_policy", KnobType::kScorePolicy, "berth", 0, 0, "which feasible node a task goes to"},
     {"seed", KnobType::kInteger, "0", 0, INT64_MAX, "where the random source of a round starts"},
+    {"sjf_percentile", KnobType::kChoice, "50", 0, 0,
+     "order sjf: which percentile of the predicted duration counts; a higher one keeps jobs about which little is "
+     "known "
+     "behind those that are known to be short",
+     "50|80|90"},
     {"usage_half_life", KnobType::kDuration, "7d", 60, 36500 * kDay,
      "how fast fair_share forgets what a queue has used: it counts half after that time"},
     {"usage_weight", KnobType::kNumber, "0", 0, 1000,
@@ -358,6 +363,7 @@ Result<Settings> read_settings(Database& db) {
                 .take("las_by_gpu", read_truth, order.las_by_gpu)
                 .take("wpai_low_use_penalty", read_number, order.wpai_low_use_penalty)
                 .take("wpai_wait_bonus", read_number, order.wpai_wait_bonus)
+                .take("sjf_percentile", read_integer, order.sjf_percentile)
                 .take("prediction_half_life", read_duration, settings.predictor.half_life)
                 .take("prediction_min_count", read_integer, settings.predictor.min_count)
                 .take("prediction_retention", read_duration, settings.prediction_retention)

@@ -122,7 +122,7 @@ TEST(RightsizeGuards, BackToTheRequestAfterAnOom) {
   EXPECT_EQ(after.guard(RightsizedResource::kMemory), RightsizeGuard::kAfterOom);
   for (int i = 0; i < 3; ++i) runs.push_back(sample(1000, 2000, 20000, 300, 9000));
   const Rightsizing later = sized("histogram", {}, asked_shape(), runs);
-  EXPECT_EQ(later.shape.memory, MiB(23000));
+  EXPECT_EQ(later.shape.memory, MiB(30000));
   EXPECT_EQ(later.runs, 3);
 }
 
