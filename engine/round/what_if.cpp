@@ -336,12 +336,9 @@ class WhatIfSearch {
     const Snapshot relaxed = without_eviction_rules();
     BERTH_ASSIGN(const Planning planning, planning_of(relaxed));
     RoundState& state = *planning.state;
-    BERTH_ASSIGN(const ScheduleResult before,
-                 plan_schedule_on(relaxed, state, {.interrupted = interrupted_, .until_job = id()}));
+    BERTH_TRY(plan_schedule_on(relaxed, state, {.interrupted = interrupted_, .until_job = id()}).status());
     ++answer_.plans;
-    std::set<std::int64_t> just_started;
-    for (const Placement& placement : before.plan.placements) just_started.insert(placement.job);
-    const VictimIndex index(state, relaxed.now, std::vector<std::int64_t>(just_started.begin(), just_started.end()));
+    const VictimIndex index(state, relaxed.now);
     const std::vector<VictimReach> reach(index.size(), VictimReach::kAll);
     const std::vector<std::int64_t> lost(relaxed.queues.size() + 1, 0);
     VictimChoice choice(state, index, lost);
