@@ -198,8 +198,11 @@ Status blame_word(Status status, const Arguments& arguments) {
     if (arguments.has(argument) && names_it(arguments.value(argument)))
       return blame(std::move(status), arguments.span(argument));
   }
+  for (const Value& job : arguments.options().list("after")) {
+    if (names_it(job)) return blame(std::move(status), job.span);
+  }
   const auto in_options = [&](const Options& options) -> const Value* {
-    for (const std::string_view option : {"after", "models", "pool", "gpu_memory"}) {
+    for (const std::string_view option : {"models", "pool", "gpu_memory"}) {
       for (const Value& value : options.list(option)) {
         if (names_it(value)) return &value;
       }
@@ -231,8 +234,13 @@ Result<Output> submitted(Session& session, const JobRequest& request, const std:
   if (!version.ok()) return version.status();
   std::int64_t tasks = 0;
   for (const TaskGroupRequest& group : request.groups) tasks += group.count;
-  return Output::note(fmt::format("job {} submitted as number {}: {}{}", name, id, counted(tasks, "task"),
-                                  request.held ? ", held" : ""));
+  Output output = Output::note(fmt::format("job {} submitted as number {}: {}{}", name, id, counted(tasks, "task"),
+                                           request.held ? ", held" : ""));
+  BERTH_ASSIGN(const std::string policy, rightsized_by(engine_of(session).db(), id));
+  if (!policy.empty()) {
+    output.add_note(fmt::format("right-sized by {}: it gets less than it asks for, see PLAN RIGHTSIZE", policy));
+  }
+  return output;
 }
 
 Result<Output> submit_statement(Session& session, const Arguments& arguments) {

@@ -8,7 +8,7 @@ namespace berth {
 
 namespace {
 
-constexpr int kMostTries = 16;          // of placing one job
+constexpr int kMostTries = 16;           // of placing one job
 constexpr std::size_t kMostSpares = 16;  // victims that are each left out for a try
 
 // The job without the tasks that may join later: nobody is evicted for those.
@@ -43,7 +43,7 @@ void Reclaim::note_started(std::int64_t job) {
 const VictimIndex& Reclaim::index() {
   if (!index_) {
     state_.renew_marks();
-    index_ = std::make_unique<VictimIndex>(state_, now_, started_);
+    index_ = std::make_unique<VictimIndex>(state_, now_);
   }
   return *index_;
 }
@@ -79,9 +79,8 @@ std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end, const st
 bool Reclaim::has_a_chance(const Job& job) const {
   const QuotaLedger& quotas = state_.quotas();
   const std::int64_t value = state_.class_value(job);
-  const bool has_lower_class = value > 0 || std::ranges::any_of(state_.setup().priority_classes, [&](const auto& other) {
-                                 return other.value < value;
-                               });
+  const bool has_lower_class = value > 0 || std::ranges::any_of(state_.setup().priority_classes,
+                                                                [&](const auto& other) { return other.value < value; });
   if (has_lower_class) return true;
   return quotas.governs() && quotas.has_quota_for(job.queue, quotas.demand_to_start(job));
 }
@@ -98,6 +97,7 @@ Reclaim::Reaches Reclaim::reaches_for(const Job& job) const {
   for (std::size_t i = 0; i < index_->size(); ++i) {
     const Victim& victim = (*index_)[i];
     if (std::ranges::find(job.eviction.evicted_for, victim.job) != job.eviction.evicted_for.end()) continue;
+    if (std::ranges::binary_search(started_, victim.job)) continue;
     VictimReach& reach = reaches.of[i];
     if (victim.queue == job.queue) {
       if (victim.class_value < value) reach = VictimReach::kAll;
@@ -155,7 +155,8 @@ bool Reclaim::make_room_in_quota(const Job& gang, Seconds end, const Reaches& re
   };
   for (std::size_t i = 0; i < index_->size() && !verdict.admitted(); ++i) {
     if (reaches.of[i] == VictimReach::kNone) continue;
-    for (std::size_t level = 1; level <= (*index_)[i].surplus && !verdict.admitted(); ++level) raise_if_it_helps(i, level);
+    for (std::size_t level = 1; level <= (*index_)[i].surplus && !verdict.admitted(); ++level)
+      raise_if_it_helps(i, level);
   }
   for (std::size_t i = 0; i < index_->size() && !verdict.admitted(); ++i) {
     if (reaches.of[i] == VictimReach::kAll) raise_if_it_helps(i, (*index_)[i].all());
@@ -252,8 +253,7 @@ bool Reclaim::keeps_the_rules(const Job& job, const Amounts& taken, const Victim
       if (choice.level(v) == victim.all()) lost_marks |= victim.marks & ((1u << kMarkedDepths) - 1);
       continue;
     }
-    const std::uint32_t marks =
-        choice.level(v) <= victim.surplus ? victim.marks >> kMarkedDepths : victim.marks;
+    const std::uint32_t marks = choice.level(v) <= victim.surplus ? victim.marks >> kMarkedDepths : victim.marks;
     if (!quotas.may_reclaim(job.queue, taken, victim.queue, marks)) return false;
   }
   if (lost_marks == 0) return true;
@@ -268,8 +268,7 @@ bool Reclaim::keeps_the_rules(const Job& job, const Amounts& taken, const Victim
   for_each_of_queue([&](const RunningJob& run) { state_.unmark(run.job.queue, state_.held_by(run), run.quota_mark); });
   const std::uint32_t gained = quotas.mark(job.queue, taken);
   quotas.unmark(job.queue, taken, gained);
-  for_each_of_queue(
-      [&](const RunningJob& run) { state_.mark(run.job.queue, state_.held_by(run), 0, run.quota_mark); });
+  for_each_of_queue([&](const RunningJob& run) { state_.mark(run.job.queue, state_.held_by(run), 0, run.quota_mark); });
   return (lost_marks & ~gained) == 0;
 }
 
