@@ -22,7 +22,7 @@ struct LiveJob {
   Seconds left;                   // to run at the start of this attempt, restarts included
   Seconds start;                  // of this attempt
   Seconds first_start{-1};        // -1 = never yet
-  std::int64_t attempt = 0;       // counts starts: an event of an earlier attempt is void
+  std::int64_t attempt = 0;       // a number of its own for each start: events of another are void
   std::int64_t held_milli = 0;    // devices it holds, milli-GPU
   std::int64_t attained = 0;      // service, milli-GPU-seconds
   Seconds counted_at;             // up to when

@@ -98,6 +98,7 @@ class TimedRun {
   std::int64_t arrived_ = 0;
   std::size_t task_count_ = 0;
   std::int64_t running_jobs_ = 0;
+  std::int64_t attempts_ = 0;
   std::vector<JobTimes> times_;  // by queue + 1
   JobTimes all_times_;
   struct QueueWait {
