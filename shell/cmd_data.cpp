@@ -188,9 +188,10 @@ Output import_output(const ImportReport& report, std::string_view noun) {
   return output;
 }
 
-ImportOptions common_options(const Arguments& arguments) {
+Result<ImportOptions> common_options(const Arguments& arguments) {
   ImportOptions import;
   import.format = arguments.text_or("format", "berth");
+  if (arguments.has("format")) BERTH_TRY(blame(find_trace_format(import.format).status(), arguments.span("format")));
   import.skip_bad_rows = arguments.options().boolean("skip_bad_rows");
   import.create_missing = arguments.options().boolean("create_missing");
   return import;
@@ -198,7 +199,7 @@ ImportOptions common_options(const Arguments& arguments) {
 
 Result<Output> import_nodes_statement(Session& session, const Arguments& arguments) {
   const Options& options = arguments.options();
-  ImportOptions import = common_options(arguments);
+  BERTH_ASSIGN(ImportOptions import, common_options(arguments));
   import.trace.node_devices = options.integer("node_devices");
   import.pool = options.text_or("pool", "");
   import.device_memory = options.memory("device_memory");
@@ -209,7 +210,7 @@ Result<Output> import_nodes_statement(Session& session, const Arguments& argumen
 
 Result<Output> import_jobs_statement(Session& session, const Arguments& arguments) {
   const Options& options = arguments.options();
-  ImportOptions import = common_options(arguments);
+  BERTH_ASSIGN(ImportOptions import, common_options(arguments));
   import.trace = trace_options(options);
   import.queue = options.text_or("queue", "");
   import.keep_times = options.boolean("keep_times");
@@ -224,7 +225,7 @@ Result<Output> import_trace_statement(Session& session, const Arguments& argumen
   const TraceImport trace{.queue = arguments.text_or("queue", ""),
                           .prefix = options.text_or("prefix", ""),
                           .shift = options.boolean("shift")};
-  ImportOptions import = common_options(arguments);
+  BERTH_ASSIGN(ImportOptions import, common_options(arguments));
   import.trace = trace_options(options);
   Result<ImportReport> report = import_trace(engine_of(session), arguments.text("file"), import, trace);
   if (!report.ok()) return blame(std::move(report).status(), arguments.span("file"));
