@@ -59,7 +59,7 @@ CREATE UNIQUE INDEX borrowing_pair ON borrowing_records (borrower_id, resource, 
 CREATE TABLE standings (
   queue_id       INTEGER NOT NULL REFERENCES queues ON DELETE CASCADE,
   resource       TEXT NOT NULL,
-  quota          INTEGER NOT NULL,  -- loans counted; below 0 = it has lent more than it owns
+  quota          INTEGER NOT NULL,  -- loans counted
   limit_amount   INTEGER,           -- NULL = none, as below
   borrow_limit   INTEGER,
   lend_limit     INTEGER,

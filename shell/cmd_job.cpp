@@ -198,8 +198,11 @@ Status blame_word(Status status, const Arguments& arguments) {
     if (arguments.has(argument) && names_it(arguments.value(argument)))
       return blame(std::move(status), arguments.span(argument));
   }
+  for (const Value& job : arguments.options().list("after")) {
+    if (names_it(job)) return blame(std::move(status), job.span);
+  }
   const auto in_options = [&](const Options& options) -> const Value* {
-    for (const std::string_view option : {"after", "models", "pool", "gpu_memory"}) {
+    for (const std::string_view option : {"models", "pool", "gpu_memory"}) {
       for (const Value& value : options.list(option)) {
         if (names_it(value)) return &value;
       }

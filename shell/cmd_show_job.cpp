@@ -58,7 +58,8 @@ constexpr JobPart kJobParts[] = {
     {"eviction_terms",
      "SELECT iif(preemptible, 'yes', 'no') AS preemptible, nullif(checkpoint_interval_s, 0) AS checkpoint_every, "
      "nullif(checkpoint_grace_s, 0) AS checkpoint_grace, nullif(restart_cost_s, 0) AS restart_cost, min_runtime_s AS "
-     "min_runtime, evictions, datetime(last_eviction, 'unixepoch') AS last_eviction, attained_milli_s / 3.6e6 AS "
+     "min_runtime, evictions, datetime(last_eviction, 'unixepoch') AS last_eviction, round(attained_milli_s / 3.6e6, "
+     "3) AS "
      "attained_gpu_hours, predicted_p50_s AS predicted_p50, predicted_p80_s AS predicted_p80, predicted_p90_s AS "
      "predicted_p90 FROM jobs WHERE id = ?1"},
     {"after",
@@ -116,15 +117,16 @@ Result<Output> show_evictions(Session& session, const Arguments& arguments) {
   BERTH_ASSIGN(const std::optional<std::int64_t> job, job_argument(session, arguments));
   const std::int64_t count = arguments.has("count") ? arguments.integer("count") : kHistoryShown;
   if (count < 1) return arguments.fail("count", Code::kInvalid, fmt::format("LAST takes at least 1, found {}", count));
-  return query_output(session,
-                      "SELECT * FROM (SELECT l.eviction, datetime(l.time, 'unixepoch') AS time, l.victim, "
-                      "l.victim_queue, l.beneficiary, l.beneficiary_queue, l.rule, l.tasks, iif(l.whole, 'all', "
-                      "'surplus') AS gives_up, l.lost_gpu_milli_s / 3.6e6 AS gpu_hours_lost, l.round_id AS round, "
-                      "datetime(s.stop_at, 'unixepoch') AS stops_at FROM evictions e JOIN eviction_log l ON l.eviction "
-                      "= e.id LEFT JOIN stopping_jobs s ON s.job_id = e.victim_id AND e.id = (SELECT max(id) FROM "
-                      "evictions WHERE victim_id = e.victim_id) WHERE ?1 IS NULL OR e.victim_id = ?1 OR "
-                      "e.beneficiary_id = ?1 ORDER BY e.id DESC LIMIT ?2) ORDER BY eviction",
-                      job, count);
+  return query_output(
+      session,
+      "SELECT * FROM (SELECT l.eviction, datetime(l.time, 'unixepoch') AS time, l.victim, "
+      "l.victim_queue, l.beneficiary, l.beneficiary_queue, l.rule, l.tasks, iif(l.whole, 'all', "
+      "'surplus') AS gives_up, round(l.lost_gpu_milli_s / 3.6e6, 3) AS gpu_hours_lost, l.round_id AS round, "
+      "datetime(s.stop_at, 'unixepoch') AS stops_at FROM evictions e JOIN eviction_log l ON l.eviction "
+      "= e.id LEFT JOIN stopping_jobs s ON s.job_id = e.victim_id AND e.id = (SELECT max(id) FROM "
+      "evictions WHERE victim_id = e.victim_id) WHERE ?1 IS NULL OR e.victim_id = ?1 OR "
+      "e.beneficiary_id = ?1 ORDER BY e.id DESC LIMIT ?2) ORDER BY eviction",
+      job, count);
 }
 
 Result<Output> show_reservations(Session& session, const Arguments& arguments) {
@@ -141,7 +143,7 @@ Result<Output> show_round(Session& session, const Arguments& arguments) {
                query_table(session,
                            "SELECT id AS round, kind, datetime(started_at, 'unixepoch') AS started, actor, "
                            "order_policy, score_policy, seed, state_version, started_jobs, placed_tasks, waiting_jobs, "
-                           "(SELECT count(*) FROM evictions WHERE round_id = id) AS evictions FROM rounds r "
+                           "(SELECT count(*) FROM evictions WHERE round_id = r.id) AS evictions FROM rounds r "
                            "WHERE id = ?1",
                            round));
   if (facts.rows.empty()) return arguments.fail("round", Code::kNotFound, fmt::format("no round {}", round));
@@ -156,7 +158,7 @@ Result<Output> show_round(Session& session, const Arguments& arguments) {
   BERTH_ASSIGN(ResultTable evictions,
                query_table(session,
                            "SELECT victim, victim_queue, beneficiary, beneficiary_queue, rule, tasks, iif(whole, "
-                           "'all', 'surplus') AS gives_up, lost_gpu_milli_s / 3.6e6 AS gpu_hours_lost FROM "
+                           "'all', 'surplus') AS gives_up, round(lost_gpu_milli_s / 3.6e6, 3) AS gpu_hours_lost FROM "
                            "eviction_log WHERE round_id = ?1 ORDER BY eviction",
                            round));
   evictions.title = "evictions";

@@ -58,6 +58,7 @@ class QuotaLedger {
   bool governs() const { return governs_; }
   // The resources of the table that was given, then those of CPU, memory and all GPUs that it does not have.
   std::size_t resource_count() const { return table_.resources.size(); }
+  std::size_t queue_count() const { return queues_.size(); }
   const QuotaResource& resource(std::size_t index) const { return table_.resources[index]; }
   const QuotaTerms& terms(std::int32_t queue, std::size_t resource) const { return table_.terms[row(queue)][resource]; }
   const QuotaTable& table() const { return table_; }

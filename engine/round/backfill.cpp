@@ -182,6 +182,10 @@ BackfillAttempt Backfill::place(const Job& job) {
   return attempt;
 }
 
+std::int64_t Backfill::backfilled() const {
+  return std::ranges::count(held_, ReservationKind::kBackfill, [](const Held& held) { return held.reservation.kind; });
+}
+
 bool Backfill::note_blocked(const Job& job, bool borrows) {
   switch (state_.rules().backfill) {
     case BackfillMode::kGreedy: return false;
@@ -195,8 +199,8 @@ bool Backfill::note_blocked(const Job& job, bool borrows) {
         closed = job.id;
       }
       return false;
-    case BackfillMode::kEasy: return backfilled_ == 0 && reserve(job, borrows);
-    case BackfillMode::kConservative: return backfilled_ < state_.rules().backfill_depth && reserve(job, borrows);
+    case BackfillMode::kEasy: return backfilled() == 0 && reserve(job, borrows);
+    case BackfillMode::kConservative: return backfilled() < state_.rules().backfill_depth && reserve(job, borrows);
   }
   return false;
 }
@@ -205,7 +209,7 @@ bool Backfill::reserve(const Job& job, bool borrows) {
   const Job gang = gang_of(job);
   const Seconds duration = end_of(job) - now_;
   const Reservation* kept = kept_for(job);
-  const bool is_promise = kept != nullptr && backfilled_ == 0;
+  const bool is_promise = kept != nullptr && backfilled() == 0;
   Held held;
   held.duration = duration;
   held.borrows = borrows;
@@ -224,7 +228,6 @@ bool Backfill::reserve(const Job& job, bool borrows) {
                       .tasks = found ? reserved_tasks(found->placed, state_.cluster()) : kept->tasks};
   add_to_timeline(held);
   held_.push_back(std::move(held));
-  ++backfilled_;
   return true;
 }
 

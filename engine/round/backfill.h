@@ -13,13 +13,14 @@
 // nodes on which all that is in the way ran when it fell due. The others (conservative) are planned anew every round.
 // Jobs refused by quota get none - quota is not room - nor do jobs that never fit, however much ends.
 //
-// The reservation of a job that would borrow gives way to a job within its quota (give_way()).
+// The reservation of a job that would borrow gives way to a job within its quota (give_way()), which gets one itself
+// when it does not fit even so.
 //
 // A reservation for a job whose victims are stopping (kEviction) holds its tasks against everybody, those before it in
 // the order too, until it expires; the room of the victims counts as free for it from now on.
 //
-// The promise: a job that stays first, may start by quota and fits when everything has ended starts at the latest in
-// the round after everything that ran when its reservation fell due has ended, whatever arrives later.
+// The promise: a job within its quota that stays first and fits when everything has ended starts at the latest in the
+// round after everything that ran when its reservation fell due has ended, whatever arrives later.
 //   1. A reservation exists from the first round in which the job is blocked first: the search ends at the latest when
 //      everything has ended. It falls due at the time T first named, or earlier, for the time never moves later.
 //   2. Let S be what runs when it falls due. From then on only tasks of S are in its way: on its nodes nothing starts,
@@ -27,8 +28,8 @@
 //   3. S does not grow. When all of S has ended, what is reserved is free, and the job is placed on exactly that if
 //      the placer finds nothing better.
 // Before T, whatever starts either leaves what is reserved free at T, or is believed to end by T; if it does not, it is
-// in S. Assumes that reserved nodes stay up, that the job is not altered, and that others neither evict for themselves
-// (reclaim keeps off reserved nodes) nor are ahead of it.
+// in S. Evictions for others keep off reserved nodes. Assumes that reserved nodes stay up and that the job is not
+// altered; for a job that borrows, that nobody within quota needs the room.
 #pragma once
 
 #include <cstdint>
@@ -122,6 +123,7 @@ class Backfill {
   JobOutcome place_beside_reservations(const Job& job, Seconds end);
   // On exactly what is reserved for it, if that is free.
   bool place_as_reserved(const Job& job, Seconds end, JobOutcome& outcome);
+  std::int64_t backfilled() const;  // reservations made because a job was blocked
   bool reserve(const Job& job, bool borrows);
 
   RoundState& state_;
@@ -130,7 +132,6 @@ class Backfill {
   std::vector<std::int64_t> closed_queues_;  // by queue: the job that blocks it; empty = none
   std::vector<Reservation> kept_;            // of earlier rounds, for backfill: count when their job is blocked again
   std::vector<Held> held_;                   // those that count
-  std::int32_t backfilled_ = 0;              // of them, made because a job was blocked
   std::optional<Timeline> timeline_;         // made when first needed
   std::map<DemandKey, Refusal> refused_;     // jobs that would delay others, by what they ask for
 };

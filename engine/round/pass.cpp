@@ -101,8 +101,8 @@ std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool bor
   if (state_.rules().preemption != Preemption::kReclaim || backfill_.holds_room_for(job.id)) return std::nullopt;
   std::optional<RoomMade> room;
   {
-    const Backfill::Fence fence(backfill_, job.id, borrows);
-    room = reclaim_.make_room(job, end);
+    std::optional<Backfill::Fence> fence;
+    room = reclaim_.make_room(job, end, [&] { fence.emplace(backfill_, job.id, borrows); });
   }
   if (!room) return std::nullopt;
   evictions_.insert(evictions_.end(), room->evictions.begin(), room->evictions.end());

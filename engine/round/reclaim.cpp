@@ -8,7 +8,7 @@ namespace berth {
 
 namespace {
 
-constexpr int kMostTries = 16;          // of placing one job
+constexpr int kMostTries = 16;           // of placing one job
 constexpr std::size_t kMostSpares = 16;  // victims that are each left out for a try
 
 // The job without the tasks that may join later: nobody is evicted for those.
@@ -43,12 +43,12 @@ void Reclaim::note_started(std::int64_t job) {
 const VictimIndex& Reclaim::index() {
   if (!index_) {
     state_.renew_marks();
-    index_ = std::make_unique<VictimIndex>(state_, now_, started_);
+    index_ = std::make_unique<VictimIndex>(state_, now_);
   }
   return *index_;
 }
 
-std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end) {
+std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end, const std::function<void()>& before_search) {
   if (!may_evict_others(job, state_.rules(), now_) || !has_a_chance(job)) return std::nullopt;
   const Job gang = gang_only(job);
   // Whom it may evict depends on the job itself when it has been evicted before.
@@ -59,6 +59,7 @@ std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end) {
   if (index().size() > 0) {
     const Reaches reaches = reaches_for(job);
     if (reaches.any && could_suffice(gang, reaches)) {
+      before_search();
       VictimChoice choice(state_, *index_, lost_);
       if (std::optional<JobOutcome> outcome = search(gang, end, reaches, choice)) {
         room = carry_out(job, *std::move(outcome), choice);
@@ -78,9 +79,8 @@ std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end) {
 bool Reclaim::has_a_chance(const Job& job) const {
   const QuotaLedger& quotas = state_.quotas();
   const std::int64_t value = state_.class_value(job);
-  const bool has_lower_class = value > 0 || std::ranges::any_of(state_.setup().priority_classes, [&](const auto& other) {
-                                 return other.value < value;
-                               });
+  const bool has_lower_class = value > 0 || std::ranges::any_of(state_.setup().priority_classes,
+                                                                [&](const auto& other) { return other.value < value; });
   if (has_lower_class) return true;
   return quotas.governs() && quotas.has_quota_for(job.queue, quotas.demand_to_start(job));
 }
@@ -97,6 +97,7 @@ Reclaim::Reaches Reclaim::reaches_for(const Job& job) const {
   for (std::size_t i = 0; i < index_->size(); ++i) {
     const Victim& victim = (*index_)[i];
     if (std::ranges::find(job.eviction.evicted_for, victim.job) != job.eviction.evicted_for.end()) continue;
+    if (std::ranges::binary_search(started_, victim.job)) continue;
     VictimReach& reach = reaches.of[i];
     if (victim.queue == job.queue) {
       if (victim.class_value < value) reach = VictimReach::kAll;
@@ -154,7 +155,8 @@ bool Reclaim::make_room_in_quota(const Job& gang, Seconds end, const Reaches& re
   };
   for (std::size_t i = 0; i < index_->size() && !verdict.admitted(); ++i) {
     if (reaches.of[i] == VictimReach::kNone) continue;
-    for (std::size_t level = 1; level <= (*index_)[i].surplus && !verdict.admitted(); ++level) raise_if_it_helps(i, level);
+    for (std::size_t level = 1; level <= (*index_)[i].surplus && !verdict.admitted(); ++level)
+      raise_if_it_helps(i, level);
   }
   for (std::size_t i = 0; i < index_->size() && !verdict.admitted(); ++i) {
     if (reaches.of[i] == VictimReach::kAll) raise_if_it_helps(i, (*index_)[i].all());
@@ -251,8 +253,7 @@ bool Reclaim::keeps_the_rules(const Job& job, const Amounts& taken, const Victim
       if (choice.level(v) == victim.all()) lost_marks |= victim.marks & ((1u << kMarkedDepths) - 1);
       continue;
     }
-    const std::uint32_t marks =
-        choice.level(v) <= victim.surplus ? victim.marks >> kMarkedDepths : victim.marks;
+    const std::uint32_t marks = choice.level(v) <= victim.surplus ? victim.marks >> kMarkedDepths : victim.marks;
     if (!quotas.may_reclaim(job.queue, taken, victim.queue, marks)) return false;
   }
   if (lost_marks == 0) return true;
@@ -267,8 +268,7 @@ bool Reclaim::keeps_the_rules(const Job& job, const Amounts& taken, const Victim
   for_each_of_queue([&](const RunningJob& run) { state_.unmark(run.job.queue, state_.held_by(run), run.quota_mark); });
   const std::uint32_t gained = quotas.mark(job.queue, taken);
   quotas.unmark(job.queue, taken, gained);
-  for_each_of_queue(
-      [&](const RunningJob& run) { state_.mark(run.job.queue, state_.held_by(run), 0, run.quota_mark); });
+  for_each_of_queue([&](const RunningJob& run) { state_.mark(run.job.queue, state_.held_by(run), 0, run.quota_mark); });
   return (lost_marks & ~gained) == 0;
 }
 

@@ -28,6 +28,7 @@
 // until something was evicted. The rest looks at every node once and at some again.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -55,8 +56,9 @@ class Reclaim {
 
   // Nothing = no room can be made, and nothing has changed. Else the victims that stop now have ended in `state`, those
   // with a grace are marked as stopping, and b's tasks are in the ledger, uncommitted, when it can start now. Only nodes
-  // that accept tasks are looked at. `end`: of the job, see QuotaLedger::judge.
-  std::optional<RoomMade> make_room(const Job& job, Seconds end);
+  // that accept tasks are looked at; `before_search` may close some, and is called only when there is reason to look.
+  // `end`: of the job, see QuotaLedger::judge.
+  std::optional<RoomMade> make_room(const Job& job, Seconds end, const std::function<void()>& before_search);
   // The job has started or gained tasks in this pass.
   void note_started(std::int64_t job);
 

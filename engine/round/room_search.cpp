@@ -105,7 +105,8 @@ std::vector<NodeIndex> RoomSearch::nodes_for(const TaskGroup& group) const {
     if (!ledger.accepts_tasks(node) || !is_feasible_when_empty(ledger.cluster().kind_of(n), group.shape)) continue;
     if (group.anchor >= 0 && group.locality_required) {
       if (needs_one_node(group) && node != group.anchor) continue;
-      if (group.locality == Locality::kRack && all[n].rack != all[static_cast<std::size_t>(group.anchor)].rack) continue;
+      if (group.locality == Locality::kRack && all[n].rack != all[static_cast<std::size_t>(group.anchor)].rack)
+        continue;
     }
     if (group.locality == Locality::kRack && group.locality_required && all[n].rack < 0) continue;
     nodes.push_back(node);
@@ -199,7 +200,8 @@ bool RoomSearch::make_room_on(const Unit& unit, std::span<const NodeIndex> nodes
     offers[i] = offer(nodes[i], unit);
   }
   while (missing > 0) {
-    const auto best = std::ranges::min_element(offers, [](const Offer& a, const Offer& b) { return a.is_better_than(b); });
+    const auto best =
+        std::ranges::min_element(offers, [](const Offer& a, const Offer& b) { return a.is_better_than(b); });
     if (best == offers.end() || !best->is_possible) return false;
     const Offer taken = *best;
     if (!take(taken)) {

@@ -2,8 +2,8 @@
 //
 // What must lie together is looked for together: a required node or link group asks one node for all tasks of the group
 // at once, a required rack one rack; else node after node gives room for one task more, the cheapest first. On a node
-// victims are taken in the order of VictimIndex, surplus of elastic jobs before whole jobs, until it has room; then, last
-// taken first, each without which it still has room is spared. So one node is cleared, not half the cluster.
+// victims are taken in the order of VictimIndex, surplus of elastic jobs before whole jobs, until it has room; then,
+// last taken first, each without which it still has room is spared. So one node is cleared, not half the cluster.
 //
 // Of two nodes the one goes first whose victims have the lower class, then lose less for each task that it gains, then
 // are fewer, then have run for less time, then the lower index.
@@ -26,8 +26,8 @@ enum class VictimReach : std::uint8_t { kNone, kSurplus, kAll };
 
 class RoomSearch {
  public:
-  RoomSearch(const RoundState& state, const VictimIndex& index, std::span<const VictimReach> reach, VictimChoice& choice,
-             Seconds now)
+  RoomSearch(const RoundState& state, const VictimIndex& index, std::span<const VictimReach> reach,
+             VictimChoice& choice, Seconds now)
       : state_(state), index_(index), reach_(reach), choice_(choice), now_(now) {}
 
   // Chooses victims until the needed tasks of the group fit by count. False: not even with all of them.

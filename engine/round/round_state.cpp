@@ -101,7 +101,9 @@ void RoundState::start(const Job& job, std::span<const PlacedTask> placed, Secon
   Amounts more = after.all;
   for (std::size_t r = 0; r < more.size(); ++r) more[r] -= before.all[r];
   quotas_.take(job.queue, more);
-  run->quota_mark = mark(job.queue, after);
+  const std::uint32_t marks = mark(job.queue, after);
+  if ((run->quota_mark & ~marks) != 0) marks_are_stale_ = true;  // more surplus than quota: what covered it is free
+  run->quota_mark = marks;
 }
 
 Status RoundState::end(std::int64_t id) {

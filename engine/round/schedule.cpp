@@ -111,10 +111,7 @@ class ScheduleRun {
  public:
   // `ended`: evictions that are carried out in `state` already.
   ScheduleRun(const Snapshot& snapshot, RoundState& state, const ScheduleOptions& options, std::vector<Eviction> ended)
-      : snapshot_(snapshot),
-        state_(state),
-        options_(options),
-        pass_(state, kept_reservations(snapshot), snapshot.now) {
+      : snapshot_(snapshot), state_(state), options_(options), pass_(state, kept_reservations(snapshot), snapshot.now) {
     result_.plan.evictions = std::move(ended);
   }
 

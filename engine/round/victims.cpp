@@ -15,7 +15,7 @@ bool is_evictable(const RunningJob& run, const RoundRules& rules, Seconds now) {
   if (!terms.preemptible || run.stop_at >= Seconds(0) || run.start >= now) return false;
   const Seconds least = terms.min_runtime > Seconds(0) ? terms.min_runtime : rules.min_runtime;
   if (now - run.start < least) return false;
-  return terms.evictions == 0 || now - run.start >= rules.eviction_cooldown;
+  return terms.evictions == 0 || now - std::max(run.start, terms.last_eviction) >= rules.eviction_cooldown;
 }
 
 Victim victim_of(const RoundState& state, const RunningJob& run, Seconds now) {
@@ -50,10 +50,9 @@ std::int64_t Victim::lost(std::size_t level) const {
   return milli * lost_seconds;
 }
 
-VictimIndex::VictimIndex(const RoundState& state, Seconds now, std::span<const std::int64_t> spared) {
+VictimIndex::VictimIndex(const RoundState& state, Seconds now) {
   for (const RunningJob& run : state.running().all()) {
-    if (!is_evictable(run, state.rules(), now) || std::ranges::binary_search(spared, run.job.id)) continue;
-    victims_.push_back(victim_of(state, run, now));
+    if (is_evictable(run, state.rules(), now)) victims_.push_back(victim_of(state, run, now));
   }
   std::ranges::sort(victims_, {}, [](const Victim& v) {
     return std::tuple(v.class_value, v.is_within_quota, v.lost_seconds, Seconds(0) - v.start, v.job);

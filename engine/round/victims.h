@@ -1,7 +1,8 @@
 // Who may be evicted in this pass, what that frees and what it costs - and a choice among them that can be taken back.
 //
 // A running job makes room in steps: an elastic one gives up its surplus tasks one after the other, the highest number
-// of a group first, and then, like any other, everything. A level is the number of tasks gone: 0 to the surplus, or all.
+// of a group first, and then, like any other, everything. A level is the number of tasks gone: 0 to the surplus, or
+// all.
 #pragma once
 
 #include <optional>
@@ -34,8 +35,7 @@ struct Victim {
 // All of them, the ones to take first in front: lower class, not within quota, least lost work per GPU, newest, id.
 class VictimIndex {
  public:
-  // `spared`: jobs that started or gained tasks in this pass, in id order; they are no victims.
-  VictimIndex(const RoundState& state, Seconds now, std::span<const std::int64_t> spared);
+  VictimIndex(const RoundState& state, Seconds now);
 
   std::span<const Victim> victims() const { return victims_; }
   std::size_t size() const { return victims_.size(); }

@@ -36,6 +36,8 @@ class EventQueue {
   std::optional<Seconds> next_time() const {
     return events_.empty() ? std::nullopt : std::optional(events_.top().time);
   }
+  // Null = there is none.
+  const TimedEvent* peek() const { return events_.empty() ? nullptr : &events_.top(); }
   TimedEvent take() {
     const TimedEvent event = events_.top();
     events_.pop();

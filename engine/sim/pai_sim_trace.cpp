@@ -60,6 +60,9 @@ constexpr std::array<CsvColumn, 13> kPaiSimJobColumns = {{{"job_id", true},
                                                           {"group_dur"},
                                                           {"group_gpu_dur"}}};
 
+// Its nodes may be pools of any size (pooled_floor.h).
+constexpr std::int64_t kMostPooledDevices = 1000000;
+
 class PaiSimJobReader : public JobReader {
  public:
   explicit PaiSimJobReader(CsvReader csv) : csv_(std::move(csv)) {}
@@ -124,7 +127,7 @@ class PaiSimJobReader : public JobReader {
                  csv_.value(kCpu, [](std::string_view text) { return read_rounded(text, 1000); }));
     BERTH_ASSIGN(const std::int64_t milli,
                  csv_.value(kGpus, [](std::string_view text) { return read_rounded(text, 1000); }));
-    const Result<DeviceAsk> ask = device_ask(MilliGpu(milli));
+    const Result<DeviceAsk> ask = device_ask(MilliGpu(milli), kMostPooledDevices);
     if (!ask.ok()) return csv_.error(kGpus, ask.status());
     task.tasks = task.min_tasks = static_cast<std::int32_t>(instances);
     task.cpu = MilliCpu(cpu);

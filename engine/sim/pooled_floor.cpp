@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::string_view kNodeChoiceNames[] = {"first_fit", "balance", "consolidate"};
 
+// Thousandths, to the nearest hundredth.
+std::int64_t hundredths(std::int64_t milli) { return (milli + 5) / 10 * 10; }
+
 }  // namespace
 
 std::string_view node_choice_name(NodeChoice choice) { return kNodeChoiceNames[static_cast<std::size_t>(choice)]; }
@@ -39,17 +42,20 @@ PooledFloor::PooledFloor(const Cluster& cluster, std::size_t queue_count, Backfi
 Holding PooledFloor::holding_of(const TaskShape& shape, NodeIndex node) {
   Holding holding;
   holding.node = node;
-  holding.gpu_milli = shape.gpu_total();
-  holding.cpu = shape.cpu;
-  holding.memory = shape.memory;
+  const Room need = need_of(shape);
+  holding.gpu_milli = need.gpu;
+  holding.cpu = need.cpu;
+  holding.memory = need.memory;
   return holding;
 }
 
 PooledFloor::Room PooledFloor::room_of(const NodeKind& kind) {
-  return {kWholeDevice * kind.device_count, kind.cpu, kind.memory};
+  return {kWholeDevice * kind.device_count, MilliCpu(hundredths(kind.cpu.value())), kind.memory};
 }
 
-PooledFloor::Room PooledFloor::need_of(const TaskShape& shape) { return {shape.gpu_total(), shape.cpu, shape.memory}; }
+PooledFloor::Room PooledFloor::need_of(const TaskShape& shape) {
+  return {MilliGpu(hundredths(shape.gpu_total().value())), MilliCpu(hundredths(shape.cpu.value())), shape.memory};
+}
 
 void PooledFloor::change(NodeIndex node, const Room& room, std::int64_t sign) {
   for (Room* one : {&room_[static_cast<std::size_t>(node)], &free_}) {

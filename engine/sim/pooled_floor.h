@@ -1,6 +1,7 @@
 // Nodes whose GPUs are one amount: three tasks of 0.6 fit in 2 GPUs, a node may have thousands.
 //
-// The model of several published simulators, cheaper and coarser than devices. Which node a task goes to:
+// The model of several published simulators, cheaper and coarser than devices. Amounts of GPU and CPU count in
+// hundredths. Which node a task goes to:
 //   first_fit     the first in node order
 //   balance       the least used: half the sum of used shares of GPU and CPU in whole percent (half to even), of a node
 //                 without GPUs the share of CPU; ties in node order. Taken anew for each group of tasks.

@@ -86,9 +86,11 @@ Seconds Replan::next_fall(const LiveJobs& jobs, const OrderInput& input) const {
   for (const std::int32_t slot : list_) {
     const LiveJob& live = jobs[slot];
     if (!live.is_running || !has_next_level(live, input)) continue;
-    const std::int64_t lacks = level_end(live, input) - las_service(live.job, input.knobs);
-    const std::int64_t each_second = input.knobs.las_by_gpu ? live.job.gpu_total().value() : 1000;
-    const Seconds fall(std::max<std::int64_t>(1, lacks / std::max<std::int64_t>(1, each_second)));
+    const std::int64_t gpus = std::max<std::int64_t>(live.job.gpu_total().value(), 1);
+    const std::int64_t each_second = input.knobs.las_by_gpu ? gpus : 1000;
+    const std::int64_t run_time = live.attained * 1000 / gpus;  // milliseconds
+    const std::int64_t lacks = level_end(live, input) - run_time;
+    const Seconds fall(std::max<std::int64_t>(1, lacks / each_second));
     if (first < Seconds(0) || fall < first) first = fall;
   }
   return first;

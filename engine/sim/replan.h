@@ -34,7 +34,9 @@ class Replan {
   Replanned choose(LiveJobs& jobs, const OrderInput& input);
   // The starts and evictions have happened.
   void settle(const LiveJobs& jobs);
-  // Seconds until the first of the running jobs falls to another level; -1 = none does.
+  // Seconds until somebody should look whether one of the running jobs falls to another level; -1 = none will. As the
+  // published simulator has it: what its run time lacks to the end of the level, divided by its GPUs where service is
+  // counted by GPU.
   Seconds next_fall(const LiveJobs& jobs, const OrderInput& input) const;
 
  private:

@@ -124,7 +124,8 @@ struct TaskResult {
   std::optional<Seconds> submit;
   std::optional<Seconds> start;
   std::optional<Seconds> end;
-  std::int32_t evictions = 0;  // of its job
+  MilliGpu gpu;                // timed: that it asked for
+  std::int32_t evictions = 0;  // timed: of its job
 
   bool operator==(const TaskResult&) const = default;
 };

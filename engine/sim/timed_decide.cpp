@@ -197,10 +197,10 @@ Status TimedRun::replan() {
   floor_.end_pass();
   to_wait_.clear();
   replan_->settle(jobs_);
+  round_.reset();
+  if (const Seconds fall = replan_->next_fall(jobs_, order_input()); fall > Seconds(0)) round_ = now_ + fall;
   // Who was chosen in vain: what now runs may leave others room that they were refused for it.
-  if (changed && !all_placed) events_.schedule(now_ + Seconds(1), EventKind::kMoment);
-  const Seconds fall = replan_->next_fall(jobs_, order_input());
-  if (fall > Seconds(0)) events_.schedule(now_ + fall, EventKind::kMoment);
+  if (changed && !all_placed) round_ = now_ + Seconds(1);
   return {};
 }
 

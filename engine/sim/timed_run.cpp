@@ -118,7 +118,16 @@ Status TimedRun::read_next() {
   return {};
 }
 
-std::optional<Seconds> TimedRun::next_moment() const {
+bool TimedRun::is_void(const TimedEvent& event) const {
+  if (event.kind == EventKind::kMoment) return false;
+  return !jobs_[event.slot].is_running || jobs_[event.slot].attempt != event.attempt;
+}
+
+std::optional<Seconds> TimedRun::next_moment() {
+  while (const TimedEvent* event = events_.peek()) {
+    if (!is_void(*event)) break;
+    events_.take();
+  }
   std::optional<Seconds> moment = events_.next_time();
   if (has_next_ && (!moment || next_arrival_ < *moment)) moment = next_arrival_;
   if (moment && round_ && *round_ < *moment) moment = round_;
@@ -130,8 +139,7 @@ Status TimedRun::take_events() {
   if (round_ && *round_ <= now_) round_.reset();
   while (events_.next_time() == now_) {
     const TimedEvent event = events_.take();
-    if (event.kind == EventKind::kMoment) continue;
-    if (!jobs_[event.slot].is_running || jobs_[event.slot].attempt != event.attempt) continue;
+    if (event.kind == EventKind::kMoment || is_void(event)) continue;
     BERTH_TRY(event.kind == EventKind::kEnd ? end_job(event.slot) : stop_victim(event.slot));
   }
   flush_to_wait();
@@ -233,6 +241,7 @@ void TimedRun::add_task_rows(const LiveJob& live, TaskOutcome state) {
       row.task = task_name(next_, group, task);
       row.state = state;
       row.submit = live.job.submit;
+      row.gpu = live.job.groups[group].shape.gpu_total();
       result_.tasks.push_back(std::move(row));
     }
   }

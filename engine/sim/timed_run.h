@@ -38,7 +38,8 @@ class TimedRun {
 
   // ---- what happens
   Status read_next();
-  std::optional<Seconds> next_moment() const;
+  bool is_void(const TimedEvent& event) const;
+  std::optional<Seconds> next_moment();
   Status take_events();
   Status admit();
   void loosen_models();

@@ -41,12 +41,12 @@ Result<std::int64_t> read_rounded(std::string_view text, std::int64_t scale) {
 
 Result<std::int64_t> read_device_count(std::string_view text) { return read_bounded(text, 0, kMaxDevices); }
 
-Result<DeviceAsk> device_ask(MilliGpu total) {
+Result<DeviceAsk> device_ask(MilliGpu total, std::int64_t most) {
   const std::int64_t milli = total.value();
   const std::int64_t whole = kWholeDevice.value();
-  if (milli < 0 || milli > kMaxDevices * whole) {
+  if (milli < 0 || milli > most * whole) {
     return Status(Code::kInvalid,
-                  fmt::format("{} devices for one task; a node has at most {}", print_gpu(total), kMaxDevices));
+                  fmt::format("{} devices for one task; a node has at most {}", print_gpu(total), most));
   }
   if (milli < whole) return DeviceAsk{milli == 0 ? 0 : 1, total};
   if (milli % whole != 0) {

@@ -31,7 +31,7 @@ struct DeviceAsk {
   std::int32_t count = 0;
   MilliGpu milli;  // of each
 };
-Result<DeviceAsk> device_ask(MilliGpu total);
+Result<DeviceAsk> device_ask(MilliGpu total, std::int64_t most = kMaxDevices);
 
 // kInvalid naming the option that no trace could mean.
 Status check_trace_options(const TraceOptions& options);

@@ -48,11 +48,11 @@ class BorrowMatcher {
     for (std::size_t b = 0; b < over_.size(); ++b) lend(static_cast<std::int32_t>(b), -1, over_[b]);
   }
 
-  // What is lent beyond the lend limits, and what is nobody's though nothing was left.
-  std::int64_t beyond_limits() const {
-    std::int64_t total = std::max<std::int64_t>(0, -unowned_);
-    for (const std::int64_t may_leave : may_leave_) total += std::max<std::int64_t>(0, -may_leave);
-    return total;
+  // What nobody lends though nobody's quota is used up, then what is lent beyond the lend limits; both best at 0.
+  std::pair<std::int64_t, std::int64_t> beyond_limits() const {
+    std::int64_t beyond = 0;
+    for (const std::int64_t may_leave : may_leave_) beyond += std::max<std::int64_t>(0, -may_leave);
+    return {std::max<std::int64_t>(0, -unowned_), beyond};
   }
 
   std::vector<Borrowing> pairs() const {
@@ -163,7 +163,7 @@ BorrowMatcher match_from(const QuotaBalance& balance, std::span<const Borrowing>
 
 std::vector<Borrowing> match_borrowing(const QuotaBalance& balance, std::span<const Borrowing> held) {
   const BorrowMatcher as_it_was = match_from(balance, held, false);
-  if (as_it_was.beyond_limits() == 0) return as_it_was.pairs();
+  if (as_it_was.beyond_limits() == std::pair<std::int64_t, std::int64_t>()) return as_it_was.pairs();
   const BorrowMatcher rearranged = match_from(balance, held, true);
   return (rearranged.beyond_limits() < as_it_was.beyond_limits() ? rearranged : as_it_was).pairs();
 }

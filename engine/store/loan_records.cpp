@@ -39,16 +39,23 @@ Status check_loan_dates(const LoanRequest& request, Seconds from, Seconds now) {
   return {};
 }
 
-// What a queue owns itself of a resource: its quota without that of the queues below, loans counted.
+// What a queue has left to lend of a resource: its quota without that of the queues below, less what it has lent.
 Result<std::int64_t> owned_quota(Database& db, std::int64_t queue, const std::string& resource, Seconds moment) {
-  BERTH_ASSIGN(const QuotaState state, load_quotas(db, moment));
+  BERTH_ASSIGN(QuotaState state, load_quotas(db, moment));
   const auto found = std::ranges::find(state.quotas.resources, resource, &QuotaResource::name);
   if (found == state.quotas.resources.end()) return std::int64_t{0};
   const auto r = static_cast<std::size_t>(found - state.quotas.resources.begin());
+  const std::int32_t owner = queue_index(state.queues, queue);
+  std::int64_t owned = 0;
+  for (const LoanTerms& loan : state.quotas.loans) {
+    if (static_cast<std::size_t>(loan.resource) != r) continue;
+    if (loan.lender == owner) owned -= loan.amount;
+    if (loan.borrower == owner) owned += loan.amount;
+  }
+  state.quotas.loans.clear();
   const Cluster no_cluster;  // quotas alone: no capacity is asked for
   const QuotaLedger ledger(no_cluster, state.queues, state.quotas, moment);
-  const std::int32_t owner = queue_index(state.queues, queue);
-  std::int64_t owned = ledger.quota(owner, r);
+  owned += ledger.quota(owner, r);
   for (std::size_t q = 0; q < state.queues.size(); ++q) {
     if (state.queues[q].parent == owner) owned -= ledger.quota(static_cast<std::int32_t>(q), r);
   }

@@ -49,6 +49,7 @@ Status add_queue(Change& change, const QueueRequest& request) {
   BERTH_ASSIGN(const std::optional<std::int64_t> parent, find_parent(db, request.parent));
   BERTH_ASSIGN(Statement insert, db.prepare("INSERT INTO queues (name, parent_id) VALUES (?1, ?2)"));
   BERTH_TRY(insert.run(request.name, parent));
+  change.use_changed();
   return change.record("create queue", request.name, parent ? "in " + request.parent : std::string());
 }
 

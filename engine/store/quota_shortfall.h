@@ -17,7 +17,8 @@ namespace berth {
 
 struct QuotaShortfall {
   QuotaResource resource;
-  std::string queue;            // whose quota the queues below it exceed; empty = the cluster's capacity
+  std::string queue;  // whose quota the queues below it, or its loans, exceed; empty = the cluster's capacity
+  bool by_loans = false;
   std::int64_t promised = 0;    // milli-cores, MiB or milli-GPU
   std::int64_t there_is = 0;    // less than promised
   std::optional<Seconds> from;  // nullopt = now

@@ -63,6 +63,7 @@ class FullRounds {
   void end_job(std::int64_t id) {
     std::erase_if(snapshot_.allocations, [&](const Allocation& a) { return a.job == id; });
     std::erase_if(snapshot_.jobs, [&](const Job& job) { return job.id == id; });
+    std::erase_if(snapshot_.running, [&](const RunningJob& run) { return run.job.id == id; });
   }
 
   void round(std::int64_t now) {
@@ -84,9 +85,24 @@ class FullRounds {
       outcome_[task_name(record, static_cast<std::size_t>(p.group), p.task)] = {
           now, node_name(snapshot_.cluster, p.node), p.devices};
     }
+    for (const Job& job : snapshot_.jobs) note_running(job, now);
     std::erase_if(snapshot_.jobs, [](const Job& job) {
       return std::ranges::all_of(job.groups, [](const TaskGroup& g) { return g.placed == g.count; });
     });
+  }
+
+  void note_running(const Job& job, std::int64_t now) {
+    if (job.state != JobState::kRunning) return;
+    const auto known = std::ranges::find(snapshot_.running, job.id, [](const RunningJob& run) { return run.job.id; });
+    if (known != snapshot_.running.end()) {
+      known->job = job;
+      return;
+    }
+    RunningJob run;
+    run.job = job;
+    run.start = Seconds(now);
+    snapshot_.running.push_back(std::move(run));
+    std::ranges::sort(snapshot_.running, {}, [](const RunningJob& each) { return each.job.id; });
   }
 
   std::span<const TraceJob> records_;
@@ -115,7 +131,9 @@ TEST_P(TimedReference, SameAsAFullRoundAtEveryMoment) {
   const Outcome expected = FullRounds(cluster, jobs, policy, input).run();
   EXPECT_EQ(got.size(), expected.size());
   std::size_t shown = 0;
-  for (const auto& [task, ran] : expected) {
+  std::vector<std::pair<std::string, RanTask>> by_time(expected.begin(), expected.end());
+  std::ranges::sort(by_time, {}, [](const auto& e) { return e.second.start; });
+  for (const auto& [task, ran] : by_time) {
     if (got[task] == ran || ++shown > 5) continue;
     ADD_FAILURE() << task << ": expected at " << ran.start << " on " << ran.node << ", got at " << got[task].start
                   << " on " << got[task].node;
