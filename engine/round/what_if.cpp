@@ -99,16 +99,28 @@ class WhatIfSearch {
     return {};
   }
 
+  // What others keep stands against whoever borrows: only all of it within quota helps.
+  Result<std::int64_t> above_own_quota(const QuotaRise& rise) {
+    BERTH_ASSIGN(const Planning planning, planning_of(fork_));
+    const QuotaLedger& quotas = planning.state->quotas();
+    const auto r = static_cast<std::size_t>(rise.resource);
+    return std::max(rise.amount,
+                    quotas.used(rise.queue, r) + quotas.demand_to_start(job())[r] - quotas.quota(rise.queue, r));
+  }
+
   // The quota that refused it, then the next one that does.
   Status quota_where_short() {
     WhatIf change{.kind = ChangeKind::kQuota};
     Waiting refused = answer_.waiting;
     for (int i = 0; i < kMostQuotaRises && is_about_quota(refused.reason); ++i) {
       const auto queue = std::ranges::find(snapshot_.queues, refused.queue, &Queue::id);
-      const QuotaRise rise{.queue = static_cast<std::int32_t>(queue - snapshot_.queues.begin()),
-                           .resource = resource_index(refused.resource),
-                           .is_limit = refused.reason == Reason::kLimit,
-                           .amount = refused.short_by};
+      QuotaRise rise{.queue = static_cast<std::int32_t>(queue - snapshot_.queues.begin()),
+                     .resource = resource_index(refused.resource),
+                     .is_limit = refused.reason == Reason::kLimit,
+                     .amount = refused.short_by};
+      if (refused.reason == Reason::kLenderKeeps) {
+        BERTH_ASSIGN(rise.amount, above_own_quota(rise));
+      }
       raise(rise);
       change.quotas.push_back(rise);
       BERTH_ASSIGN(const bool started, starts());
