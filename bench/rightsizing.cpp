@@ -218,6 +218,6 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: rightsizing [JOBS]\n");
     return 2;
   }
-  for (const std::uint64_t seed : {1, 2, 3}) run_seed(seed, jobs);
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) run_seed(seed, jobs);
   return 0;
 }
