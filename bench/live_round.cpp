@@ -400,7 +400,8 @@ void measure_round(const std::string& name, const std::string& before, const std
     const Time time = time_of([&] { planned = must(plan_schedule(loaded.snapshot)); });
     plan = std::move(planned.plan);
     last_reasons = std::move(loaded.last_reasons);
-    fmt::print("{:<28} {:>8.1f} ms  ({} + {})\n", "plan", time.wall * 1e3, plan.order_policy, plan.score_policy);
+    fmt::print("{:<28} {:>8.1f} ms  processor {:>8.1f} ms  ({} + {})\n", "plan", time.wall * 1e3, time.processor * 1e3,
+               plan.order_policy, plan.score_policy);
   }
   const std::string bare = applied + "-bare";
   std::vector<Time> ours;

@@ -10,7 +10,8 @@ ALTER TABLE queues ADD COLUMN rightsizing TEXT NOT NULL DEFAULT 'off'
   CHECK (rightsizing = 'off' OR rightsizing = 'wpai' OR rightsizing = 'histogram');
 
 -- What a queue has of one resource. Amounts in milli-cores, MiB or milli-GPU; NULL = not said. A row with dates counts
--- between them, instead of what the row without dates says of the same column; of two dated rows the later one wins.
+-- between them, instead of what the row without dates says of the same column; of two dated rows the one that begins
+-- later wins.
 CREATE TABLE quotas (
   id           INTEGER PRIMARY KEY,
   queue_id     INTEGER NOT NULL REFERENCES queues ON DELETE CASCADE,
@@ -37,7 +38,7 @@ CREATE TABLE loans (
   valid_from     INTEGER NOT NULL,
   valid_to       INTEGER,                                     -- NULL = until returned
   return_grace_s INTEGER NOT NULL DEFAULT 0 CHECK (return_grace_s >= 0),
-  state          TEXT NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'returned')),
+  state          TEXT NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'returned')),  -- returned, or its time is up
   CHECK (lender_id <> borrower_id),
   CHECK (valid_to IS NULL OR valid_from <= valid_to)
 ) STRICT;
@@ -52,6 +53,26 @@ CREATE TABLE borrowing_records (
   since       INTEGER NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX borrowing_pair ON borrowing_records (borrower_id, resource, coalesce(lender_id, 0));
+
+-- How each queue, with all below it, stands with each resource that somebody has a quota or limit of. Written with the
+-- borrow ledger: both are of the moment in meta under 'borrowing_at'.
+CREATE TABLE standings (
+  queue_id       INTEGER NOT NULL REFERENCES queues ON DELETE CASCADE,
+  resource       TEXT NOT NULL,
+  quota          INTEGER NOT NULL,  -- loans counted
+  limit_amount   INTEGER,           -- NULL = none, as below
+  borrow_limit   INTEGER,
+  lend_limit     INTEGER,
+  weight         REAL,              -- NULL = the queue's
+  allocated      INTEGER NOT NULL,
+  borrowed       INTEGER NOT NULL,  -- by use, from outside; loans are not in it
+  lent           INTEGER NOT NULL,  -- by use, to outside
+  loaned_in      INTEGER NOT NULL,
+  loaned_out     INTEGER NOT NULL,
+  fair_share     INTEGER,           -- as the last round divided what there is; NULL = not yet
+  starving_since INTEGER,           -- since when jobs wait that its unused quota would cover; NULL = none
+  PRIMARY KEY (queue_id, resource)
+) STRICT, WITHOUT ROWID;
 
 ALTER TABLE jobs ADD COLUMN tag TEXT NOT NULL DEFAULT '';  -- of the recurrence group: script, arguments, data; '' = none
 ALTER TABLE jobs ADD COLUMN checkpoint_interval_s INTEGER NOT NULL DEFAULT 0 CHECK (checkpoint_interval_s >= 0);  -- 0 = never

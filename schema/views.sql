@@ -2,12 +2,13 @@
 
 -- How many devices an allocation has (the bits of device_mask, counted in parallel) and the milli-GPU of all of them.
 CREATE VIEW allocation_sizes AS
-  SELECT node_id, job_id, group_index, task_index, device_count, device_count * gpu_milli AS gpu_total_milli
-  FROM (SELECT node_id, job_id, group_index, task_index, gpu_milli,
+  SELECT node_id, job_id, group_index, task_index, device_count, device_count * gpu_milli AS gpu_total_milli, cpu_milli,
+         memory_mib
+  FROM (SELECT node_id, job_id, group_index, task_index, gpu_milli, cpu_milli, memory_mib,
                (((nibbles + (nibbles >> 4)) & 252645135) * 16843009 >> 24) & 255 AS device_count
-        FROM (SELECT node_id, job_id, group_index, task_index, gpu_milli,
+        FROM (SELECT node_id, job_id, group_index, task_index, gpu_milli, cpu_milli, memory_mib,
                      (pairs & 858993459) + ((pairs >> 2) & 858993459) AS nibbles
-              FROM (SELECT node_id, job_id, group_index, task_index, gpu_milli,
+              FROM (SELECT node_id, job_id, group_index, task_index, gpu_milli, cpu_milli, memory_mib,
                            device_mask - ((device_mask >> 1) & 1431655765) AS pairs
                     FROM allocations)));
 
@@ -83,10 +84,8 @@ CREATE VIEW queue_usage AS
     UNION
     SELECT b.top_id, q.id FROM below b JOIN queues q ON q.parent_id = b.queue_id),
   used (queue_id, tasks, gpu_milli, cpu_milli, memory_mib) AS (
-    SELECT j.queue_id, count(*), sum(s.gpu_total_milli), sum(a.cpu_milli), sum(a.memory_mib)
-    FROM allocations a
-    JOIN allocation_sizes s USING (node_id, job_id, group_index, task_index)
-    JOIN jobs j ON j.id = a.job_id
+    SELECT j.queue_id, count(*), sum(s.gpu_total_milli), sum(s.cpu_milli), sum(s.memory_mib)
+    FROM allocation_sizes s JOIN jobs j ON j.id = s.job_id
     GROUP BY j.queue_id),
   live (queue_id, pending, held, running) AS (
     SELECT queue_id, sum(state = 'pending'), sum(state = 'held'), sum(state = 'running')
@@ -117,3 +116,116 @@ CREATE VIEW fragmentation AS
   LEFT JOIN pools p ON p.id = n.pool_id
   WHERE n.state = 'up' AND u.health = 'healthy'
   GROUP BY n.pool_id, m.id;
+
+-- What a resource of quotas is: the device models that count. cpu, memory and gpu are not in it.
+CREATE VIEW resource_models AS
+  SELECT name AS resource, name AS device_model FROM device_models
+  UNION
+  SELECT family, name FROM device_models WHERE family IS NOT NULL;
+
+-- What pending jobs of each queue itself ask for, by the device models they may use ('A100|H100', NULL = any).
+CREATE VIEW queue_demand AS
+  SELECT j.queue_id, g.models, sum(g.task_count * g.gpu_count * g.gpu_milli) AS gpu_milli,
+         sum(g.task_count * g.cpu_milli) AS cpu_milli, sum(g.task_count * g.memory_mib) AS memory_mib
+  FROM live_jobs j JOIN task_groups g ON g.job_id = j.id
+  WHERE j.state = 'pending'
+  GROUP BY j.queue_id, g.models;
+
+-- One row a queue and resource that somebody has a quota or limit of; amounts of a queue are those of its branch, in
+-- milli-cores, MiB or milli-GPU. As of the last change of use or round, but for what is pending. A task counts against a
+-- device model or family when all models it may use belong to it.
+CREATE VIEW queue_standing AS
+  WITH RECURSIVE below (top_id, queue_id) AS (
+    SELECT id, id FROM queues
+    UNION
+    SELECT b.top_id, q.id FROM below b JOIN queues q ON q.parent_id = b.queue_id),
+  governed (resource, by_model) AS (
+    SELECT resource, resource IN (SELECT resource FROM resource_models) FROM standings GROUP BY resource),
+  counted (models, resource) AS (
+    SELECT d.models, r.resource
+    FROM (SELECT DISTINCT models FROM queue_demand) d JOIN governed r
+    WHERE NOT r.by_model OR (d.models IS NOT NULL AND NOT EXISTS (
+      SELECT 1 FROM json_each('[' || replace(json_quote(d.models), '|', '","') || ']') m
+      WHERE m.value NOT IN (SELECT device_model FROM resource_models WHERE resource = r.resource)))),
+  asked (queue_id, resource, amount) AS (
+    SELECT b.top_id, c.resource,
+           sum(CASE WHEN c.resource = 'cpu' AND NOT r.by_model THEN d.cpu_milli
+                    WHEN c.resource = 'memory' AND NOT r.by_model THEN d.memory_mib ELSE d.gpu_milli END)
+    FROM queue_demand d JOIN counted c ON c.models IS d.models JOIN governed r ON r.resource = c.resource
+    JOIN below b ON b.queue_id = d.queue_id
+    GROUP BY b.top_id, c.resource)
+  SELECT s.queue_id, q.name AS queue, s.resource, s.quota, s.limit_amount, s.borrow_limit, s.lend_limit,
+         coalesce(s.weight, q.weight) AS weight, s.fair_share, s.allocated, s.borrowed, s.lent, s.loaned_in,
+         s.loaned_out, coalesce(a.amount, 0) AS pending, s.starving_since
+  FROM standings s
+  JOIN queues q ON q.id = s.queue_id
+  LEFT JOIN asked a ON a.queue_id = s.queue_id AND a.resource = s.resource;
+
+-- Who uses whose idle quota since when; lender NULL = capacity that is nobody's quota. Milli-cores, MiB or milli-GPU.
+CREATE VIEW borrowing AS
+  SELECT r.borrower_id, b.name AS borrower, r.lender_id, l.name AS lender, r.resource, r.amount, r.since
+  FROM borrowing_records r
+  JOIN queues b ON b.id = r.borrower_id
+  LEFT JOIN queues l ON l.id = r.lender_id;
+
+-- Loans that hold, as of the last change of use or round.
+CREATE VIEW loans_now AS
+  SELECT l.id AS loan_id, o.name AS lender, b.name AS borrower, l.resource, l.amount, l.valid_from, l.valid_to,
+         l.return_grace_s
+  FROM loans l
+  JOIN queues o ON o.id = l.lender_id
+  JOIN queues b ON b.id = l.borrower_id
+  WHERE l.state = 'open' AND l.valid_from <= (SELECT value FROM meta WHERE key = 'borrowing_at');
+-- One row a stretch of time in which a job waited for one thing; to_time is NULL while it lasts.
+CREATE VIEW wait_intervals AS
+  SELECT job_id, from_time, to_time, cause, beneficiary_id FROM wait_stretches
+  UNION ALL
+  SELECT id, coalesce(wait_since, submit_time), NULL, coalesce(wait_cause, 'round'), wait_beneficiary_id
+  FROM live_jobs WHERE state IN ('pending', 'held');
+
+-- What each job waited for until now, and which queue had it: the seconds of a job add up to all that it waited.
+CREATE VIEW wait_parts AS
+  SELECT i.job_id, j.name AS job, q.name AS queue, i.cause, b.name AS beneficiary,
+         sum(max(0, coalesce(i.to_time, CAST(strftime('%s', 'now') AS INTEGER)) - i.from_time)) AS seconds
+  FROM wait_intervals i
+  JOIN jobs j ON j.id = i.job_id
+  JOIN queues q ON q.id = j.queue_id
+  LEFT JOIN queues b ON b.id = i.beneficiary_id
+  GROUP BY i.job_id, i.cause, i.beneficiary_id;
+
+-- The same by queue and day (UTC).
+CREATE VIEW waits_by_queue_and_day AS
+  WITH RECURSIVE piece (job_id, cause, beneficiary_id, from_time, to_time, until) AS (
+    SELECT job_id, cause, beneficiary_id, from_time, min(until, (from_time / 86400 + 1) * 86400), until
+    FROM (SELECT job_id, cause, beneficiary_id, from_time,
+                 coalesce(to_time, CAST(strftime('%s', 'now') AS INTEGER)) AS until FROM wait_intervals)
+    WHERE until > from_time
+    UNION ALL
+    SELECT job_id, cause, beneficiary_id, to_time, min(until, to_time + 86400), until FROM piece WHERE to_time < until)
+  SELECT q.name AS queue, date(p.from_time, 'unixepoch') AS day, p.cause, b.name AS beneficiary,
+         count(DISTINCT p.job_id) AS jobs, sum(p.to_time - p.from_time) AS seconds
+  FROM piece p
+  JOIN jobs j ON j.id = p.job_id
+  JOIN queues q ON q.id = j.queue_id
+  LEFT JOIN queues b ON b.id = p.beneficiary_id
+  GROUP BY q.id, day, p.cause, p.beneficiary_id;
+
+-- One row an eviction: who made room for whom, by which rule, and what it cost.
+CREATE VIEW eviction_log AS
+  SELECT e.id AS eviction, e.round_id, e.time, v.name AS victim, vq.name AS victim_queue, b.name AS beneficiary,
+         bq.name AS beneficiary_queue, e.rule, e.tasks, e.whole, e.lost_gpu_milli_s
+  FROM evictions e
+  LEFT JOIN jobs v ON v.id = e.victim_id
+  LEFT JOIN queues vq ON vq.id = e.victim_queue_id
+  LEFT JOIN jobs b ON b.id = e.beneficiary_id
+  LEFT JOIN queues bq ON bq.id = e.beneficiary_queue_id;
+
+-- One row a job for which room is held.
+CREATE VIEW reservations_now AS
+  SELECT r.job_id, j.name AS job, q.name AS queue, r.kind, r.made_at, r.expected, r.expires,
+         count(t.job_id) AS tasks, count(DISTINCT t.node_id) AS nodes
+  FROM reservations r
+  JOIN jobs j ON j.id = r.job_id
+  JOIN queues q ON q.id = j.queue_id
+  LEFT JOIN reserved_tasks t ON t.job_id = r.job_id
+  GROUP BY r.job_id;

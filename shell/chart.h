@@ -26,6 +26,9 @@ struct Bar {
 // Horizontal bars over a common scale: 0 to `full` (0 = the largest value).
 std::string draw_bars(const std::vector<Bar>& bars, double full, const ChartStyle& style);
 
+// One bar of exactly `width` columns for a table's cell, its empty part dotted; a `share` above 1 ends in '+'.
+std::string draw_meter(double share, int width, bool unicode);
+
 // One line of blocks, the smallest value lowest; values are averaged when there are more than `style.width`. No
 // newline.
 std::string draw_sparkline(const std::vector<double>& values, const ChartStyle& style);

@@ -67,6 +67,13 @@ std::string draw_bars(const std::vector<Bar>& bars, double full, const ChartStyl
   return text;
 }
 
+std::string draw_meter(double share, int width, bool unicode) {
+  if (share > 1) return bar_text(1, width - 1, unicode) + "+";
+  std::string text = bar_text(share, width, unicode);
+  for (int used = display_width(text); used < width; ++used) text += unicode ? "·" : ".";
+  return text;
+}
+
 std::string draw_sparkline(const std::vector<double>& values, const ChartStyle& style) {
   const std::vector<double> means = average_to(values, static_cast<std::size_t>(std::max(1, style.width)));
   double low = INFINITY;

@@ -1,5 +1,7 @@
 // IMPORT, EXPORT, SNAPSHOT, CHECK: data in, data out, and whether they keep their promises.
 #include "engine/runtime/import.h"
+#include "engine/sim/berth_trace.h"
+#include "engine/sim/pai_like.h"
 #include "engine/store/check.h"
 #include "engine/store/snapshot_file.h"
 #include "shell/cmd_support.h"
@@ -24,6 +26,12 @@ constexpr OptionRow kImportNodesOptions[] = {
      .kind = "memory",
      .default_value = "0",
      .sentence = "Memory of new device models whose memory the file does not say; 0 = not tracked."},
+    {.name = "node_devices",
+     .kind = "integer",
+     .default_value = "8",
+     .minimum = "1",
+     .maximum = "32",
+     .sentence = "Devices of a node, where the format does not say (philly, helios, gavel)."},
 };
 constexpr OptionRow kImportJobsOptions[] = {
     {.name = "skip_bad_rows",
@@ -43,10 +51,127 @@ constexpr OptionRow kImportJobsOptions[] = {
      .kind = "boolean",
      .default_value = "false",
      .sentence = "Accept jobs that no node of this cluster could ever run."},
+    {.name = "node_devices",
+     .kind = "integer",
+     .default_value = "8",
+     .minimum = "1",
+     .maximum = "32",
+     .sentence = "Devices of a node, where the format does not say (philly, helios, gavel)."},
+    {.name = "devices_per_task",
+     .kind = "integer",
+     .default_value = "1",
+     .minimum = "1",
+     .maximum = "32",
+     .sentence = "Devices of each task of a gang, where the format only counts devices (philly, gavel)."},
+    {.name = "processors_are_gpus",
+     .kind = "boolean",
+     .default_value = "false",
+     .sentence = "swf: a processor is a GPU, not a core."},
+    {.name = "tasks_file",
+     .kind = "file",
+     .default_value = "",
+     .sentence = "pai2020: the task table; else beside the job table."},
+    {.name = "tags_file",
+     .kind = "file",
+     .default_value = "",
+     .sentence = "pai2020: the group tag table; else beside the job table, if there."},
+    {.name = "throughputs_file",
+     .kind = "file",
+     .default_value = "",
+     .sentence = "gavel: steps per second by device model, without which durations are not known."},
+    {.name = "throughput_model",
+     .kind = "text",
+     .default_value = "v100",
+     .sentence = "gavel: the device model that durations are for."},
+};
+constexpr OptionRow kImportTraceOptions[] = {
+    {.name = "skip_bad_rows",
+     .kind = "boolean",
+     .default_value = "false",
+     .sentence = "Leave bad rows out and report them, instead of refusing the file."},
+    {.name = "create_missing",
+     .kind = "boolean",
+     .default_value = "false",
+     .sentence = "Make the queues, pools and (numbered) priority classes that the file names."},
+    {.name = "prefix",
+     .kind = "text",
+     .default_value = "",
+     .sentence = "Put before every job's name; without one, names that are numbers get the format's: tiresias-7."},
+    {.name = "shift",
+     .kind = "boolean",
+     .default_value = "false",
+     .sentence = "Move all times so that the last job ends now."},
+    {.name = "node_devices",
+     .kind = "integer",
+     .default_value = "8",
+     .minimum = "1",
+     .maximum = "32",
+     .sentence = "Devices of a node, where the format does not say (philly, helios, gavel)."},
+    {.name = "devices_per_task",
+     .kind = "integer",
+     .default_value = "1",
+     .minimum = "1",
+     .maximum = "32",
+     .sentence = "Devices of each task of a gang, where the format only counts devices (philly, gavel)."},
+    {.name = "processors_are_gpus",
+     .kind = "boolean",
+     .default_value = "false",
+     .sentence = "swf: a processor is a GPU, not a core."},
+    {.name = "tasks_file",
+     .kind = "file",
+     .default_value = "",
+     .sentence = "pai2020: the task table; else beside the job table."},
+    {.name = "tags_file",
+     .kind = "file",
+     .default_value = "",
+     .sentence = "pai2020: the group tag table; else beside the job table, if there."},
+    {.name = "throughputs_file",
+     .kind = "file",
+     .default_value = "",
+     .sentence = "gavel: steps per second by device model, without which durations are not known."},
+    {.name = "throughput_model",
+     .kind = "text",
+     .default_value = "v100",
+     .sentence = "gavel: the device model that durations are for."},
+};
+constexpr OptionRow kGenerateOptions[] = {
+    {.name = "jobs",
+     .kind = "integer",
+     .default_value = "100000",
+     .minimum = "1",
+     .maximum = "20000000",
+     .sentence = "How many jobs."},
+    {.name = "seed", .kind = "integer", .default_value = "1", .sentence = "Equal seeds give equal files."},
+    {.name = "gpus",
+     .kind = "integer",
+     .default_value = "0",
+     .minimum = "0",
+     .maximum = "1000000",
+     .sentence = "GPUs of the cluster, 64 at least; 0 = in proportion to the jobs, as the published cluster has them."},
+    {.name = "days",
+     .kind = "integer",
+     .default_value = "60",
+     .minimum = "1",
+     .maximum = "3650",
+     .sentence = "Days over which the jobs are submitted."},
+    {.name = "replace", .kind = "boolean", .default_value = "false", .sentence = "Overwrite the file when it exists."},
 };
 constexpr OptionRow kReplaceOptions[] = {
     {.name = "replace", .kind = "boolean", .default_value = "false", .sentence = "Overwrite the file when it exists."},
 };
+
+// Those of a statement that reads jobs.
+TraceOptions trace_options(const Options& options) {
+  TraceOptions trace;
+  trace.node_devices = options.integer("node_devices");
+  trace.devices_per_task = options.integer("devices_per_task");
+  trace.processors_are_gpus = options.boolean("processors_are_gpus");
+  trace.tasks_file = options.text_or("tasks_file", "");
+  trace.tags_file = options.text_or("tags_file", "");
+  trace.throughputs_file = options.text_or("throughputs_file", "");
+  trace.throughput_model = options.text_or("throughput_model", "");
+  return trace;
+}
 
 Output import_output(const ImportReport& report, std::string_view noun) {
   Output output;
@@ -63,9 +188,10 @@ Output import_output(const ImportReport& report, std::string_view noun) {
   return output;
 }
 
-ImportOptions common_options(const Arguments& arguments) {
+Result<ImportOptions> common_options(const Arguments& arguments) {
   ImportOptions import;
   import.format = arguments.text_or("format", "berth");
+  if (arguments.has("format")) BERTH_TRY(blame(find_trace_format(import.format).status(), arguments.span("format")));
   import.skip_bad_rows = arguments.options().boolean("skip_bad_rows");
   import.create_missing = arguments.options().boolean("create_missing");
   return import;
@@ -73,7 +199,8 @@ ImportOptions common_options(const Arguments& arguments) {
 
 Result<Output> import_nodes_statement(Session& session, const Arguments& arguments) {
   const Options& options = arguments.options();
-  ImportOptions import = common_options(arguments);
+  BERTH_ASSIGN(ImportOptions import, common_options(arguments));
+  import.trace.node_devices = options.integer("node_devices");
   import.pool = options.text_or("pool", "");
   import.device_memory = options.memory("device_memory");
   Result<ImportReport> report = import_nodes(engine_of(session), arguments.text("file"), import);
@@ -83,13 +210,91 @@ Result<Output> import_nodes_statement(Session& session, const Arguments& argumen
 
 Result<Output> import_jobs_statement(Session& session, const Arguments& arguments) {
   const Options& options = arguments.options();
-  ImportOptions import = common_options(arguments);
+  BERTH_ASSIGN(ImportOptions import, common_options(arguments));
+  import.trace = trace_options(options);
   import.queue = options.text_or("queue", "");
   import.keep_times = options.boolean("keep_times");
   import.allow_infeasible = options.boolean("allow_infeasible");
   Result<ImportReport> report = import_jobs(engine_of(session), arguments.text("file"), import);
   if (!report.ok()) return blame(std::move(report).status(), arguments.span("file"));
   return import_output(*report, "job");
+}
+
+Result<Output> import_trace_statement(Session& session, const Arguments& arguments) {
+  const Options& options = arguments.options();
+  const TraceImport trace{.queue = arguments.text_or("queue", ""),
+                          .prefix = options.text_or("prefix", ""),
+                          .shift = options.boolean("shift")};
+  BERTH_ASSIGN(ImportOptions import, common_options(arguments));
+  import.trace = trace_options(options);
+  Result<ImportReport> report = import_trace(engine_of(session), arguments.text("file"), import, trace);
+  if (!report.ok()) return blame(std::move(report).status(), arguments.span("file"));
+  Output output = import_output(*report, "past job");
+  if (report->left_out > 0)
+    output.add_note(fmt::format("left out {} that had not ended", counted(report->left_out, "job")));
+  return output;
+}
+
+PaiLikeOptions generator_options(const Options& options) {
+  return {.seed = static_cast<std::uint64_t>(options.integer("seed")),
+          .jobs = options.integer("jobs"),
+          .gpus = options.integer("gpus"),
+          .days = options.integer("days")};
+}
+
+Result<Output> generate_nodes_statement(Session& session, const Arguments& arguments) {
+  const std::string& file = arguments.text("file");
+  const PaiLikeOptions options = generator_options(arguments.options());
+  BERTH_TRY(check_pai_like(options));
+  BERTH_TRY(blame(check_not_database(file, session.database), arguments.span("file")));
+  const std::vector<TraceNode> nodes = pai_like_nodes(options);
+  std::int64_t devices = 0;
+  for (const TraceNode& node : nodes) devices += node.devices;
+  BERTH_TRY(blame(write_whole_file(file, berth_nodes_csv(nodes), arguments.options().boolean("replace")),
+                  arguments.span("file")));
+  return Output::note(fmt::format("{} with {} written to {}", counted(static_cast<std::int64_t>(nodes.size()), "node"),
+                                  counted(devices, "GPU"), file));
+}
+
+Result<Output> generate_trace_statement(Session& session, const Arguments& arguments) {
+  const std::string& file = arguments.text("file");
+  const PaiLikeOptions options = generator_options(arguments.options());
+  BERTH_TRY(check_pai_like(options));
+  BERTH_TRY(blame(check_not_database(file, session.database), arguments.span("file")));
+  const PaiLikeTrace trace(options);
+  const std::vector<TraceJob> first = {trace.job(0)};  // what one job has, all have
+  const BerthJobsWriter writer(first);
+  std::string text = writer.header();
+  for (std::int64_t j = 0; j < trace.jobs(); ++j) writer.append(text, trace.job(j));
+  BERTH_TRY(blame(write_whole_file(file, text, arguments.options().boolean("replace")), arguments.span("file")));
+  const PaiLikeSummary made = trace.summary();
+  Output output;
+  ResultTable table{
+      .title = "generated",
+      .columns = {{"jobs"},
+                  {"tasks"},
+                  {"users"},
+                  {"groups"},
+                  {"recurring_jobs_pct"},
+                  {"gang_tasks_pct"},
+                  {"top_user_tasks_pct"},
+                  {"mean_gpus"},
+                  {"mean_whole_gpus"},
+                  {"cluster_gpus"}},
+      .rows = {{made.jobs, made.instances, made.users, made.groups, made.recurring_jobs, made.gang_instances,
+                made.top_user_instances, made.mean_gpus, made.mean_whole_gpus, made.cluster_gpus}}};
+  output.add(std::move(table), Audience::kPrograms);
+  output.add_note(fmt::format("{} with {} by {} written to {}", counted(made.jobs, "job"),
+                              counted(made.instances, "task"), counted(made.users, "user"), file));
+  output.add_note(
+      fmt::format("{:.0f} % of the jobs recur, {:.0f} % of the tasks are in gangs, 5 % of the users have "
+                  "{:.0f} % of them",
+                  made.recurring_jobs, made.gang_instances, made.top_user_instances));
+  output.add_note(
+      fmt::format("on average they want {:.0f} GPUs, {:.0f} if every fraction took a whole one; the cluster "
+                  "for them has {}",
+                  made.mean_gpus, made.mean_whole_gpus, made.cluster_gpus));
+  return output;
 }
 
 Result<Output> export_statement(Session& session, const Arguments& arguments) {
@@ -144,7 +349,7 @@ constexpr std::string_view kDataFamily = "data";
 
 constexpr CommandRow kDataRows[] = {
     {.family = kDataFamily,
-     .syntax = "IMPORT NODES FROM <file:file> [FORMAT <format:berth|openb>] [WITH (<options>)]",
+     .syntax = "IMPORT NODES FROM <file:file> [FORMAT <format:format>] [WITH (<options>)]",
      .effect = Effect::kChanges,
      .handler = import_nodes_statement,
      .summary = "Adds machines from a CSV file (.gz too), all of it or nothing; node types and device models are made "
@@ -152,17 +357,51 @@ constexpr CommandRow kDataRows[] = {
      .example = "IMPORT NODES FROM 'nodes.csv' WITH (create_missing = true)",
      .options = kImportNodesOptions,
      .details = "Format berth: name,cpu,memory[,devices,model,device_memory,rack,pool,link_groups]. Format openb: "
-                "sn,cpu_milli,memory_mib,gpu,model."},
+                "sn,cpu_milli,memory_mib,gpu,model. Also the machines of the formats philly, helios, tiresias and "
+                "pai2020."},
     {.family = kDataFamily,
-     .syntax = "IMPORT JOBS FROM <file:file> [FORMAT <format:berth|openb>] [WITH (<options>)]",
+     .syntax = "IMPORT JOBS FROM <file:file> [FORMAT <format:format>] [WITH (<options>)]",
      .effect = Effect::kChanges,
      .handler = import_jobs_statement,
      .summary = "Submits jobs from a CSV file (.gz too), all of it or nothing.",
      .example = "IMPORT JOBS FROM 'jobs.csv' WITH (queue = nlp)",
      .options = kImportJobsOptions,
-     .details = "Format berth: "
-                "name,submit,cpu,memory[,duration,queue,priority,user,group,tasks,min_tasks,gpus,gpu_memory,models,"
-                "pool,locality]."},
+     .details =
+         "Format berth: "
+         "name,submit,cpu,memory[,duration,queue,priority,user,group,tasks,min_tasks,gpus,gpu_memory,models,"
+         "pool,locality,tag,time_limit]. Other formats: openb, philly, helios, tiresias, pai_sim, pai2020, dlrm, "
+         "gavel, swf. IMPORT TRACE takes jobs that have run already."},
+    {.family = kDataFamily,
+     .syntax = "IMPORT TRACE [FROM] <file:file> [FORMAT <format:format>] [INTO QUEUE <queue:queue>] [WITH (<options>)]",
+     .effect = Effect::kChanges,
+     .handler = import_trace_statement,
+     .summary = "Takes jobs that ran elsewhere as history, with times and use: what predictions and right-sizing learn "
+                "from.",
+     .example = "IMPORT TRACE 'philly_jobs.csv' FORMAT philly WITH (create_missing = true, shift = true)",
+     .options = kImportTraceOptions,
+     .details =
+         "All of the file or nothing. A job starts when the file says, else when it was submitted, and ended well "
+         "unless the file says otherwise; one whose duration is not known is left out. INTO QUEUE takes all jobs, "
+         "whatever their own queue."},
+    {.family = kDataFamily,
+     .syntax = "GENERATE TRACE PAI_LIKE [WITH (<options>)] INTO <file:file>",
+     .effect = Effect::kReads,
+     .handler = generate_trace_statement,
+     .summary =
+         "Writes made-up jobs with the published figures of Alibaba's PAI cluster, as CSV that IMPORT and SIMULATE "
+         "read.",
+     .example = "GENERATE TRACE pai_like WITH (jobs = 100000, seed = 7) INTO 'pai.csv'",
+     .options = kGenerateOptions,
+     .details =
+         "Users and recurring groups of very different size, gangs, fractions of devices, more asked for than is "
+         "used, durations from seconds to days. GENERATE NODES with the same options makes the cluster for them."},
+    {.family = kDataFamily,
+     .syntax = "GENERATE NODES PAI_LIKE [WITH (<options>)] INTO <file:file>",
+     .effect = Effect::kReads,
+     .handler = generate_nodes_statement,
+     .summary = "Writes the cluster that belongs to GENERATE TRACE: the published machines, scaled.",
+     .example = "GENERATE NODES pai_like WITH (gpus = 6742) INTO 'pai_nodes.csv'",
+     .options = kGenerateOptions},
     {.family = kDataFamily,
      .syntax = "EXPORT {NODES | JOBS} TO <file:file> [WITH (<options>)]",
      .effect = Effect::kReads,

@@ -4,8 +4,10 @@
 #include "engine/base/text.h"
 #include "engine/runtime/job_file.h"
 #include "engine/store/names.h"
+#include "engine/store/run_usage_records.h"
 #include "shell/cmd_support.h"
 #include "shell/families.h"
+#include "shell/usage_options.h"
 
 namespace berth {
 
@@ -73,11 +75,37 @@ namespace {
 constexpr OptionRow kSubmitOptions[] = {
     BERTH_GROUP_OPTIONS(""),
     {.name = "user", .kind = "text", .default_value = "", .sentence = "Whose job it is; default: who submits it."},
+    {.name = "tag",
+     .kind = "text",
+     .default_value = "",
+     .sentence = "The same for what comes again (script, arguments, data): durations are predicted by it."},
     {.name = "time_limit", .kind = "duration", .default_value = "0", .sentence = "Longest run time; 0 = none."},
     {.name = "held",
      .kind = "boolean",
      .default_value = "false",
      .sentence = "Wait for RELEASE before any round looks at it."},
+    {.name = "checkpoint_every",
+     .kind = "duration",
+     .default_value = "0",
+     .sentence = "How often it writes a checkpoint: more is not lost when it is evicted; 0 = never."},
+    {.name = "checkpoint_grace",
+     .kind = "duration",
+     .default_value = "0",
+     .sentence = "Time it gets to write one more when it is told to stop."},
+    {.name = "restart_cost",
+     .kind = "duration",
+     .default_value = "0",
+     .sentence = "Time until it is back where it was after a restart."},
+    {.name = "min_runtime",
+     .kind = "duration",
+     .default_value = "",
+     .sentence = "It is not evicted before it has run that long; default: the setting."},
+    {.name = "preemptible", .kind = "boolean", .default_value = "true", .sentence = "False: it is never evicted."},
+    {.name = "after",
+     .kind = "job",
+     .default_value = "",
+     .sentence = "Jobs that must finish before it starts: prep or (prep, clean).",
+     .many = true},
     {.name = "allow_infeasible",
      .kind = "boolean",
      .default_value = "false",
@@ -99,6 +127,7 @@ constexpr OptionRow kFinishOptions[] = {
      .kind = "text",
      .default_value = "",
      .sentence = "What to remember of it, such as an exit code."},
+    BERTH_USAGE_OPTIONS,
 };
 
 Result<TaskGroupRequest> group_from(const Options& options) {
@@ -133,6 +162,17 @@ Result<TaskGroupRequest> group_from(const Options& options) {
   return group;
 }
 
+JobTerms terms_from(const Options& options) {
+  JobTerms terms;
+  terms.preemptible = options.boolean("preemptible");
+  terms.checkpoint_every = options.duration("checkpoint_every");
+  terms.checkpoint_grace = options.duration("checkpoint_grace");
+  terms.restart_cost = options.duration("restart_cost");
+  if (options.given("min_runtime")) terms.min_runtime = options.duration("min_runtime");
+  for (const Value& job : options.list("after")) terms.after.push_back(job.text);
+  return terms;
+}
+
 // What an error about an option's amount says, the telling words first.
 constexpr std::pair<std::string_view, std::string_view> kWordsOfOptions[] = {
     {"device memory", "gpu_memory"},
@@ -142,6 +182,10 @@ constexpr std::pair<std::string_view, std::string_view> kWordsOfOptions[] = {
     {"of memory", "memory"},
     {"start together", "min_tasks"},
     {"start together", "tasks"},
+    {"checkpoint_every", "checkpoint_every"},
+    {"checkpoint_grace", "checkpoint_grace"},
+    {"restart_cost", "restart_cost"},
+    {"min_runtime", "min_runtime"},
 };
 
 // Points an error of submit at the word it names: the queue, the class, a model, a pool or the job's own name.
@@ -153,6 +197,9 @@ Status blame_word(Status status, const Arguments& arguments) {
   for (const std::string_view argument : {"queue", "class"}) {
     if (arguments.has(argument) && names_it(arguments.value(argument)))
       return blame(std::move(status), arguments.span(argument));
+  }
+  for (const Value& job : arguments.options().list("after")) {
+    if (names_it(job)) return blame(std::move(status), job.span);
   }
   const auto in_options = [&](const Options& options) -> const Value* {
     for (const std::string_view option : {"models", "pool", "gpu_memory"}) {
@@ -187,8 +234,13 @@ Result<Output> submitted(Session& session, const JobRequest& request, const std:
   if (!version.ok()) return version.status();
   std::int64_t tasks = 0;
   for (const TaskGroupRequest& group : request.groups) tasks += group.count;
-  return Output::note(fmt::format("job {} submitted as number {}: {}{}", name, id, counted(tasks, "task"),
-                                  request.held ? ", held" : ""));
+  Output output = Output::note(fmt::format("job {} submitted as number {}: {}{}", name, id, counted(tasks, "task"),
+                                           request.held ? ", held" : ""));
+  BERTH_ASSIGN(const std::string policy, rightsized_by(engine_of(session).db(), id));
+  if (!policy.empty()) {
+    output.add_note(fmt::format("right-sized by {}: it gets less than it asks for, see PLAN RIGHTSIZE", policy));
+  }
+  return output;
 }
 
 Result<Output> submit_statement(Session& session, const Arguments& arguments) {
@@ -198,8 +250,10 @@ Result<Output> submit_statement(Session& session, const Arguments& arguments) {
   request.queue = arguments.text("queue");
   request.priority_class = arguments.text_or("class", "");
   request.user = options.text_or("user", "");
+  request.tag = options.text_or("tag", "");
   request.time_limit = options.duration("time_limit");
   request.held = options.boolean("held");
+  request.terms = terms_from(options);
   request.allow_infeasible = options.boolean("allow_infeasible");
   if (arguments.groups("groups").empty()) {
     BERTH_ASSIGN(TaskGroupRequest group, group_from(options));
@@ -258,8 +312,13 @@ Result<Output> finish_statement(Session& session, const Arguments& arguments) {
   const Options& options = arguments.options();
   const JobState state = options.boolean("failed") ? JobState::kFailed : JobState::kFinished;
   const std::string detail = options.text_or("detail", "");
+  const UsageSample usage = usage_from(options);
   return change_jobs(
-      session, arguments, [&](Change& change, std::int64_t job) { return end_job(change, job, state, detail); },
+      session, arguments,
+      [&](Change& change, std::int64_t job) -> Status {
+        BERTH_TRY(end_job(change, job, state, detail));
+        return is_empty(usage) ? Status() : record_usage(change, job, "", usage);
+      },
       state == JobState::kFailed ? "failed" : "finished");
 }
 
@@ -292,9 +351,11 @@ constexpr CommandRow kJobRows[] = {
      .summary = "Submits the job that a JSON file describes.",
      .example = "SUBMIT JOB FROM 'bert.json'",
      .options = kFileOptions,
-     .details = "Keys: name, queue, priority, user, time_limit, held, groups; of a group: name, tasks, min_tasks, "
-                "gpus, gpu_memory, cpu, memory, models, pool, "
-                "locality, locality_required. A job of one group may have the group's keys at the top."},
+     .details =
+         "Keys: name, queue, priority, user, tag, time_limit, held, checkpoint_every, checkpoint_grace, restart_cost, "
+         "min_runtime, preemptible, after, groups; of a group: name, tasks, min_tasks, "
+         "gpus, gpu_memory, cpu, memory, models, pool, "
+         "locality, locality_required. A job of one group may have the group's keys at the top."},
     {.family = kJobFamily,
      .syntax = "CANCEL {JOB | JOBS} <jobs:job>, ...",
      .effect = Effect::kChanges,

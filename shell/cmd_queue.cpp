@@ -1,5 +1,8 @@
-// CREATE, ALTER and DROP of queues and priority classes.
+// CREATE, ALTER and DROP of queues and priority classes; SHOW QUEUES.
+#include <map>
+
 #include "engine/store/queue_records.h"
+#include "engine/store/resource_names.h"
 #include "shell/cmd_support.h"
 #include "shell/families.h"
 
@@ -64,6 +67,111 @@ Result<Output> drop_priority_class_statement(Session& session, const Arguments& 
                           });
 }
 
+// ---- SHOW QUEUES
+
+// Depth first, so that the tree reads from top to bottom.
+constexpr std::string_view kQueueTree =
+    "WITH RECURSIVE tree (id, depth, path) AS (SELECT id, 0, name FROM queues WHERE parent_id IS NULL UNION ALL SELECT "
+    "q.id, t.depth + 1, t.path || char(1) || q.name FROM tree t JOIN queues q ON q.parent_id = t.id) "
+    "SELECT u.queue, u.parent, u.jobs_pending AS waiting, u.jobs_held AS held, u.jobs_running AS running, "
+    "u.tasks_running AS tasks, u.gpu_used_milli / 1000.0 AS gpus_used, u.cpu_used_milli / 1000.0 AS cpu_used, t.depth "
+    "FROM tree t JOIN queue_usage u ON u.queue_id = t.id ORDER BY t.path";
+constexpr std::size_t kDepthColumn = 8;
+
+std::string indented_queue(const std::vector<Cell>& row) {
+  const auto depth = static_cast<std::size_t>(std::get<std::int64_t>(row[kDepthColumn]));
+  return std::string(depth * 2, ' ') + std::get<std::string>(row[0]);
+}
+
+ResultTable queues_without_quotas(const ResultTable& tree) {
+  ResultTable table = tree;
+  table.columns.pop_back();
+  for (std::vector<Cell>& row : table.rows) {
+    row.front() = indented_queue(row);
+    row.pop_back();
+  }
+  return table;
+}
+
+// A line a queue and resource, narrow enough for a terminal of 100 columns.
+Result<ResultTable> queues_with_quotas(Session& session, const ResultTable& tree) {
+  ResultTable table{.title = "queues",
+                    .columns = {{"queue"},
+                                {"waiting", Align::kRight},
+                                {"running", Align::kRight},
+                                {"resource"},
+                                {"quota", Align::kRight},
+                                {"used", Align::kRight},
+                                {"of quota"},
+                                {"borrowed", Align::kRight},
+                                {"lent", Align::kRight},
+                                {"pending", Align::kRight}},
+                    .rows = {}};
+  constexpr int kMeterWidth = 8;
+  Database& db = engine_of(session).db();
+  BERTH_ASSIGN(const ResourceNames names, ResourceNames::read(db));
+  BERTH_ASSIGN(Statement rows,
+               db.prepare("SELECT queue, resource, quota, allocated, borrowed, lent, pending FROM queue_standing ORDER "
+                          "BY queue_id, CASE resource WHEN 'cpu' THEN 1 WHEN 'memory' THEN 2 ELSE 0 END, resource"));
+  std::map<std::string, std::vector<std::vector<Cell>>> standings;  // by queue; from "resource" on
+  while (rows.next()) {
+    const ResourceKind kind = names.stored(rows.text(1)).kind;
+    const auto amount = [&](int column) -> Cell { return print_amount(kind, rows.integer(column)); };
+    const auto unless_zero = [&](int column) { return rows.integer(column) == 0 ? Cell("") : amount(column); };
+    const std::int64_t quota = rows.integer(2);
+    const std::int64_t used = rows.integer(3);
+    const std::string meter = quota > 0 ? draw_meter(static_cast<double>(used) / static_cast<double>(quota),
+                                                     kMeterWidth, session.display.unicode)
+                                        : std::string();
+    standings[std::string(rows.text(0))].push_back(
+        {std::string(rows.text(1)), amount(2), amount(3), meter, unless_zero(4), unless_zero(5), unless_zero(6)});
+  }
+  BERTH_TRY(rows.status());
+  for (const std::vector<Cell>& queue : tree.rows) {
+    std::vector<Cell> first = {indented_queue(queue), queue[2], queue[4]};
+    for (std::vector<Cell>& standing : standings[std::get<std::string>(queue[0])]) {
+      std::vector<Cell>& row = table.rows.emplace_back(first);
+      row.insert(row.end(), standing.begin(), standing.end());
+      first = {"", "", ""};
+    }
+  }
+  return table;
+}
+
+// Queues that wait for what is theirs, the longest first.
+Status add_starving_notes(Session& session, Output& output) {
+  BERTH_ASSIGN(Statement rows,
+               engine_of(session).db().prepare(
+                   "SELECT s.queue, group_concat(s.resource, ', '), min(s.starving_since) FROM "
+                   "queue_standing s WHERE s.starving_since IS NOT NULL AND NOT EXISTS (SELECT 1 FROM "
+                   "queues c WHERE c.parent_id = s.queue_id) GROUP BY s.queue_id ORDER BY 3, s.queue_id"));
+  while (rows.next()) {
+    output.add_note(fmt::format("{}: jobs within its quota of {} wait since {}", rows.text(0), rows.text(1),
+                                print_time(rows.quantity<Seconds>(2))));
+  }
+  return rows.status();
+}
+
+Result<Output> show_queues(Session& session, const Arguments& arguments) {
+  (void)arguments;
+  BERTH_ASSIGN(ResultTable tree, query_table(session, kQueueTree));
+  BERTH_ASSIGN(ResultTable standings, query_table(session, "SELECT * FROM queue_standing ORDER BY queue_id, resource"));
+  Output output;
+  if (standings.rows.empty()) {
+    output.add(queues_without_quotas(tree), Audience::kPeople);
+    output.add(std::move(tree), Audience::kPrograms);
+    return output;
+  }
+  BERTH_ASSIGN(ResultTable for_people, queues_with_quotas(session, tree));
+  output.add(std::move(for_people), Audience::kPeople);
+  tree.title = "queues";
+  standings.title = "standings";
+  output.add(std::move(tree), Audience::kPrograms);
+  output.add(std::move(standings), Audience::kPrograms);
+  BERTH_TRY(add_starving_notes(session, output));
+  return output;
+}
+
 constexpr std::string_view kQueueFamily = "queues";
 
 constexpr CommandRow kQueueRows[] = {
@@ -86,6 +194,14 @@ constexpr CommandRow kQueueRows[] = {
      .summary = "Removes a queue without jobs, ended ones included, or queues below it.",
      .example = "DROP QUEUE search",
      .ask = ask_always},
+    {.family = kQueueFamily,
+     .syntax = "SHOW QUEUES",
+     .effect = Effect::kReads,
+     .handler = show_queues,
+     .summary = "The queue tree with the jobs and use of each branch, and how it stands with its quotas.",
+     .example = "SHOW QUEUES",
+     .details = "Amounts of a queue are those of its branch. Borrowed: used above quota; lent: idle quota that others "
+                "use; pending: what waiting jobs ask for. View queue_standing has more."},
     {.family = kQueueFamily,
      .syntax = "CREATE PRIORITY CLASS <name:new_name> VALUE <value:integer>",
      .effect = Effect::kChanges,

@@ -84,6 +84,58 @@ Result<ResultTable> waiting_table(Session& session, const Plan& plan) {
   return table;
 }
 
+std::string job_word(Database& db, std::int64_t job) {
+  const Result<std::string> name = name_of(db, Thing::kJob, job);
+  return name.ok() ? *name : fmt::format("#{}", job);
+}
+
+double gpu_hours(std::int64_t milli_seconds) { return static_cast<double>(milli_seconds) / 3.6e6; }
+
+// Who makes room for whom, and what it costs.
+ResultTable evictions_table(Session& session, const Plan& plan) {
+  ResultTable table{.title = "evictions",
+                    .columns = {{"victim"},
+                                {"beneficiary"},
+                                {"rule"},
+                                {"gives_up"},
+                                {"stops_at"},
+                                {.name = "gpu_hours_lost", .decimals = 2}},
+                    .rows = {}};
+  Database& db = engine_of(session).db();
+  for (const Eviction& e : plan.evictions) {
+    table.rows.push_back({job_word(db, e.job), job_word(db, e.beneficiary), std::string(eviction_rule_name(e.rule)),
+                          e.whole ? std::string("all") : counted(static_cast<std::int64_t>(e.tasks.size()), "task"),
+                          print_time(e.stop_at), gpu_hours(e.lost)});
+  }
+  return table;
+}
+
+// For whom room is held after the round, and until when they are expected to start.
+ResultTable reservations_table(Session& session, const Plan& plan) {
+  ResultTable table{.title = "reservations", .columns = {{"job"}, {"kind"}, {"expected_start"}, {"tasks"}}, .rows = {}};
+  for (const Reservation& r : plan.reservations) {
+    table.rows.push_back({job_word(engine_of(session).db(), r.job), std::string(reservation_kind_name(r.kind)),
+                          print_time(r.expected), static_cast<std::int64_t>(r.tasks.size())});
+  }
+  return table;
+}
+
+// What both people and programs see of a plan beside its placements and waiting jobs.
+Status add_consequences(Session& session, const Plan& plan, Output& output) {
+  if (!plan.evictions.empty()) output.add(evictions_table(session, plan));
+  if (!plan.reservations.empty()) output.add(reservations_table(session, plan));
+  BERTH_ASSIGN(const std::vector<std::int64_t> borrowing, borrowing_starts(engine_of(session), plan));
+  if (borrowing.empty()) return {};
+  constexpr std::size_t kMostNamed = 5;
+  std::vector<std::string> names;
+  for (const std::int64_t job : borrowing) {
+    if (names.size() < kMostNamed) names.push_back(job_word(engine_of(session).db(), job));
+  }
+  if (borrowing.size() > kMostNamed) names.push_back(fmt::format("and {} more", borrowing.size() - kMostNamed));
+  output.add_note(fmt::format("on borrowed quota: {}", join(names, ", ")));
+  return {};
+}
+
 // How many wait for which reason: the short form of a long list.
 ResultTable reasons_table(const Plan& plan) {
   ResultTable table{.title = "waiting", .columns = {{"reason"}, {"jobs"}, {"why"}}, .rows = {}};
@@ -105,10 +157,13 @@ std::int64_t started_jobs(const Plan& plan) {
 std::string plan_sentence(const Plan& plan, std::string_view verb) {
   MilliGpu gpu;
   for (const Placement& p : plan.placements) gpu += p.gpu_milli * std::popcount(p.devices);
-  return fmt::format("{} {} of {} on {} GPU{}; {} waiting", verb,
-                     counted(static_cast<std::int64_t>(plan.placements.size()), "task"),
-                     counted(started_jobs(plan), "job"), print_gpu(gpu), gpu == kWholeDevice ? "" : "s",
-                     counted(static_cast<std::int64_t>(plan.waiting.size()), "job"));
+  std::string sentence = fmt::format("{} {} of {} on {} GPU{}; {} waiting", verb,
+                                     counted(static_cast<std::int64_t>(plan.placements.size()), "task"),
+                                     counted(started_jobs(plan), "job"), print_gpu(gpu), gpu == kWholeDevice ? "" : "s",
+                                     counted(static_cast<std::int64_t>(plan.waiting.size()), "job"));
+  if (!plan.evictions.empty())
+    sentence += fmt::format("; {}", counted(static_cast<std::int64_t>(plan.evictions.size()), "eviction"));
+  return sentence;
 }
 
 constexpr std::size_t kMostPlacementsShown = 20;
@@ -125,6 +180,7 @@ Status add_plan(Session& session, const Plan& plan, Output& output) {
   }
   if (!shown.rows.empty()) output.add(std::move(shown), Audience::kPeople);
   if (!waiting.rows.empty()) output.add(reasons_table(plan), Audience::kPeople);
+  BERTH_TRY(add_consequences(session, plan, output));
   output.add(std::move(placements), Audience::kPrograms);
   output.add(std::move(waiting), Audience::kPrograms);
   return {};
@@ -148,6 +204,7 @@ Result<Output> run_schedule(Session& session, const Arguments& arguments) {
   BERTH_ASSIGN(const RoundOptions options, round_options(session, arguments));
   BERTH_ASSIGN(const RoundReport report, run_round(engine_of(session), options));
   Output output(round_row(report));
+  BERTH_TRY(add_consequences(session, report.plan, output));
   output.add_note(plan_sentence(report.plan, "started"));
   return output;
 }
@@ -165,7 +222,8 @@ Result<Output> plan_schedule_statement(Session& session, const Arguments& argume
              Audience::kPrograms);
   BERTH_TRY(add_plan(session, plan, output));
   output.add_note(fmt::format("plan {}: {}", report.id, plan_sentence(plan, "would start")));
-  if (!plan.placements.empty()) output.add_note(fmt::format("APPLY PLAN {}; carries it out", report.id));
+  if (!plan.placements.empty() || !plan.evictions.empty())
+    output.add_note(fmt::format("APPLY PLAN {}; carries it out", report.id));
   return output;
 }
 
@@ -173,6 +231,7 @@ Result<Output> apply_plan_statement(Session& session, const Arguments& arguments
   Result<RoundReport> report = apply_saved_plan(engine_of(session), arguments.integer("plan"));
   if (!report.ok()) return blame(std::move(report).status(), arguments.span("plan"));
   Output output(round_row(*report));
+  BERTH_TRY(add_consequences(session, report->plan, output));
   output.add_note(plan_sentence(report->plan, "started"));
   return output;
 }
@@ -185,6 +244,11 @@ Result<Output> explain_plan(Session& session, const Arguments& arguments) {
   Output output;
   output.add(std::move(placements));
   output.add(std::move(waiting));
+  if (saved->state == PlanState::kOpen) {
+    BERTH_TRY(add_consequences(session, saved->plan, output));
+  } else if (!saved->plan.evictions.empty()) {
+    output.add(evictions_table(session, saved->plan));
+  }
   output.add_note(plan_sentence(saved->plan, saved->state == PlanState::kApplied ? "started" : "would start"));
   BERTH_ASSIGN(const std::int64_t version, state_version(engine_of(session).db()));
   if (saved->state == PlanState::kApplied) {
@@ -205,7 +269,10 @@ constexpr CommandRow kRoundRows[] = {
      .handler = plan_schedule_statement,
      .summary = "Shows what a scheduling round would do and keeps it as a numbered plan; nothing starts.",
      .example = "PLAN SCHEDULE",
-     .options = kRoundOptions},
+     .options = kRoundOptions,
+     .details =
+         "PLAN before a statement that changes nodes, queues, quotas, loans, jobs or settings shows what the next "
+         "round would do differently after it: PLAN ALTER QUEUE search SET QUOTA (A100 = 16). Nothing changes."},
     {.family = kRoundFamily,
      .syntax = "APPLY PLAN <plan:integer>",
      .effect = Effect::kChanges,

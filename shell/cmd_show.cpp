@@ -209,32 +209,6 @@ Result<Output> show_tasks(Session& session, const Arguments& arguments) {
   return Output(std::move(table));
 }
 
-Result<Output> show_queues(Session& session, const Arguments& arguments) {
-  (void)arguments;
-  // Depth first, so that the tree reads from top to bottom.
-  BERTH_ASSIGN(
-      ResultTable table,
-      query_table(session,
-                  "WITH RECURSIVE tree (id, depth, path) AS (SELECT id, 0, name FROM queues WHERE parent_id IS NULL "
-                  "UNION ALL SELECT q.id, t.depth + 1, t.path || char(1) || q.name FROM tree t JOIN queues q ON "
-                  "q.parent_id = t.id) "
-                  "SELECT u.queue, u.parent, u.jobs_pending AS waiting, u.jobs_held AS held, u.jobs_running AS "
-                  "running, u.tasks_running AS tasks, "
-                  "u.gpu_used_milli / 1000.0 AS gpus_used, u.cpu_used_milli / 1000.0 AS cpu_used, t.depth FROM tree t "
-                  "JOIN queue_usage u ON u.queue_id = t.id ORDER BY t.path"));
-  ResultTable for_people = table;
-  for (std::vector<Cell>& row : for_people.rows) {
-    const std::int64_t depth = std::get<std::int64_t>(row.back());
-    row.front() = std::string(static_cast<std::size_t>(depth) * 2, ' ') + std::get<std::string>(row.front());
-    row.pop_back();
-  }
-  for_people.columns.pop_back();
-  Output output;
-  output.add(std::move(for_people), Audience::kPeople);
-  output.add(std::move(table), Audience::kPrograms);
-  return output;
-}
-
 template <const char* kSql>
 Result<Output> show_sql(Session& session, const Arguments& arguments) {
   (void)arguments;
@@ -342,12 +316,6 @@ constexpr CommandRow kShowRows[] = {
      .handler = show_tasks,
      .summary = "Tasks one by one: where each runs, or that it waits.",
      .example = "SHOW TASKS OF JOB bert"},
-    {.family = kShowFamily,
-     .syntax = "SHOW QUEUES",
-     .effect = Effect::kReads,
-     .handler = show_queues,
-     .summary = "The queue tree with the jobs and use of each branch.",
-     .example = "SHOW QUEUES"},
     {.family = kShowFamily,
      .syntax = "SHOW POOLS",
      .effect = Effect::kReads,

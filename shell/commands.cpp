@@ -44,6 +44,14 @@ Result<CommandTable> CommandTable::build(std::span<const std::span<const Command
   return table;
 }
 
+std::vector<const CommandRow*> CommandTable::listed_rows() const {
+  std::vector<const CommandRow*> listed;
+  for (const CommandRow* row : rows_) {
+    if (row->plans == nullptr) listed.push_back(row);
+  }
+  return listed;
+}
+
 Result<CommandTable::Call> CommandTable::parse(std::string_view statement) const {
   BERTH_ASSIGN(Match match, grammar_.match(statement));
   return Call{rows_[static_cast<std::size_t>(match.row)], std::move(match.arguments)};
@@ -62,6 +70,7 @@ Result<Output> execute(Session& session, std::string_view statement) {
     declined.failed = Code::kInterrupted;
     return declined;
   }
+  session.planned = call.row->plans;
   Result<Output> output = call.row->handler(session, call.arguments);
   session.progress->finish();
   return output;

@@ -44,6 +44,7 @@ struct CommandRow {
   std::span<const OptionRow> options = {};
   std::string_view details = {};  // further sentences for HELP
   Question ask = nullptr;
+  const CommandRow* plans = nullptr;  // PLAN <statement>: the row of the statement; not listed by HELP
 };
 
 // For rows that always ask.
@@ -55,6 +56,8 @@ class CommandTable {
   static Result<CommandTable> build(std::span<const std::span<const CommandRow>> families);
 
   const std::vector<const CommandRow*>& rows() const { return rows_; }
+  // Without the PLAN of each change.
+  std::vector<const CommandRow*> listed_rows() const;
   const Grammar& grammar() const { return grammar_; }
 
   struct Call {

@@ -1,17 +1,61 @@
 #include "shell/families.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
+#include <string>
+#include <vector>
 
 namespace berth {
 
+namespace {
+
+// Statements of these families may be looked at first: PLAN <statement>.
+constexpr std::array<std::string_view, 5> kPlannedFamilies = {"cluster", "jobs", "queues", "quotas", "settings"};
+
+std::span<const CommandRow> plans_of(std::span<const std::span<const CommandRow>> families) {
+  static std::deque<std::string> texts;
+  static const std::vector<CommandRow> rows = [&] {
+    std::vector<CommandRow> made;
+    for (const std::span<const CommandRow> family : families) {
+      for (const CommandRow& row : family) {
+        if (row.effect != Effect::kChanges ||
+            std::ranges::find(kPlannedFamilies, row.family) == kPlannedFamilies.end()) {
+          continue;
+        }
+        CommandRow plan = row;
+        plan.syntax = texts.emplace_back(fmt::format("PLAN {}", row.syntax));
+        plan.example = texts.emplace_back(fmt::format("PLAN {}", row.example));
+        plan.summary = "Shows what the next round would do differently after that change; nothing changes.";
+        plan.handler = plan_change_statement;
+        plan.ask = nullptr;
+        plan.plans = &row;
+        made.push_back(plan);
+      }
+    }
+    return made;
+  }();
+  return rows;
+}
+
+}  // namespace
+
 std::span<const std::span<const CommandRow>> all_families() {
-  static const std::array kFamilies = {
-      cluster_commands(), queue_commands(), job_commands(),      round_commands(),    explain_commands(),
-      show_commands(),    map_commands(),   settings_commands(), simulate_commands(), data_commands(),
-      sql_commands(),     shell_commands(), quota_commands(),
-  };
+  static const auto kFamilies = [] {
+    static const std::array families = {
+        cluster_commands(), queue_commands(),    quota_commands(),    loan_commands(),
+        job_commands(),     round_commands(),    explain_commands(),  show_commands(),
+        map_commands(),     settings_commands(), simulate_commands(), data_commands(),
+        sql_commands(),     shell_commands(),    job_show_commands(), predict_commands(),
+    };
+    std::vector<std::span<const CommandRow>> with_plans(families.begin(), families.end());
+    with_plans.push_back(plans_of(families));
+    return with_plans;
+  }();
   return kFamilies;
 }
 

@@ -7,14 +7,20 @@
 
 namespace berth {
 
-std::span<const CommandRow> cluster_commands();   // cmd_cluster.cpp: pools, device models, node types, nodes
-std::span<const CommandRow> queue_commands();     // cmd_queue.cpp: queues, priority classes
-std::span<const CommandRow> quota_commands();     // cmd_quota.cpp: quotas, weights
-std::span<const CommandRow> job_commands();       // cmd_job.cpp
+std::span<const CommandRow> cluster_commands();  // cmd_cluster.cpp: pools, device models, node types, nodes
+std::span<const CommandRow> queue_commands();    // cmd_queue.cpp: queues, priority classes, SHOW QUEUES
+std::span<const CommandRow> quota_commands();    // cmd_quota.cpp: quotas, weights
+std::span<const CommandRow> loan_commands();     // cmd_loan.cpp: loans, borrowing
+std::span<const CommandRow> job_commands();      // cmd_job.cpp
+// PLAN <statement>: the handler of every such row (cmd_plan.cpp).
+Result<Output> plan_change_statement(Session& session, const Arguments& arguments);
+
 std::span<const CommandRow> round_commands();     // cmd_round.cpp: RUN, PLAN, APPLY, EXPLAIN PLAN
 std::span<const CommandRow> explain_commands();   // cmd_explain.cpp: EXPLAIN JOB
 std::span<const CommandRow> show_commands();      // cmd_show.cpp
+std::span<const CommandRow> job_show_commands();  // cmd_show_job.cpp: SHOW JOB, WAITS, EVICTIONS, RESERVATIONS, ROUND
 std::span<const CommandRow> map_commands();       // cmd_map.cpp: SHOW MAP
+std::span<const CommandRow> predict_commands();   // cmd_predict.cpp: predictions, usage, right-sizing
 std::span<const CommandRow> settings_commands();  // cmd_settings.cpp
 std::span<const CommandRow> simulate_commands();  // cmd_simulate.cpp
 std::span<const CommandRow> data_commands();      // cmd_data.cpp: IMPORT, EXPORT, SNAPSHOT, CHECK

@@ -259,7 +259,7 @@ Output as_output(const Rows& rows, std::string text) {
 
 Status unknown_words(const CommandTable& table, std::span<const Value> words) {
   std::vector<std::string> known;
-  for (const CommandRow* row : table.rows()) {
+  for (const CommandRow* row : table.listed_rows()) {
     known.emplace_back(row->family);
     for (const Words& lead : leads_of(*row)) {
       if (!lead.empty()) known.push_back(join(lead, " "));
@@ -304,7 +304,7 @@ struct Found {
 
 Found find_rows(const CommandTable& table, const Words& wanted) {
   Found found;
-  for (const CommandRow* row : table.rows()) {
+  for (const CommandRow* row : table.listed_rows()) {
     const std::vector<Words> leads = leads_of(*row);
     const auto begins = [&](const Words& lead) { return begins_with(lead, wanted); };
     const auto same = [&](const Words& lead) { return lead.size() == wanted.size() && begins(lead); };
@@ -327,9 +327,9 @@ std::string shown_syntax(std::string_view syntax) {
 }
 
 Output help_overview(const CommandTable& table, int width) {
-  return as_output(table.rows(),
-                   listing(table.rows(), width) +
-                       "\nHELP with the first words of a statement tells all about it: HELP CREATE NODES\n");
+  const Rows rows = table.listed_rows();
+  return as_output(rows, listing(rows, width) +
+                             "\nHELP with the first words of a statement tells all about it: HELP CREATE NODES\n");
 }
 
 Result<Output> help_on(const CommandTable& table, std::span<const Value> words, int width) {

@@ -62,6 +62,7 @@ constexpr std::array kKinds = {
     listed_kind("priority_class", "a priority class", "the name of a priority class"),
     listed_kind("job", "a job", "the name or number of a job"),
     listed_kind("user", "a user", "the name of a user"),
+    listed_kind("loan", "a loan number", "the number of a loan (SHOW LOANS)"),
     listed_kind("plan", "a plan number", "the number of a plan (SHOW PLANS)"),
     listed_kind("round", "a round number", "the number of a round (SHOW ROUNDS)"),
     listed_kind("simulation", "a simulation", "the name of a simulation"),

@@ -20,6 +20,7 @@ namespace berth {
 
 class Runtime;
 class CommandTable;
+struct CommandRow;
 class Printer;
 
 // Long work reports here; the terminal draws a line with an ETA, batch mode nothing.
@@ -50,6 +51,7 @@ struct Session {
   std::string database;  // path
   std::shared_ptr<Runtime> runtime;
   bool read_only = false;
+  const CommandRow* planned = nullptr;  // PLAN <statement>: the row of the statement
 
   // Any SELECT on a read-only connection. Errors carry the place where SQLite tells it.
   std::function<Result<ResultTable>(std::string_view sql)> run_sql;

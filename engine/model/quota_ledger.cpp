@@ -4,7 +4,6 @@
 #include <bit>
 #include <functional>
 #include <numeric>
-#include <ranges>
 #include <utility>
 
 namespace berth {
@@ -270,6 +269,13 @@ void QuotaLedger::give_back(std::int32_t queue, const Amounts& amounts) { change
 
 void QuotaLedger::clear_marks() { std::ranges::fill(marked_, 0); }
 
+bool QuotaLedger::asks_for_governed(const Amounts& amounts) const {
+  for (std::size_t r = 0; r < resource_count(); ++r) {
+    if (governed_[r] != 0 && amounts[r] > 0) return true;
+  }
+  return false;
+}
+
 bool QuotaLedger::fits_quota(std::size_t row, const Amounts& amounts) const {
   for (std::size_t r = 0; r < resource_count(); ++r) {
     if (governed_[r] == 0 || amounts[r] == 0) continue;
@@ -318,10 +324,15 @@ bool QuotaLedger::may_reclaim(std::int32_t queue, const Amounts& amounts, std::i
   if (fork < 0 || fork >= kMarkedDepths || (victim_marks & mark_bit(fork)) != 0) return false;
   std::size_t own = row(queue);
   while (depth_[own] > fork) own = above(own);
-  const bool asks_for_something =
-      std::ranges::any_of(std::views::iota(std::size_t{0}, resource_count()),
-                          [&](std::size_t r) { return governed_[r] != 0 && amounts[r] > 0; });
-  return asks_for_something && fits_quota(own, amounts);
+  return asks_for_governed(amounts) && fits_quota(own, amounts);
+}
+
+bool QuotaLedger::has_quota_for(std::int32_t queue, const Amounts& amounts) const {
+  if (!asks_for_governed(amounts)) return false;
+  for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
+    if (fits_quota(q, amounts)) return true;
+  }
+  return false;
 }
 
 std::int64_t QuotaLedger::quota(std::int32_t queue, std::size_t resource) const {

@@ -58,6 +58,7 @@ class QuotaLedger {
   bool governs() const { return governs_; }
   // The resources of the table that was given, then those of CPU, memory and all GPUs that it does not have.
   std::size_t resource_count() const { return table_.resources.size(); }
+  std::size_t queue_count() const { return queues_.size(); }
   const QuotaResource& resource(std::size_t index) const { return table_.resources[index]; }
   const QuotaTerms& terms(std::int32_t queue, std::size_t resource) const { return table_.terms[row(queue)][resource]; }
   const QuotaTable& table() const { return table_; }
@@ -97,6 +98,11 @@ class QuotaLedger {
   bool may_reclaim(std::int32_t queue, const Amounts& amounts, std::int32_t victim_queue,
                    std::uint32_t victim_marks) const;
 
+  // Some queue on the path has quota for that beside what is marked.
+  bool has_quota_for(std::int32_t queue, const Amounts& amounts) const;
+  // Some quota holds until a moment only: judge() looks at `until`.
+  bool has_loans_that_end() const { return !dated_.empty(); }
+
   std::int64_t capacity(std::size_t resource) const { return capacity_[resource]; }
   bool is_governed(std::size_t resource) const { return governed_[resource] != 0; }
   std::int64_t quota(std::int32_t queue, std::size_t resource) const;  // loans counted
@@ -131,6 +137,7 @@ class QuotaLedger {
   void change_usage(std::int32_t queue, const Amounts& amounts, std::int64_t sign);
   // What stays promised to all after `row` has taken `demand` more.
   std::int64_t promised_after(std::size_t row, std::size_t resource, std::int64_t demand) const;
+  bool asks_for_governed(const Amounts& amounts) const;
   bool fits_quota(std::size_t row, const Amounts& amounts) const;
   std::int64_t quota_lasting(std::size_t at, Seconds until) const;
 

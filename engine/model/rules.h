@@ -56,6 +56,7 @@ struct OrderKnobs {
   bool las_by_gpu = true;                                    // las: service is time x GPUs; else time alone
   double wpai_low_use_penalty = 1.0;                         // wpai: per percent of requested GPU that goes unused
   double wpai_wait_bonus = 1.0;                              // wpai: per minute waited
+  std::int64_t sjf_percentile = 50;                          // sjf: 50, 80 or 90, of the predicted duration
 
   bool operator==(const OrderKnobs&) const = default;
 };

@@ -66,6 +66,12 @@ class Rightsizer {
     return knobs_.compute_floor ? with_margin(highest_mean, knobs_.compute_margin) : 0;
   }
 
+  std::int64_t memory_floor(MiB highest, std::int64_t runs) const {
+    const std::int64_t margin =
+        knobs_.memory_margin + knobs_.memory_margin * knobs_.min_runs / std::max<std::int64_t>(runs, 1);
+    return with_margin(highest.value(), margin);
+  }
+
   void size_cpu();
   void size_memory();
   void size_gpu();
@@ -94,7 +100,7 @@ void Rightsizer::size_memory() {
   const auto peak = measured(input_.runs, &UsageSample::memory_peak);
   if (input_.asked.memory == MiB(0)) return note(resource, RightsizeGuard::kNotAsked);
   if (!wish_.memory || !enough(peak.runs)) return note(resource, RightsizeGuard::kNotMeasured);
-  const Limited limited = limit_wish(wish_.memory->value(), with_margin(peak.highest.value(), knobs_.memory_margin),
+  const Limited limited = limit_wish(wish_.memory->value(), memory_floor(peak.highest, peak.runs),
                                      RightsizeGuard::kPeakMemory, input_.asked.memory.value(), 1);
   result_.shape.memory = MiB(limited.amount);
   note(resource, limited.guard);
@@ -132,8 +138,8 @@ void Rightsizer::size_fraction(MilliGpu wish, MilliGpu highest_mean) {
     return note(RightsizedResource::kGpuMemory, RightsizeGuard::kRequest);
   }
   const std::int64_t wished = wish_.gpu_memory ? wish_.gpu_memory->value() : 0;
-  const Limited memory = limit_wish(wished, with_margin(peak.highest.value(), knobs_.memory_margin),
-                                    RightsizeGuard::kPeakMemory, had.value(), 1);
+  const Limited memory =
+      limit_wish(wished, memory_floor(peak.highest, peak.runs), RightsizeGuard::kPeakMemory, had.value(), 1);
   note(RightsizedResource::kGpuMemory, memory.guard);
   const bool whole = gpu.amount == kWholeDevice.value();  // comes with all its memory
   if (whole || (gpu.amount == asked.gpu_milli.value() && memory.amount == had.value())) return;
@@ -151,9 +157,8 @@ void Rightsizer::size_devices(MilliGpu wish, MilliGpu highest_mean) {
   const std::int64_t all = asked.gpu_count;
   const std::int64_t busy =
       divide_up(std::max(wish.value(), compute_floor(highest_mean.value())) * all, kWholeDevice.value());
-  const std::int64_t full = memory_counts ? divide_up(with_margin(peak.highest.value(), knobs_.memory_margin) * all,
-                                                      input_.device_memory.value())
-                                          : 0;
+  const std::int64_t full =
+      memory_counts ? divide_up(memory_floor(peak.highest, peak.runs) * all, input_.device_memory.value()) : 0;
   const std::int64_t devices = std::clamp<std::int64_t>(std::max(busy, full), 1, all);
   result_.shape.gpu_count = static_cast<std::int32_t>(devices);
   if (devices == all) return note(resource, RightsizeGuard::kRequest);

@@ -6,7 +6,8 @@
 //   - fewer than min_runs measured runs: the request stands
 //   - after a run out of memory the request stands until min_runs runs went well, and earlier runs count no more
 //   - host and device memory never below the observed peak plus memory_margin: memory cannot be squeezed, and the next
-//     peak is never exactly the last
+//     peak is never exactly the last. Few runs know little of how peaks vary, so the margin is wider while they are
+//     few: memory_margin * (1 + min_runs / runs), twice as much at first
 //   - CPU and GPU never below the most that a run used in the mean plus compute_margin, unless compute_floor is off:
 //     a published formula that asks for less slows the job down
 //   - never above the request; where that and a peak contradict each other, the request stands
@@ -51,7 +52,7 @@ struct RightsizeKnobs {
   // Guard rails.
   std::int64_t min_runs = 3;
   std::int64_t history = 20;         // runs that policies and guard rails look at
-  std::int64_t memory_margin = 15;   // percent
+  std::int64_t memory_margin = 25;   // percent, when many runs are known
   std::int64_t compute_margin = 15;  // percent
   bool compute_floor = true;
   bool shrink_devices = false;

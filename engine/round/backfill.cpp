@@ -182,7 +182,11 @@ BackfillAttempt Backfill::place(const Job& job) {
   return attempt;
 }
 
-bool Backfill::note_blocked(const Job& job) {
+std::int64_t Backfill::backfilled() const {
+  return std::ranges::count(held_, ReservationKind::kBackfill, [](const Held& held) { return held.reservation.kind; });
+}
+
+bool Backfill::note_blocked(const Job& job, bool borrows) {
   switch (state_.rules().backfill) {
     case BackfillMode::kGreedy: return false;
     case BackfillMode::kNone:
@@ -195,19 +199,20 @@ bool Backfill::note_blocked(const Job& job) {
         closed = job.id;
       }
       return false;
-    case BackfillMode::kEasy: return backfilled_ == 0 && reserve(job);
-    case BackfillMode::kConservative: return backfilled_ < state_.rules().backfill_depth && reserve(job);
+    case BackfillMode::kEasy: return backfilled() == 0 && reserve(job, borrows);
+    case BackfillMode::kConservative: return backfilled() < state_.rules().backfill_depth && reserve(job, borrows);
   }
   return false;
 }
 
-bool Backfill::reserve(const Job& job) {
+bool Backfill::reserve(const Job& job, bool borrows) {
   const Job gang = gang_of(job);
   const Seconds duration = end_of(job) - now_;
   const Reservation* kept = kept_for(job);
-  const bool is_promise = kept != nullptr && backfilled_ == 0;
+  const bool is_promise = kept != nullptr && backfilled() == 0;
   Held held;
   held.duration = duration;
+  held.borrows = borrows;
   held.is_due = is_promise && kept->expected <= now_;
   StartBounds bounds;
   if (kept != nullptr) {
@@ -223,8 +228,24 @@ bool Backfill::reserve(const Job& job) {
                       .tasks = found ? reserved_tasks(found->placed, state_.cluster()) : kept->tasks};
   add_to_timeline(held);
   held_.push_back(std::move(held));
-  ++backfilled_;
   return true;
+}
+
+bool Backfill::give_way(std::int64_t job) {
+  const auto gives_way = [&](const Held& held) { return held.reservation.job == job && held.gives_way(); };
+  if (std::erase_if(held_, gives_way) == 0) return false;
+  forget_timeline();
+  return true;
+}
+
+void Backfill::give_way_to(std::span<const PlacedTask> placed) {
+  const auto shares_a_node = [&](const ReservedTask& reserved) {
+    return std::ranges::any_of(placed,
+                               [&](const PlacedTask& task) { return task.holding.node == reserved.holding.node; });
+  };
+  std::erase_if(held_, [&](const Held& held) {
+    return held.gives_way() && std::ranges::any_of(held.reservation.tasks, shares_a_node);
+  });
 }
 
 void Backfill::note_started(const Job& job, std::span<const PlacedTask> placed) {
@@ -276,9 +297,9 @@ std::vector<Reservation> Backfill::reservations() const {
   return sorted;
 }
 
-Backfill::Fence::Fence(Backfill& backfill, std::int64_t job) : ledger_(backfill.state_.ledger()) {
+Backfill::Fence::Fence(Backfill& backfill, std::int64_t job, bool borrows) : ledger_(backfill.state_.ledger()) {
   for (const Held& held : backfill.held_) {
-    if (held.reservation.job == job) continue;
+    if (held.reservation.job == job || (!borrows && held.gives_way())) continue;
     for (const ReservedTask& task : held.reservation.tasks) {
       if (!ledger_.accepts_tasks(task.holding.node)) continue;
       ledger_.set_accepts(task.holding.node, false);

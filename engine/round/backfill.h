@@ -13,11 +13,14 @@
 // nodes on which all that is in the way ran when it fell due. The others (conservative) are planned anew every round.
 // Jobs refused by quota get none - quota is not room - nor do jobs that never fit, however much ends.
 //
+// The reservation of a job that would borrow gives way to a job within its quota (give_way()), which gets one itself
+// when it does not fit even so.
+//
 // A reservation for a job whose victims are stopping (kEviction) holds its tasks against everybody, those before it in
 // the order too, until it expires; the room of the victims counts as free for it from now on.
 //
-// The promise: a job that stays first, may start by quota and fits when everything has ended starts at the latest in
-// the round after everything that ran when its reservation fell due has ended, whatever arrives later.
+// The promise: a job within its quota that stays first and fits when everything has ended starts at the latest in the
+// round after everything that ran when its reservation fell due has ended, whatever arrives later.
 //   1. A reservation exists from the first round in which the job is blocked first: the search ends at the latest when
 //      everything has ended. It falls due at the time T first named, or earlier, for the time never moves later.
 //   2. Let S be what runs when it falls due. From then on only tasks of S are in its way: on its nodes nothing starts,
@@ -25,8 +28,8 @@
 //   3. S does not grow. When all of S has ended, what is reserved is free, and the job is placed on exactly that if
 //      the placer finds nothing better.
 // Before T, whatever starts either leaves what is reserved free at T, or is believed to end by T; if it does not, it is
-// in S. Assumes that reserved nodes stay up, that the job is not altered, and that others neither evict for themselves
-// (reclaim keeps off reserved nodes) nor are ahead of it.
+// in S. Evictions for others keep off reserved nodes. Assumes that reserved nodes stay up and that the job is not
+// altered; for a job that borrows, that nobody within quota needs the room.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +58,12 @@ class Backfill {
   // reserved for it.
   BackfillAttempt place(const Job& job);
   // The job may start, but does not fit or would delay another. True when it got a reservation.
-  bool note_blocked(const Job& job);
+  // `borrows`: it would start beyond its quota.
+  bool note_blocked(const Job& job, bool borrows);
+  // For a job within its quota: drops the reservation of that job if it is one for backfill and the job would borrow.
+  bool give_way(std::int64_t job);
+  // The same for every one that has something on the nodes of these tasks.
+  void give_way_to(std::span<const PlacedTask> placed);
   // A job placed has been started in the state.
   void note_started(const Job& job, std::span<const PlacedTask> placed);
   // Others have been evicted in the state.
@@ -78,10 +86,10 @@ class Backfill {
   // What holds after this round, in job order.
   std::vector<Reservation> reservations() const;
 
-  // Closes the nodes on which something is reserved for other jobs than this, while it lives.
+  // Closes the nodes on which something is reserved for other jobs than this, while it lives; not what gives way to it.
   class Fence {
    public:
-    Fence(Backfill& backfill, std::int64_t job);
+    Fence(Backfill& backfill, std::int64_t job, bool borrows);
     ~Fence();
     Fence(const Fence&) = delete;
     Fence& operator=(const Fence&) = delete;
@@ -97,6 +105,9 @@ class Backfill {
     Seconds start;     // when the job will start as far as is known; later than promised when something runs on
     Seconds duration;  // of the job
     bool is_due = false;
+    bool borrows = false;
+
+    bool gives_way() const { return borrows && reservation.kind == ReservationKind::kBackfill; }
   };
   struct Refusal {
     Seconds end;  // of the job that ended earliest among those refused
@@ -112,7 +123,8 @@ class Backfill {
   JobOutcome place_beside_reservations(const Job& job, Seconds end);
   // On exactly what is reserved for it, if that is free.
   bool place_as_reserved(const Job& job, Seconds end, JobOutcome& outcome);
-  bool reserve(const Job& job);
+  std::int64_t backfilled() const;  // reservations made because a job was blocked
+  bool reserve(const Job& job, bool borrows);
 
   RoundState& state_;
   Seconds now_;
@@ -120,7 +132,6 @@ class Backfill {
   std::vector<std::int64_t> closed_queues_;  // by queue: the job that blocks it; empty = none
   std::vector<Reservation> kept_;            // of earlier rounds, for backfill: count when their job is blocked again
   std::vector<Held> held_;                   // those that count
-  std::int32_t backfilled_ = 0;              // of them, made because a job was blocked
   std::optional<Timeline> timeline_;         // made when first needed
   std::map<DemandKey, Refusal> refused_;     // jobs that would delay others, by what they ask for
 };

@@ -7,7 +7,9 @@
 namespace berth {
 
 Pass::Pass(RoundState& state, std::span<const Reservation> kept, Seconds now)
-    : state_(state), now_(now), backfill_(state, kept, now), reclaim_(state, now) {}
+    : state_(state), now_(now), backfill_(state, kept, now), reclaim_(state, now) {
+  state_.renew_marks();
+}
 
 std::int64_t Pass::queue_id(std::int32_t queue) const {
   return queue < 0 ? 0 : state_.setup().queues[static_cast<std::size_t>(queue)].id;
@@ -33,6 +35,7 @@ PassOutcome Pass::refuse(const Job& job, const QuotaVerdict& verdict) const {
 PassOutcome Pass::start(const Job& job, std::vector<PlacedTask> placed) {
   state_.start(job, placed, now_);
   backfill_.note_started(job, placed);
+  reclaim_.note_started(job.id);
   PassOutcome outcome;
   outcome.started = true;
   outcome.placed = std::move(placed);
@@ -48,22 +51,26 @@ PassOutcome Pass::try_job(const Job& job) {
   }
   const Seconds expected_end = job.expected_end(now_);
   const Seconds end = expected_end < now_ ? kNever : expected_end;
-  if (state_.quotas().governs() && job.queue >= 0) {
-    const QuotaVerdict verdict = state_.quotas().judge(job.queue, state_.quotas().demand_to_start(job), end);
-    if (!verdict.admitted()) return refuse(job, verdict);
+  const QuotaVerdict verdict = state_.quotas().judge(job.queue, state_.quotas().demand_to_start(job), end);
+  if (!verdict.admitted()) {
+    if (std::optional<PassOutcome> outcome = evict_for(job, end, true)) return *std::move(outcome);
+    return refuse(job, verdict);
   }
   std::int64_t would_delay = 0;
-  QuotaPlacing placing = place_within_quota(state_.quotas(), state_.ledger(), job, end, [&](const Job& wanted) {
+  const auto place = [&](const Job& wanted) {
     BackfillAttempt attempt = backfill_.place(wanted);
     would_delay = attempt.would_delay;
     return std::move(attempt.outcome);
-  });
+  };
+  QuotaPlacing placing = place_within_quota(state_.quotas(), state_.ledger(), job, end, place);
+  while (!placing.outcome.started && would_delay != 0 && !verdict.borrows && backfill_.give_way(would_delay)) {
+    placing = place_within_quota(state_.quotas(), state_.ledger(), job, end, place);
+  }
   if (placing.outcome.started) return start(job, std::move(placing.outcome.placed));
   if (!placing.verdict.admitted()) {
-    PassOutcome outcome = refuse(job, placing.verdict);
     // On models with quota left it does not fit: that is for a reservation to remedy.
-    if (placing.narrowed) outcome.keeps_room = backfill_.note_blocked(job);
-    return outcome;
+    PassOutcome outcome = refuse(job, placing.verdict);
+    return placing.narrowed ? block(job, std::move(outcome), verdict.borrows) : outcome;
   }
   if (placing.outcome.needed == 0) return {};  // all it needs is placed already
   if (backfill_.holds_room_for(job.id)) {
@@ -71,31 +78,35 @@ PassOutcome Pass::try_job(const Job& job) {
     outcome.keeps_room = true;
     return outcome;
   }
-  if (state_.rules().preemption == Preemption::kReclaim) {
-    if (std::optional<PassOutcome> outcome = evict_for(job)) return *std::move(outcome);
-  }
+  if (std::optional<PassOutcome> outcome = evict_for(job, end, verdict.borrows)) return *std::move(outcome);
   PassOutcome outcome;
   if (would_delay != 0) {
     outcome = wait(job, Reason::kReserved);
     outcome.waiting.behind_job = would_delay;
+    outcome = block(job, std::move(outcome), verdict.borrows);
     outcome.keeps_room = true;
-    backfill_.note_blocked(job);
     return outcome;
   }
   const JobOutcome& why = placing.outcome;
   outcome.waiting = {.job = job.id, .reason = why.reason, .group = why.group, .fits = why.fits, .needed = why.needed};
-  outcome.keeps_room = backfill_.note_blocked(job);
+  return block(job, std::move(outcome), verdict.borrows);
+}
+
+PassOutcome Pass::block(const Job& job, PassOutcome outcome, bool borrows) {
+  outcome.keeps_room = backfill_.note_blocked(job, borrows);
   return outcome;
 }
 
-std::optional<PassOutcome> Pass::evict_for(const Job& job) {
+std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool borrows) {
+  if (state_.rules().preemption != Preemption::kReclaim || backfill_.holds_room_for(job.id)) return std::nullopt;
   std::optional<RoomMade> room;
   {
-    const Backfill::Fence fence(backfill_, job.id);
-    room = reclaim_.make_room(job);
+    std::optional<Backfill::Fence> fence;
+    room = reclaim_.make_room(job, end, [&] { fence.emplace(backfill_, job.id, borrows); });
   }
   if (!room) return std::nullopt;
   evictions_.insert(evictions_.end(), room->evictions.begin(), room->evictions.end());
+  if (!borrows) backfill_.give_way_to(room->outcome.placed);
   backfill_.note_evicted();
   if (!room->reservation) return start(job, std::move(room->outcome.placed));
   backfill_.hold(*std::move(room->reservation));

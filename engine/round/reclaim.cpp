@@ -1,13 +1,324 @@
 #include "engine/round/reclaim.h"
 
+#include <algorithm>
+
+#include "engine/round/quota_placing.h"
+
 namespace berth {
 
-Reclaim::Reclaim(RoundState& state, Seconds now) : state_(state), now_(now), lost_(state.setup().queues.size(), 0) {}
+namespace {
 
-std::optional<RoomMade> Reclaim::make_room(const Job& job) {
-  (void)job;
-  (void)now_;
+constexpr int kMostTries = 16;           // of placing one job
+constexpr std::size_t kMostSpares = 16;  // victims that are each left out for a try
+
+// The job without the tasks that may join later: nobody is evicted for those.
+Job gang_only(const Job& job) {
+  Job gang = job;
+  for (TaskGroup& group : gang.groups) group.count = std::max(group.min_tasks, group.placed);
+  return gang;
+}
+
+DemandKey reclaim_demand(const Job& gang, Seconds end, const QuotaLedger& quotas) {
+  DemandKey key = {gang.queue, gang.priority_class, quotas.has_loans_that_end() ? end.value() : 0};
+  for (const TaskGroup& group : gang.groups) append_demand(group, key);
+  return key;
+}
+
+}  // namespace
+
+bool may_evict_others(const Job& job, const RoundRules& rules, Seconds now) {
+  return now - std::max(job.submit, job.eviction.last_eviction) >= rules.pending_delay;
+}
+
+Reclaim::Reclaim(RoundState& state, Seconds now) : state_(state), now_(now) {
+  for (const Queue& queue : state.setup().queues) lost_.push_back(queue.lost_this_hour);
+  lost_.push_back(0);
+}
+
+void Reclaim::note_started(std::int64_t job) {
+  const auto place = std::ranges::lower_bound(started_, job);
+  if (place == started_.end() || *place != job) started_.insert(place, job);
+}
+
+const VictimIndex& Reclaim::index() {
+  if (!index_) {
+    state_.renew_marks();
+    index_ = std::make_unique<VictimIndex>(state_, now_);
+  }
+  return *index_;
+}
+
+std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end, const std::function<void()>& before_search) {
+  if (!may_evict_others(job, state_.rules(), now_) || !has_a_chance(job)) return std::nullopt;
+  const Job gang = gang_only(job);
+  // Whom it may evict depends on the job itself when it has been evicted before.
+  const bool fails_alike = job.eviction.evicted_for.empty();
+  DemandKey key = reclaim_demand(gang, end, state_.quotas());
+  if (fails_alike && failed_.contains(key)) return std::nullopt;
+  std::optional<RoomMade> room;
+  if (index().size() > 0) {
+    const Reaches reaches = reaches_for(job);
+    if (reaches.any && could_suffice(gang, reaches)) {
+      before_search();
+      VictimChoice choice(state_, *index_, lost_);
+      if (std::optional<JobOutcome> outcome = search(gang, end, reaches, choice)) {
+        room = carry_out(job, *std::move(outcome), choice);
+      }
+    }
+  }
+  if (room) {
+    failed_.clear();
+    index_.reset();
+  } else if (fails_alike) {
+    failed_.insert(std::move(key));
+  }
+  return room;
+}
+
+// Some queue on the path has quota left for the gang, or somebody could be of a lower class.
+bool Reclaim::has_a_chance(const Job& job) const {
+  const QuotaLedger& quotas = state_.quotas();
+  const std::int64_t value = state_.class_value(job);
+  const bool has_lower_class = value > 0 || std::ranges::any_of(state_.setup().priority_classes,
+                                                                [&](const auto& other) { return other.value < value; });
+  if (has_lower_class) return true;
+  return quotas.governs() && quotas.has_quota_for(job.queue, quotas.demand_to_start(job));
+}
+
+Reclaim::Reaches Reclaim::reaches_for(const Job& job) const {
+  const QuotaLedger& quotas = state_.quotas();
+  const Amounts demand = quotas.demand_to_start(job);
+  const std::int64_t value = state_.class_value(job);
+  // By queue of a victim: may its jobs be reclaimed from, marks aside; asked once.
+  enum class Known : std::uint8_t { kNot, kNo, kYes };
+  std::vector<Known> known(lost_.size(), Known::kNot);
+  Reaches reaches;
+  reaches.of.assign(index_->size(), VictimReach::kNone);
+  for (std::size_t i = 0; i < index_->size(); ++i) {
+    const Victim& victim = (*index_)[i];
+    if (std::ranges::find(job.eviction.evicted_for, victim.job) != job.eviction.evicted_for.end()) continue;
+    if (std::ranges::binary_search(started_, victim.job)) continue;
+    VictimReach& reach = reaches.of[i];
+    if (victim.queue == job.queue) {
+      if (victim.class_value < value) reach = VictimReach::kAll;
+    } else {
+      Known& may = known[victim.queue < 0 ? known.size() - 1 : static_cast<std::size_t>(victim.queue)];
+      if (may == Known::kNot) may = quotas.may_reclaim(job.queue, demand, victim.queue, 0) ? Known::kYes : Known::kNo;
+      if (may == Known::kNo) continue;
+      const std::uint32_t bit = 1u << quotas.fork_depth(job.queue, victim.queue);
+      if ((victim.marks & bit) == 0) {
+        reach = VictimReach::kAll;
+      } else if (victim.surplus > 0 && ((victim.marks >> kMarkedDepths) & bit) == 0) {
+        reach = VictimReach::kSurplus;
+      }
+    }
+    reaches.any = reaches.any || reach != VictimReach::kNone;
+  }
+  return reaches;
+}
+
+// Would it fit by count of the whole cluster, if all of them went?
+bool Reclaim::could_suffice(const Job& job, const Reaches& reaches) const {
+  const QuotaLedger& quotas = state_.quotas();
+  Amounts room = quotas.none();
+  for (std::size_t r = 0; r < room.size(); ++r) room[r] = quotas.capacity(r) - quotas.used_by_all(r);
+  for (std::size_t i = 0; i < index_->size(); ++i) {
+    const Victim& victim = (*index_)[i];
+    const std::size_t level = reaches.of[i] == VictimReach::kAll       ? victim.all()
+                              : reaches.of[i] == VictimReach::kSurplus ? victim.surplus
+                                                                       : 0;
+    for (std::size_t task = 0; task < level; ++task) quotas.add_holding(victim.tasks[task].holding, room);
+  }
+  const Amounts demand = quotas.demand_to_start(job);
+  for (std::size_t r = 0; r < room.size(); ++r) {
+    if (demand[r] > room[r]) return false;
+  }
+  return true;
+}
+
+// Victims whose use stands in the way of the quota, until the gang is admitted.
+bool Reclaim::make_room_in_quota(const Job& gang, Seconds end, const Reaches& reaches, VictimChoice& choice) {
+  const QuotaLedger& quotas = state_.quotas();
+  const Amounts demand = quotas.demand_to_start(gang);
+  QuotaVerdict verdict = quotas.judge(gang.queue, demand, end);
+  const auto raise_if_it_helps = [&](std::size_t i, std::size_t level) {
+    const std::size_t before = choice.level(i);
+    if (level <= before || !choice.raise(i, level)) return;
+    const QuotaVerdict now = quotas.judge(gang.queue, demand, end);
+    const bool helps = now.admitted() || now.queue != verdict.queue || now.resource != verdict.resource ||
+                       now.short_by < verdict.short_by;
+    if (helps) {
+      verdict = now;
+    } else {
+      choice.lower(i, before);
+    }
+  };
+  for (std::size_t i = 0; i < index_->size() && !verdict.admitted(); ++i) {
+    if (reaches.of[i] == VictimReach::kNone) continue;
+    for (std::size_t level = 1; level <= (*index_)[i].surplus && !verdict.admitted(); ++level)
+      raise_if_it_helps(i, level);
+  }
+  for (std::size_t i = 0; i < index_->size() && !verdict.admitted(); ++i) {
+    if (reaches.of[i] == VictimReach::kAll) raise_if_it_helps(i, (*index_)[i].all());
+  }
+  return verdict.admitted();
+}
+
+std::optional<JobOutcome> Reclaim::search(const Job& gang, Seconds end, const Reaches& reaches, VictimChoice& choice) {
+  if (!make_room_in_quota(gang, end, reaches, choice)) return std::nullopt;
+  RoomSearch search(state_, *index_, reaches.of, choice, now_);
+  for (const TaskGroup& group : gang.groups) {
+    if (!search.make_room(group)) return std::nullopt;
+  }
+  Ledger& ledger = state_.ledger();
+  const Ledger::Checkpoint before = ledger.checkpoint();
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    JobOutcome outcome = try_placing(gang, end, choice);
+    if (outcome.started) {
+      outcome = spare(gang, end, choice, std::move(outcome), before);
+      Amounts taken = state_.quotas().none();
+      for (const PlacedTask& task : outcome.placed) state_.quotas().add_holding(task.holding, taken);
+      const bool is_allowed = !choice.chosen().empty() && keeps_the_rules(gang, taken, choice);
+      ledger.rollback(before);
+      return is_allowed ? std::optional(std::move(outcome)) : std::nullopt;
+    }
+    if (!search.make_one_more(gang.groups[static_cast<std::size_t>(outcome.group)])) return std::nullopt;
+  }
   return std::nullopt;
+}
+
+JobOutcome Reclaim::try_placing(const Job& gang, Seconds end, const VictimChoice& choice) {
+  Ledger& ledger = state_.ledger();
+  const Ledger::Checkpoint before = ledger.checkpoint();
+  for (const std::size_t victim : choice.chosen()) {
+    for (std::size_t i = 0; i < choice.level(victim); ++i) {
+      (void)ledger.release((*index_)[victim].tasks[i].holding);
+    }
+  }
+  QuotaPlacing placing = place_within_quota(state_.quotas(), ledger, gang, end,
+                                            [&](const Job& wanted) { return state_.placer().place_job(wanted); });
+  if (!placing.outcome.started) ledger.rollback(before);
+  return std::move(placing.outcome);
+}
+
+// First those whose place the job did not take; then each other one for whose sake it could lie elsewhere.
+JobOutcome Reclaim::spare(const Job& gang, Seconds end, VictimChoice& choice, JobOutcome outcome,
+                          Ledger::Checkpoint before) {
+  Ledger& ledger = state_.ledger();
+  const QuotaLedger& quotas = state_.quotas();
+  Amounts taken = quotas.none();
+  for (const PlacedTask& task : outcome.placed) quotas.add_holding(task.holding, taken);
+  std::vector<std::size_t> dearest_first = choice.chosen();
+  std::ranges::sort(dearest_first, std::greater<>());
+  for (const std::size_t v : dearest_first) {
+    const Victim& victim = (*index_)[v];
+    while (choice.level(v) > 0) {
+      const std::size_t level = choice.level(v);
+      const std::size_t lower = level > victim.surplus ? victim.surplus : level - 1;
+      const Ledger::Checkpoint here = ledger.checkpoint();
+      bool fits = true;
+      for (std::size_t i = lower; i < level && fits; ++i) fits = ledger.place(victim.tasks[i].holding).ok();
+      choice.lower(v, lower);
+      if (fits && quotas.judge(gang.queue, taken, end).admitted()) continue;
+      choice.raise(v, level);
+      ledger.rollback(here);
+      break;
+    }
+  }
+  std::ranges::sort(dearest_first);
+  if (choice.chosen().size() > kMostSpares) return outcome;
+  dearest_first = choice.chosen();
+  std::ranges::sort(dearest_first, std::greater<>());
+  for (const std::size_t v : dearest_first) {
+    if (choice.chosen().size() == 1) break;  // without any it did not fit
+    const std::size_t level = choice.level(v);
+    ledger.rollback(before);
+    choice.lower(v, 0);
+    JobOutcome without = try_placing(gang, end, choice);
+    if (without.started) {
+      outcome = std::move(without);
+      continue;
+    }
+    choice.raise(v, level);
+  }
+  return outcome;
+}
+
+bool Reclaim::keeps_the_rules(const Job& job, const Amounts& taken, const VictimChoice& choice) {
+  QuotaLedger& quotas = state_.quotas();
+  std::uint32_t lost_marks = 0;  // of jobs of the same queue
+  for (const std::size_t v : choice.chosen()) {
+    const Victim& victim = (*index_)[v];
+    if (victim.queue == job.queue) {
+      if (choice.level(v) == victim.all()) lost_marks |= victim.marks & ((1u << kMarkedDepths) - 1);
+      continue;
+    }
+    const std::uint32_t marks = choice.level(v) <= victim.surplus ? victim.marks >> kMarkedDepths : victim.marks;
+    if (!quotas.may_reclaim(job.queue, taken, victim.queue, marks)) return false;
+  }
+  if (lost_marks == 0) return true;
+  // The marks that the job will get once the victims of its queue are gone.
+  const auto for_each_of_queue = [&](const auto& visit) {
+    for (const std::size_t v : choice.chosen()) {
+      const Victim& victim = (*index_)[v];
+      if (victim.queue != job.queue || choice.level(v) != victim.all()) continue;
+      visit(*state_.running().find(victim.job));
+    }
+  };
+  for_each_of_queue([&](const RunningJob& run) { state_.unmark(run.job.queue, state_.held_by(run), run.quota_mark); });
+  const std::uint32_t gained = quotas.mark(job.queue, taken);
+  quotas.unmark(job.queue, taken, gained);
+  for_each_of_queue([&](const RunningJob& run) { state_.mark(run.job.queue, state_.held_by(run), 0, run.quota_mark); });
+  return (lost_marks & ~gained) == 0;
+}
+
+RoomMade Reclaim::carry_out(const Job& job, JobOutcome outcome, VictimChoice& choice) {
+  std::vector<std::pair<std::size_t, std::size_t>> steps;  // victim and level, in the order of victims
+  for (const std::size_t v : choice.chosen()) steps.emplace_back(v, choice.level(v));
+  std::ranges::sort(steps);
+  choice.clear();
+  RoomMade room;
+  Seconds last_stop = now_;
+  for (const auto& [v, level] : steps) {
+    const Victim& victim = (*index_)[v];
+    Eviction eviction{.job = victim.job,
+                      .beneficiary = job.id,
+                      .rule = victim.queue == job.queue ? EvictionRule::kPriority : EvictionRule::kReclaim,
+                      .whole = level == victim.all(),
+                      .lost = victim.lost(level),
+                      .stop_at = now_};
+    lost_[victim.queue < 0 ? lost_.size() - 1 : static_cast<std::size_t>(victim.queue)] += eviction.lost;
+    RunningJob& run = *state_.running().find(victim.job);
+    run.job.eviction.evicted_for.push_back(job.id);
+    if (!eviction.whole) {
+      for (std::size_t i = 0; i < level; ++i) eviction.tasks.push_back({victim.tasks[i].group, victim.tasks[i].task});
+      (void)state_.shrink(victim.job, eviction.tasks);
+    } else if (victim.stop > now_) {
+      eviction.stop_at = run.stop_at = victim.stop;
+      run.stops_for = job.id;
+      run.stop_rule = eviction.rule;
+      last_stop = std::max(last_stop, victim.stop);
+    } else {
+      (void)state_.end(victim.job);
+    }
+    room.evictions.push_back(std::move(eviction));
+  }
+  if (last_stop > now_) {
+    room.reservation = {.job = job.id,
+                        .kind = ReservationKind::kEviction,
+                        .made_at = now_,
+                        .expected = last_stop,
+                        .expires = last_stop + state_.rules().reservation_ttl,
+                        .tasks = {}};
+    for (const PlacedTask& task : outcome.placed) {
+      const std::int64_t node_id = state_.cluster().nodes[static_cast<std::size_t>(task.holding.node)].id;
+      room.reservation->tasks.push_back({task.group, task.task, node_id, task.holding});
+    }
+  } else {
+    for (const PlacedTask& task : outcome.placed) (void)state_.ledger().place(task.holding);
+  }
+  room.outcome = std::move(outcome);
+  return room;
 }
 
 }  // namespace berth

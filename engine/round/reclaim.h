@@ -1,30 +1,44 @@
-// Makes room for a job that may start but does not fit, by evicting others: quota that is lent is taken back, and a
-// higher priority class goes before a lower one of the same queue.
+// Makes room for a job that does not fit, by evicting others: quota that is lent is taken back, and a higher priority
+// class goes before a lower one of the same queue.
 //
-// Who may be evicted for job b (beneficiary), in this order of rules:
+// Who may be evicted for job b (the beneficiary):
 //   reclaim   a job v of another queue that runs on what it borrowed from b's (QuotaLedger::may_reclaim): after b
 //   starts
-//             it is within its quota, and v does not count against the quota of its own
-//   priority  a job of the same queue with a strictly lower class, if b exceeds no quota that v did not
-// and only if v is preemptible, has run for its minimum run time and, if evicted before, for the cool-down; is not in
-// b's past (v was never evicted for... b never evicts a job that evicted it: EvictionTerms::evicted_for); and its queue
-// has budget left for what v would lose. b must have waited for the pending delay.
+//             it is within its quota, and v does not count against the quota of its own - of an elastic v, if its gang
+//             does but not what it has beyond, only that
+//   priority  a job of the same queue with a strictly lower class; b counts against every quota that v counted against
+// and only if v is preemptible, is not stopping, has run for its minimum run time and, if evicted before, for the
+// cool-down; started or grew in an earlier pass; never evicted b (EvictionTerms::evicted_for); and its queue has budget
+// left for what v would lose. b must have waited for the pending delay, since it came or was evicted itself.
 //
-// Evictions are decided only together with a complete placement of b. Candidates are taken cheapest first (lost work
-// per GPU freed, then newest start, then id; the surplus of elastic jobs before whole gangs), until b fits; then,
-// dearest first, each one without which b still fits is spared. What is freed is b's in the same step; when victims get
-// a grace to write checkpoints, a reservation holds it for b.
+// Also where b is refused by quota - a limit, a borrow limit, what a lender keeps - it may be that evicting makes it
+// admitted: a higher class takes the place of a lower one when their queue is at its limit.
 //
-// No ping-pong: a reclaiming b ends up marked (within quota), and marked jobs are not evicted for another queue; by
-// priority classes strictly rise. So no job evicts one that evicted it; the list in EvictionTerms makes that hold also
-// when quotas change in between. Lost work per queue and hour is bounded by the budget.
+// Evictions are decided only together with a complete placement of b's gang that its quota admits. Victims are found
+// node by node, cheapest first (room_search.h, victims.h); then, dearest first, each one without which b still fits is
+// spared, in whole or in part. What is freed is b's in the same step; when victims get a grace to write checkpoints, a
+// reservation holds it for b. Surplus tasks of elastic jobs end at once.
+//
+// No ping-pong: a reclaiming b is marked (within quota) at the level at which v was not, marks last as long as a job
+// runs, and what is marked is not evicted for another queue; by priority, classes strictly rise. So no job evicts one
+// that evicted it; the list in EvictionTerms makes that hold also when quotas change in between. Lost work per queue
+// and hour is bounded by the budget: what this pass took counts at once.
+//
+// Costs: a job whose queue has nothing to reclaim is turned away after a look at each queue, one for whom all victims
+// together would not suffice after a look at each victim; a demand that failed is not searched for again in the pass
+// until something was evicted. The rest looks at every node once and at some again.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
-#include "engine/round/backfill.h"
+#include "engine/model/demand_key.h"
+#include "engine/round/room_search.h"
 #include "engine/round/round_state.h"
+#include "engine/round/victims.h"
 
 namespace berth {
 
@@ -34,18 +48,46 @@ struct RoomMade {
   std::optional<Reservation> reservation;  // else: the room that will be held for it
 };
 
+// The job has waited long enough that others may be evicted for it.
+bool may_evict_others(const Job& job, const RoundRules& rules, Seconds now);
+
 class Reclaim {
  public:
   Reclaim(RoundState& state, Seconds now);
 
   // Nothing = no room can be made, and nothing has changed. Else the victims that stop now have ended in `state`, those
-  // with a grace are marked as stopping, and b's tasks are in the ledger, uncommitted, when it can start now.
-  std::optional<RoomMade> make_room(const Job& job);
+  // with a grace are marked as stopping, and b's tasks are in the ledger, uncommitted, when it can start now. Only
+  // nodes that accept tasks are looked at; `before_search` may close some, and is called only when there is reason to
+  // look. `end`: of the job, see QuotaLedger::judge.
+  std::optional<RoomMade> make_room(const Job& job, Seconds end, const std::function<void()>& before_search);
+  // The job has started or gained tasks in this pass.
+  void note_started(std::int64_t job);
 
  private:
+  // Who may be evicted for a job, and how far.
+  struct Reaches {
+    std::vector<VictimReach> of;  // by victim
+    bool any = false;
+  };
+
+  bool has_a_chance(const Job& job) const;
+  const VictimIndex& index();
+  Reaches reaches_for(const Job& job) const;
+  bool could_suffice(const Job& job, const Reaches& reaches) const;
+  bool make_room_in_quota(const Job& gang, Seconds end, const Reaches& reaches, VictimChoice& choice);
+  std::optional<JobOutcome> search(const Job& gang, Seconds end, const Reaches& reaches, VictimChoice& choice);
+  // With the victims' tasks gone from the ledger; there when placed, else the ledger is as before.
+  JobOutcome try_placing(const Job& gang, Seconds end, const VictimChoice& choice);
+  JobOutcome spare(const Job& gang, Seconds end, VictimChoice& choice, JobOutcome outcome, Ledger::Checkpoint before);
+  bool keeps_the_rules(const Job& job, const Amounts& taken, const VictimChoice& choice);
+  RoomMade carry_out(const Job& job, JobOutcome outcome, VictimChoice& choice);
+
   RoundState& state_;
   Seconds now_;
-  std::vector<std::int64_t> lost_;  // milli-GPU-seconds, by queue, this hour
+  std::vector<std::int64_t> lost_;     // milli-GPU-seconds this hour, by queue, last that of jobs without one
+  std::vector<std::int64_t> started_;  // in this pass, in id order
+  std::unique_ptr<VictimIndex> index_;
+  std::set<DemandKey> failed_;  // since the last eviction
 };
 
 }  // namespace berth

@@ -24,6 +24,10 @@ RoundState::RoundState(const RoundSetup& setup)
       quotas_(*setup.cluster, setup.queues, quotas_of(setup), setup.now),
       placer_(ledger_, *setup.score, setup.rank, setup.seed) {}
 
+std::int64_t RoundState::class_value(const Job& job) const {
+  return job.priority_class < 0 ? 0 : setup_.priority_classes[static_cast<std::size_t>(job.priority_class)].value;
+}
+
 RoundState::Held RoundState::held_by(const RunningJob& job) const {
   Held held{.all = quotas_.none(), .gang = quotas_.none(), .surplus = quotas_.none()};
   for (const RunningTask& task : job.tasks) quotas_.add_holding(task.holding, held.all);
@@ -97,7 +101,9 @@ void RoundState::start(const Job& job, std::span<const PlacedTask> placed, Secon
   Amounts more = after.all;
   for (std::size_t r = 0; r < more.size(); ++r) more[r] -= before.all[r];
   quotas_.take(job.queue, more);
-  run->quota_mark = mark(job.queue, after);
+  const std::uint32_t marks = mark(job.queue, after);
+  if ((run->quota_mark & ~marks) != 0) marks_are_stale_ = true;  // more surplus than quota: what covered it is free
+  run->quota_mark = marks;
 }
 
 Status RoundState::end(std::int64_t id) {

@@ -60,6 +60,9 @@ class RoundState {
   std::uint32_t mark(std::int32_t queue, const Held& held, std::uint32_t already = 0, std::uint32_t wanted = ~0u);
   void unmark(std::int32_t queue, const Held& held, std::uint32_t marks);
 
+  // Of the job's priority class; 0 without one.
+  std::int64_t class_value(const Job& job) const;
+
   const Cluster& cluster() const { return *setup_.cluster; }
   const RoundSetup& setup() const { return setup_; }
   const RoundRules& rules() const { return setup_.rules; }

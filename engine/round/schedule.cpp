@@ -19,7 +19,8 @@ namespace {
 
 // What decides whether a job starts: jobs that ask for the same in the same queue and class fail for the same reason.
 DemandKey demand_of(const Job& job, bool may_evict) {
-  DemandKey key = {job.queue, job.priority_class, may_evict, job.waits_for_others};
+  const bool has_a_past = may_evict && !job.eviction.evicted_for.empty();  // whom it may evict is its own matter
+  DemandKey key = {job.queue, job.priority_class, may_evict, has_a_past ? job.id : 0, job.waits_for_others};
   for (const TaskGroup& group : job.groups) append_demand(group, key);
   return key;
 }
@@ -53,6 +54,10 @@ void announce_step(const ScheduleOptions& options, std::string_view step) {
 Status add_running_jobs(const Snapshot& snapshot, RoundState& state) {
   std::map<std::int64_t, RunningJob> running;
   for (const RunningJob& job : snapshot.running) running.emplace(job.job.id, job);
+  for (const Job& job : snapshot.jobs) {
+    if (job.state == JobState::kRunning)
+      running.try_emplace(job.id, RunningJob{.job = job, .start = snapshot.now, .tasks = {}});
+  }
   for (const Allocation& a : snapshot.allocations) {
     const auto [entry, is_unknown] = running.try_emplace(a.job);
     RunningJob& run = entry->second;
@@ -106,10 +111,7 @@ class ScheduleRun {
  public:
   // `ended`: evictions that are carried out in `state` already.
   ScheduleRun(const Snapshot& snapshot, RoundState& state, const ScheduleOptions& options, std::vector<Eviction> ended)
-      : snapshot_(snapshot),
-        state_(state),
-        options_(options),
-        pass_(state, kept_reservations(snapshot), snapshot.now) {
+      : snapshot_(snapshot), state_(state), options_(options), pass_(state, kept_reservations(snapshot), snapshot.now) {
     result_.plan.evictions = std::move(ended);
   }
 
@@ -147,7 +149,7 @@ class ScheduleRun {
 
  private:
   Status try_job(const Job& job) {
-    DemandKey key = demand_of(job, snapshot_.now - job.submit >= state_.rules().pending_delay);
+    DemandKey key = demand_of(job, may_evict_others(job, state_.rules(), snapshot_.now));
     if (const auto failed = failed_.find(key); failed != failed_.end() && failed->second.evictions == evictions()) {
       Waiting again = result_.plan.waiting[failed->second.waiting];
       again.job = job.id;

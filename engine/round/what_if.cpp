@@ -6,18 +6,17 @@
 #include <bit>
 #include <functional>
 #include <set>
-#include <tuple>
 
-#include "engine/policy/feasibility.h"
-#include "engine/policy/registry.h"
+#include "engine/round/room_search.h"
 #include "engine/round/schedule.h"
+#include "engine/round/victims.h"
 
 namespace berth {
 
 namespace {
 
 constexpr int kMostQuotaRises = 4;  // one per resource that turns out short
-constexpr int kMostSparingTries = 64;
+constexpr int kMostRoomTries = 16;
 
 bool is_about_quota(Reason reason) {
   return reason == Reason::kQuota || reason == Reason::kLimit || reason == Reason::kLenderKeeps;
@@ -100,16 +99,28 @@ class WhatIfSearch {
     return {};
   }
 
+  // What others keep stands against whoever borrows: only all of it within quota helps.
+  Result<std::int64_t> above_own_quota(const QuotaRise& rise) {
+    BERTH_ASSIGN(const Planning planning, planning_of(fork_));
+    const QuotaLedger& quotas = planning.state->quotas();
+    const auto r = static_cast<std::size_t>(rise.resource);
+    return std::max(rise.amount,
+                    quotas.used(rise.queue, r) + quotas.demand_to_start(job())[r] - quotas.quota(rise.queue, r));
+  }
+
   // The quota that refused it, then the next one that does.
   Status quota_where_short() {
     WhatIf change{.kind = ChangeKind::kQuota};
     Waiting refused = answer_.waiting;
     for (int i = 0; i < kMostQuotaRises && is_about_quota(refused.reason); ++i) {
       const auto queue = std::ranges::find(snapshot_.queues, refused.queue, &Queue::id);
-      const QuotaRise rise{.queue = static_cast<std::int32_t>(queue - snapshot_.queues.begin()),
-                           .resource = resource_index(refused.resource),
-                           .is_limit = refused.reason == Reason::kLimit,
-                           .amount = refused.short_by};
+      QuotaRise rise{.queue = static_cast<std::int32_t>(queue - snapshot_.queues.begin()),
+                     .resource = resource_index(refused.resource),
+                     .is_limit = refused.reason == Reason::kLimit,
+                     .amount = refused.short_by};
+      if (refused.reason == Reason::kLenderKeeps) {
+        BERTH_ASSIGN(rise.amount, above_own_quota(rise));
+      }
       raise(rise);
       change.quotas.push_back(rise);
       BERTH_ASSIGN(const bool started, starts());
@@ -331,66 +342,46 @@ class WhatIfSearch {
     return lost_work(*found, MilliGpu(milli), snapshot_.now);
   }
 
-  // Preemptible jobs whose end would let the job fit after all that start ahead of it: cheapest first until it fits,
-  // then without those that turn out not to be needed.
+  // Preemptible jobs whose end lets the job fit after all that start ahead of it, whatever the rules say about who may
+  // be evicted for whom: chosen as reclaim chooses (room_search.h).
   Result<std::vector<std::int64_t>> cheapest_victims() {
-    BERTH_ASSIGN(const Planning planning, planning_of(snapshot_));
+    const Snapshot relaxed = without_eviction_rules();
+    BERTH_ASSIGN(const Planning planning, planning_of(relaxed));
     RoundState& state = *planning.state;
-    BERTH_TRY(plan_schedule_on(snapshot_, state, {.interrupted = interrupted_, .until_job = id()}).status());
-    struct Victim {
-      std::int64_t id;
-      std::vector<RunningTask> tasks;
-      double lost_per_gpu;
-      Seconds start;
-    };
-    std::vector<Victim> candidates;
-    for (const RunningJob& run : state.running().all()) {
-      if (!run.job.eviction.preemptible || run.start >= snapshot_.now || !holds_useful_node(run)) continue;
-      const std::int64_t milli = std::max<std::int64_t>(1, run.gpu_held().value());
-      const auto lost = static_cast<double>(lost_work(run, run.gpu_held(), snapshot_.now));
-      candidates.push_back({run.job.id, run.tasks, lost / static_cast<double>(milli), run.start});
+    BERTH_TRY(plan_schedule_on(relaxed, state, {.interrupted = interrupted_, .until_job = id()}).status());
+    ++answer_.plans;
+    const VictimIndex index(state, relaxed.now);
+    const std::vector<VictimReach> reach(index.size(), VictimReach::kAll);
+    const std::vector<std::int64_t> lost(relaxed.queues.size() + 1, 0);
+    VictimChoice choice(state, index, lost);
+    RoomSearch search(state, index, reach, choice, relaxed.now);
+    for (const TaskGroup& group : job().groups) {
+      if (!search.make_room(group)) return std::vector<std::int64_t>{};
     }
-    std::ranges::sort(candidates, [](const Victim& a, const Victim& b) {
-      return std::tuple(a.lost_per_gpu, b.start, a.id) < std::tuple(b.lost_per_gpu, a.start, b.id);
-    });
-    const auto fits_without = [&](std::span<const Victim* const> victims) {
+    for (int tries = 0; tries < kMostRoomTries; ++tries) {
       const Ledger::Checkpoint mark = state.ledger().checkpoint();
-      for (const Victim* victim : victims) {
-        for (const RunningTask& task : victim->tasks) (void)state.ledger().release(task.holding);
+      for (const std::size_t victim : choice.chosen()) {
+        for (const RunningTask& task : index[victim].tasks) (void)state.ledger().release(task.holding);
       }
-      const bool fits = state.placer().place_job(job()).started;
+      const JobOutcome outcome = state.placer().place_job(job());
       state.ledger().rollback(mark);
-      return fits;
-    };
-    std::vector<const Victim*> chosen;
-    for (const Victim& victim : candidates) chosen.push_back(&victim);
-    if (!fits_without(chosen)) return std::vector<std::int64_t>{};
-    std::size_t enough = chosen.size();
-    for (std::size_t too_few = 0; too_few + 1 < enough;) {
-      const std::size_t next = too_few + (enough - too_few) / 2;
-      (fits_without(std::span(chosen).first(next)) ? enough : too_few) = next;
+      if (outcome.started) break;
+      if (!search.make_one_more(job().groups[static_cast<std::size_t>(outcome.group)])) break;
     }
-    chosen.resize(enough);
-    int tries = 0;
-    for (std::size_t i = chosen.size(); i-- > 0 && chosen.size() > 1 && tries < kMostSparingTries; ++tries) {
-      std::vector<const Victim*> fewer = chosen;
-      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
-      if (fits_without(fewer)) chosen = std::move(fewer);
-    }
-    std::vector<std::int64_t> ids;
-    for (const Victim* victim : chosen) ids.push_back(victim->id);
-    return ids;
+    std::vector<std::int64_t> victims;
+    for (const std::size_t victim : choice.chosen()) victims.push_back(index[victim].job);
+    return victims;
   }
 
-  // On a node that could run some task of the job when empty.
-  bool holds_useful_node(const RunningJob& run) const {
-    for (const RunningTask& task : run.tasks) {
-      const NodeKind& kind = snapshot_.cluster.kind_of(static_cast<std::size_t>(task.holding.node));
-      for (const TaskGroup& group : snapshot_.jobs[job_].groups) {
-        if (is_feasible_when_empty(kind, group.shape)) return true;
-      }
-    }
-    return false;
+  Snapshot without_eviction_rules() const {
+    Snapshot relaxed = snapshot_;
+    relaxed.rules.preemption = Preemption::kNone;
+    relaxed.rules.min_runtime = Seconds(0);
+    relaxed.rules.eviction_cooldown = Seconds(0);
+    relaxed.rules.eviction_budget = -1;
+    for (Queue& queue : relaxed.queues) queue.eviction_budget = -1;
+    for (RunningJob& run : relaxed.running) run.job.eviction.min_runtime = Seconds(0);
+    return relaxed;
   }
 
   const Snapshot& snapshot_;

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "engine/base/text.h"
+#include "engine/runtime/import_names.h"
 #include "engine/sim/trace.h"
 #include "engine/store/cluster_records.h"
 #include "engine/store/job_records.h"
@@ -17,43 +18,6 @@
 namespace berth {
 
 namespace {
-
-constexpr std::int64_t kMostPriority = 1000000;
-
-std::vector<std::string> sentences(const std::vector<Status>& skipped) {
-  std::vector<std::string> text;
-  text.reserve(skipped.size());
-  for (const Status& status : skipped) text.push_back(status.message());
-  return text;
-}
-
-// Adds what a row names and the database lacks, when asked to.
-class MissingNames {
- public:
-  MissingNames(Change& change, const ImportOptions& options, ImportReport& report)
-      : change_(change), options_(options), report_(report) {}
-
-  template <class Add>
-  Status ensure(Thing thing, const std::string& name, Add add) {
-    if (name.empty() || !seen_.insert({thing, name}).second) return {};
-    const Result<std::int64_t> found = find_id(change_.db(), thing, name);
-    if (found.ok()) return {};
-    if (found.status().code() != Code::kNotFound || !options_.create_missing) {
-      if (found.status().code() != Code::kNotFound) return found.status();
-      const std::string near = found.status().hint().starts_with("did you mean") ? found.status().hint() + " " : "";
-      return Status(Code::kNotFound, found.status().message(), near + "WITH (create_missing = true) makes it");
-    }
-    BERTH_TRY(add());
-    report_.also_created.push_back(fmt::format("{} {}", thing_word(thing), name));
-    return {};
-  }
-
- private:
-  Change& change_;
-  const ImportOptions& options_;
-  ImportReport& report_;
-  std::set<std::pair<Thing, std::string>> seen_;
-};
 
 using TypeContents = std::tuple<std::int64_t, std::int64_t, std::string, std::int32_t,
                                 std::string>;  // cpu, memory, model, devices, links
@@ -85,7 +49,7 @@ Result<std::map<TypeContents, std::string>> node_types_by_contents(Database& db)
 class NodeImport {
  public:
   NodeImport(Change& change, const ImportOptions& options, ImportReport& report)
-      : change_(change), options_(options), report_(report), missing_(change, options, report) {}
+      : change_(change), options_(options), report_(report), missing_(change, options.create_missing, report) {}
 
   Status run(const std::vector<TraceNode>& nodes) {
     BERTH_ASSIGN(types_, node_types_by_contents(change_.db()));
@@ -104,7 +68,7 @@ class NodeImport {
  private:
   Result<NodeRequest> request_for(const TraceNode& node) {
     const std::string pool = node.pool.empty() ? options_.pool : node.pool;
-    BERTH_TRY(missing_.ensure(Thing::kPool, pool, [&] { return add_pool(change_, pool); }));
+    BERTH_TRY(missing_.ensure_pool(pool));
     if (node.devices > 0) BERTH_TRY(ensure_model(node));
     BERTH_ASSIGN(const std::string type, ensure_type(node));
     return NodeRequest{.name = node.name, .type = type, .pool = pool, .rack = node.rack, .labels = {}};
@@ -146,45 +110,14 @@ class NodeImport {
   std::map<TypeContents, std::string> types_;
 };
 
-TaskGroupRequest group_request(const TraceTaskGroup& group) {
-  TaskGroupRequest request;
-  request.name = group.name;
-  request.count = group.tasks;
-  request.min_tasks = group.min_tasks;
-  request.cpu = group.cpu;
-  request.memory = group.memory;
-  request.gpu_count = group.gpu_count;
-  if (group.gpu_count > 0) request.gpu_milli = group.gpu_milli;
-  request.gpu_memory = group.gpu_memory;
-  if (!group.models.empty()) {
-    for (const std::string_view model : split(group.models, '|')) {
-      if (!trim(model).empty()) request.models.emplace_back(trim(model));
-    }
-  }
-  request.pool = group.pool;
-  request.locality = group.locality;
-  request.locality_required = group.locality_required;
-  return request;
-}
-
-Status ensure_priority_class(Change& change, MissingNames& missing, const std::string& name) {
-  return missing.ensure(Thing::kPriorityClass, name, [&]() -> Status {
-    const Result<std::int64_t> value = read_integer(name);
-    if (!value.ok() || *value > kMostPriority || *value < -kMostPriority) {
-      return Status(Code::kNotFound, fmt::format("no priority class '{}'", name),
-                    "CREATE PRIORITY CLASS makes one; a new class can be made here from a number only");
-    }
-    return add_priority_class(change, {.name = name, .value = *value});
-  });
-}
-
 }  // namespace
 
 Result<ImportReport> import_nodes(Runtime& runtime, const std::string& path, const ImportOptions& options) {
-  BERTH_ASSIGN(const ReadRecords<TraceNode> read,
-               read_trace_nodes(options.format, path, {.skip_bad_rows = options.skip_bad_rows}));
+  BERTH_ASSIGN(
+      const ReadRecords<TraceNode> read,
+      read_trace_nodes(options.format, path, {.skip_bad_rows = options.skip_bad_rows, .format = options.trace}));
   ImportReport report;
-  report.skipped = sentences(read.skipped);
+  report.skipped = import_sentences(read.skipped);
   const Result<std::int64_t> version =
       runtime.change([&](Change& change) { return NodeImport(change, options, report).run(read.records); });
   if (!version.ok()) return version.status();
@@ -192,20 +125,20 @@ Result<ImportReport> import_nodes(Runtime& runtime, const std::string& path, con
 }
 
 Result<ImportReport> import_jobs(Runtime& runtime, const std::string& path, const ImportOptions& options) {
-  BERTH_ASSIGN(const ReadRecords<TraceJob> read,
-               read_trace_jobs(options.format, path, {.skip_bad_rows = options.skip_bad_rows}));
+  BERTH_ASSIGN(
+      const ReadRecords<TraceJob> read,
+      read_trace_jobs(options.format, path, {.skip_bad_rows = options.skip_bad_rows, .format = options.trace}));
   ImportReport report;
-  report.skipped = sentences(read.skipped);
+  report.skipped = import_sentences(read.skipped);
   const Result<std::int64_t> version = runtime.change([&](Change& change) -> Status {
-    MissingNames missing(change, options, report);
+    MissingNames missing(change, options.create_missing, report);
     for (const TraceJob& job : read.records) {
       const std::string& queue = job.queue.empty() ? options.queue : job.queue;
       if (queue.empty())
         return Status(Code::kInvalid, fmt::format("{}: the row names no queue", job.place),
                       "WITH (queue = ...) says where such jobs go");
-      Status ready =
-          missing.ensure(Thing::kQueue, queue, [&] { return add_queue(change, {.name = queue, .parent = ""}); });
-      if (ready.ok()) ready = ensure_priority_class(change, missing, job.priority);
+      Status ready = missing.ensure_queue(queue);
+      if (ready.ok()) ready = missing.ensure_priority_class(job.priority);
       if (!ready.ok()) return std::move(ready).prefixed(job.place);
     }
     BERTH_ASSIGN(Submitter submitter, Submitter::make(change));
@@ -215,6 +148,8 @@ Result<ImportReport> import_jobs(Runtime& runtime, const std::string& path, cons
       request.queue = job.queue.empty() ? options.queue : job.queue;
       request.priority_class = job.priority;
       request.user = job.user;
+      request.tag = job.tag;
+      request.time_limit = job.time_limit;
       if (options.keep_times) request.submit_time = job.submit;
       request.allow_infeasible = options.allow_infeasible;
       for (const TraceTaskGroup& group : job.groups) request.groups.push_back(group_request(group));

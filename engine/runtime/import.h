@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "engine/runtime/runtime.h"
+#include "engine/sim/trace.h"
 
 namespace berth {
 
 struct ImportOptions {
   std::string format = "berth";   // name in sim/trace.h
+  TraceOptions trace;             // what the file does not say of itself
   bool skip_bad_rows = false;     // report them instead of refusing the file
   bool create_missing = false;    // pools, queues and priority classes that the file names
   std::string pool;               // nodes: of rows that name none
@@ -23,14 +25,27 @@ struct ImportOptions {
   bool allow_infeasible = false;  // jobs: accept what can never run on this cluster
 };
 
+// IMPORT TRACE puts jobs that ran elsewhere into the tables as history: ended, with a run each and what they used, for
+// predictions and right-sizing to learn from. A job whose duration the file does not say is left out: it had not ended.
+struct TraceImport {
+  std::string queue;   // of all jobs, whatever the file says; empty = as it says
+  std::string prefix;  // put before every name; names that are numbers get "<format>-" without one
+  bool shift = false;  // move all times so that the last job ends now
+};
+
 struct ImportReport {
   std::int64_t added = 0;                 // nodes or jobs
   std::vector<std::string> also_created;  // "device model G2", "queue nlp"
   std::vector<std::string> skipped;       // "nodes.csv:12:4: ..." in file order
+  std::int64_t left_out = 0;              // IMPORT TRACE: jobs that had not ended
 };
 
 Result<ImportReport> import_nodes(Runtime& runtime, const std::string& path, const ImportOptions& options);
 Result<ImportReport> import_jobs(Runtime& runtime, const std::string& path, const ImportOptions& options);
+
+// Starts when the file says, else at once; outcome finished unless it says otherwise.
+Result<ImportReport> import_trace(Runtime& runtime, const std::string& path, const ImportOptions& options,
+                                  const TraceImport& import);
 
 // Nodes and jobs of the database in Berth's own CSV, as import reads it. Jobs: those waiting, held or running.
 Result<std::string> export_nodes(Runtime& runtime);

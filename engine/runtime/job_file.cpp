@@ -27,8 +27,21 @@ TaskGroupRequest default_group() {
 }
 
 const std::vector<std::string>& job_keys() {
-  static const std::vector<std::string> keys = {"name",       "queue", "priority",         "user",
-                                                "time_limit", "held",  "allow_infeasible", "groups"};
+  static const std::vector<std::string> keys = {"name",
+                                                "queue",
+                                                "priority",
+                                                "user",
+                                                "tag",
+                                                "time_limit",
+                                                "held",
+                                                "allow_infeasible",
+                                                "checkpoint_every",
+                                                "checkpoint_grace",
+                                                "restart_cost",
+                                                "min_runtime",
+                                                "preemptible",
+                                                "after",
+                                                "groups"};
   return keys;
 }
 
@@ -122,6 +135,26 @@ Result<bool> take_group_key(const std::string& key, const Json& value, TaskGroup
   return true;
 }
 
+// What evicting the job means, and what it comes after.
+Result<bool> take_terms_key(const std::string& key, const Json& value, JobTerms& terms) {
+  if (key == "checkpoint_every") {
+    BERTH_TRY(read_amount(key, value, read_duration, terms.checkpoint_every));
+  } else if (key == "checkpoint_grace") {
+    BERTH_TRY(read_amount(key, value, read_duration, terms.checkpoint_grace));
+  } else if (key == "restart_cost") {
+    BERTH_TRY(read_amount(key, value, read_duration, terms.restart_cost));
+  } else if (key == "min_runtime") {
+    BERTH_TRY(read_amount(key, value, read_duration, terms.min_runtime.emplace()));
+  } else if (key == "preemptible") {
+    BERTH_ASSIGN(terms.preemptible, truth(key, value));
+  } else if (key == "after") {
+    BERTH_ASSIGN(terms.after, name_list(key, value));
+  } else {
+    return false;
+  }
+  return true;
+}
+
 Result<bool> take_job_key(const std::string& key, const Json& value, JobRequest& job) {
   if (key == "name") {
     BERTH_ASSIGN(job.name, plain_text(key, value));
@@ -131,6 +164,8 @@ Result<bool> take_job_key(const std::string& key, const Json& value, JobRequest&
     BERTH_ASSIGN(job.priority_class, plain_text(key, value));
   } else if (key == "user") {
     BERTH_ASSIGN(job.user, plain_text(key, value));
+  } else if (key == "tag") {
+    BERTH_ASSIGN(job.tag, plain_text(key, value));
   } else if (key == "time_limit") {
     BERTH_TRY(read_amount(key, value, read_duration, job.time_limit));
   } else if (key == "held") {
@@ -138,7 +173,7 @@ Result<bool> take_job_key(const std::string& key, const Json& value, JobRequest&
   } else if (key == "allow_infeasible") {
     BERTH_ASSIGN(job.allow_infeasible, truth(key, value));
   } else {
-    return false;
+    return take_terms_key(key, value, job.terms);
   }
   return true;
 }

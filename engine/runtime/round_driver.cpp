@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <set>
 
+#include "engine/model/quota_ledger.h"
 #include "engine/policy/registry.h"
 #include "engine/policy/workload.h"
 #include "engine/store/journal.h"
 #include "engine/store/lease.h"
+#include "engine/store/load_quotas.h"
 #include "engine/store/settings.h"
 
 namespace berth {
@@ -38,6 +42,7 @@ Result<ApplyResult> apply_round(Runtime& runtime, const PlannedRound& round) {
                      .now = runtime.now(),
                      .seconds = round.seconds,
                      .last_reasons = round.loaded.last_reasons,
+                     .outlook = round.outlook,
                      .plan_id = 0,
                      .accept_new_jobs = true});
 }
@@ -57,7 +62,42 @@ Result<Lease> take_round_lease(Runtime& runtime) {
       {.name = "round", .holder = runtime.actor(), .now = runtime.now(), .duration = settings.lease_duration});
 }
 
+// Bit d for each queue on the path of `queue`, itself included: what a job within every quota is marked with.
+std::uint32_t marks_of_path(const std::vector<Queue>& queues, std::int32_t queue) {
+  int depth = 0;
+  for (std::int32_t up = queues[static_cast<std::size_t>(queue)].parent; up >= 0;
+       up = queues[static_cast<std::size_t>(up)].parent) {
+    ++depth;
+  }
+  return depth + 1 >= kMarkedDepths ? (1u << kMarkedDepths) - 1 : (1u << (depth + 1)) - 1;
+}
+
+bool governs(const QuotaTable& table) {
+  const auto says_something = [](const QuotaTerms& terms) { return terms.has_quota || terms.limit < kNoLimit; };
+  return std::ranges::any_of(
+      table.terms, [&](const std::vector<QuotaTerms>& terms) { return std::ranges::any_of(terms, says_something); });
+}
+
 }  // namespace
+
+Result<std::vector<std::int64_t>> borrowing_starts(Runtime& runtime, const Plan& plan) {
+  std::vector<std::int64_t> borrowing;
+  BERTH_ASSIGN(const QuotaState departments, load_quotas(runtime.db(), plan.planned_at));
+  if (plan.placements.empty() || !governs(departments.quotas)) return borrowing;
+  BERTH_ASSIGN(Statement row, runtime.db().prepare("SELECT queue_id, quota_mark FROM jobs WHERE id = ?1"));
+  std::set<std::int64_t> seen;
+  for (const Placement& placement : plan.placements) {
+    if (!seen.insert(placement.job).second || !row.with(placement.job).next()) continue;
+    const std::int32_t queue = queue_index(departments.queues, row.integer(0));
+    const auto mark = std::ranges::lower_bound(plan.marks, placement.job, {}, &QuotaMark::job);
+    const std::uint32_t marks = mark != plan.marks.end() && mark->job == placement.job
+                                    ? mark->mark
+                                    : static_cast<std::uint32_t>(row.integer(1));
+    if (queue >= 0 && (~marks & marks_of_path(departments.queues, queue)) != 0) borrowing.push_back(placement.job);
+  }
+  BERTH_TRY(row.status());
+  return borrowing;
+}
 
 Result<Loaded> load_for_planning(Runtime& runtime, const LoadOptions& options) {
   BERTH_ASSIGN(Loaded loaded, load_state(runtime.db(), options));
@@ -84,7 +124,9 @@ Result<PlannedRound> plan_round(Runtime& runtime, const RoundOptions& options) {
   schedule_options.step_begins = [&](std::string_view step) {
     if (step == "place") round.seconds.order = watch.lap();
   };
-  BERTH_ASSIGN(round.schedule, plan_schedule(snapshot, schedule_options));
+  BERTH_ASSIGN(const Planning planning, planning_of(snapshot));
+  BERTH_ASSIGN(round.schedule, plan_schedule_on(snapshot, *planning.state, schedule_options));
+  round.outlook = queue_outlook(snapshot, round.schedule.plan, planning.state->quotas());
   round.seconds.place = watch.lap();
   return round;
 }
@@ -122,6 +164,7 @@ Result<RoundReport> apply_saved_plan(Runtime& runtime, std::int64_t id) {
                                                       .now = runtime.now(),
                                                       .seconds = {},
                                                       .last_reasons = {},
+                                                      .outlook = {},
                                                       .plan_id = id,
                                                       .accept_new_jobs = false}));
   return RoundReport{std::move(saved.plan), applied, {}, {}};

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <vector>
 
 #include "engine/round/schedule.h"
 #include "engine/runtime/runtime.h"
@@ -25,6 +26,7 @@ struct RoundOptions {
 struct PlannedRound {
   Loaded loaded;
   ScheduleResult schedule;
+  std::vector<QueueOutlook> outlook;
   StepSeconds seconds;
 };
 Result<PlannedRound> plan_round(Runtime& runtime, const RoundOptions& options = {});
@@ -46,6 +48,9 @@ Result<PlanReport> save_round_plan(Runtime& runtime, const RoundOptions& options
 
 // kConflict when it was applied before or the state has moved since, saying what moved.
 Result<RoundReport> apply_saved_plan(Runtime& runtime, std::int64_t id);
+
+// Jobs that the plan starts (or gives more tasks) outside the quota of some queue on their path, in the plan's order.
+Result<std::vector<std::int64_t>> borrowing_starts(Runtime& runtime, const Plan& plan);
 
 // The snapshot with its typical workload filled in: what planning needs.
 Result<Loaded> load_for_planning(Runtime& runtime, const LoadOptions& options);

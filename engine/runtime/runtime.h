@@ -7,6 +7,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,8 +44,13 @@ class Runtime {
     BERTH_TRY(check_writable());
     BERTH_ASSIGN(Change change, Change::begin(db_, actor_, now()));
     BERTH_TRY(body(change));
-    return change.commit();
+    if (!trial_) return change.commit();
+    BERTH_TRY(change.settle());
+    BERTH_TRY(trial_(change));
+    return change.version_before();
   }
+  // Until it is called with nothing: changes are made, looked at by `look` and then taken back instead of committed.
+  void try_changes(std::function<Status(Change&)> look) { trial_ = std::move(look); }
   // kConflict in a read-only session.
   Status check_writable() const;
 
@@ -58,6 +64,7 @@ class Runtime {
   std::string actor_;
   bool read_only_;
   std::optional<std::uint64_t> seed_;
+  std::function<Status(Change&)> trial_;
 };
 
 }  // namespace berth

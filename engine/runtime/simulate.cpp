@@ -203,10 +203,11 @@ Result<SimulationSet> simulate(Runtime& runtime, const JobsRequest& request) {
   }
   BERTH_ASSIGN(const TimedInput input, timed_from(cluster, open_jobs));
   BERTH_TRY(begin_saving(runtime, request.target, "jobs", request.seed));
-  const TimedOptions options{.seed = request.seed,
-                             .aging_interval = request.aging_interval,
-                             .keep_tasks = !request.target.name.empty(),
-                             .control = request.control};
+  TimedOptions options;
+  options.seed = request.seed;
+  options.aging_interval = request.aging_interval;
+  options.keep_tasks = !request.target.name.empty();
+  options.control = request.control;
   Result<SimulationSet> set =
       run_and_save(runtime, request.target, policies, device_capacity(cluster),
                    [&](const PolicyChoice& policy) { return simulate_jobs(input, policy, options); });

@@ -2,20 +2,35 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
+
 namespace berth {
 
-Result<CsvReader> CsvReader::open(const std::string& path, std::span<const CsvColumn> columns) {
+Result<CsvReader> CsvReader::open(const std::string& path, std::span<const CsvColumn> columns, CsvHeader header) {
   BERTH_ASSIGN(TextFile file, TextFile::open(path));
   CsvReader reader(std::move(file));
   reader.columns_ = columns;
-  BERTH_TRY(reader.match_header());
+  BERTH_TRY(reader.match_header(header));
   return reader;
 }
 
-Status CsvReader::match_header() {
+// The row just read has no header's names in it.
+bool CsvReader::is_data(std::span<const CsvColumn> columns) const {
+  const std::string_view first = trim(std::string_view(row_).substr(fields_[0].offset, fields_[0].length));
+  return std::ranges::none_of(columns, [&](const CsvColumn& column) { return column.name == first; });
+}
+
+Status CsvReader::match_header(CsvHeader header) {
   BERTH_ASSIGN(const bool found, read_row());
   if (!found)
     return Status(Code::kInvalid, fmt::format("{}: the file is empty; a header row was expected", file_.path()));
+  if (header == CsvHeader::kOptional && is_data(columns_)) {
+    field_of_.resize(columns_.size());
+    std::iota(field_of_.begin(), field_of_.end(), 0);
+    row_waits_ = true;
+    return {};
+  }
   std::vector<std::string> known;
   for (const CsvColumn& column : columns_) known.emplace_back(column.name);
   std::vector<std::string> unknown;
@@ -42,8 +57,11 @@ Status CsvReader::match_header() {
 }
 
 Result<bool> CsvReader::next() {
-  BERTH_ASSIGN(const bool found, read_row());
-  if (!found) return false;
+  if (!row_waits_) {
+    BERTH_ASSIGN(const bool found, read_row());
+    if (!found) return false;
+  }
+  row_waits_ = false;
   std::size_t header = 0;
   for (const std::int32_t field : field_of_) header += field >= 0 ? 1 : 0;
   if (fields_.size() != header) {

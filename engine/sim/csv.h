@@ -22,10 +22,14 @@ struct CsvColumn {
   bool required = false;
 };
 
+// kOptional: a first row whose first field names no column is data, and then has all columns in the order of the table.
+enum class CsvHeader : std::uint8_t { kRequired, kOptional };
+
 class CsvReader {
  public:
   // Opens the file and reads the header. `columns` must outlive the reader; fields are asked for by their index in it.
-  static Result<CsvReader> open(const std::string& path, std::span<const CsvColumn> columns);
+  static Result<CsvReader> open(const std::string& path, std::span<const CsvColumn> columns,
+                                CsvHeader header = CsvHeader::kRequired);
 
   // Reads the next row; false at the end. kInvalid = this row is malformed, the next call goes on with the row after
   // it; any other code = the file cannot be read further.
@@ -70,7 +74,8 @@ class CsvReader {
   Result<bool> read_row();
   Status read_quoted(std::string_view& line, std::size_t& at, Field& field);
   Status bad_row(std::int64_t line, std::size_t column, std::string_view reason) const;
-  Status match_header();
+  Status match_header(CsvHeader header);
+  bool is_data(std::span<const CsvColumn> columns) const;
 
   TextFile file_;
   std::span<const CsvColumn> columns_;
@@ -78,6 +83,7 @@ class CsvReader {
   std::string row_;                     // the unquoted fields one after the other
   std::vector<Field> fields_;
   std::int64_t row_line_ = 0;
+  bool row_waits_ = false;  // the row is read, next() has yet to deliver it
 };
 
 // A field for a CSV file: quoted where it must be.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/model/job.h"
+#include "engine/policy/duration_predictor.h"
 
 namespace berth {
 
@@ -19,6 +20,8 @@ struct LiveJob {
   std::string name;
   Seconds duration;               // of a run that nobody disturbs
   DurationEstimate estimate;      // of that run
+  DurationFeatures features;      // where durations are predicted
+  bool teaches = false;           // there: it will finish, so its end is learnt from
   Seconds left;                   // to run at the start of this attempt, restarts included
   Seconds start;                  // of this attempt
   Seconds first_start{-1};        // -1 = never yet

@@ -425,7 +425,8 @@ PaiLikeSummary PaiLikeTrace::summary() const {
   PaiLikeSummary made;
   made.jobs = jobs();
   made.groups = static_cast<std::int64_t>(groups_.size());
-  made.cluster_gpus = pai_like_gpus(options_);
+  const std::vector<std::int64_t> counts = pai_machine_counts(pai_like_gpus(options_));
+  for (std::size_t m = 0; m < counts.size(); ++m) made.cluster_gpus += counts[m] * pai_machines()[m].devices;
   std::vector<std::int64_t> of_user(queue_of_user_.size());
   for (const Group& group : groups_) {
     made.instances += group.instances();

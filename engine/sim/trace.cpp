@@ -6,10 +6,14 @@
 
 #include "engine/base/text.h"
 #include "engine/sim/berth_trace.h"
+#include "engine/sim/dlrm_trace.h"
+#include "engine/sim/gavel_trace.h"
 #include "engine/sim/helios_trace.h"
 #include "engine/sim/openb_trace.h"
+#include "engine/sim/pai2020_trace.h"
 #include "engine/sim/pai_sim_trace.h"
 #include "engine/sim/philly_trace.h"
+#include "engine/sim/swf_trace.h"
 #include "engine/sim/tiresias_trace.h"
 
 namespace berth {
@@ -29,6 +33,12 @@ constexpr TraceFormat kTraceFormats[] = {
      open_tiresias_jobs},
     {"pai_sim", "Alibaba's PAI simulator: jobs with instances and duration estimates; machines of PAI 2020",
      open_pai_nodes, open_pai_sim_jobs},
+    {"pai2020", "Alibaba cluster-trace-gpu-v2020: pai_job_table, pai_task_table, pai_group_tag_table; its machines",
+     open_pai_nodes, open_pai2020_jobs},
+    {"dlrm", "Alibaba cluster-trace-gpu-v2025: instances of recommendation services, created and deleted", nullptr,
+     open_dlrm_jobs},
+    {"gavel", "Gavel's Philly-derived jobs: arrivals, model types and steps", nullptr, open_gavel_jobs},
+    {"swf", "the Standard Workload Format of the Parallel Workloads Archive", nullptr, open_swf_jobs},
 };
 
 // Reads to the end. A bad record ends it, or is noted and passed over.

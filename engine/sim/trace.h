@@ -110,6 +110,8 @@ struct TraceOptions {
   std::int64_t node_devices = 8;          // of a node, where the trace does not say
   bool processors_are_gpus = false;       // swf: a processor is a GPU, not a core
   std::string estimates_file = {};        // helios: duration estimates
+  std::string tasks_file = {};            // pai2020: the task table; empty = beside the job table
+  std::string tags_file = {};             // pai2020: the group tag table; empty = beside the job table, if there
   std::string throughputs_file = {};      // gavel: steps per second by device model
   std::string throughput_model = "v100";  // gavel: the model that durations are for
 };

@@ -14,6 +14,7 @@
 #include "engine/store/change.h"
 #include "engine/store/eviction_records.h"
 #include "engine/store/journal.h"
+#include "engine/store/outlook_records.h"
 #include "engine/store/reservation_records.h"
 #include "engine/store/wait_records.h"
 
@@ -333,8 +334,10 @@ Status check_version(Database& db, const Plan& plan, const ApplyRequest& request
 Result<ApplyResult> apply_plan(Database& db, const Plan& plan, const ApplyRequest& request) {
   BERTH_ASSIGN(Change change, Change::begin(db, request.actor, request.now));
   BERTH_TRY(check_version(db, plan, request, change.version_before()));
+  change.use_changed();  // and with time dated quotas and loans do
   PlanWriter writer(change, plan, request);
   BERTH_ASSIGN(ApplyResult result, writer.write());
+  BERTH_TRY(write_outlook(db, request.outlook));
   BERTH_ASSIGN(result.version, change.commit());
   return result;
 }

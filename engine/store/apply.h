@@ -9,6 +9,7 @@
 #include <string>
 
 #include "engine/model/plan.h"
+#include "engine/policy/queue_outlook.h"
 #include "engine/store/load.h"
 #include "engine/store/sqlite.h"
 
@@ -28,7 +29,8 @@ struct ApplyRequest {
   StepSeconds seconds = {};
   // Loaded::last_reasons of the snapshot that the plan was made from; empty = read from the tables.
   std::span<const LastReason> last_reasons = {};
-  std::int64_t plan_id = 0;  // saved plan to mark applied; 0 = none
+  std::span<const QueueOutlook> outlook = {};  // of the plan; empty = not worked out
+  std::int64_t plan_id = 0;                    // saved plan to mark applied; 0 = none
   // Jobs submitted since the plan was made do not make it stale: on a busy database a live round would never end.
   bool accept_new_jobs = false;
 };

@@ -62,6 +62,7 @@ Result<Seconds> half_life_of_usage(Database& db) {
 
 Status end_attempt(Change& change, std::int64_t job, std::string_view outcome, std::string_view detail) {
   Database& db = change.db();
+  change.use_changed();
   BERTH_ASSIGN(const Seconds half_life, half_life_of_usage(db));
   BERTH_TRY(note_use(change, job, std::nullopt, half_life));
   BERTH_ASSIGN(
@@ -86,6 +87,7 @@ Status end_attempt(Change& change, std::int64_t job, std::string_view outcome, s
 
 Status end_tasks(Change& change, std::int64_t job, std::span<const TaskName> tasks) {
   Database& db = change.db();
+  change.use_changed();
   BERTH_ASSIGN(const Seconds half_life, half_life_of_usage(db));
   BERTH_ASSIGN(const std::vector<std::int64_t> draining, draining_nodes_of(db, job));
   BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM allocations WHERE job_id = ?1 AND group_index = ?2 AND "

@@ -1,5 +1,8 @@
 #include "engine/store/change.h"
 
+#include "engine/store/borrowing.h"
+#include "engine/store/loan_records.h"
+
 namespace berth {
 
 Result<Change> Change::begin(Database& db, std::string actor, Seconds now) {
@@ -14,7 +17,14 @@ Status Change::record(std::string_view kind, std::string_view object, std::strin
   return insert.run(now_, version_after(), kind, object, actor_, detail);
 }
 
+Status Change::settle() {
+  if (!use_changed_) return {};
+  BERTH_TRY(end_loans(*this));
+  return refresh_borrowing(*db_, now_);
+}
+
 Result<std::int64_t> Change::commit() {
+  BERTH_TRY(settle());
   BERTH_ASSIGN(Statement update, db_->prepare("UPDATE meta SET value = ?1 WHERE key = 'state_version'"));
   BERTH_TRY(update.run(version_after()));
   BERTH_TRY(transaction_.commit());

@@ -34,6 +34,8 @@ class Change {
   // What queues use, own or are owed may have changed: commit() brings the borrow ledger up to date (see borrowing.h).
   void use_changed() { use_changed_ = true; }
 
+  // Brings up to date what follows from the change: loans that have ended, the borrow ledger. commit() does it first.
+  Status settle();
   // The new state version.
   Result<std::int64_t> commit();
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "engine/base/text.h"
+#include "engine/store/borrowing.h"
 #include "engine/store/catalog.h"
 #include "engine/store/migrate.h"
 #include "engine/store/settings.h"
@@ -102,6 +103,38 @@ constexpr PromiseQuery kPromises[] = {
     {{"drained_empty", "drained nodes run nothing"},
      "SELECT 'node ' || n.name, count(*) || ' tasks run on it' FROM nodes n JOIN allocations a ON a.node_id = n.id "
      "WHERE n.state = 'drained' GROUP BY n.id"},
+    {{"quota_resources", "quotas and loans are of resources that exist"},
+     "SELECT 'queue ' || q.name, 'it has a quota or loan of ' || r.resource || ', which is no device model or family' "
+     "FROM (SELECT queue_id, resource FROM quotas UNION SELECT lender_id, resource FROM loans WHERE state = 'open') r "
+     "JOIN queues q ON q.id = r.queue_id WHERE r.resource NOT IN ('cpu', 'memory', 'gpu') AND r.resource NOT IN "
+     "(SELECT name FROM device_models UNION SELECT family FROM device_models WHERE family IS NOT NULL)"},
+    {{"loans_apart", "loans go from one branch of the queue tree to another"},
+     "WITH RECURSIVE above (id, top) AS (SELECT id, id FROM queues UNION SELECT a.id, q.parent_id FROM above a "
+     "JOIN queues q ON q.id = a.top WHERE q.parent_id IS NOT NULL) "
+     "SELECT 'loan ' || l.id, 'one of its queues lies below the other' FROM loans l WHERE l.state = 'open' AND EXISTS "
+     "(SELECT 1 FROM above WHERE (id = l.lender_id AND top = l.borrower_id) OR (id = l.borrower_id AND top = "
+     "l.lender_id))"},
+    {{"only_running_marked", "only running jobs count against a quota"},
+     "SELECT 'job ' || name, 'it is ' || state || ' and marked as within quota' FROM jobs WHERE quota_mark <> 0 AND "
+     "state <> 'running'"},
+    {{"stopping_runs", "jobs told to stop run"},
+     "SELECT 'job ' || j.name, 'it is told to stop and ' || j.state FROM stopping_jobs s JOIN jobs j ON j.id = "
+     "s.job_id "
+     "WHERE j.state <> 'running'"},
+    {{"reservation_waits", "room is held for jobs that wait"},
+     "SELECT 'job ' || j.name, 'room is held for it, and it is ' || j.state FROM reservations r JOIN jobs j ON j.id = "
+     "r.job_id WHERE j.state <> 'pending'"},
+    {{"dependencies_follow", "dependencies follow the jobs they are on, which are older"},
+     "SELECT 'job ' || d.job_id, 'it comes after job ' || a.name || ', which is ' || a.state || ', not ' || d.state "
+     "FROM dependencies d JOIN jobs a ON a.id = d.after_id WHERE d.after_id >= d.job_id OR d.state <> CASE a.state "
+     "WHEN 'finished' THEN 'met' WHEN 'failed' THEN 'broken' WHEN 'cancelled' THEN 'broken' ELSE 'open' END"},
+    {{"only_waiting_wait", "only jobs that wait have something that they wait for"},
+     "SELECT 'job ' || name, 'it is ' || state || ' and waits for ' || coalesce(wait_cause, wait_reason, 'a round') "
+     "FROM jobs WHERE state NOT IN ('pending', 'held') AND coalesce(wait_cause, wait_reason, wait_since) IS NOT NULL"},
+    {{"waits_apart", "of a job's waiting no second is counted twice"},
+     "SELECT 'job ' || job_id, 'it waits from ' || from_time || ', but waited until ' || before FROM (SELECT job_id, "
+     "from_time, lag(to_time) OVER (PARTITION BY job_id ORDER BY from_time) AS before FROM wait_intervals) "
+     "WHERE from_time < before"},
     {{"version_present", "the state version is a number"},
      "SELECT 'state version', 'meta has no integer from 0 on under state_version' WHERE NOT EXISTS "
      "(SELECT 1 FROM meta WHERE key = 'state_version' AND typeof(value) = 'integer' AND value >= 0)"},
@@ -112,6 +145,8 @@ constexpr PromiseQuery kPromises[] = {
 };
 
 constexpr Promise kSchemaPromise = {"schema_whole", "tables, triggers, indexes and views are those that Berth made"};
+constexpr Promise kBorrowingPromise = {
+    "borrowing_sums", "what queues use above their quota is what idle quota of others and of nobody lends them"};
 constexpr Promise kReadablePromise = {"readable", "link groups, settings and reasons can be read"};
 
 // Adds to the findings what breaks one promise, up to `most`, then how many more there are.
@@ -199,6 +234,14 @@ Status check_schema(Database& db, std::size_t most, std::vector<Finding>& findin
   return found.end({});
 }
 
+Status check_ledger(Database& db, std::size_t most, std::vector<Finding>& findings) {
+  FindingList found(kBorrowingPromise, most, findings);
+  const Result<std::vector<LedgerFlaw>> flaws = check_borrowing(db);
+  if (!flaws.ok()) return found.end(flaws.status());
+  for (const LedgerFlaw& flaw : *flaws) found.add(flaw.object, flaw.sentence);
+  return found.end({});
+}
+
 // What only the engine can judge: notations and names.
 void check_readable(Database& db, std::vector<Finding>& findings) {
   const auto note = [&findings](std::string object, const Status& status) {
@@ -219,6 +262,7 @@ void check_readable(Database& db, std::vector<Finding>& findings) {
 std::vector<Promise> check_promises() {
   std::vector<Promise> promises = {kSchemaPromise};
   for (const PromiseQuery& query : kPromises) promises.push_back(query.promise);
+  promises.push_back(kBorrowingPromise);
   promises.push_back(kReadablePromise);
   return promises;
 }
@@ -230,6 +274,7 @@ Result<std::vector<Finding>> check_state(Database& db, std::size_t most) {
   for (const PromiseQuery& query : kPromises) {
     BERTH_TRY(run_promise(db, query, most, findings).prefixed(fmt::format("checking '{}'", query.promise.name)));
   }
+  BERTH_TRY(check_ledger(db, most, findings).prefixed(fmt::format("checking '{}'", kBorrowingPromise.name)));
   check_readable(db, findings);
   return findings;
 }

@@ -99,12 +99,6 @@ Result<JobRow> check_job_edge(Database& db, std::int64_t job, JobState to) {
                             job_state_name(to), job_edge_reason(row.state, to)));
 }
 
-// Those that wait for the job may start, or never will.
-Status settle_dependencies(Database& db, std::int64_t job, JobState state) {
-  BERTH_ASSIGN(Statement update, db.prepare("UPDATE dependencies SET state = ?2 WHERE after_id = ?1"));
-  return update.run(job, state == JobState::kFinished ? "met" : "broken");
-}
-
 Status finish_job(Change& change, std::int64_t job, JobState state, std::string_view verb, const std::string& detail) {
   BERTH_ASSIGN(const JobRow row, check_job_edge(change.db(), job, state));
   if (state == JobState::kFinished) BERTH_TRY(learn_finished_job(change, job));
@@ -117,7 +111,7 @@ Status finish_job(Change& change, std::int64_t job, JobState state, std::string_
   }
   BERTH_ASSIGN(Statement update, change.db().prepare("UPDATE jobs SET state = ?2, end_time = ?3 WHERE id = ?1"));
   BERTH_TRY(update.run(job, job_state_name(state), change.now()));
-  BERTH_TRY(settle_dependencies(change.db(), job, state));
+  BERTH_TRY(settle_dependencies(change, job, state));
   return change.record(verb, row.name, detail);
 }
 
@@ -314,6 +308,7 @@ Result<std::int64_t> Submitter::submit(const JobRequest& request) {
   BERTH_TRY(check_plain_text("the tag of a job", request.tag));
   BERTH_ASSIGN(auto groups, impl_->check_groups(request));
   BERTH_ASSIGN(const std::string name, impl_->choose_name(request.name));
+  BERTH_ASSIGN(const CheckedTerms terms, check_terms(change.db(), request.terms));
   const std::int64_t id = impl_->next_id++;
 
   const JobState state = request.held ? JobState::kHeld : JobState::kPending;
@@ -335,6 +330,7 @@ Result<std::int64_t> Submitter::submit(const JobRequest& request) {
       predicted(admitted.prediction.estimate.p90), prediction_level_name(admitted.prediction.level)));
   failpoint("mid_write");
   BERTH_TRY(impl_->insert_groups(id, groups));
+  BERTH_TRY(write_terms(change, id, terms));
   BERTH_TRY(impl_->admission.keep_requests(id, asked, admitted));
   if (impl_->submitted++ == 0) impl_->first_name = name;
   impl_->last_name = name;

@@ -13,6 +13,7 @@
 
 #include "engine/model/job.h"
 #include "engine/store/change.h"
+#include "engine/store/job_terms.h"
 
 namespace berth {
 
@@ -39,6 +40,7 @@ struct JobRequest {
   std::string tag = {};                     // of the recurrence group: what comes again has the same; empty = none
   std::optional<Seconds> submit_time = {};  // default: now; an import may say when it really was
   Seconds time_limit = {};                  // 0 = none
+  JobTerms terms = {};
   bool held = false;
   bool allow_infeasible = false;
   std::vector<TaskGroupRequest> groups = {};

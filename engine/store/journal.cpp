@@ -96,7 +96,11 @@ Result<std::int64_t> prune_history(Database& db, Seconds now) {
       {"DELETE FROM plans WHERE created_at < ?1", settings.round_retention},
       {"DELETE FROM events WHERE time < ?1", settings.event_retention},
       {"DELETE FROM prediction_keys WHERE last_end < ?1", settings.prediction_retention},
-      {"DELETE FROM jobs WHERE end_time < ?1", settings.job_retention},
+      // What a live job remembers stays: whom it was evicted for, and what it comes after.
+      {"DELETE FROM evictions WHERE time < ?1 AND victim_id NOT IN (SELECT id FROM live_jobs)",
+       settings.round_retention},
+      {"DELETE FROM jobs WHERE end_time < ?1 AND id NOT IN (SELECT after_id FROM dependencies WHERE state <> 'met')",
+       settings.job_retention},
   };
   BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));
   std::int64_t deleted = 0;

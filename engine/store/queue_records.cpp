@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/base/text.h"
+#include "engine/store/loan_records.h"
 #include "engine/store/names.h"
 
 namespace berth {
@@ -48,6 +49,7 @@ Status add_queue(Change& change, const QueueRequest& request) {
   BERTH_ASSIGN(const std::optional<std::int64_t> parent, find_parent(db, request.parent));
   BERTH_ASSIGN(Statement insert, db.prepare("INSERT INTO queues (name, parent_id) VALUES (?1, ?2)"));
   BERTH_TRY(insert.run(request.name, parent));
+  change.use_changed();
   return change.record("create queue", request.name, parent ? "in " + request.parent : std::string());
 }
 
@@ -66,6 +68,7 @@ Status alter_queue(Change& change, const std::string& name, const QueueAlteratio
     }
     BERTH_ASSIGN(Statement update, db.prepare("UPDATE queues SET parent_id = ?2 WHERE id = ?1"));
     BERTH_TRY(update.run(id, parent));
+    BERTH_TRY(check_loans_apart(db, change.now()));
     change.use_changed();
     fields.push_back(parent ? "parent " + *alteration.parent : "no parent");
   }
@@ -84,7 +87,10 @@ Status drop_queue(Change& change, const std::string& name) {
       {"SELECT count(*) FROM jobs WHERE queue_id = ?1", "job"},
       {"SELECT count(*) FROM loans WHERE state = 'open' AND ?1 IN (lender_id, borrower_id)", "loan"}};
   BERTH_ASSIGN(const std::int64_t id, find_id(change.db(), Thing::kQueue, name));
+  BERTH_TRY(end_loans(change));
   BERTH_TRY(check_unused(change.db(), Thing::kQueue, name, id, kUses));
+  BERTH_ASSIGN(Statement past_loans, change.db().prepare("DELETE FROM loans WHERE ?1 IN (lender_id, borrower_id)"));
+  BERTH_TRY(past_loans.run(id));
   BERTH_ASSIGN(Statement remove, change.db().prepare("DELETE FROM queues WHERE id = ?1"));
   BERTH_TRY(remove.run(id));
   change.use_changed();

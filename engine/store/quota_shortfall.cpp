@@ -18,13 +18,16 @@ class QuotaShortfallSearch {
   QuotaShortfallSearch(Database& db, std::span<const std::string> resources) : db_(db), resources_(resources) {}
 
   Status look_at(Seconds moment, std::optional<Seconds> from) {
-    BERTH_ASSIGN(const QuotaState state, load_quotas(db_, moment));
+    BERTH_ASSIGN(QuotaState state, load_quotas(db_, moment));
     if (state.quotas.resources.empty()) return {};
+    BERTH_ASSIGN(const Amounts capacity, read_capacity(db_, state.quotas.resources));
+    const std::vector<LoanTerms> loans = std::move(state.quotas.loans);
+    state.quotas.loans.clear();
     const Cluster no_cluster;  // only quotas are asked for
     const QuotaLedger ledger(no_cluster, state.queues, state.quotas, moment);
-    BERTH_ASSIGN(const Amounts capacity, read_capacity(db_, state.quotas.resources));
     for (std::size_t r = 0; r < state.quotas.resources.size(); ++r) {
-      if (std::ranges::find(resources_, state.quotas.resources[r].name) == resources_.end()) continue;
+      const QuotaResource& resource = state.quotas.resources[r];
+      if (std::ranges::find(resources_, resource.name) == resources_.end()) continue;
       const auto below = [&](std::int32_t parent) {
         std::int64_t sum = 0;
         for (std::size_t q = 0; q < state.queues.size(); ++q) {
@@ -32,11 +35,20 @@ class QuotaShortfallSearch {
         }
         return sum;
       };
-      note({state.quotas.resources[r], "", below(-1), capacity[r], from});
+      note({resource, "", false, below(-1), capacity[r], from});
       for (std::size_t q = 0; q < state.queues.size(); ++q) {
-        if (!state.quotas.terms[q][r].has_quota) continue;
         const auto queue = static_cast<std::int32_t>(q);
-        note({state.quotas.resources[r], state.queues[q].name, below(queue), ledger.quota(queue, r), from});
+        const std::int64_t quota = ledger.quota(queue, r);
+        const std::int64_t of_others = below(queue);
+        if (state.quotas.terms[q][r].has_quota) note({resource, state.queues[q].name, false, of_others, quota, from});
+        std::int64_t lent = 0;
+        std::int64_t owned = std::max<std::int64_t>(0, quota - of_others);
+        for (const LoanTerms& loan : loans) {
+          if (static_cast<std::size_t>(loan.resource) != r) continue;
+          if (loan.lender == queue) lent += loan.amount;
+          if (loan.borrower == queue) owned += loan.amount;
+        }
+        note({resource, state.queues[q].name, true, lent, owned, from});
       }
     }
     return {};
@@ -53,7 +65,8 @@ class QuotaShortfallSearch {
   void note(const QuotaShortfall& candidate) {
     if (candidate.promised <= candidate.there_is) return;
     const bool known = std::ranges::any_of(found_, [&](const QuotaShortfall& earlier) {
-      return earlier.resource.name == candidate.resource.name && earlier.queue == candidate.queue;
+      return earlier.resource.name == candidate.resource.name && earlier.queue == candidate.queue &&
+             earlier.by_loans == candidate.by_loans;
     });
     if (!known) found_.push_back(candidate);
   }
@@ -85,6 +98,10 @@ std::string describe_shortfall(const QuotaShortfall& shortfall) {
   if (shortfall.queue.empty()) {
     return fmt::format("{}quotas of {} add up to {}, but the cluster has {}: {} short", from, shortfall.resource.name,
                        promised, there_is, missing);
+  }
+  if (shortfall.by_loans) {
+    return fmt::format("{}queue '{}' has lent {} {}, but owns {}: {} short", from, shortfall.queue, promised,
+                       shortfall.resource.name, there_is, missing);
   }
   return fmt::format("{}quotas of {} below queue '{}' add up to {}, but its own is {}: {} short", from,
                      shortfall.resource.name, shortfall.queue, promised, there_is, missing);

@@ -1,5 +1,5 @@
 // Which quotas cannot all be honoured: those of the roots together against the cluster, those of the queues below a
-// queue against its own.
+// queue against its own, what a queue has lent against what it owns.
 //
 // Looked at now and at every later moment at which a dated quota begins or ends. Capacity is that of today's healthy
 // devices on nodes that are up or draining.
@@ -17,7 +17,8 @@ namespace berth {
 
 struct QuotaShortfall {
   QuotaResource resource;
-  std::string queue;            // whose quota the queues below it exceed; empty = the cluster's capacity
+  std::string queue;  // whose quota the queues below it, or its loans, exceed; empty = the cluster's capacity
+  bool by_loans = false;
   std::int64_t promised = 0;    // milli-cores, MiB or milli-GPU
   std::int64_t there_is = 0;    // less than promised
   std::optional<Seconds> from;  // nullopt = now

@@ -150,4 +150,12 @@ Status keep_requested(Database& db, std::int64_t job, std::int64_t group_index, 
   return put.run(job, group_index, asked.cpu, asked.memory, asked.gpu_count, asked.gpu_milli, asked.gpu_memory, policy);
 }
 
+Result<std::string> rightsized_by(Database& db, std::int64_t job) {
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT policy FROM requested_amounts WHERE job_id = ?1 LIMIT 1"));
+  std::string policy;
+  if (row.with(job).next()) policy = row.text(0);
+  BERTH_TRY(row.status());
+  return policy;
+}
+
 }  // namespace berth

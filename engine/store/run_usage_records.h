@@ -59,5 +59,7 @@ class GroupRightsizer {
 // What a group asked for where it was given less: kept beside task_groups.
 Status keep_requested(Database& db, std::int64_t job, std::int64_t group_index, const TaskShape& asked,
                       std::string_view policy);
+// The policy that gave the job less than it asked for; empty = none did.
+Result<std::string> rightsized_by(Database& db, std::int64_t job);
 
 }  // namespace berth

@@ -65,8 +65,8 @@ constexpr Knob kKnobs[] = {
     {"rightsizing_histogram_memory_percentile", KnobType::kInteger, "100", 1, 100,
      "rightsizing histogram: which percentile of past memory peaks is asked for; 100 = the highest"},
     {"rightsizing_history", KnobType::kInteger, "20", 1, 1000, "how many past runs right-sizing looks at"},
-    {"rightsizing_memory_margin", KnobType::kInteger, "15", 0, 1000,
-     "percent that right-sizing keeps above the highest memory peak"},
+    {"rightsizing_memory_margin", KnobType::kInteger, "25", 0, 1000,
+     "percent that right-sizing keeps above the highest memory peak; twice as much while few runs are known"},
     {"rightsizing_min_runs", KnobType::kInteger, "3", 1, 1000,
      "how many runs must have gone well, one after the other, before right-sizing takes anything away"},
     {"rightsizing_shrink_devices", KnobType::kBoolean, "false", 0, 0,
@@ -86,6 +86,11 @@ constexpr Knob kKnobs[] = {
      "how long rounds, their decisions, evictions and saved plans are kept"},
     {"score_policy", KnobType::kScorePolicy, "berth", 0, 0, "which feasible node a task goes to"},
     {"seed", KnobType::kInteger, "0", 0, INT64_MAX, "where the random source of a round starts"},
+    {"sjf_percentile", KnobType::kChoice, "50", 0, 0,
+     "order sjf: which percentile of the predicted duration counts; a higher one keeps jobs about which little is "
+     "known "
+     "behind those that are known to be short",
+     "50|80|90"},
     {"usage_half_life", KnobType::kDuration, "7d", 60, 36500 * kDay,
      "how fast fair_share forgets what a queue has used: it counts half after that time"},
     {"usage_weight", KnobType::kNumber, "0", 0, 1000,
@@ -358,6 +363,7 @@ Result<Settings> read_settings(Database& db) {
                 .take("las_by_gpu", read_truth, order.las_by_gpu)
                 .take("wpai_low_use_penalty", read_number, order.wpai_low_use_penalty)
                 .take("wpai_wait_bonus", read_number, order.wpai_wait_bonus)
+                .take("sjf_percentile", read_integer, order.sjf_percentile)
                 .take("prediction_half_life", read_duration, settings.predictor.half_life)
                 .take("prediction_min_count", read_integer, settings.predictor.min_count)
                 .take("prediction_retention", read_duration, settings.prediction_retention)

@@ -317,14 +317,15 @@ Status Database::error(int code, std::string_view doing) const { return sqlite_e
 // ------------------------------------------------------------------------------------------------------
 
 Result<Transaction> Transaction::begin_read(Database& db) {
+  if (sqlite3_get_autocommit(db.handle()) == 0) return Transaction(nullptr);
   BERTH_TRY(db.execute("BEGIN"));
-  return Transaction(db);
+  return Transaction(&db);
 }
 
 Result<Transaction> Transaction::begin_write(Database& db) {
   failpoint("before_begin");
   BERTH_TRY(db.execute("BEGIN IMMEDIATE"));
-  return Transaction(db);
+  return Transaction(&db);
 }
 
 Transaction::~Transaction() {

@@ -148,7 +148,8 @@ class Database {
 // Rolls back when destroyed without commit().
 class Transaction {
  public:
-  static Result<Transaction> begin_read(Database& db);  // one consistent view until its end
+  // One consistent view until its end. Within a transaction of the same connection it is part of that one.
+  static Result<Transaction> begin_read(Database& db);
   static Result<Transaction> begin_write(
       Database& db);  // BEGIN IMMEDIATE: kBusy when another writer outlasts the timeout
   Transaction(Transaction&& other) noexcept : db_(std::exchange(other.db_, nullptr)) {}
@@ -158,8 +159,8 @@ class Transaction {
   Status commit();
 
  private:
-  explicit Transaction(Database& db) : db_(&db) {}
-  Database* db_;
+  explicit Transaction(Database* db) : db_(db) {}
+  Database* db_;  // null = nothing to end
 };
 
 }  // namespace berth

@@ -116,22 +116,27 @@ class Crash : public StoreTest {
     verify_rounds(db);
   }
 
-  // A round is there with all of its decisions and placements, or not at all. In this workload gangs start whole, and
-  // an ended job has its run, so each started job is accounted for.
+  // A round is there with all of its decisions, placements and evictions, or not at all. In this workload gangs start
+  // whole and are evicted whole, and an attempt that ended has its run, so each start and each end is accounted for.
   static void verify_rounds(Database& db) {
-    EXPECT_EQ(must_have(db.integer(
-                  "SELECT count(*) FROM rounds r WHERE placed_tasks <> (SELECT coalesce(sum(detail ->> 'tasks'), 0) "
-                  "FROM decisions "
-                  "WHERE round_id = r.id AND kind = 'start') OR started_jobs <> (SELECT count(*) FROM decisions WHERE "
-                  "round_id = r.id AND kind = 'start')")),
+    const auto count = [&](const char* sql) { return must_have(db.integer(sql)); };
+    EXPECT_EQ(count("SELECT count(*) FROM rounds r WHERE placed_tasks <> (SELECT coalesce(sum(detail ->> 'tasks'), 0) "
+                    "FROM decisions WHERE round_id = r.id AND kind = 'start') OR started_jobs <> (SELECT count(*) FROM "
+                    "decisions WHERE round_id = r.id AND kind = 'start')"),
               0);
-    EXPECT_EQ(must_have(db.integer(
-                  "SELECT count(*) FROM decisions d JOIN jobs j ON j.id = d.job_id WHERE d.kind = 'start' AND "
-                  "(d.detail ->> 'tasks') <> (SELECT count(*) FROM allocations WHERE job_id = j.id) + "
-                  "(SELECT coalesce(sum(tasks), 0) FROM runs WHERE job_id = j.id)")),
+    EXPECT_EQ(
+        count("SELECT count(*) FROM jobs j WHERE "
+              "(SELECT coalesce(sum(detail ->> 'tasks'), 0) FROM decisions WHERE job_id = j.id AND kind = 'start') "
+              "<> (SELECT count(*) FROM allocations WHERE job_id = j.id) + "
+              "(SELECT coalesce(sum(tasks), 0) FROM runs WHERE job_id = j.id)"),
+        0);
+    EXPECT_EQ(count("SELECT count(*) FROM jobs j WHERE evictions <> (SELECT count(*) FROM evictions WHERE victim_id = "
+                    "j.id)"),
               0);
-    EXPECT_EQ(must_have(db.integer("SELECT count(*) FROM rounds")),
-              must_have(db.integer("SELECT count(*) FROM events WHERE kind = 'run schedule'")));
+    EXPECT_EQ(count("SELECT count(*) FROM evictions e WHERE (SELECT count(*) FROM runs WHERE job_id = e.victim_id) = 0 "
+                    "AND NOT EXISTS (SELECT 1 FROM stopping_jobs WHERE job_id = e.victim_id)"),
+              0);
+    EXPECT_EQ(count("SELECT count(*) FROM rounds"), count("SELECT count(*) FROM events WHERE kind = 'run schedule'"));
   }
 
   void start_over() {
@@ -158,14 +163,14 @@ TEST_F(Crash, AtRandomMoments) {
 
 TEST_F(Crash, AtEachFailpoint) {
   Random random(7);
-  for (const char* name : {"before_begin", "mid_write", "before_commit", "after_commit"}) {
+  for (const char* name : {"before_begin", "mid_write", "mid_eviction", "before_commit", "after_commit"}) {
     start_over();
     for (int i = 0; i < 20; ++i) {
-      kill_at_failpoint(name, 1 + random.below(i == 0 ? 1 : 40));
+      kill_at_failpoint(name, 1 + random.below(i == 0 || name == std::string("mid_eviction") ? 3 : 40));
       if (HasFatalFailure()) return;
     }
   }
-  EXPECT_EQ(kills_, 80);
+  EXPECT_EQ(kills_, 100);
 }
 
 TEST_F(Crash, WhileLoadingASnapshot) {

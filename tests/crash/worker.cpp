@@ -8,6 +8,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -53,7 +54,7 @@ class Worker {
   }
 
   Status step() {
-    switch (random_.below(8)) {
+    switch (random_.below(10)) {
       case 0:
       case 1: return submit();
       case 2:
@@ -61,6 +62,9 @@ class Worker {
       case 4: return round();
       case 5:
         return end_one("running", [](Change& c, std::int64_t job) { return end_job(c, job, JobState::kFinished); });
+      case 7: return evict();
+      case 8: return end_one("pending", [](Change& c, std::int64_t job) { return hold_job(c, job); });
+      case 9: return end_one("held", [](Change& c, std::int64_t job) { return release_job(c, job); });
       case 6: return end_one("pending", [](Change& c, std::int64_t job) { return cancel_job(c, job); });
       default: return turn_node();
     }
@@ -118,6 +122,36 @@ class Worker {
     loaded.snapshot.score_policy = "best_fit";
     BERTH_ASSIGN(const ScheduleResult planned, plan_schedule(loaded.snapshot));
     BERTH_ASSIGN(const ApplyResult applied, apply_plan(db_, planned.plan,
+                                                       {.kind = "schedule",
+                                                        .actor = "worker",
+                                                        .now = env_.now(),
+                                                        .seconds = {},
+                                                        .last_reasons = loaded.last_reasons,
+                                                        .plan_id = 0}));
+    return acknowledge(applied.version);
+  }
+
+  // A round that evicts some running jobs for some waiting one, now or after a grace, and holds room for it.
+  Status evict() {
+    BERTH_ASSIGN(const Lease lease, Lease::acquire(db_, {.name = "round", .holder = "worker", .now = env_.now()}));
+    BERTH_ASSIGN(Loaded loaded, load_state(db_, {.now = env_.now()}));
+    const Snapshot& snapshot = loaded.snapshot;
+    const auto waits = std::ranges::find(snapshot.jobs, JobState::kPending, &Job::state);
+    if (snapshot.running.empty() || waits == snapshot.jobs.end()) return {};
+    Plan plan;
+    plan.version = snapshot.version;
+    plan.planned_at = snapshot.now;
+    const std::size_t first = random_.below(snapshot.running.size());
+    for (std::size_t i = first; i < std::min(first + 3, snapshot.running.size()); ++i) {
+      const Seconds grace(static_cast<std::int64_t>(random_.below(2)));
+      plan.evictions.push_back(
+          {.job = snapshot.running[i].job.id, .beneficiary = waits->id, .stop_at = plan.planned_at + grace});
+    }
+    Reservation room{.job = waits->id, .made_at = plan.planned_at, .expected = plan.planned_at, .tasks = {}};
+    const Node& node = snapshot.cluster.nodes[random_.below(snapshot.cluster.nodes.size())];
+    room.tasks.push_back({0, 0, node.id, {}});
+    plan.reservations.push_back(room);
+    BERTH_ASSIGN(const ApplyResult applied, apply_plan(db_, plan,
                                                        {.kind = "schedule",
                                                         .actor = "worker",
                                                         .now = env_.now(),

@@ -70,6 +70,23 @@ TEST(LedgerTest, ChangesAreLogged) {
   EXPECT_EQ(ledger.changes_since(start + 2).size(), 1U);
 }
 
+TEST(LedgerTest, ATwinHasTheAmountsAndALifeOfItsOwn) {
+  const Cluster cluster = test::cluster_from("2x2:A100");
+  Ledger ledger(cluster);
+  const Holding holding{0, 0b01, kWholeDevice, MiB(100), MilliCpu(1000), MiB(1024)};
+  ASSERT_TRUE(ledger.place(holding).ok());
+  ledger.set_accepts(1, false);
+  Ledger twin = ledger.twin();
+  EXPECT_EQ(twin.gpu_used(), kWholeDevice);
+  EXPECT_EQ(twin.gpu_capacity(), ledger.gpu_capacity());
+  EXPECT_EQ(twin.change_count(), 0U);
+  EXPECT_FALSE(twin.accepts_tasks(1));
+  ASSERT_TRUE(twin.release(holding).ok());
+  EXPECT_EQ(twin.free_cpu(0), MilliCpu(16000));
+  EXPECT_EQ(ledger.free_cpu(0), MilliCpu(15000));
+  EXPECT_TRUE(twin.violations().empty());
+}
+
 TEST(LedgerTest, RollbackRestoresExactly) {
   const Cluster cluster = test::cluster_from("8x4:A100; 2x0");
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {

@@ -49,6 +49,23 @@ TEST(CandidatesTest, NothingFits) {
 }
 
 // Nodes that look best but for their memory, more and more of them, asked for by tasks of falling and rising memory.
+TEST(CandidatesTest, ANodeMayBeClosedForAWhile) {
+  Cluster cluster = cluster_from("2x8:H100");
+  Ledger ledger(cluster);
+  BestFitScore policy;
+  const TaskShape shape = shape_from("gpus=1", cluster);
+  Candidates candidates(ledger, policy);
+  EXPECT_EQ(candidates.best(shape), 0);
+  ledger.set_accepts(0, false);
+  EXPECT_EQ(candidates.best(shape), 1);
+  EXPECT_EQ(candidates.score_of(shape, 0), kInfeasibleScore);
+  ASSERT_TRUE(ledger.place(taking(0, 1000, 0)).ok());
+  ledger.set_accepts(1, false);
+  EXPECT_EQ(candidates.best(shape), std::nullopt);
+  ledger.set_accepts(0, true);
+  EXPECT_EQ(candidates.best(shape), 0);
+}
+
 TEST(CandidatesTest, NodesThatLackMemoryOnly) {
   Cluster cluster = cluster_from("300x8:H100 cpu=64 mem=100GiB");
   Ledger ledger(cluster);

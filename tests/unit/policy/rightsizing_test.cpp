@@ -49,7 +49,7 @@ TEST(WpaiRightsizing, VariantA) {
   const Rightsizing result = sized("wpai", published(WpaiVariant::kA), asked_shape(), last_three());
   EXPECT_EQ(result.shape.gpu_milli, MilliGpu(270));      // 0.9 x mean(300, 360, 240)
   EXPECT_EQ(result.shape.cpu, MilliCpu(2000));           // 0.5 x peak 4000
-  EXPECT_EQ(result.shape.gpu_memory, MiB(3680));         // peak 3200 + 15 %
+  EXPECT_EQ(result.shape.gpu_memory, MiB(4800));         // peak 3200 + 50 %: only three runs
   EXPECT_EQ(result.shape.memory, asked_shape().memory);  // not in the article
   EXPECT_EQ(result.guard(RightsizedResource::kGpu), RightsizeGuard::kPolicy);
   EXPECT_EQ(result.guard(RightsizedResource::kGpuMemory), RightsizeGuard::kPeakMemory);
@@ -87,8 +87,8 @@ TEST(HistogramRightsizing, PercentileAndMargin) {
   Rightsizing result = sized("histogram", knobs, asked_shape(), runs);
   EXPECT_EQ(result.shape.cpu, MilliCpu(1035));       // 900 + 15 %
   EXPECT_EQ(result.shape.gpu_milli, MilliGpu(420));  // 360 + 15 % = 414
-  EXPECT_EQ(result.shape.memory, MiB(1162));         // 1010 + 15 % = 1161.5
-  EXPECT_EQ(result.shape.gpu_memory, MiB(2312));
+  EXPECT_EQ(result.shape.memory, MiB(1334));         // 1010 + 32 %: the guard rail at ten runs
+  EXPECT_EQ(result.shape.gpu_memory, MiB(2654));
   knobs.compute_percentile = 0;
   result = sized("histogram", knobs, asked_shape(), runs);
   EXPECT_EQ(result.shape.cpu, MilliCpu(633));  // mean 550 + 15 %
@@ -122,7 +122,7 @@ TEST(RightsizeGuards, BackToTheRequestAfterAnOom) {
   EXPECT_EQ(after.guard(RightsizedResource::kMemory), RightsizeGuard::kAfterOom);
   for (int i = 0; i < 3; ++i) runs.push_back(sample(1000, 2000, 20000, 300, 9000));
   const Rightsizing later = sized("histogram", {}, asked_shape(), runs);
-  EXPECT_EQ(later.shape.memory, MiB(23000));
+  EXPECT_EQ(later.shape.memory, MiB(30000));
   EXPECT_EQ(later.runs, 3);
 }
 

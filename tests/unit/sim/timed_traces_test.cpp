@@ -154,6 +154,147 @@ TEST(PaiSimTrace, InstancesAndEstimates) {
   EXPECT_EQ(nodes.at(1).model, "");
 }
 
+TEST(TraceFormats, WithoutNodesSaySo) {
+  const auto read = read_trace_nodes("swf", "any");
+  EXPECT_EQ(read.status().message(), "the format 'swf' has no nodes");
+  EXPECT_NE(read.status().hint().find("philly"), std::string::npos);
+}
+
+constexpr std::string_view kSwf =
+    "; Version: 2.2\n"
+    ";   UnixStartTime: 1000000\n"
+    "\n"
+    "  1   30 10  600 4 300.5 2048 8 900 4000 1 3 1 7 2 1 -1 -1\n"
+    "2 40 -1 100 4 -1 -1 4 -1 -1 3 3 1 7 2 1 -1 -1\n"
+    "3 50 -1 -1 2 -1 -1 -1 -1 -1 5 -1 -1 -1 -1 -1 1 20\n";
+
+TEST(SwfTrace, FieldsAndComments) {
+  const auto jobs = jobs_of("swf", kSwf);
+  ASSERT_EQ(jobs.size(), 2U);
+  const TraceJob& job = jobs[0];
+  EXPECT_EQ(job.name, "1");
+  EXPECT_EQ(job.submit, Seconds(1000030));
+  EXPECT_EQ(job.start, Seconds(1000040));
+  EXPECT_EQ(job.duration, Seconds(600));
+  EXPECT_EQ(job.time_limit, Seconds(900));
+  EXPECT_EQ(job.user, "user-3");
+  EXPECT_EQ(job.queue, "queue-2");
+  EXPECT_EQ(job.tag, "program-7");
+  EXPECT_EQ(job.outcome, JobState::kFinished);
+  EXPECT_EQ(job.groups.at(0).tasks, 8);
+  EXPECT_EQ(job.groups.at(0).cpu, MilliCpu(1000));
+  EXPECT_EQ(job.groups.at(0).memory, MiB(4));
+  EXPECT_EQ(job.groups.at(0).usage.cpu_mean, MilliCpu(500));
+  EXPECT_EQ(job.groups.at(0).usage.memory_peak, MiB(2));
+  EXPECT_EQ(jobs[1].groups.at(0).tasks, 2);
+  EXPECT_EQ(jobs[1].duration, std::nullopt);
+  EXPECT_EQ(jobs[1].outcome, JobState::kCancelled);
+  const auto on_devices = jobs_of("swf", kSwf, {.processors_are_gpus = true});
+  EXPECT_EQ(on_devices.at(0).groups.at(0).gpu_count, 1);
+  EXPECT_EQ(on_devices.at(0).groups.at(0).cpu, MilliCpu(0));
+}
+
+TEST(SwfTrace, BadLinesAreNamed) {
+  EXPECT_EQ(error_of("swf", "1 2 3\n"), "jobs.csv:1: 3 fields; a line has 18");
+  EXPECT_EQ(error_of("swf", "1 x 10 600 4 300 2 8 900 4 1 3 1 7 2 1 -1 -1\n"),
+            "jobs.csv:1:3: submit time: 'x' is not a number");
+  EXPECT_EQ(error_of("swf", "1 -1 10 600 4 300 2 8 900 4 1 3 1 7 2 1 -1 -1\n"), "jobs.csv:1:3: submit time: not known");
+  EXPECT_EQ(error_of("swf", "1 5 10 600 -1 300 2 -1 900 4 1 3 1 7 2 1 -1 -1\n"),
+            "jobs.csv:1:12: processors used: expected 1 to 1000000");
+}
+
+TEST(DlrmTrace, InstancesComeAndGo) {
+  const auto jobs =
+      jobs_of("dlrm",
+              "instance_sn,role,app_name,cpu_request,cpu_limit,gpu_request,gpu_limit,rdma_request,rdma_limit,"
+              "memory_request,memory_limit,disk_request,disk_limit,max_instance_per_node,creation_time,scheduled_time,"
+              "deletion_time\n"
+              "i0,HN,app_0,12,12,1,1,25,25,120.5,120.0,640.0,800.0,8,,,500.0\n"
+              "i1,CN,app_0,64,64,0,0,1,1,320.0,320.0,512.0,640.0,2,2049298.0000000002,2049299.0,\n");
+  ASSERT_EQ(jobs.size(), 2U);
+  EXPECT_EQ(jobs[0].submit, Seconds(0));
+  EXPECT_EQ(jobs[0].duration, Seconds(500));
+  EXPECT_EQ(jobs[0].queue, "app_0");
+  EXPECT_EQ(jobs[0].tag, "app_0 HN");
+  EXPECT_EQ(jobs[0].groups.at(0).memory, MiB(123392));
+  EXPECT_EQ(jobs[0].groups.at(0).gpu_count, 1);
+  EXPECT_EQ(jobs[1].submit, Seconds(2049298));
+  EXPECT_EQ(jobs[1].start, Seconds(2049299));
+  EXPECT_EQ(jobs[1].duration, std::nullopt);
+}
+
+TEST(GavelTrace, StepsAtTheSpeedOfAModel) {
+  const std::string_view text =
+      "vc,arrival_s,job_type,num_gpu,total_steps\n"
+      "6214e9,5,LM (batch size 5),1,100\n"
+      "6214e9,6,LM (batch size 5),16,100\n";
+  EXPECT_EQ(jobs_of("gavel", text).at(0).duration, std::nullopt);
+  const std::string speeds =
+      "{\"v100\": {\"('LM (batch size 5)', 1)\": {\"null\": 3.0}, \"('LM (batch size 5)', 8)\": {\"null\": 10}},"
+      " \"k80\": {\"('A3C', 1)\": {\"null\": 1}}}";
+  const TemporaryFile table(speeds, "speeds.json");
+  const auto jobs = jobs_of("gavel", text, {.throughputs_file = table.path()});
+  ASSERT_EQ(jobs.size(), 2U);
+  EXPECT_EQ(jobs[0].name, "g000000");
+  EXPECT_EQ(jobs[0].tag, "LM (batch size 5)");
+  EXPECT_EQ(jobs[0].duration, Seconds(34));
+  EXPECT_EQ(jobs[1].duration, Seconds(5));
+  EXPECT_EQ(jobs[1].groups.at(0).tasks, 16);
+  EXPECT_EQ(
+      table.without_folder(error_of("gavel", text, {.throughputs_file = table.path(), .throughput_model = "p100"})),
+      "speeds.json: no speeds of 'p100'");
+  EXPECT_EQ(error_of("gavel", text, {.throughputs_file = table.path(), .throughput_model = "k80"}).substr(0, 8),
+            "jobs.csv");
+}
+
+constexpr std::string_view kPaiJobTable =
+    "j1,inst1,ann,Terminated,100.0,1000.0\n"
+    "j2,inst2,bob,Failed,200.0,400.0\n"
+    "j3,inst3,bob,Running,300.0,\n";
+constexpr std::string_view kPaiTaskTable =
+    "j1,worker,4.0,Terminated,120.0,1000.0,600.0,29.296875,50.0,T4\n"
+    "j1,ps,1.0,Terminated,110.0,1000.0,400.0,10,,\n"
+    "j2,tensorflow,1.0,Failed,210.0,400.0,600.0,29.296875,150.0,MISC\n"
+    "j3,tensorflow,1.0,Running,310.0,,600.0,29.296875,100.0,MISC\n";
+
+TEST(Pai2020Trace, JoinsItsTables) {
+  const TemporaryFile tasks(kPaiTaskTable);
+  const TemporaryFile tags("inst1,ann,V100,g1,bert\n");
+  const auto jobs = jobs_of("pai2020", kPaiJobTable, {.tasks_file = tasks.path()});
+  ASSERT_EQ(jobs.size(), 3U);
+  EXPECT_EQ(jobs[0].submit, Seconds(100));
+  EXPECT_EQ(jobs[0].start, Seconds(110));
+  EXPECT_EQ(jobs[0].duration, Seconds(890));
+  EXPECT_EQ(jobs[0].outcome, JobState::kFinished);
+  ASSERT_EQ(jobs[0].groups.size(), 2U);
+  EXPECT_EQ(jobs[0].groups[0].tasks, 4);
+  EXPECT_EQ(jobs[0].groups[0].cpu, MilliCpu(6000));
+  EXPECT_EQ(jobs[0].groups[0].memory, MiB(30000));
+  EXPECT_EQ(jobs[0].groups[0].gpu_milli, MilliGpu(500));
+  EXPECT_EQ(jobs[0].groups[0].models, "T4");
+  EXPECT_EQ(jobs[0].groups[1].gpu_count, 0);
+  EXPECT_EQ(jobs[1].groups.at(0).gpu_count, 2);
+  EXPECT_EQ(jobs[1].outcome, JobState::kFailed);
+  EXPECT_EQ(jobs[2].duration, std::nullopt);
+  const auto tagged = jobs_of("pai2020", kPaiJobTable, {.tasks_file = tasks.path(), .tags_file = tags.path()});
+  EXPECT_EQ(tagged.at(0).tag, "g1");
+  EXPECT_EQ(tagged.at(0).groups.at(0).models, "V100");
+  EXPECT_EQ(tagged.at(1).groups.at(0).models, "");
+}
+
+TEST(Pai2020Trace, TablesLieBesideEachOtherWithOrWithoutHeader) {
+  const TemporaryFile jobs("job_name,inst_id,user,status,start_time,end_time\n" + std::string(kPaiJobTable),
+                           "pai_job_table.csv");
+  std::ofstream(jobs.folder() + "/pai_task_table.csv") << kPaiTaskTable;
+  const auto read = read_trace_jobs("pai2020", jobs.path());
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->records.size(), 3U);
+  EXPECT_EQ(error_of("pai2020", kPaiJobTable).substr(0, 6), "'jobs.");
+  const TemporaryFile tasks("j1,worker,0.0,Terminated,120.0,1000.0,600.0,29.3,50.0,T4\n", "tasks.csv");
+  EXPECT_EQ(tasks.without_folder(error_of("pai2020", kPaiJobTable, {.tasks_file = tasks.path()})),
+            "tasks.csv:1:11: inst_num: expected 1 to 1000000");
+}
+
 // The published files, where they are.
 std::string shared_file(const std::string& path) {
   const char* folder = std::getenv("BERTH_SHARED");
@@ -177,6 +318,12 @@ TEST(PublishedTraces, AreReadWhole) {
       {"pai_sim", "sim_inputs/philly_oct09_14d_le3d.csv.gz", 26824, 29442000},
       {"tiresias", "sim_inputs/tiresias_60_job.csv", 60, 170000},
       {"tiresias", "sim_inputs/tiresias_philly5000.csv.gz", 5000, 5579000},
+      {"dlrm", "dlrm2025/disaggregated_DLRM_trace.csv.gz", 23871, 7386000},
+      {"gavel",
+       "gavel_msr/msr_seed0_jobs.csv.gz",
+       15230,
+       41991000,
+       {.throughputs_file = shared_file("gavel_msr/simulation_throughputs.json.gz")}},
       {"helios",
        "sim_inputs/helios_cluster_log.csv.gz",
        24011,

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "engine/store/migrate.h"
+#include "engine/store/quota_records.h"
 #include "tests/unit/store/store_fixture.h"
 
 namespace berth::test {
@@ -164,6 +165,37 @@ TEST_F(Migrate, EveryOlderVersionOpensAndKeepsACopy) {
     EXPECT_EQ(must_have(kept.integer("PRAGMA user_version")), version);
     EXPECT_EQ(must_have(kept.text("SELECT name FROM pools")), "kept");
   }
+}
+
+// What ran before departments owned anything goes on, and can be governed.
+TEST_F(Migrate, RunningWorkMeetsItsFirstQuota) {
+  make_old("v5.db", 5);
+  {
+    Database old = must_have(Database::open(path("v5.db"), Access::kReadWrite));
+    EXPECT_OK(old.execute(
+        "INSERT INTO device_models (name, memory_mib) VALUES ('A100', 81920);"
+        "INSERT INTO node_types (name, cpu_milli, memory_mib, device_model_id, device_count) VALUES "
+        "('x', 64000, 65536, 1, 4);"
+        "INSERT INTO nodes (name, type_id) VALUES ('n1', 1);"
+        "INSERT INTO queues (name) VALUES ('train'), ('serve');"
+        "INSERT INTO jobs (name, queue_id, state, submit_time, start_time) VALUES ('j', 1, 'running', 10, 20);"
+        "INSERT INTO task_groups (job_id, group_index, name, task_count, min_tasks, cpu_milli, memory_mib, gpu_count, "
+        "gpu_milli, gpu_memory_mib) VALUES (1, 0, 'g', 1, 1, 1000, 1024, 3, 1000, 0);"
+        "INSERT INTO allocations (node_id, job_id, group_index, task_index, device_mask, gpu_milli, gpu_memory_mib, "
+        "cpu_milli, memory_mib, start_time) VALUES (1, 1, 0, 0, 7, 1000, 81920, 1000, 1024, 20)"));
+  }
+  Database db = open("v5.db");
+  expect_healthy(db);
+  EXPECT_EQ(must_have(db.text("SELECT weight || ' ' || priority_band || ' ' || rightsizing FROM queues WHERE id = 1")),
+            "1.0 0 off");
+  EXPECT_EQ(must_have(db.integer("SELECT count(*) FROM queue_standing")), 0);
+  EXPECT_OK(change(db, [](Change& c) {
+    return set_quota(c, "serve", std::vector<QuotaSetting>{{QuotaColumn::kQuota, "A100", 2000, {}}});
+  }));
+  EXPECT_EQ(must_have(db.text("SELECT group_concat(borrower || ' ' || coalesce(lender, '-') || ' ' || amount) "
+                              "FROM borrowing")),
+            "train - 1000,train serve 2000");
+  expect_healthy(db);
 }
 
 TEST_F(Migrate, ReshapesATableThatOthersReferTo) {

@@ -68,9 +68,9 @@ TEST_F(RunUsageRecordsTest, AdmissionGivesWhatIsNeededAndRemembersTheRequest) {
   EXPECT_EQ(kept_requests(), 0);
   const std::int64_t id = submit_tagged("next");
   EXPECT_EQ(column(id, "cpu_milli"), 2300);
-  EXPECT_EQ(column(id, "memory_mib"), 11500);
+  EXPECT_EQ(column(id, "memory_mib"), 15000);
   EXPECT_EQ(column(id, "gpu_milli"), 230);
-  EXPECT_EQ(column(id, "gpu_memory_mib"), 23000);
+  EXPECT_EQ(column(id, "gpu_memory_mib"), 30000);
   EXPECT_EQ(must_have(db_->text("SELECT cpu_milli || ' ' || memory_mib || ' ' || gpu_milli || ' ' || policy FROM "
                                 "requested_amounts WHERE job_id = " +
                                 std::to_string(id))),

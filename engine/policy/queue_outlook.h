@@ -1,0 +1,31 @@
+// What a round leaves each queue with: its fair share, and since when work waits that its unused quota would cover.
+//
+// A pure function of a snapshot, its plan and the usage after it. Work starves where a waiting job could start within
+// the quota of its queue and of all above it, had the cluster room: its queue and those above it wait for what is
+// theirs. Jobs that wait for others do not count. Time: waiting jobs times depth of the tree times resources.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/model/plan.h"
+#include "engine/model/quota_ledger.h"
+#include "engine/model/snapshot.h"
+
+namespace berth {
+
+// Of one queue and one governed resource.
+struct QueueOutlook {
+  std::int64_t queue = 0;  // id
+  std::string resource;
+  std::int64_t fair_share = 0;  // see fair_shares.h; milli-cores, MiB or milli-GPU
+  Seconds starves_since{-1};    // submission of the oldest job that starves; -1 = none
+
+  bool operator==(const QueueOutlook&) const = default;
+};
+
+// By queue, then resource; empty when nobody has a quota.
+std::vector<QueueOutlook> queue_outlook(const Snapshot& snapshot, const Plan& plan, const QuotaLedger& after);
+
+}  // namespace berth

@@ -1,0 +1,144 @@
+#include "engine/round/victims.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <tuple>
+
+namespace berth {
+
+namespace {
+
+// What the rules of kind and time say, whoever asks.
+bool is_evictable(const RunningJob& run, const RoundRules& rules, Seconds now) {
+  const EvictionTerms& terms = run.job.eviction;
+  if (!terms.preemptible || run.stop_at >= Seconds(0) || run.start >= now) return false;
+  const Seconds least = terms.min_runtime > Seconds(0) ? terms.min_runtime : rules.min_runtime;
+  if (now - run.start < least) return false;
+  return terms.evictions == 0 || now - std::max(run.start, terms.last_eviction) >= rules.eviction_cooldown;
+}
+
+Victim victim_of(const RoundState& state, const RunningJob& run, Seconds now) {
+  const std::uint32_t all_marks = state.quotas().all_marks(run.job.queue);
+  Victim victim{.job = run.job.id,
+                .queue = run.job.queue,
+                .class_value = state.class_value(run.job),
+                .marks = run.quota_mark,
+                .is_within_quota = (run.quota_mark & all_marks) == all_marks,
+                .start = run.start,
+                .stop = now + run.job.eviction.checkpoint_grace,
+                .lost_seconds = 0,
+                .tasks = {},
+                .surplus = 0};
+  victim.lost_seconds = lost_work(run, MilliGpu(1), victim.stop);
+  const std::vector<std::size_t> surplus = surplus_tasks(run);
+  victim.surplus = surplus.size();
+  for (const std::size_t task : surplus) victim.tasks.push_back(run.tasks[task]);
+  for (std::size_t i = 0; i < run.tasks.size(); ++i) {
+    if (std::ranges::find(surplus, i) == surplus.end()) victim.tasks.push_back(run.tasks[i]);
+  }
+  return victim;
+}
+
+}  // namespace
+
+std::int64_t Victim::lost(std::size_t level) const {
+  std::int64_t milli = 0;
+  for (std::size_t i = 0; i < level; ++i) {
+    milli += tasks[i].holding.gpu_milli.value() * std::popcount(tasks[i].holding.devices);
+  }
+  return milli * lost_seconds;
+}
+
+VictimIndex::VictimIndex(const RoundState& state, Seconds now) {
+  for (const RunningJob& run : state.running().all()) {
+    if (is_evictable(run, state.rules(), now)) victims_.push_back(victim_of(state, run, now));
+  }
+  std::ranges::sort(victims_, {}, [](const Victim& v) {
+    return std::tuple(v.class_value, v.is_within_quota, v.lost_seconds, Seconds(0) - v.start, v.job);
+  });
+  // Counted by node, then filled in; a job with several tasks on a node is there once.
+  first_on_node_.assign(state.ledger().node_count() + 1, 0);
+  const auto for_each_node = [](const Victim& victim, const auto& visit) {
+    std::vector<NodeIndex> nodes;
+    for (const RunningTask& task : victim.tasks) nodes.push_back(task.holding.node);
+    std::ranges::sort(nodes);
+    const auto rest = std::ranges::unique(nodes);
+    nodes.erase(rest.begin(), rest.end());
+    for (const NodeIndex node : nodes) visit(static_cast<std::size_t>(node));
+  };
+  for (const Victim& victim : victims_) {
+    for_each_node(victim, [&](std::size_t node) { ++first_on_node_[node + 1]; });
+  }
+  std::partial_sum(first_on_node_.begin(), first_on_node_.end(), first_on_node_.begin());
+  on_node_.resize(first_on_node_.back());
+  std::vector<std::size_t> next = first_on_node_;
+  for (std::size_t i = 0; i < victims_.size(); ++i) {
+    for_each_node(victims_[i], [&](std::size_t node) { on_node_[next[node]++] = static_cast<std::int32_t>(i); });
+  }
+}
+
+std::span<const std::int32_t> VictimIndex::on_node(NodeIndex node) const {
+  const auto n = static_cast<std::size_t>(node);
+  return std::span(on_node_).subspan(first_on_node_[n], first_on_node_[n + 1] - first_on_node_[n]);
+}
+
+Amounts VictimIndex::amounts(const RoundState& state, std::size_t index, std::size_t from, std::size_t to) const {
+  Amounts amounts = state.quotas().none();
+  for (std::size_t i = from; i < to; ++i) state.quotas().add_holding(victims_[index].tasks[i].holding, amounts);
+  return amounts;
+}
+
+VictimChoice::VictimChoice(RoundState& state, const VictimIndex& index, std::span<const std::int64_t> lost)
+    : state_(state), index_(index), lost_(lost), levels_(index.size(), 0), to_lose_(lost.size(), 0) {}
+
+std::size_t VictimChoice::row(std::int32_t queue) const {
+  return queue < 0 ? lost_.size() - 1 : static_cast<std::size_t>(queue);
+}
+
+std::int64_t VictimChoice::budget_of(std::int32_t queue) const {
+  const std::int64_t own = queue < 0 ? -1 : state_.setup().queues[static_cast<std::size_t>(queue)].eviction_budget;
+  return own >= 0 ? own : state_.rules().eviction_budget;
+}
+
+bool VictimChoice::raise(std::size_t victim, std::size_t level) {
+  const Victim& v = index_[victim];
+  const std::int64_t more = v.lost(level) - v.lost(levels_[victim]);
+  const std::int64_t budget = budget_of(v.queue);
+  if (budget >= 0 && lost_[row(v.queue)] + to_lose_[row(v.queue)] + more > budget) return false;
+  if (levels_[victim] == 0) chosen_.push_back(victim);
+  set(victim, level);
+  return true;
+}
+
+void VictimChoice::lower(std::size_t victim, std::size_t level) {
+  set(victim, level);
+  if (level == 0) std::erase(chosen_, victim);
+}
+
+void VictimChoice::set(std::size_t victim, std::size_t level) {
+  const Victim& v = index_[victim];
+  const std::size_t before = levels_[victim];
+  to_lose_[row(v.queue)] += v.lost(level) - v.lost(before);
+  if (level > before) {
+    state_.quotas().give_back(v.queue, index_.amounts(state_, victim, before, level));
+  } else {
+    state_.quotas().take(v.queue, index_.amounts(state_, victim, level, before));
+  }
+  levels_[victim] = level;
+}
+
+void VictimChoice::clear() {
+  for (const std::size_t victim : chosen_) set(victim, 0);
+  chosen_.clear();
+}
+
+void VictimChoice::restore(const std::vector<std::size_t>& levels) {
+  for (std::size_t victim = 0; victim < levels.size(); ++victim) {
+    if (levels_[victim] == levels[victim]) continue;
+    if (levels_[victim] == 0) chosen_.push_back(victim);
+    lower(victim, levels[victim]);
+  }
+}
+
+}  // namespace berth

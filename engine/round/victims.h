@@ -1,0 +1,88 @@
+// Who may be evicted in this pass, what that frees and what it costs - and a choice among them that can be taken back.
+//
+// A running job makes room in steps: an elastic one gives up its surplus tasks one after the other, the highest number
+// of a group first, and then, like any other, everything. A level is the number of tasks gone: 0 to the surplus, or
+// all.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/model/plan.h"
+#include "engine/round/round_state.h"
+
+namespace berth {
+
+// A running job that the rules of time and kind allow to evict, whoever asks.
+struct Victim {
+  std::int64_t job = 0;
+  std::int32_t queue = -1;
+  std::int64_t class_value = 0;
+  std::uint32_t marks = 0;
+  bool is_within_quota = false;  // at every level
+  Seconds start;
+  Seconds stop;                    // when it would have ended: now, or after the grace to write a checkpoint
+  std::int64_t lost_seconds = 0;   // of each GPU it gives up: since the last checkpoint, and of the restart
+  std::vector<RunningTask> tasks;  // in the order in which they go
+  std::size_t surplus = 0;         // so many of them go one by one
+
+  std::size_t all() const { return tasks.size(); }
+  // milli-GPU-seconds that are lost at a level.
+  std::int64_t lost(std::size_t level) const;
+};
+
+// All of them, the ones to take first in front: lower class, not within quota, least lost work per GPU, newest, id.
+class VictimIndex {
+ public:
+  VictimIndex(const RoundState& state, Seconds now);
+
+  std::span<const Victim> victims() const { return victims_; }
+  std::size_t size() const { return victims_.size(); }
+  const Victim& operator[](std::size_t index) const { return victims_[index]; }
+  // Those with tasks on the node, in order.
+  std::span<const std::int32_t> on_node(NodeIndex node) const;
+  // What the tasks between two levels count for.
+  Amounts amounts(const RoundState& state, std::size_t index, std::size_t from, std::size_t to) const;
+
+ private:
+  std::vector<Victim> victims_;
+  std::vector<std::size_t> first_on_node_;  // node -> place in on_node_; one past the last at the end
+  std::vector<std::int32_t> on_node_;
+};
+
+// A number of victims with their levels. The usage of their queues follows; the nodes do not.
+class VictimChoice {
+ public:
+  // Nothing is chosen yet. `lost`: milli-GPU-seconds that each queue has lost this hour, last that of jobs without one.
+  VictimChoice(RoundState& state, const VictimIndex& index, std::span<const std::int64_t> lost);
+  ~VictimChoice() { clear(); }
+  VictimChoice(const VictimChoice&) = delete;
+  VictimChoice& operator=(const VictimChoice&) = delete;
+
+  std::size_t level(std::size_t victim) const { return levels_[victim]; }
+  // False: the budget of its queue does not allow it; nothing has changed.
+  bool raise(std::size_t victim, std::size_t level);
+  void lower(std::size_t victim, std::size_t level);
+  void clear();
+
+  // The ones chosen, first chosen first.
+  const std::vector<std::size_t>& chosen() const { return chosen_; }
+  std::vector<std::size_t> levels() const { return levels_; }
+  // Back to levels that it once had.
+  void restore(const std::vector<std::size_t>& levels);
+
+ private:
+  std::int64_t budget_of(std::int32_t queue) const;
+  std::size_t row(std::int32_t queue) const;
+  void set(std::size_t victim, std::size_t level);
+
+  RoundState& state_;
+  const VictimIndex& index_;
+  std::span<const std::int64_t> lost_;
+  std::vector<std::size_t> levels_;
+  std::vector<std::int64_t> to_lose_;  // by queue
+  std::vector<std::size_t> chosen_;
+};
+
+}  // namespace berth

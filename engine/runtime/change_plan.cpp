@@ -1,0 +1,185 @@
+#include "engine/runtime/change_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <tuple>
+
+#include "engine/base/text.h"
+#include "engine/runtime/reason_words.h"
+#include "engine/store/names.h"
+
+namespace berth {
+
+namespace {
+
+// One round as the comparison sees it, by job.
+struct RoundSeen {
+  struct Start {
+    std::int64_t tasks = 0;
+    std::int64_t gpu_milli = 0;
+  };
+  std::map<std::int64_t, Start> starts;
+  std::map<std::int64_t, Eviction> evictions;
+  std::map<std::int64_t, Reason> waits;
+  std::map<std::int64_t, std::pair<std::string, std::string>> names;  // job and queue, of all above
+  std::map<std::tuple<std::string, std::string, std::string>, std::int64_t> borrowing;
+  std::int64_t lost = 0;
+};
+
+Status add_names(Database& db, RoundSeen& seen) {
+  BERTH_ASSIGN(Statement row,
+               db.prepare("SELECT j.name, q.name FROM jobs j JOIN queues q ON q.id = j.queue_id WHERE j.id = ?1"));
+  const auto add = [&](std::int64_t job) {
+    if (seen.names.contains(job)) return;
+    row.with(job);
+    if (row.next()) seen.names.emplace(job, std::pair(std::string(row.text(0)), std::string(row.text(1))));
+  };
+  for (const auto& [job, start] : seen.starts) add(job);
+  for (const auto& [job, reason] : seen.waits) add(job);
+  for (const auto& [job, eviction] : seen.evictions) {
+    add(job);
+    add(eviction.beneficiary);
+  }
+  return {};
+}
+
+Result<RoundSeen> see_round(Runtime& runtime, const std::atomic<bool>* interrupted) {
+  RoundSeen seen;
+  BERTH_ASSIGN(const PlannedRound round,
+               plan_round(runtime, {.interrupted = interrupted, .order_policy = {}, .score_policy = {}}));
+  const Plan& plan = round.schedule.plan;
+  for (const Placement& placement : plan.placements) {
+    RoundSeen::Start& start = seen.starts[placement.job];
+    ++start.tasks;
+    start.gpu_milli += placement.gpu_milli.value() * std::popcount(placement.devices);
+  }
+  for (const Eviction& eviction : plan.evictions) {
+    seen.evictions.emplace(eviction.job, eviction);
+    seen.lost += eviction.lost;
+  }
+  for (const Waiting& waiting : plan.waiting) seen.waits.emplace(waiting.job, waiting.reason);
+  BERTH_TRY(add_names(runtime.db(), seen));
+  BERTH_ASSIGN(Statement rows, runtime.db().prepare("SELECT borrower, coalesce(lender, ''), resource, sum(amount) "
+                                                    "FROM borrowing GROUP BY 1, 2, 3"));
+  while (rows.next()) {
+    seen.borrowing[{std::string(rows.text(0)), std::string(rows.text(1)), std::string(rows.text(2))}] = rows.integer(3);
+  }
+  BERTH_TRY(rows.status());
+  return seen;
+}
+
+std::string say_start(const RoundSeen::Start& start) {
+  const std::string gpus = print_gpu(MilliGpu(start.gpu_milli));
+  return start.gpu_milli == 0
+             ? print_counted(start.tasks, "task")
+             : fmt::format("{} on {} GPU{}", print_counted(start.tasks, "task"), gpus, gpus == "1" ? "" : "s");
+}
+
+class RoundComparison {
+ public:
+  RoundComparison(const RoundSeen& before, const RoundSeen& after) : before_(before), after_(after) {}
+
+  ChangeOutlook outlook() && {
+    for (const auto& [job, start] : after_.starts) {
+      if (!before_.starts.contains(job)) add(job, JobTurn::kStarts, say_start(start));
+    }
+    for (const auto& [job, start] : before_.starts) {
+      if (!after_.starts.contains(job)) add(job, JobTurn::kStartsNoMore, say_wait(job));
+    }
+    for (const auto& [job, eviction] : after_.evictions) {
+      if (!before_.evictions.contains(job)) add(job, JobTurn::kEvicted, say_eviction(eviction));
+    }
+    for (const auto& [job, eviction] : before_.evictions) {
+      if (!after_.evictions.contains(job)) add(job, JobTurn::kEvictedNoMore, {});
+    }
+    for (const auto& [job, reason] : after_.waits) {
+      const auto was = before_.waits.find(job);
+      if (was == before_.waits.end() ? !before_.starts.contains(job) && !before_.evictions.contains(job)
+                                     : was->second != reason) {
+        add(job, JobTurn::kWaitsOtherwise, say_wait(job));
+      }
+    }
+    compare_borrowing();
+    outlook_.started_before = static_cast<std::int64_t>(before_.starts.size());
+    outlook_.started_after = static_cast<std::int64_t>(after_.starts.size());
+    outlook_.lost_before = before_.lost;
+    outlook_.lost_after = after_.lost;
+    return std::move(outlook_);
+  }
+
+ private:
+  std::pair<std::string, std::string> names(std::int64_t job) const {
+    for (const RoundSeen* round : {&after_, &before_}) {
+      if (const auto found = round->names.find(job); found != round->names.end()) return found->second;
+    }
+    return {fmt::format("#{}", job), {}};
+  }
+
+  void add(std::int64_t job, JobTurn turn, std::string detail) {
+    const auto [name, queue] = names(job);
+    outlook_.jobs.push_back({name, queue, turn, std::move(detail)});
+  }
+
+  std::string say_eviction(const Eviction& eviction) const {
+    return fmt::format("for job {}: {:.1f} GPU-hours lost", names(eviction.beneficiary).first,
+                       static_cast<double>(eviction.lost) / 3.6e6);
+  }
+
+  // What it waits for then, and what it waited for before.
+  std::string say_wait(std::int64_t job) const {
+    const auto after = after_.waits.find(job);
+    const auto before = before_.waits.find(job);
+    const std::string then = after == after_.waits.end() ? "not tried" : std::string(reason_words(after->second));
+    return before == before_.waits.end() ? then : fmt::format("{}; before: {}", then, reason_words(before->second));
+  }
+
+  void compare_borrowing() {
+    auto all = before_.borrowing;
+    for (const auto& [pair, amount] : after_.borrowing) all.try_emplace(pair, 0);
+    for (const auto& [pair, unused] : all) {
+      const auto amount = [&](const RoundSeen& round) {
+        const auto found = round.borrowing.find(pair);
+        return found == round.borrowing.end() ? 0 : found->second;
+      };
+      if (amount(before_) == amount(after_)) continue;
+      const auto& [borrower, lender, resource] = pair;
+      outlook_.borrowing.push_back({borrower, lender, resource, amount(before_), amount(after_)});
+    }
+  }
+
+  const RoundSeen& before_;
+  const RoundSeen& after_;
+  ChangeOutlook outlook_;
+};
+
+}  // namespace
+
+std::string_view job_turn_name(JobTurn turn) {
+  switch (turn) {
+    case JobTurn::kStarts: return "starts";
+    case JobTurn::kStartsNoMore: return "starts no more";
+    case JobTurn::kEvicted: return "evicted";
+    case JobTurn::kEvictedNoMore: return "evicted no more";
+    case JobTurn::kWaitsOtherwise: return "waits";
+  }
+  return "";
+}
+
+Result<ChangeOutlook> outlook_of_change(Runtime& runtime, const std::function<Status()>& make_change,
+                                        const std::atomic<bool>* interrupted) {
+  BERTH_ASSIGN(const RoundSeen before, see_round(runtime, interrupted));
+  RoundSeen after = before;
+  runtime.try_changes([&](Change&) -> Status {
+    BERTH_ASSIGN(after, see_round(runtime, interrupted));
+    return {};
+  });
+  const Status made = make_change();
+  runtime.try_changes(nullptr);
+  BERTH_TRY(made);
+  return RoundComparison(before, after).outlook();
+}
+
+}  // namespace berth

@@ -1,0 +1,69 @@
+#include "engine/runtime/import_names.h"
+
+#include "engine/base/text.h"
+#include "engine/store/cluster_records.h"
+#include "engine/store/queue_records.h"
+
+namespace berth {
+
+namespace {
+
+constexpr std::int64_t kMostPriority = 1000000;
+
+}  // namespace
+
+Status MissingNames::find(Thing thing, const std::string& name) {
+  const Result<std::int64_t> found = find_id(change_.db(), thing, name);
+  if (found.ok() || found.status().code() != Code::kNotFound) return found.status();
+  const std::string near = found.status().hint().starts_with("did you mean") ? found.status().hint() + " " : "";
+  return Status(Code::kNotFound, found.status().message(), near + "WITH (create_missing = true) makes it");
+}
+
+Status MissingNames::ensure_pool(const std::string& name) {
+  return ensure(Thing::kPool, name, [&] { return add_pool(change_, name); });
+}
+
+Status MissingNames::ensure_queue(const std::string& name) {
+  return ensure(Thing::kQueue, name, [&] { return add_queue(change_, {.name = name, .parent = ""}); });
+}
+
+Status MissingNames::ensure_priority_class(const std::string& name) {
+  return ensure(Thing::kPriorityClass, name, [&]() -> Status {
+    const Result<std::int64_t> value = read_integer(name);
+    if (!value.ok() || *value > kMostPriority || *value < -kMostPriority) {
+      return Status(Code::kNotFound, fmt::format("no priority class '{}'", name),
+                    "CREATE PRIORITY CLASS makes one; a new class can be made here from a number only");
+    }
+    return add_priority_class(change_, {.name = name, .value = *value});
+  });
+}
+
+TaskGroupRequest group_request(const TraceTaskGroup& group) {
+  TaskGroupRequest request;
+  request.name = group.name;
+  request.count = group.tasks;
+  request.min_tasks = group.min_tasks;
+  request.cpu = group.cpu;
+  request.memory = group.memory;
+  request.gpu_count = group.gpu_count;
+  if (group.gpu_count > 0) request.gpu_milli = group.gpu_milli;
+  request.gpu_memory = group.gpu_memory;
+  if (!group.models.empty()) {
+    for (const std::string_view model : split(group.models, '|')) {
+      if (!trim(model).empty()) request.models.emplace_back(trim(model));
+    }
+  }
+  request.pool = group.pool;
+  request.locality = group.locality;
+  request.locality_required = group.locality_required;
+  return request;
+}
+
+std::vector<std::string> import_sentences(const std::vector<Status>& skipped) {
+  std::vector<std::string> text;
+  text.reserve(skipped.size());
+  for (const Status& status : skipped) text.push_back(status.message());
+  return text;
+}
+
+}  // namespace berth

@@ -1,0 +1,51 @@
+// What the imports share: names that a file brings along, and its records as requests.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/runtime/import.h"
+#include "engine/sim/trace.h"
+#include "engine/store/job_records.h"
+#include "engine/store/names.h"
+
+namespace berth {
+
+// Adds what a row names and the database lacks, when asked to.
+class MissingNames {
+ public:
+  MissingNames(Change& change, bool create, ImportReport& report) : change_(change), create_(create), report_(report) {}
+
+  // `add` makes the thing. kNotFound, with the nearest name, where nothing may be made.
+  template <class Add>
+  Status ensure(Thing thing, const std::string& name, Add add) {
+    if (name.empty() || !seen_.insert({thing, name}).second) return {};
+    const Status found = find(thing, name);
+    if (found.code() != Code::kNotFound || !create_) return found;
+    BERTH_TRY(add());
+    report_.also_created.push_back(fmt::format("{} {}", thing_word(thing), name));
+    return {};
+  }
+  Status ensure_pool(const std::string& name);
+  Status ensure_queue(const std::string& name);
+  // A new class can be made from a number only.
+  Status ensure_priority_class(const std::string& name);
+
+ private:
+  Status find(Thing thing, const std::string& name);
+
+  Change& change_;
+  bool create_;
+  ImportReport& report_;
+  std::set<std::pair<Thing, std::string>> seen_;
+};
+
+TaskGroupRequest group_request(const TraceTaskGroup& group);
+
+std::vector<std::string> import_sentences(const std::vector<Status>& skipped);
+
+}  // namespace berth

@@ -1,0 +1,91 @@
+#include <algorithm>
+
+#include "engine/base/text.h"
+#include "engine/runtime/import.h"
+#include "engine/runtime/import_names.h"
+#include "engine/store/past_jobs.h"
+
+namespace berth {
+
+namespace {
+
+// Seconds to add to all times of the trace.
+Seconds trace_shift(const std::vector<TraceJob>& jobs, Seconds now) {
+  Seconds last(INT64_MIN);
+  for (const TraceJob& job : jobs) {
+    if (job.duration) last = std::max(last, job.start.value_or(job.submit) + *job.duration);
+  }
+  return last == Seconds(INT64_MIN) ? Seconds(0) : now - last;
+}
+
+std::string past_name(const std::string& name, const std::string& format, const std::string& prefix) {
+  const bool number = std::ranges::all_of(name, [](char letter) { return letter >= '0' && letter <= '9'; });
+  if (prefix.empty() && number) return fmt::format("{}-{}", to_lower(format), name);
+  return prefix + name;
+}
+
+PastJob past_job(const TraceJob& job, const ImportOptions& options, const TraceImport& import, Seconds shift) {
+  PastJob past;
+  past.name = past_name(job.name, options.format, import.prefix);
+  past.queue = import.queue.empty() ? job.queue : import.queue;
+  past.priority_class = job.priority;
+  past.user = job.user;
+  past.tag = job.tag;
+  past.submit = job.submit + shift;
+  past.start = std::max(job.start.value_or(job.submit), job.submit) + shift;
+  past.end = past.start + *job.duration;
+  past.outcome = job.outcome.value_or(JobState::kFinished);
+  past.time_limit = job.time_limit;
+  for (const TraceTaskGroup& group : job.groups) {
+    UsageSample used;
+    used.cpu_mean = group.usage.cpu_mean;
+    used.cpu_peak = group.usage.cpu_peak;
+    used.memory_peak = group.usage.memory_peak;
+    used.gpu_mean = group.usage.gpu_mean;
+    used.gpu_memory_peak = group.usage.gpu_memory_peak;
+    past.groups.push_back({group_request(group), used});
+  }
+  return past;
+}
+
+Status ensure_names(MissingNames& missing, const PastJob& job) {
+  if (job.queue.empty())
+    return Status(Code::kInvalid, "the row names no queue", "INTO QUEUE says where such jobs belong");
+  BERTH_TRY(missing.ensure_queue(job.queue));
+  BERTH_TRY(missing.ensure_priority_class(job.priority_class));
+  for (const PastGroup& group : job.groups) BERTH_TRY(missing.ensure_pool(group.asked.pool));
+  return {};
+}
+
+}  // namespace
+
+Result<ImportReport> import_trace(Runtime& runtime, const std::string& path, const ImportOptions& options,
+                                  const TraceImport& import) {
+  BERTH_ASSIGN(
+      const ReadRecords<TraceJob> read,
+      read_trace_jobs(options.format, path, {.skip_bad_rows = options.skip_bad_rows, .format = options.trace}));
+  ImportReport report;
+  report.skipped = import_sentences(read.skipped);
+  const Seconds shift = import.shift ? trace_shift(read.records, runtime.now()) : Seconds(0);
+  const Result<std::int64_t> version = runtime.change([&](Change& change) -> Status {
+    MissingNames missing(change, options.create_missing, report);
+    BERTH_ASSIGN(PastJobWriter writer, PastJobWriter::make(change));
+    for (const TraceJob& job : read.records) {
+      if (!job.duration) {
+        ++report.left_out;
+        continue;
+      }
+      const PastJob past = past_job(job, options, import, shift);
+      Status added = ensure_names(missing, past);
+      if (added.ok()) added = writer.add(past);
+      if (!added.ok()) return std::move(added).prefixed(job.place);
+      ++report.added;
+    }
+    BERTH_TRY(writer.finish());
+    return change.record("import trace", path, print_counted(report.added, "job"));
+  });
+  if (!version.ok()) return version.status();
+  return report;
+}
+
+}  // namespace berth

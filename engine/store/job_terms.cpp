@@ -1,0 +1,71 @@
+#include "engine/store/job_terms.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/base/text.h"
+#include "engine/store/names.h"
+
+namespace berth {
+
+namespace {
+
+constexpr Seconds kLongestTerm(3650LL * 24 * 3600);
+
+Status check_term(std::string_view what, Seconds value) {
+  if (value >= Seconds(0) && value <= kLongestTerm) return {};
+  return Status(Code::kInvalid,
+                fmt::format("{} lies between 0s and {}, not {}", what, print_duration(kLongestTerm), value.value()));
+}
+
+Result<CheckedTerms::Dependency> find_dependency(Database& db, const std::string& name) {
+  BERTH_ASSIGN(const std::int64_t id, find_job(db, name));
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT state FROM jobs WHERE id = ?1"));
+  if (!row.with(id).next())
+    return row.status().ok() ? Status(Code::kNotFound, fmt::format("no job {}", id)) : row.status();
+  BERTH_ASSIGN(const JobState state, read_job_state(row.text(0)));
+  if (state == JobState::kFailed || state == JobState::kCancelled) {
+    return Status(Code::kConflict, fmt::format("job '{}' has {}: what comes after it would never start", name,
+                                               state == JobState::kFailed ? "failed" : "been cancelled"));
+  }
+  return CheckedTerms::Dependency{id, state == JobState::kFinished};
+}
+
+}  // namespace
+
+Result<CheckedTerms> check_terms(Database& db, const JobTerms& terms) {
+  BERTH_TRY(check_term("checkpoint_every", terms.checkpoint_every));
+  BERTH_TRY(check_term("checkpoint_grace", terms.checkpoint_grace));
+  BERTH_TRY(check_term("restart_cost", terms.restart_cost));
+  BERTH_TRY(check_term("min_runtime", terms.min_runtime.value_or(Seconds(0))));
+  CheckedTerms checked{terms, {}};
+  for (const std::string& name : terms.after) {
+    BERTH_ASSIGN(const CheckedTerms::Dependency dependency, find_dependency(db, name));
+    if (std::ranges::find(checked.after, dependency.job, &CheckedTerms::Dependency::job) != checked.after.end())
+      return Status(Code::kInvalid, fmt::format("job '{}' is named twice", name));
+    checked.after.push_back(dependency);
+  }
+  return checked;
+}
+
+Status write_terms(Change& change, std::int64_t job, const CheckedTerms& checked) {
+  const JobTerms& terms = checked.terms;
+  if (terms == JobTerms()) return {};
+  Database& db = change.db();
+  BERTH_ASSIGN(Statement update, db.prepare("UPDATE jobs SET preemptible = ?2, checkpoint_interval_s = ?3, "
+                                            "checkpoint_grace_s = ?4, restart_cost_s = ?5, min_runtime_s = ?6 "
+                                            "WHERE id = ?1"));
+  BERTH_TRY(update.run(job, terms.preemptible, terms.checkpoint_every, terms.checkpoint_grace, terms.restart_cost,
+                       terms.min_runtime));
+  BERTH_ASSIGN(Statement insert, db.prepare("INSERT INTO dependencies (job_id, after_id, state) VALUES (?1, ?2, ?3)"));
+  for (const auto& [after, met] : checked.after) BERTH_TRY(insert.run(job, after, met ? "met" : "open"));
+  return {};
+}
+
+Status settle_dependencies(Change& change, std::int64_t job, JobState ended) {
+  BERTH_ASSIGN(Statement update, change.db().prepare("UPDATE dependencies SET state = ?2 WHERE after_id = ?1"));
+  return update.run(job, ended == JobState::kFinished ? "met" : "broken");
+}
+
+}  // namespace berth

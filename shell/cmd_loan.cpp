@@ -1,0 +1,160 @@
+// Loans of quota, and who uses whose quota: CREATE LOAN, RETURN LOAN, SHOW LOANS, SHOW BORROWING.
+#include "engine/store/loan_records.h"
+#include "engine/store/names.h"
+#include "engine/store/resource_names.h"
+#include "shell/cmd_support.h"
+#include "shell/families.h"
+
+namespace berth {
+
+namespace {
+
+Result<LoanRequest> read_loan(Database& db, const Arguments& arguments) {
+  LoanRequest request{.lender = arguments.text("lender"), .borrower = arguments.text("borrower")};
+  BERTH_ASSIGN(const ResourceNames names, ResourceNames::read(db));
+  Result<QuotaResource> resource = names.find(arguments.text("resource"));
+  if (!resource.ok()) return blame(std::move(resource).status(), arguments.span("resource"));
+  request.resource = resource->name;
+  Result<std::int64_t> amount = read_amount(resource->kind, arguments.text("amount"));
+  if (!amount.ok()) return blame(std::move(amount).status(), arguments.span("amount"));
+  request.amount = *amount;
+  if (arguments.has("from")) request.from = arguments.time("from");
+  if (arguments.has("until")) request.until = arguments.time("until");
+  if (arguments.has("grace")) request.return_grace = arguments.duration("grace");
+  return request;
+}
+
+// The word that an error of add_loan is about.
+std::string_view blamed_word(const Status& status, const Arguments& arguments) {
+  if (status.code() == Code::kConflict) return "amount";
+  if (status.code() == Code::kNotFound) {
+    return status.message() == fmt::format("no queue '{}'", arguments.text("lender")) ? "lender" : "borrower";
+  }
+  if (status.message().starts_with("a loan is of")) return "amount";
+  if (status.message().starts_with("a loan") && arguments.has("until")) return "until";
+  if (status.message().starts_with("a return grace")) return "grace";
+  return "borrower";
+}
+
+Result<Output> create_loan(Session& session, const Arguments& arguments) {
+  std::int64_t id = 0;
+  const Result<std::int64_t> version = engine_of(session).change([&](Change& change) -> Status {
+    BERTH_ASSIGN(const LoanRequest request, read_loan(change.db(), arguments));
+    Result<std::int64_t> loan = add_loan(change, request);
+    if (!loan.ok()) {
+      const std::string_view word = blamed_word(loan.status(), arguments);
+      return blame(std::move(loan).status(), arguments.span(word));
+    }
+    id = *loan;
+    return {};
+  });
+  if (!version.ok()) return version.status();
+  return Output::note(fmt::format("loan {} created", id));
+}
+
+Result<Output> return_loan_statement(Session& session, const Arguments& arguments) {
+  return change_with_note(session, fmt::format("loan {} returned", arguments.text("loan")), [&](Change& change) {
+    const Result<std::int64_t> id = read_integer(arguments.text("loan"));
+    if (!id.ok()) {
+      return arguments.fail("loan", Code::kInvalid, fmt::format("'{}' is not a loan number", arguments.text("loan")),
+                            "SHOW LOANS lists them");
+    }
+    return blame(return_loan(change, *id), arguments.span("loan"));
+  });
+}
+
+// Replaces the amounts of a table by what people read; the column before has their resource.
+Status print_amounts(Session& session, ResultTable& table, std::size_t amount_column) {
+  BERTH_ASSIGN(const ResourceNames names, ResourceNames::read(engine_of(session).db()));
+  for (std::vector<Cell>& row : table.rows) {
+    const ResourceKind kind = names.stored(std::get<std::string>(row[amount_column - 1])).kind;
+    row[amount_column] = print_amount(kind, std::get<std::int64_t>(row[amount_column]));
+  }
+  table.columns[amount_column].align = Align::kRight;
+  return {};
+}
+
+Result<Output> show_loans(Session& session, const Arguments& arguments) {
+  BERTH_ASSIGN(
+      ResultTable table,
+      query_table(session,
+                  "SELECT l.id AS loan, o.name AS lender, b.name AS borrower, l.resource, l.amount, "
+                  "datetime(l.valid_from, 'unixepoch') AS starts, datetime(l.valid_to, 'unixepoch') AS ends, "
+                  "nullif(l.return_grace_s, 0) AS return_grace, "
+                  "CASE WHEN l.state = 'returned' OR l.valid_to <= ?1 THEN 'over' WHEN l.valid_from > ?1 THEN "
+                  "'to come' ELSE 'holds' END AS state FROM loans l JOIN queues o ON o.id = l.lender_id "
+                  "JOIN queues b ON b.id = l.borrower_id WHERE ?2 OR (l.state = 'open' AND coalesce(l.valid_to > ?1, "
+                  "1)) ORDER BY l.id",
+                  engine_of(session).now(), arguments.has_word("ALL")));
+  constexpr std::size_t kAmount = 4;
+  constexpr std::size_t kGrace = 7;
+  BERTH_TRY(print_amounts(session, table, kAmount));
+  for (std::vector<Cell>& row : table.rows) {
+    if (const auto* grace = std::get_if<std::int64_t>(&row[kGrace])) row[kGrace] = print_duration(Seconds(*grace));
+  }
+  return Output(std::move(table));
+}
+
+Result<Output> show_borrowing(Session& session, const Arguments& arguments) {
+  (void)arguments;
+  const Seconds now = engine_of(session).now();
+  BERTH_ASSIGN(ResultTable table,
+               query_table(session,
+                           "SELECT borrower, lender, resource, amount, datetime(since, 'unixepoch') AS since, ?1 - "
+                           "since AS lasts FROM borrowing ORDER BY resource, borrower_id, lender_id IS NULL, lender_id",
+                           now));
+  constexpr std::size_t kAmount = 3;
+  constexpr std::size_t kLasts = 5;
+  BERTH_TRY(print_amounts(session, table, kAmount));
+  for (std::vector<Cell>& row : table.rows) {
+    row[kLasts] = print_duration(Seconds(std::get<std::int64_t>(row[kLasts])));
+  }
+  Output output;
+  if (table.rows.empty()) output.add_note("no queue uses more than its quota");
+  output.add(std::move(table));
+  return output;
+}
+
+constexpr std::string_view kLoanFamily = "quotas";
+
+constexpr CommandRow kLoanRows[] = {
+    {.family = kLoanFamily,
+     .syntax = "CREATE LOAN <amount:amount> <resource:resource> FROM <lender:queue> TO <borrower:queue> [UNTIL "
+               "<until:time>] [STARTING <from:time>] [RETURN GRACE <grace:duration>]",
+     .effect = Effect::kChanges,
+     .handler = create_loan,
+     .summary = "Lends quota of one queue to another until a date, or until it is returned.",
+     .example = "CREATE LOAN 8 A100 FROM ads TO search UNTIL '2099-12-01' RETURN GRACE 2h",
+     .details = "The lender must own that much all the time, its other loans counted. Both count the loan as their "
+                "quota; jobs that would outlast it do not start on it. The return grace is how long before the end "
+                "the borrower is asked to make room."},
+    {.family = kLoanFamily,
+     .syntax = "RETURN LOAN <loan:loan>",
+     .effect = Effect::kChanges,
+     .handler = return_loan_statement,
+     .summary = "Ends a loan now.",
+     .example = "RETURN LOAN 3",
+     .ask = ask_always},
+    {.family = kLoanFamily,
+     .syntax = "SHOW [ALL] LOANS",
+     .effect = Effect::kReads,
+     .handler = show_loans,
+     .summary = "Loans that hold or are to come; ALL adds those that are over.",
+     .example = "SHOW LOANS"},
+    {.family = kLoanFamily,
+     .syntax = "SHOW BORROWING",
+     .effect = Effect::kReads,
+     .handler = show_borrowing,
+     .summary = "Who uses whose idle quota since when; without a lender it is nobody's quota.",
+     .example = "SHOW BORROWING",
+     .details =
+         "As of the last change of use or round. The amounts of a borrower add up to what it uses above its own "
+         "quota; loans are in the quotas, not here. Pairs stay together while they can; new ones are the nearest "
+         "in the queue tree, within lend limits as long as that goes."},
+};
+
+}  // namespace
+
+std::span<const CommandRow> loan_commands() { return kLoanRows; }
+
+}  // namespace berth

@@ -1,0 +1,307 @@
+// SHOW PREDICTIONS, REBUILD PREDICTIONS, RECORD USAGE, SHOW USAGE, PLAN RIGHTSIZE.
+#include "engine/runtime/prediction.h"
+#include "engine/runtime/rightsize.h"
+#include "engine/store/names.h"
+#include "engine/store/prediction_records.h"
+#include "engine/store/run_usage_records.h"
+#include "shell/cmd_support.h"
+#include "shell/families.h"
+#include "shell/usage_options.h"
+
+namespace berth {
+
+namespace {
+
+Cell text_or_null(const std::string& text) { return text.empty() ? Cell(std::monostate()) : Cell(text); }
+Cell duration_cell(Seconds duration) {
+  return duration > Seconds(0) ? Cell(print_duration(duration)) : Cell(std::monostate());
+}
+double share_of(std::int64_t part, std::int64_t whole) {
+  return whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+Result<std::optional<std::int64_t>> queue_argument(Session& session, const Arguments& arguments) {
+  if (!arguments.has("queue")) return std::optional<std::int64_t>();
+  Result<std::int64_t> id = find_id(engine_of(session).db(), Thing::kQueue, arguments.text("queue"));
+  if (!id.ok()) return blame(std::move(id).status(), arguments.span("queue"));
+  return std::optional(*id);
+}
+
+Result<std::int64_t> rows_to_show(const Arguments& arguments) {
+  if (!arguments.has("count")) return std::int64_t{20};
+  const std::int64_t count = arguments.integer("count");
+  if (count < 1) return arguments.fail("count", Code::kInvalid, fmt::format("LAST takes at least 1, found {}", count));
+  return count;
+}
+
+// ---- predictions ----------------------------------------------------------------------------------------------------
+
+ResultTable keys_table(const std::vector<PredictionKey>& keys) {
+  ResultTable table{.title = "keys",
+                    .columns = {{"level"},
+                                {"tag"},
+                                {"user"},
+                                {"models"},
+                                {"request"},
+                                {"runs"},
+                                {"recent"},
+                                {"p50", Align::kRight},
+                                {"p80", Align::kRight},
+                                {"p90", Align::kRight},
+                                {"last_end"}},
+                    .rows = {}};
+  for (const PredictionKey& key : keys) {
+    const DurationEstimate& estimate = key.prediction.estimate;
+    table.rows.push_back({std::string(prediction_level_name(key.level)), text_or_null(key.tag), text_or_null(key.user),
+                          text_or_null(key.models), text_or_null(key.request), key.runs, key.prediction.count,
+                          duration_cell(estimate.p50), duration_cell(estimate.p80), duration_cell(estimate.p90),
+                          print_time(key.last_end)});
+  }
+  return table;
+}
+
+ResultTable accuracy_table(const std::vector<LevelAccuracy>& levels) {
+  ResultTable table{.title = "measured",
+                    .columns = {{"level"},
+                                {"runs"},
+                                {"within_25_percent", Align::kByType, 1},
+                                {"median_error_percent"},
+                                {"p90_held_percent", Align::kByType, 1}},
+                    .rows = {}};
+  const auto add = [&](std::string_view name, const PredictionAccuracy& accuracy, bool predicted) {
+    std::vector<Cell> row = {std::string(name), accuracy.runs, std::monostate(), std::monostate(), std::monostate()};
+    if (predicted) {
+      row[2] = share_of(accuracy.within(25), accuracy.runs);
+      row[3] = accuracy.median_error();
+      row[4] = share_of(accuracy.p90_held, accuracy.runs);
+    }
+    table.rows.push_back(std::move(row));
+  };
+  for (const LevelAccuracy& level : levels) {
+    add(prediction_level_name(level.level), level.accuracy, level.level != PredictionLevel::kUnknown);
+  }
+  return table;
+}
+
+Result<Output> show_predictions(Session& session, const Arguments& arguments) {
+  PredictionFilter filter;
+  BERTH_ASSIGN(filter.queue, queue_argument(session, arguments));
+  BERTH_ASSIGN(filter.most, rows_to_show(arguments));
+  if (arguments.has("tag")) filter.tag = arguments.text("tag");
+  Runtime& engine = engine_of(session);
+  BERTH_ASSIGN(const std::vector<PredictionKey> keys, list_predictions(engine.db(), filter, engine.now()));
+  BERTH_ASSIGN(const std::vector<LevelAccuracy> measured, measured_accuracy(engine.db()));
+  Output output;
+  output.add(keys_table(keys));
+  output.add(accuracy_table(measured));
+  if (keys.empty()) output.add_note("nothing is known yet: durations are learnt when jobs finish");
+  return output;
+}
+
+Result<Output> rebuild_statement(Session& session, const Arguments& arguments) {
+  (void)arguments;
+  std::int64_t runs = 0;
+  const Result<std::int64_t> version = engine_of(session).change([&](Change& change) -> Status {
+    BERTH_ASSIGN(runs, rebuild_predictions(change));
+    return {};
+  });
+  if (!version.ok()) return version.status();
+  return Output::note(fmt::format("predictions learnt anew from {}", counted(runs, "run")));
+}
+
+// ---- usage ----------------------------------------------------------------------------------------------------------
+
+Result<Output> record_usage_statement(Session& session, const Arguments& arguments) {
+  const UsageSample usage = usage_from(arguments.options());
+  if (is_empty(usage)) {
+    return arguments.fail("job", Code::kInvalid, "nothing was measured",
+                          "WITH (cpu_mean = 2.5, memory_peak = 12GiB, gpu_util = 0.4, ...)");
+  }
+  return change_with_note(session, fmt::format("usage of job {} recorded", arguments.text("job")),
+                          [&](Change& change) -> Status {
+                            Result<std::int64_t> job = find_job(change.db(), arguments.text("job"));
+                            if (!job.ok()) return blame(std::move(job).status(), arguments.span("job"));
+                            const bool group = arguments.has("group");
+                            return blame(record_usage(change, *job, arguments.text_or("group", ""), usage),
+                                         arguments.span(group ? "group" : "job"));
+                          });
+}
+
+Result<Output> show_usage(Session& session, const Arguments& arguments) {
+  BERTH_ASSIGN(const std::optional<std::int64_t> queue, queue_argument(session, arguments));
+  BERTH_ASSIGN(const std::int64_t most, rows_to_show(arguments));
+  std::optional<std::int64_t> job;
+  if (arguments.has("job")) {
+    Result<std::int64_t> found = find_job(engine_of(session).db(), arguments.text("job"));
+    if (!found.ok()) return blame(std::move(found).status(), arguments.span("job"));
+    job = *found;
+  }
+  return query_output(
+      session,
+      "SELECT j.name AS job, g.name AS \"group\", r.attempt, datetime(u.end_time, 'unixepoch') AS ended, "
+      "g.cpu_milli / 1000.0 AS cpu, u.cpu_mean_milli / 1000.0 AS cpu_mean, u.cpu_peak_milli / 1000.0 AS cpu_peak, "
+      "g.memory_mib / 1024.0 AS memory_gib, u.memory_peak_mib / 1024.0 AS memory_peak_gib, "
+      "g.gpu_count * g.gpu_milli / 1000.0 AS gpus, u.gpu_mean_milli / 1000.0 AS gpu_util, "
+      "u.gpu_memory_peak_mib / 1024.0 AS gpu_memory_peak_gib, iif(u.out_of_memory, 'yes', NULL) AS oom "
+      "FROM run_usage u JOIN runs r ON r.id = u.run_id JOIN jobs j ON j.id = r.job_id "
+      "JOIN task_groups g ON g.job_id = j.id AND g.group_index = u.group_index "
+      "WHERE (?1 IS NULL OR j.id = ?1) AND (?2 IS NULL OR j.queue_id = ?2) "
+      "ORDER BY u.end_time DESC, u.run_id DESC, u.group_index LIMIT ?3",
+      job, queue, most);
+}
+
+// ---- right-sizing ---------------------------------------------------------------------------------------------------
+
+constexpr OptionRow kRightsizeOptions[] = {
+    {.name = "policy",
+     .kind = "histogram|wpai",
+     .default_value = "",
+     .sentence = "Which policy; default: that of the job's queue, histogram where it has none."},
+};
+
+struct ResizedAmount {
+  std::string_view resource;
+  std::int64_t asked;
+  std::int64_t next;
+  RightsizeGuard guard;
+  std::string asked_text;
+  std::string next_text;
+};
+
+std::vector<ResizedAmount> amounts_of(const RightsizedGroup& group) {
+  const TaskShape& asked = group.asked;
+  const TaskShape& next = group.next.shape;
+  std::vector<ResizedAmount> amounts;
+  const auto add = [&](std::string_view resource, RightsizedResource which, auto before, auto after, auto print) {
+    if (before.value() == 0) return;
+    amounts.push_back({resource, before.value(), after.value(), group.next.guard(which), print(before), print(after)});
+  };
+  add("gpu", RightsizedResource::kGpu, asked.gpu_total(), next.gpu_total(), print_gpu);
+  add("cpu", RightsizedResource::kCpu, asked.cpu, next.cpu, print_cpu);
+  add("memory", RightsizedResource::kMemory, asked.memory, next.memory, print_memory);
+  return amounts;
+}
+
+std::string_view guard_words(RightsizeGuard guard) {
+  switch (guard) {
+    case RightsizeGuard::kPolicy: return "the policy's own figure";
+    case RightsizeGuard::kNotAsked: return "not asked for";
+    case RightsizeGuard::kNotMeasured: return "not measured often enough, or the policy leaves it alone";
+    case RightsizeGuard::kTooFewRuns: return "too few runs yet";
+    case RightsizeGuard::kAfterOom: return "a run was out of memory: back to the request";
+    case RightsizeGuard::kRequest: return "all of the request is needed";
+    case RightsizeGuard::kPeakMemory: return "held up by the memory peak and its margin";
+    case RightsizeGuard::kMeanUse: return "held up by the mean use and its margin";
+    case RightsizeGuard::kWholeDevices: return "several devices stay whole";
+  }
+  return "";
+}
+
+Result<Output> plan_rightsize(Session& session, const Arguments& arguments) {
+  RightsizeQuestion question;
+  BERTH_ASSIGN(question.queue, queue_argument(session, arguments));
+  const std::string policy = arguments.options().text_or("policy", "");
+  question.policy = policy;
+  Runtime& engine = engine_of(session);
+  BERTH_ASSIGN(const std::vector<RightsizedGroup> groups, plan_rightsizing(engine.db(), question, engine.now()));
+  ResultTable table{.title = "",
+                    .columns = {{"queue"},
+                                {"tag"},
+                                {"user"},
+                                {"group"},
+                                {"tasks"},
+                                {"runs"},
+                                {"resource"},
+                                {"request", Align::kRight},
+                                {"next", Align::kRight},
+                                {"saved_percent", Align::kByType, 0},
+                                {"limited_by"},
+                                {"why", Align::kByType, -1, true},
+                                {"policy"},
+                                {"applied"}},
+                    .rows = {}};
+  MilliGpu gpu_saved;
+  MilliCpu cpu_saved;
+  std::int64_t smaller = 0;
+  for (const RightsizedGroup& group : groups) {
+    for (const ResizedAmount& amount : amounts_of(group)) {
+      table.rows.push_back({group.queue, group.tag, group.user, group.group, group.tasks, group.next.runs,
+                            std::string(amount.resource), amount.asked_text, amount.next_text,
+                            share_of(amount.asked - amount.next, amount.asked),
+                            std::string(rightsize_guard_name(amount.guard)), std::string(guard_words(amount.guard)),
+                            group.policy, group.applied ? Cell("yes") : Cell(std::monostate())});
+    }
+    if (group.next.shape == group.asked) continue;
+    ++smaller;
+    gpu_saved += (group.asked.gpu_total() - group.next.shape.gpu_total()) * group.tasks;
+    cpu_saved += (group.asked.cpu - group.next.shape.cpu) * group.tasks;
+  }
+  Output output(std::move(table));
+  output.add_note(fmt::format("{} of {} would be given less: {} GPUs and {} CPU when one run of each goes on at a time",
+                              print_count(smaller), counted(static_cast<std::int64_t>(groups.size()), "job group"),
+                              print_gpu(gpu_saved), print_cpu(cpu_saved)));
+  const bool all_applied =
+      std::all_of(groups.begin(), groups.end(), [](const RightsizedGroup& group) { return group.applied; });
+  if (smaller > 0 && !all_applied) {
+    output.add_note(
+        "ALTER QUEUE q SET RIGHTSIZE histogram (or wpai) applies it to what is submitted to q from then on");
+  }
+  return output;
+}
+
+constexpr OptionRow kRecordOptions[] = {BERTH_USAGE_OPTIONS};
+constexpr std::string_view kPredictFamily = "predictions";
+
+constexpr CommandRow kPredictRows[] = {
+    {.family = kPredictFamily,
+     .syntax = "SHOW PREDICTIONS [OF {QUEUE <queue:queue> | TAG <tag:text>}] [LAST <count:integer>]",
+     .effect = Effect::kReads,
+     .handler = show_predictions,
+     .summary = "What is known about how long jobs run, and how well it predicted so far.",
+     .example = "SHOW PREDICTIONS OF TAG 'bert-nightly'",
+     .details = "A job is predicted from the narrowest level that saw enough runs: tag+user+models+request, tag+user, "
+                "tag, user+request, request, user, all. runs = ever observed, recent = those that still count. "
+                "measured compares what was said at submission with what came: runs within 25 percent, the median "
+                "error of the p50, and how many took no longer than their p90. Settings: prediction_min_count, "
+                "prediction_half_life, prediction_retention."},
+    {.family = kPredictFamily,
+     .syntax = "REBUILD PREDICTIONS",
+     .effect = Effect::kChanges,
+     .handler = rebuild_statement,
+     .summary = "Forgets what is known about durations and learns it anew from the runs in the database.",
+     .example = "REBUILD PREDICTIONS",
+     .details = "Each run is predicted from those that had ended before it was submitted, so what SHOW PREDICTIONS "
+                "then says about errors is what would have been measured."},
+    {.family = kPredictFamily,
+     .syntax = "RECORD USAGE OF JOB <job:job> [GROUP <group:text>] WITH (<options>)",
+     .effect = Effect::kChanges,
+     .handler = record_usage_statement,
+     .summary = "Says what the last run of a job used; right-sizing goes by it.",
+     .example = "RECORD USAGE OF JOB bert WITH (cpu_mean = 2.5, memory_peak = 12GiB, gpu_util = 0.4)",
+     .options = kRecordOptions,
+     .details = "Means over the tasks of the group, peaks of the task that used most. A job of several groups needs "
+                "GROUP. What was recorded before and is not named now stays."},
+    {.family = kPredictFamily,
+     .syntax = "SHOW USAGE [OF {JOB <job:job> | QUEUE <queue:queue>}] [LAST <count:integer>]",
+     .effect = Effect::kReads,
+     .handler = show_usage,
+     .summary = "What runs used of what they were given, the last run first.",
+     .example = "SHOW USAGE OF QUEUE nlp LAST 10"},
+    {.family = kPredictFamily,
+     .syntax = "PLAN RIGHTSIZE [QUEUE <queue:queue>] [WITH (<options>)]",
+     .effect = Effect::kReads,
+     .handler = plan_rightsize,
+     .summary = "What jobs that come again would be given next time, what that saves, and what holds it up.",
+     .example = "PLAN RIGHTSIZE QUEUE nlp",
+     .options = kRightsizeOptions,
+     .details = "A job group is one task group of one tag and user. It changes nothing: admission gives less only in "
+                "queues that opted in, and remembers what was asked for (table requested_amounts). Never below the "
+                "observed memory peak, back to the request after a run out of memory, never above the request. "
+                "Settings: rightsizing_*."},
+};
+
+}  // namespace
+
+std::span<const CommandRow> predict_commands() { return kPredictRows; }
+
+}  // namespace berth

@@ -1,0 +1,226 @@
+// What reclaim promises, on departments whose jobs come at random: no ping-pong, nothing within quota is evicted for
+// another queue, bounded loss, no eviction in vain, and owners get their quota back in bounded time.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "engine/base/env.h"
+#include "tests/company.h"
+
+namespace berth::test {
+namespace {
+
+constexpr const char* kTrees[] = {
+    "ads gpu=8 / search gpu=4 / maps",
+    "ads gpu=6 / ads1 < ads gpu=4 / ads2 < ads gpu=2 / search gpu=6 budget=4000000 / web < search gpu=3 / news < "
+    "search",
+    "ads gpu=10 gpu.lend=6 / search gpu=2 gpu.borrow=8 / maps gpu=4 gpu.limit=9 weight=3",
+};
+
+std::string random_job_text(Random& random) {
+  constexpr const char* kShapes[] = {"gpus=1",
+                                     "gpus=0.5",
+                                     "gpus=2",
+                                     "gpus=4",
+                                     "gpus=1 tasks=3",
+                                     "gpus=2 tasks=2",
+                                     "gpus=1 tasks=5 min=2",
+                                     "gpus=1 tasks=4 min=1 cpu=4",
+                                     "gpus=2 locality=link_group",
+                                     "cpu=8"};
+  std::string text = kShapes[random.below(std::size(kShapes))];
+  if (random.below(2) == 0) text += random.below(3) == 0 ? " class=1" : " class=0";
+  return text;
+}
+
+// Departments for which something happens every few minutes.
+class BusyCompany : public Company {
+ public:
+  explicit BusyCompany(std::uint64_t seed) : Company("3x4:A100; 1x8:A100", kTrees[seed % 3]), random_(seed) {
+    snapshot.rules.eviction_budget = random_.below(2) == 0 ? -1 : 6'000'000;
+    snapshot.rules.min_runtime = Seconds(300);
+    snapshot.rules.eviction_cooldown = Seconds(static_cast<std::int64_t>(random_.below(900)));
+    snapshot.rules.backfill = random_.below(2) == 0 ? BackfillMode::kGreedy : BackfillMode::kEasy;
+    if (seed % 4 == 3) snapshot.order_policy = "priority";
+  }
+
+  Plan next_round() {
+    now_ += 20 + static_cast<std::int64_t>(random_.below(400));
+    for (std::uint64_t i = random_.below(4); i > 0; --i) {
+      const auto queue = random_.below(snapshot.queues.size());
+      const bool is_leaf = std::ranges::none_of(
+          snapshot.queues, [&](const Queue& other) { return other.parent == static_cast<std::int32_t>(queue); });
+      if (!is_leaf) continue;
+      snapshot.now = Seconds(now_);
+      const auto duration = static_cast<std::int64_t>(600 + random_.below(9000));
+      const std::int64_t id = submit(snapshot.queues[queue].name, random_job_text(random_), duration);
+      EvictionTerms& terms = waiting_job(id).eviction;
+      terms.preemptible = random_.below(8) > 0;
+      if (random_.below(2) == 0) terms.checkpoint_interval = Seconds(static_cast<std::int64_t>(1 + random_.below(900)));
+      if (random_.below(4) == 0) terms.checkpoint_grace = Seconds(static_cast<std::int64_t>(1 + random_.below(300)));
+      terms.restart_cost = Seconds(static_cast<std::int64_t>(random_.below(60)));
+    }
+    return round(now_);
+  }
+
+  std::int64_t now() const { return now_; }
+
+ private:
+  Random random_;
+  std::int64_t now_ = 0;
+};
+
+// What is looked at in every round of a company, before the plan is carried out.
+class Witness {
+ public:
+  explicit Witness(Company& company) : company_(company) {
+    company.look = [this](const Plan& plan, const RoundState& state) {
+      look_at_evictions(plan, state);
+      look_at_budgets(plan);
+      usage_ = usage_of(state);
+    };
+  }
+
+  // The state that a round left is the state that the next one reads.
+  void look_at_what_is_left() const {
+    const Planning again = must(planning_of(company_.snapshot));
+    again.state->renew_marks();
+    ASSERT_EQ(usage_of(*again.state), usage_);
+  }
+
+  std::size_t evictions = 0;
+
+ private:
+  bool was_told_before(const Eviction& e) { return company_.running_job(e.job).stop_at >= Seconds(0); }
+
+  void look_at_evictions(const Plan& plan, const RoundState& state) {
+    for (const Eviction& e : plan.evictions) {
+      if (was_told_before(e)) continue;
+      SCOPED_TRACE("job " + std::to_string(e.job) + " for " + std::to_string(e.beneficiary));
+      ++evictions;
+      const RunningJob& victim = company_.running_job(e.job);
+      const Job& beneficiary = company_.waiting_job(e.beneficiary);
+      ASSERT_FALSE(seen_.contains({e.job, e.beneficiary})) << "the one evicted the other before";
+      seen_.emplace(e.beneficiary, e.job);
+      if (e.rule == EvictionRule::kReclaim) {
+        const int fork = state.quotas().fork_depth(beneficiary.queue, victim.job.queue);
+        ASSERT_GE(fork, 0);
+        const std::uint32_t bit = 1u << (e.whole ? fork : fork + kMarkedDepths);
+        ASSERT_EQ(victim.quota_mark & bit, 0u) << "it was within its quota";
+      } else {
+        ASSERT_EQ(victim.job.queue, beneficiary.queue);
+        ASSERT_LT(state.class_value(victim.job), state.class_value(beneficiary));
+      }
+      look_at_beneficiary(plan, beneficiary);
+    }
+  }
+
+  // It starts now, or room is held for it.
+  static void look_at_beneficiary(const Plan& plan, const Job& job) {
+    const bool is_held = std::ranges::any_of(plan.reservations, [&](const Reservation& r) {
+      return r.job == job.id && r.kind == ReservationKind::kEviction;
+    });
+    std::int64_t needed = 0;
+    for (const TaskGroup& group : job.groups) needed += group.min_tasks - group.placed;
+    ASSERT_TRUE(is_held || std::ranges::count(plan.placements, job.id, &Placement::job) >= needed) << "in vain";
+  }
+
+  void look_at_budgets(const Plan& plan) {
+    std::map<std::int32_t, std::int64_t> now_lost;
+    for (const Eviction& e : plan.evictions) {
+      if (!was_told_before(e)) now_lost[company_.running_job(e.job).job.queue] += e.lost;
+    }
+    for (const auto& [queue, lost] : now_lost) {
+      const Queue& of = company_.snapshot.queues[static_cast<std::size_t>(queue)];
+      const std::int64_t budget =
+          of.eviction_budget >= 0 ? of.eviction_budget : company_.snapshot.rules.eviction_budget;
+      ASSERT_TRUE(budget < 0 || of.lost_this_hour + lost <= budget) << of.name;
+    }
+  }
+
+  // Amounts and marks of every queue, marks of every job, GPUs in use.
+  static std::vector<std::int64_t> usage_of(const RoundState& state) {
+    std::vector<std::int64_t> amounts = {state.ledger().gpu_used().value()};
+    const QuotaLedger& quotas = state.quotas();
+    for (std::int32_t q = -1; q < static_cast<std::int32_t>(quotas.queues().size()); ++q) {
+      for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
+        amounts.push_back(quotas.used(q, r));
+        amounts.push_back(quotas.marked(q, r));
+      }
+    }
+    std::map<std::int64_t, std::uint32_t> marks;
+    for (const RunningJob& run : state.running().all()) marks[run.job.id] = run.quota_mark;
+    for (const auto& [job, mark] : marks) amounts.insert(amounts.end(), {job, mark});
+    return amounts;
+  }
+
+  Company& company_;
+  std::set<std::pair<std::int64_t, std::int64_t>> seen_;  // beneficiary and victim
+  std::vector<std::int64_t> usage_;
+};
+
+TEST(ReclaimProperty, KeepsItsPromises) {
+  std::size_t evictions = 0;
+  for (std::uint64_t seed = 1; seed <= 24 && !HasFatalFailure(); ++seed) {
+    BusyCompany company(seed);
+    Witness witness(company);
+    for (int round = 0; round < 70 && !HasFatalFailure(); ++round) {
+      SCOPED_TRACE("seed " + std::to_string(seed) + ", round " + std::to_string(round));
+      company.next_round();
+      witness.look_at_what_is_left();
+    }
+    evictions += witness.evictions;
+  }
+  EXPECT_GT(evictions, 200u) << "else the test says nothing";
+}
+
+// With single GPUs packing cannot block, so quota alone decides: a queue that has work and unused quota waits at most
+// until the youngest borrower may be evicted and the delay has passed, and for the next round.
+TEST(ReclaimProperty, QuotaComesBackInBoundedTime) {
+  constexpr const char* kOwners[] = {
+      "ads gpu=8 / search gpu=8 / maps gpu=4",
+      "ads gpu=12 / ads1 < ads gpu=7 / ads2 < ads gpu=5 / search gpu=8 / web < search gpu=5 / news < search gpu=3"};
+  std::size_t evictions = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(seed);
+    Company company("5x4:A100", kOwners[seed % 2]);
+    const std::int64_t every = 60;
+    company.snapshot.rules.min_runtime = Seconds(600);
+    company.snapshot.rules.eviction_cooldown = Seconds(600);
+    const std::int64_t bound = 600 + company.snapshot.rules.pending_delay.value() + every;
+    std::map<std::int32_t, std::int64_t> since;  // queues that wait below their quota
+    company.look = [&](const Plan&, const RoundState& state) {
+      const std::int64_t now = company.snapshot.now.value();
+      std::set<std::int32_t> waiting;
+      for (const Job& job : company.snapshot.jobs) {
+        if (state.running().find(job.id) == nullptr) waiting.insert(job.queue);
+      }
+      for (std::int32_t q = 0; q < static_cast<std::int32_t>(company.snapshot.queues.size()); ++q) {
+        if (waiting.contains(q) && state.quotas().used(q, 0) + 1000 <= state.quotas().quota(q, 0)) {
+          const std::int64_t first = since.try_emplace(q, now).first->second;
+          ASSERT_LE(now - first, bound) << "queue " << company.snapshot.queues[static_cast<std::size_t>(q)].name;
+        } else {
+          since.erase(q);
+        }
+      }
+    };
+    for (std::int64_t now = 0; now < 150 * every && !HasFatalFailure(); now += every) {
+      company.snapshot.now = Seconds(now);
+      // Bursts of one department after the other.
+      const auto busy = static_cast<std::size_t>(now / 3000) % company.snapshot.queues.size();
+      const std::string queue = company.snapshot.queues[busy].name;
+      const bool is_leaf = std::ranges::none_of(
+          company.snapshot.queues, [&](const Queue& other) { return other.parent == static_cast<std::int32_t>(busy); });
+      for (std::uint64_t i = random.below(4); is_leaf && i > 0; --i) {
+        company.submit(queue, "gpus=1", static_cast<std::int64_t>(1000 + random.below(20'000)));
+      }
+      evictions += company.round(now).evictions.size();
+    }
+  }
+  EXPECT_GT(evictions, 50u) << "else the test says nothing";
+}
+
+}  // namespace
+}  // namespace berth::test

@@ -1,0 +1,63 @@
+#include "engine/round/forecast.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/builders.h"
+
+namespace berth::test {
+namespace {
+
+// Runs since 0 on the whole of `node` and is expected to last so long.
+void run_whole_node(Snapshot& snapshot, std::int64_t id, NodeIndex node, Seconds p50, Seconds p90) {
+  const NodeKind& kind = snapshot.cluster.kind_of(static_cast<std::size_t>(node));
+  RunningJob run;
+  run.job = job_from("gpus=1", id, snapshot.cluster);
+  run.job.state = JobState::kRunning;
+  run.job.groups[0].placed = 1;
+  run.job.estimate = {p50, p50, p90};
+  snapshot.running.push_back(run);
+  snapshot.allocations.push_back({.job = id,
+                                  .group = 0,
+                                  .task = 0,
+                                  .node = node,
+                                  .devices = (DeviceMask{1} << kind.device_count) - 1,
+                                  .gpu_milli = kWholeDevice,
+                                  .gpu_memory = kind.device_memory,
+                                  .cpu = MilliCpu(1000),
+                                  .memory = MiB(1024)});
+}
+
+TEST(Forecast, AJobStartsWhenTheFirstThatMakesRoomEnds) {
+  Snapshot snapshot = snapshot_from("2x4:A100", {"gpus=4"});
+  run_whole_node(snapshot, 10, 0, Seconds(5000), Seconds(9000));
+  run_whole_node(snapshot, 11, 1, Seconds(3000), Seconds(8000));
+  const Forecast forecast = must(forecast_start(snapshot, 1));
+  EXPECT_EQ(forecast.p50, Seconds(3000));
+  EXPECT_EQ(forecast.p90, Seconds(8000));
+  EXPECT_EQ(forecast.guesses, 0);
+}
+
+TEST(Forecast, JobsAheadAreServedFirst) {
+  Snapshot snapshot = snapshot_from("1x4:A100", {"gpus=4", "gpus=4"});
+  snapshot.jobs[0].estimate = {Seconds(2000), Seconds(2000), Seconds(2000)};
+  run_whole_node(snapshot, 10, 0, Seconds(5000), Seconds(5000));
+  EXPECT_EQ(must(forecast_start(snapshot, 1)).p50, Seconds(5000));
+  EXPECT_EQ(must(forecast_start(snapshot, 2)).p50, Seconds(7000));
+}
+
+TEST(Forecast, UnknownDurationsAreCountedAndTakeTheDefault) {
+  Snapshot snapshot = snapshot_from("1x4:A100", {"gpus=4"});
+  run_whole_node(snapshot, 10, 0, Seconds(0), Seconds(0));
+  const Forecast forecast = must(forecast_start(snapshot, 1));
+  EXPECT_EQ(forecast.guesses, 1);
+  EXPECT_EQ(forecast.p50, snapshot.rules.default_duration);
+}
+
+TEST(Forecast, WhatNeverFitsHasNone) {
+  Snapshot snapshot = snapshot_from("1x4:A100", {"gpus=8"});
+  run_whole_node(snapshot, 10, 0, Seconds(5000), Seconds(5000));
+  EXPECT_EQ(must(forecast_start(snapshot, 1)).p50, std::nullopt);
+}
+
+}  // namespace
+}  // namespace berth::test

@@ -1,0 +1,351 @@
+// Who is evicted for whom, and who is not.
+#include "engine/round/reclaim.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/company.h"
+
+namespace berth::test {
+namespace {
+
+using Ids = std::vector<std::int64_t>;
+
+Ids victims_of(const Plan& plan) {
+  Ids ids;
+  for (const Eviction& eviction : plan.evictions) ids.push_back(eviction.job);
+  std::ranges::sort(ids);
+  return ids;
+}
+
+const Waiting* waiting_of(const Plan& plan, std::int64_t job) {
+  const auto found = std::ranges::find(plan.waiting, job, &Waiting::job);
+  return found == plan.waiting.end() ? nullptr : &*found;
+}
+
+// Two nodes of eight, two departments that own half each; search has borrowed all.
+struct Borrowed : Company {
+  Borrowed() : Company("2x8:A100", "ads gpu=8 / search gpu=8") {
+    for (int i = 0; i < 16; ++i) jobs.push_back(submit("search", "gpus=1"));
+    round(0);
+  }
+  Ids jobs;
+};
+
+TEST(ReclaimTest, QuotaLentIsTakenBack) {
+  Borrowed world;
+  const std::int64_t owner = world.submit("ads", "gpus=1 tasks=3");
+  const Plan plan = world.round(1000);
+  ASSERT_EQ(plan.evictions.size(), 3u);
+  EXPECT_TRUE(world.runs(owner));
+  for (const Eviction& eviction : plan.evictions) {
+    EXPECT_EQ(eviction.rule, EvictionRule::kReclaim);
+    EXPECT_EQ(eviction.beneficiary, owner);
+    EXPECT_TRUE(eviction.whole);
+    EXPECT_EQ(eviction.lost, 1000 * 1000) << "no checkpoints: all of 1000 s on one GPU";
+    EXPECT_EQ(eviction.stop_at, Seconds(1000));
+  }
+}
+
+TEST(ReclaimTest, NeverBeyondTheOwnQuotaAndNeverWithinTheOthers) {
+  Borrowed world;
+  const std::int64_t owner = world.submit("ads", "gpus=1 tasks=8");
+  const std::int64_t more = world.submit("ads", "gpus=1");
+  EXPECT_EQ(world.round(1000).evictions.size(), 8u);
+  EXPECT_TRUE(world.runs(owner));
+  EXPECT_FALSE(world.runs(more));
+  EXPECT_TRUE(world.round(9000).evictions.empty()) << "search has its own 8 left, its evicted jobs wait";
+}
+
+TEST(ReclaimTest, TheOldestRunWithinQuota) {
+  Company world("2x8:A100", "ads gpu=8 / search gpu=8");
+  const std::int64_t first = world.submit("search", "gpus=8");
+  world.round(0);
+  const std::int64_t second = world.submit("search", "gpus=8");
+  world.round(10);
+  world.submit("ads", "gpus=8");
+  EXPECT_EQ(victims_of(world.round(5000)), Ids{second});
+  EXPECT_TRUE(world.runs(first));
+}
+
+TEST(ReclaimTest, NobodyIsEvictedForLessThanAWholeGang) {
+  Borrowed world;
+  world.running_job(world.jobs[0]).job.eviction.preemptible = false;
+  world.running_job(world.jobs[8]).job.eviction.preemptible = false;
+  const std::int64_t owner = world.submit("ads", "gpus=8");
+  const Plan plan = world.round(1000);
+  EXPECT_TRUE(plan.evictions.empty()) << "no node can be cleared";
+  EXPECT_NE(waiting_of(plan, owner), nullptr);
+}
+
+TEST(ReclaimTest, OneNodeIsClearedNotHalfTheCluster) {
+  Company world("4x8:A100", "ads gpu=8 / own gpu=18 / search");
+  // Six of own and two of search on each of three nodes, search alone on the fourth.
+  for (int node = 0; node < 3; ++node) {
+    for (int i = 0; i < 6; ++i) world.submit("own", "gpus=1");
+    world.round(2 * node);
+    for (int i = 0; i < 2; ++i) world.submit("search", "gpus=1");
+    world.round(2 * node + 1);
+  }
+  for (RunningJob& run : world.snapshot.running) run.job.eviction.checkpoint_interval = Seconds(1);  // cheaper
+  Ids last;
+  for (int i = 0; i < 8; ++i) last.push_back(world.submit("search", "gpus=1"));
+  world.round(10);
+  const std::int64_t owner = world.submit("ads", "gpus=8");
+  EXPECT_EQ(victims_of(world.round(5000)), last);
+  EXPECT_TRUE(world.runs(owner));
+}
+
+TEST(ReclaimTest, TheCheapestNodeIsCleared) {
+  Company world("3x2:A100", "ads gpu=2 / search gpu=4");
+  Ids jobs;
+  for (int i = 0; i < 6; ++i) jobs.push_back(world.submit("search", "gpus=1"));
+  world.round(0);
+  const NodeIndex cheap = std::ranges::find(world.snapshot.allocations, jobs.back(), &Allocation::job)
+                              ->node;  // search's quota covers the rest
+  world.submit("ads", "gpus=2");
+  const Plan plan = world.round(1000);
+  ASSERT_EQ(plan.evictions.size(), 2u);
+  ASSERT_EQ(plan.placements.size(), 1u);
+  EXPECT_EQ(plan.placements.front().node, cheap);
+}
+
+TEST(ReclaimTest, LeastLostWorkFirstThenNewest) {
+  Company world("1x4:A100", "ads gpu=4 / search");
+  const std::int64_t plain = world.submit("search", "gpus=1");
+  const std::int64_t saving = world.submit("search", "gpus=1");
+  world.round(0);
+  const std::int64_t newer = world.submit("search", "gpus=1");
+  const std::int64_t newest = world.submit("search", "gpus=1");
+  world.round(500);
+  world.running_job(saving).job.eviction.checkpoint_interval = Seconds(300);
+  world.running_job(newest).job.eviction.checkpoint_interval = Seconds(300);
+  world.running_job(newest).job.eviction.restart_cost = Seconds(100);
+  // At 1500: plain 1500 s, saving 0, newer 1000, newest 100 + 100.
+  world.submit("ads", "gpus=1");
+  Plan plan = world.round(1500);
+  EXPECT_EQ(victims_of(plan), Ids{saving});
+  EXPECT_EQ(plan.evictions.front().lost, 0);
+  world.submit("ads", "gpus=1");
+  plan = world.round(1530);
+  EXPECT_EQ(victims_of(plan), Ids{newest});
+  EXPECT_EQ(plan.evictions.front().lost, (130 + 100) * 1000);
+  world.submit("ads", "gpus=1");
+  EXPECT_EQ(victims_of(world.round(1560)), Ids{newer});
+  EXPECT_TRUE(world.runs(plain));
+}
+
+TEST(ReclaimTest, LowerClassesGoFirstWhateverTheyLose) {
+  Company world("1x2:A100", "ads gpu=2 / search");
+  const std::int64_t high = world.submit("search", "gpus=1 class=1");
+  const std::int64_t low = world.submit("search", "gpus=1 class=0");
+  world.round(0);
+  world.running_job(high).job.eviction.checkpoint_interval = Seconds(1);
+  world.submit("ads", "gpus=1");
+  EXPECT_EQ(victims_of(world.round(1000)), Ids{low});
+}
+
+TEST(ReclaimTest, RulesOfTime) {
+  Borrowed world;
+  world.submit("ads", "gpus=1");
+  EXPECT_TRUE(world.round(599).evictions.empty()) << "minimum run time of 600 s";
+  const std::int64_t late = world.submit("ads", "gpus=1");
+  EXPECT_EQ(world.round(600).evictions.size(), 1u) << "and only for the one that has waited for 30 s";
+  EXPECT_FALSE(world.runs(late));
+  EXPECT_EQ(world.round(629).evictions.size(), 1u) << "submitted at 599";
+}
+
+TEST(ReclaimTest, CoolDownAfterAnEviction) {
+  Company world("1x1:A100", "ads gpu=1 / search");
+  world.snapshot.rules.min_runtime = Seconds(10);
+  const std::int64_t victim = world.submit("search", "gpus=1");
+  world.round(0);
+  world.submit("ads", "gpus=1", 100);
+  EXPECT_EQ(victims_of(world.round(50)), Ids{victim});
+  world.round(150);
+  EXPECT_TRUE(world.runs(victim));
+  world.submit("ads", "gpus=1");
+  EXPECT_TRUE(world.round(749).evictions.empty());
+  EXPECT_EQ(victims_of(world.round(750)), Ids{victim}) << "600 s after its start at 150";
+}
+
+TEST(ReclaimTest, AJobsOwnMinimumRunTimeCounts) {
+  Borrowed world;
+  for (const std::int64_t job : world.jobs) world.running_job(job).job.eviction.min_runtime = Seconds(3000);
+  world.submit("ads", "gpus=1");
+  EXPECT_TRUE(world.round(2999).evictions.empty());
+  EXPECT_EQ(world.round(3000).evictions.size(), 1u);
+}
+
+TEST(ReclaimTest, NeverAJobThatEvictedIt) {
+  Borrowed world;
+  const std::int64_t owner = world.submit("ads", "gpus=8");
+  world.waiting_job(owner).eviction.evicted_for = world.jobs;
+  EXPECT_TRUE(world.round(1000).evictions.empty());
+}
+
+TEST(ReclaimTest, TheBudgetOfAQueueBoundsWhatItLoses) {
+  Company world("1x8:A100", "ads gpu=8 / search budget=2500000");
+  for (int i = 0; i < 8; ++i) world.submit("search", "gpus=1");
+  world.round(0);
+  for (int i = 0; i < 8; ++i) world.submit("ads", "gpus=1");
+  EXPECT_EQ(world.round(1000).evictions.size(), 2u) << "1000 GPU-seconds each";
+  EXPECT_TRUE(world.round(2000).evictions.empty());
+  EXPECT_TRUE(world.round(4000).evictions.empty()) << "one would lose more than the budget of an hour";
+}
+
+TEST(ReclaimTest, SurplusOfElasticJobsBeforeWholeJobs) {
+  Company world("1x8:A100", "ads gpu=4 / search gpu=2");
+  const std::int64_t elastic = world.submit("search", "gpus=1 tasks=6 min=2");
+  const std::int64_t fixed = world.submit("search", "gpus=1 tasks=2");
+  world.round(0);
+  EXPECT_EQ(world.tasks_of(elastic), 6u);
+  world.running_job(fixed).job.eviction.checkpoint_interval = Seconds(1);
+  const std::int64_t owner = world.submit("ads", "gpus=1 tasks=3");
+  const Plan plan = world.round(1000);
+  ASSERT_EQ(victims_of(plan), Ids{elastic});
+  EXPECT_FALSE(plan.evictions.front().whole);
+  EXPECT_EQ(plan.evictions.front().tasks, (std::vector<TaskName>{{0, 5}, {0, 4}, {0, 3}}));
+  EXPECT_TRUE(world.runs(owner));
+  EXPECT_EQ(world.tasks_of(elastic), 3u);
+}
+
+TEST(ReclaimTest, TheGangOfAnElasticJobWithinQuotaIsLeftAlone) {
+  Company world("1x8:A100", "ads gpu=8 / search gpu=2");
+  const std::int64_t elastic = world.submit("search", "gpus=1 tasks=8 min=2");
+  world.round(0);
+  world.submit("ads", "gpus=1 tasks=7");
+  EXPECT_TRUE(world.round(1000).evictions.empty()) << "6 are on loan, no more";
+  world.submit("ads", "gpus=1 tasks=6");
+  EXPECT_EQ(world.round(1100).evictions.size(), 1u);
+  EXPECT_EQ(world.tasks_of(elastic), 2u);
+}
+
+TEST(ReclaimTest, AHigherClassOfTheSameQueue) {
+  Company world("1x4:A100", "ads gpu=4");
+  const std::int64_t low = world.submit("ads", "gpus=2 class=0");
+  const std::int64_t high = world.submit("ads", "gpus=2 class=1");
+  world.round(0);
+  const std::int64_t same = world.submit("ads", "gpus=2 class=0");
+  EXPECT_TRUE(world.round(1000).evictions.empty());
+  const std::int64_t next = world.submit("ads", "gpus=2 class=1");
+  const Plan plan = world.round(2000);
+  ASSERT_EQ(victims_of(plan), Ids{low});
+  EXPECT_EQ(plan.evictions.front().rule, EvictionRule::kPriority);
+  EXPECT_TRUE(world.runs(next) && world.runs(high) && !world.runs(same));
+}
+
+TEST(ReclaimTest, AHigherClassTakesThePlaceOfALowerAtTheLimit) {
+  Company world("1x8:A100", "ads gpu=2 gpu.limit=4");
+  const std::int64_t low = world.submit("ads", "gpus=2 class=0");
+  const std::int64_t other = world.submit("ads", "gpus=2 class=0");
+  world.round(0);
+  const std::int64_t high = world.submit("ads", "gpus=2 class=1");
+  const Plan plan = world.round(1000);
+  EXPECT_EQ(victims_of(plan), Ids{other}) << "the first is within quota, and the newcomer would not be";
+  EXPECT_TRUE(world.runs(high) && world.runs(low));
+}
+
+TEST(ReclaimTest, ByPriorityOnlyWithTheQuotaOfTheVictim) {
+  Company world("1x4:A100", "ads gpu=2");
+  const std::int64_t low = world.submit("ads", "gpus=2 class=0");
+  const std::int64_t other = world.submit("ads", "gpus=2 class=0");
+  world.round(0);
+  world.submit("ads", "gpus=4 class=1");
+  EXPECT_TRUE(world.round(1000).evictions.empty()) << "it would borrow, the first does not";
+  EXPECT_TRUE(world.runs(low) && world.runs(other));
+}
+
+TEST(ReclaimTest, GraceHoldsTheRoomForTheBeneficiary) {
+  Borrowed world;
+  for (const std::int64_t job : world.jobs) {
+    world.running_job(job).job.eviction.checkpoint_grace = Seconds(120);
+    world.running_job(job).job.eviction.restart_cost = Seconds(7);
+  }
+  const std::int64_t owner = world.submit("ads", "gpus=8");
+  Plan plan = world.round(1000);
+  ASSERT_EQ(plan.evictions.size(), 8u);
+  EXPECT_EQ(plan.evictions.front().stop_at, Seconds(1120));
+  EXPECT_EQ(plan.evictions.front().lost, 7000) << "it writes a checkpoint first";
+  ASSERT_EQ(plan.reservations.size(), 1u);
+  const Reservation& held = plan.reservations.front();
+  EXPECT_EQ(held.job, owner);
+  EXPECT_EQ(held.kind, ReservationKind::kEviction);
+  EXPECT_EQ(held.expected, Seconds(1120));
+  EXPECT_EQ(held.expires, Seconds(1120 + 3600));
+  ASSERT_EQ(held.tasks.size(), 1u);
+  EXPECT_FALSE(world.runs(owner));
+  EXPECT_TRUE(world.round(1060).evictions.empty()) << "nobody else is evicted for it meanwhile";
+  const std::int64_t thief = world.submit("search", "gpus=1");
+  plan = world.round(1120);
+  EXPECT_EQ(plan.evictions.size(), 8u) << "those told to stop end";
+  EXPECT_TRUE(world.runs(owner));
+  EXPECT_FALSE(world.runs(thief));
+}
+
+TEST(ReclaimTest, EvictsWithinARackThatIsAskedFor) {
+  Company world("2x2:A100 rack=r1; 2x2:A100 rack=r2", "ads gpu=4 / search gpu=2");
+  Ids jobs;
+  for (int i = 0; i < 8; ++i) {
+    jobs.push_back(world.submit("search", "gpus=1"));
+    world.round(i);
+  }
+  const std::int64_t owner = world.submit("ads", "gpus=2 tasks=2 locality=rack");
+  const Plan plan = world.round(5000);
+  EXPECT_TRUE(world.runs(owner));
+  EXPECT_EQ(plan.evictions.size(), 4u);
+}
+
+TEST(ReclaimTest, SparesWhomTheJobDoesNotNeed) {
+  Company world("2x8:A100", "ads gpu=8 / search gpu=2");
+  const std::int64_t wide = world.submit("search", "gpus=4 tasks=3");  // 12 on two nodes
+  const std::int64_t small = world.submit("search", "gpus=1");
+  world.round(0);
+  const std::int64_t owner = world.submit("ads", "gpus=8");
+  const Plan plan = world.round(1000);
+  EXPECT_EQ(victims_of(plan), Ids{wide});
+  EXPECT_TRUE(world.runs(owner) && world.runs(small));
+}
+
+TEST(ReclaimTest, BetweenTeamsOfOneDepartment) {
+  Company world("1x8:A100", "corp gpu=8 / ads < corp gpu=4 / search < corp gpu=4");
+  for (int i = 0; i < 8; ++i) world.submit("search", "gpus=1");
+  world.round(0);
+  for (int i = 0; i < 6; ++i) world.submit("ads", "gpus=1");
+  EXPECT_EQ(world.round(1000).evictions.size(), 4u);
+}
+
+TEST(ReclaimTest, JobsWithoutAQueueRunOnWhatOthersOwn) {
+  Company world("1x2:A100", "ads gpu=1");
+  world.submit("", "gpus=1");
+  world.submit("", "gpus=1");
+  world.round(0);
+  const std::int64_t owner = world.submit("ads", "gpus=1");
+  EXPECT_EQ(world.round(1000).evictions.size(), 1u);
+  EXPECT_TRUE(world.runs(owner));
+}
+
+TEST(ReclaimTest, ABorrowersReservationGivesWay) {
+  Company world("1x8:A100", "ads gpu=4 / search gpu=4");
+  world.snapshot.rules.backfill = BackfillMode::kEasy;
+  world.snapshot.rules.preemption = Preemption::kNone;
+  world.submit("search", "gpus=6 class=1", 1000);
+  world.round(0);
+  const std::int64_t borrower = world.submit("search", "gpus=8 class=1");
+  Plan plan = world.round(10);
+  ASSERT_EQ(plan.reservations.size(), 1u);
+  EXPECT_EQ(plan.reservations.front().job, borrower);
+  const std::int64_t owner = world.submit("ads", "gpus=2");
+  world.snapshot.order_policy = "fifo";
+  plan = world.round(20);
+  EXPECT_TRUE(world.runs(owner)) << "it would delay the borrower, but owns what it takes";
+}
+
+TEST(ReclaimTest, PreemptionNoneEvictsNobody) {
+  Borrowed world;
+  world.snapshot.rules.preemption = Preemption::kNone;
+  world.submit("ads", "gpus=1");
+  EXPECT_TRUE(world.round(5000).evictions.empty());
+}
+
+}  // namespace
+}  // namespace berth::test
