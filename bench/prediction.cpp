@@ -157,7 +157,7 @@ int main(int argc, char** argv) {
     }
     jobs = *count;
   }
-  for (const std::uint64_t seed : {1, 2, 3}) {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     const Status status = run(jobs, seed, {120, 150});
     if (status.ok()) continue;
     fmt::print(stderr, "{}\n", status.message());

@@ -270,8 +270,9 @@ constexpr CommandRow kRoundRows[] = {
      .summary = "Shows what a scheduling round would do and keeps it as a numbered plan; nothing starts.",
      .example = "PLAN SCHEDULE",
      .options = kRoundOptions,
-     .details = "PLAN before a statement that changes nodes, queues, quotas, loans, jobs or settings shows what the next "
-                "round would do differently after it: PLAN ALTER QUEUE search SET QUOTA (A100 = 16). Nothing changes."},
+     .details =
+         "PLAN before a statement that changes nodes, queues, quotas, loans, jobs or settings shows what the next "
+         "round would do differently after it: PLAN ALTER QUEUE search SET QUOTA (A100 = 16). Nothing changes."},
     {.family = kRoundFamily,
      .syntax = "APPLY PLAN <plan:integer>",
      .effect = Effect::kChanges,

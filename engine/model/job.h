@@ -72,7 +72,7 @@ struct Job {
   Seconds time_limit;  // 0 = none
   std::vector<TaskGroup> groups;
   DurationEstimate estimate;
-  std::int64_t attained = 0;  // service of ended attempts, milli-GPU-seconds
+  std::int64_t attained = 0;        // service of ended attempts, milli-GPU-seconds
   double gpu_utilisation_pct = -1;  // of the GPU that runs like it asked for; -1 = not known
   EvictionTerms eviction;
   bool waits_for_others = false;  // jobs it depends on have not finished

@@ -111,16 +111,6 @@ std::span<const PolicyRow> all_policies() {
                 "Hu et al., Helios, SC'21, artifact", make_plain_order<QssfOrder>),
       order_row("las", "The job that has had the least service so far first, in levels.",
                 "Gu et al., Tiresias, NSDI'19", make_plain_order<LasOrder>),
-      order_row("fair_share", "Quota first, then the surplus by priority band and weight over the queue tree.",
-                "KAI-Scheduler", make_plain_order<FairShareOrder>),
-      order_row("drf", "The queue with the smallest dominant share of CPU, memory and GPU first, over the queue tree.",
-                "Ghodsi et al., NSDI'11; Bhattacharya et al., SoCC'13", make_plain_order<DrfOrder>),
-      order_row("wpai", "Jobs within their department's own quota far before those that borrow; waiting counts.",
-                "58.com WPAI", make_plain_order<WpaiOrder>),
-      order_row("sjf", "The job expected to run shortest first: its predicted median, else its time limit.",
-                "Weng et al., MLaaS in the Wild, NSDI'22", make_plain_order<SjfOrder>),
-      order_row("las", "The job that has had least GPU time first, in levels.", "Gu et al., Tiresias, NSDI'19",
-                make_plain_order<LasOrder>),
 
       score_row(
           "berth", "The placement after which the cluster is worth most for the tasks to come, by shadow prices.",

@@ -5,6 +5,7 @@
 #include <queue>
 #include <tuple>
 
+#include "engine/model/demand_key.h"
 #include "engine/policy/queue_walk.h"
 
 namespace berth {
@@ -25,12 +26,14 @@ double wpai_extra(const Job& job, const OrderInput& input) {
 class WpaiSequence : public JobSequence {
  public:
   explicit WpaiSequence(const OrderInput& input) : input_(input), usage_(input), seen_((*usage_).changes()) {
-    std::map<std::pair<std::int32_t, Amounts>, std::size_t> known;
+    std::map<DemandKey, std::size_t> known;
     for (std::size_t i = 0; i < input.jobs.size(); ++i) {
       const Job& job = input.jobs[i];
-      Amounts demand = (*usage_).demand_to_start(job);
-      const auto [entry, added] = known.try_emplace({job.queue, demand}, groups_.size());
-      if (added) groups_.push_back({job.queue, std::move(demand), {}, 0});
+      const Amounts demand = (*usage_).demand_to_start(job);
+      DemandKey key = {job.queue};
+      key.insert(key.end(), demand.begin(), demand.end());
+      const auto [entry, added] = known.try_emplace(std::move(key), groups_.size());
+      if (added) groups_.push_back({job.queue, demand, {}, 0});
       groups_[entry->second].jobs.push_back({wpai_extra(job, input), static_cast<std::int32_t>(i)});
     }
     for (Group& group : groups_) {

@@ -2,7 +2,8 @@
 // class goes before a lower one of the same queue.
 //
 // Who may be evicted for job b (the beneficiary):
-//   reclaim   a job v of another queue that runs on what it borrowed from b's (QuotaLedger::may_reclaim): after b starts
+//   reclaim   a job v of another queue that runs on what it borrowed from b's (QuotaLedger::may_reclaim): after b
+//   starts
 //             it is within its quota, and v does not count against the quota of its own - of an elastic v, if its gang
 //             does but not what it has beyond, only that
 //   priority  a job of the same queue with a strictly lower class; b counts against every quota that v counted against
@@ -20,8 +21,8 @@
 //
 // No ping-pong: a reclaiming b is marked (within quota) at the level at which v was not, marks last as long as a job
 // runs, and what is marked is not evicted for another queue; by priority, classes strictly rise. So no job evicts one
-// that evicted it; the list in EvictionTerms makes that hold also when quotas change in between. Lost work per queue and
-// hour is bounded by the budget: what this pass took counts at once.
+// that evicted it; the list in EvictionTerms makes that hold also when quotas change in between. Lost work per queue
+// and hour is bounded by the budget: what this pass took counts at once.
 //
 // Costs: a job whose queue has nothing to reclaim is turned away after a look at each queue, one for whom all victims
 // together would not suffice after a look at each victim; a demand that failed is not searched for again in the pass
@@ -35,8 +36,8 @@
 #include <vector>
 
 #include "engine/model/demand_key.h"
-#include "engine/round/round_state.h"
 #include "engine/round/room_search.h"
+#include "engine/round/round_state.h"
 #include "engine/round/victims.h"
 
 namespace berth {
@@ -55,9 +56,9 @@ class Reclaim {
   Reclaim(RoundState& state, Seconds now);
 
   // Nothing = no room can be made, and nothing has changed. Else the victims that stop now have ended in `state`, those
-  // with a grace are marked as stopping, and b's tasks are in the ledger, uncommitted, when it can start now. Only nodes
-  // that accept tasks are looked at; `before_search` may close some, and is called only when there is reason to look.
-  // `end`: of the job, see QuotaLedger::judge.
+  // with a grace are marked as stopping, and b's tasks are in the ledger, uncommitted, when it can start now. Only
+  // nodes that accept tasks are looked at; `before_search` may close some, and is called only when there is reason to
+  // look. `end`: of the job, see QuotaLedger::judge.
   std::optional<RoomMade> make_room(const Job& job, Seconds end, const std::function<void()>& before_search);
   // The job has started or gained tasks in this pass.
   void note_started(std::int64_t job);

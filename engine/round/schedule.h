@@ -1,7 +1,8 @@
 // The schedule round: order, place, reserve, make room. Snapshot in, plan out, nothing else.
 //
 // Jobs for which victims were told to stop are tried first, then all in the order policy's sequence, each as
-// round/pass.h says; one that does not start keeps its one dominant reason. The same function runs in RUN, PLAN, SIMULATE and EXPLAIN.
+// round/pass.h says; one that does not start keeps its one dominant reason. The same function runs in RUN, PLAN,
+// SIMULATE and EXPLAIN.
 #pragma once
 
 #include <atomic>

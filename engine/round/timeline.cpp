@@ -37,6 +37,7 @@ void Timeline::add_end(const TaskEnd& end) {
 }
 
 std::span<const TaskEnd> Timeline::ends() {
+  if (sorted_ == ends_.size()) return ends_;
   const auto tail = ends_.begin() + static_cast<std::ptrdiff_t>(sorted_);
   const auto by_time = [](const TaskEnd& a, const TaskEnd& b) { return a.time < b.time; };
   std::stable_sort(tail, ends_.end(), by_time);

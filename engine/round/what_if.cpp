@@ -99,16 +99,28 @@ class WhatIfSearch {
     return {};
   }
 
+  // What others keep stands against whoever borrows: only all of it within quota helps.
+  Result<std::int64_t> above_own_quota(const QuotaRise& rise) {
+    BERTH_ASSIGN(const Planning planning, planning_of(fork_));
+    const QuotaLedger& quotas = planning.state->quotas();
+    const auto r = static_cast<std::size_t>(rise.resource);
+    return std::max(rise.amount,
+                    quotas.used(rise.queue, r) + quotas.demand_to_start(job())[r] - quotas.quota(rise.queue, r));
+  }
+
   // The quota that refused it, then the next one that does.
   Status quota_where_short() {
     WhatIf change{.kind = ChangeKind::kQuota};
     Waiting refused = answer_.waiting;
     for (int i = 0; i < kMostQuotaRises && is_about_quota(refused.reason); ++i) {
       const auto queue = std::ranges::find(snapshot_.queues, refused.queue, &Queue::id);
-      const QuotaRise rise{.queue = static_cast<std::int32_t>(queue - snapshot_.queues.begin()),
-                           .resource = resource_index(refused.resource),
-                           .is_limit = refused.reason == Reason::kLimit,
-                           .amount = refused.short_by};
+      QuotaRise rise{.queue = static_cast<std::int32_t>(queue - snapshot_.queues.begin()),
+                     .resource = resource_index(refused.resource),
+                     .is_limit = refused.reason == Reason::kLimit,
+                     .amount = refused.short_by};
+      if (refused.reason == Reason::kLenderKeeps) {
+        BERTH_ASSIGN(rise.amount, above_own_quota(rise));
+      }
       raise(rise);
       change.quotas.push_back(rise);
       BERTH_ASSIGN(const bool started, starts());
@@ -336,12 +348,9 @@ class WhatIfSearch {
     const Snapshot relaxed = without_eviction_rules();
     BERTH_ASSIGN(const Planning planning, planning_of(relaxed));
     RoundState& state = *planning.state;
-    BERTH_ASSIGN(const ScheduleResult before,
-                 plan_schedule_on(relaxed, state, {.interrupted = interrupted_, .until_job = id()}));
+    BERTH_TRY(plan_schedule_on(relaxed, state, {.interrupted = interrupted_, .until_job = id()}).status());
     ++answer_.plans;
-    std::set<std::int64_t> just_started;
-    for (const Placement& placement : before.plan.placements) just_started.insert(placement.job);
-    const VictimIndex index(state, relaxed.now, std::vector<std::int64_t>(just_started.begin(), just_started.end()));
+    const VictimIndex index(state, relaxed.now);
     const std::vector<VictimReach> reach(index.size(), VictimReach::kAll);
     const std::vector<std::int64_t> lost(relaxed.queues.size() + 1, 0);
     VictimChoice choice(state, index, lost);

@@ -78,9 +78,9 @@ std::string say_start(const RoundSeen::Start& start) {
              : fmt::format("{} on {} GPU{}", print_counted(start.tasks, "task"), gpus, gpus == "1" ? "" : "s");
 }
 
-class Comparison {
+class RoundComparison {
  public:
-  Comparison(const RoundSeen& before, const RoundSeen& after) : before_(before), after_(after) {}
+  RoundComparison(const RoundSeen& before, const RoundSeen& after) : before_(before), after_(after) {}
 
   ChangeOutlook outlook() && {
     for (const auto& [job, start] : after_.starts) {
@@ -179,7 +179,7 @@ Result<ChangeOutlook> outlook_of_change(Runtime& runtime, const std::function<St
   const Status made = make_change();
   runtime.try_changes(nullptr);
   BERTH_TRY(made);
-  return Comparison(before, after).outlook();
+  return RoundComparison(before, after).outlook();
 }
 
 }  // namespace berth

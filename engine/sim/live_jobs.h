@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/model/job.h"
+#include "engine/policy/duration_predictor.h"
 
 namespace berth {
 
@@ -19,10 +20,12 @@ struct LiveJob {
   std::string name;
   Seconds duration;               // of a run that nobody disturbs
   DurationEstimate estimate;      // of that run
+  DurationFeatures features;      // where durations are predicted
+  bool teaches = false;           // there: it will finish, so its end is learnt from
   Seconds left;                   // to run at the start of this attempt, restarts included
   Seconds start;                  // of this attempt
   Seconds first_start{-1};        // -1 = never yet
-  std::int64_t attempt = 0;       // counts starts: an event of an earlier attempt is void
+  std::int64_t attempt = 0;       // a number of its own for each start: events of another are void
   std::int64_t held_milli = 0;    // devices it holds, milli-GPU
   std::int64_t attained = 0;      // service, milli-GPU-seconds
   Seconds counted_at;             // up to when

@@ -85,7 +85,7 @@ void TimedRun::begin_run(std::int32_t slot) {
   LiveJob& live = jobs_[slot];
   ++result_.row.events;
   ++running_jobs_;
-  ++live.attempt;
+  live.attempt = ++attempts_;
   live.is_running = true;
   live.job.state = JobState::kRunning;
   live.start = now_;

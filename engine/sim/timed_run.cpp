@@ -206,7 +206,10 @@ void TimedRun::estimate(LiveJob& live) const {
     return estimate;
   };
   switch (options_.durations) {
-    case DurationSource::kOracle: live.estimate = exactly(live.duration); break;
+    case DurationSource::kOracle:
+      live.estimate = exactly(live.duration);
+      live.estimate.is_given = true;
+      break;
     case DurationSource::kEstimate:
       if (const std::optional<std::int64_t> given = next_.estimate(options_.estimate)) {
         const std::int64_t seconds = *given >= 0 ? *given / 1000 : -divide_up(-*given, 1000);
@@ -216,9 +219,19 @@ void TimedRun::estimate(LiveJob& live) const {
       }
       break;
     case DurationSource::kPredicted:
+      live.features = features_of_next(live.job);
+      live.teaches = next_.outcome.value_or(JobState::kFinished) == JobState::kFinished;
+      live.estimate = predictor_.predict(live.features, now_, live.job.time_limit).estimate;
+      break;
     case DurationSource::kLimit: break;
   }
   live.job.estimate = live.estimate;
+}
+
+DurationFeatures TimedRun::features_of_next(const Job& job) const {
+  std::string models;
+  for (const TraceTaskGroup& group : next_.groups) models += group.models + " + ";
+  return {feature_of(next_.tag), feature_of(next_.user), feature_of(models), request_feature(job.groups)};
 }
 
 // The estimate of what is left to do.
@@ -260,6 +273,7 @@ Status TimedRun::end_job(std::int32_t slot) {
   count_service(live);
   times_of(live.job).note_end(now_ - live.job.submit, live.duration);
   all_times_.note_end(now_ - live.job.submit, live.duration);
+  if (live.teaches) predictor_.observe(live.features, live.duration, now_);
   last_end_ = std::max(last_end_, now_);
   leave(slot);
   return {};

@@ -44,6 +44,7 @@ class TimedRun {
   Status admit();
   void loosen_models();
   void estimate(LiveJob& live) const;
+  DurationFeatures features_of_next(const Job& job) const;
   DurationEstimate estimate_of_rest(const LiveJob& live) const;
   void add_task_rows(const LiveJob& live, TaskOutcome state);
   void note_infeasible(const std::string& name, const std::string& why);
@@ -86,6 +87,7 @@ class TimedRun {
   Seconds now_;
   std::optional<Seconds> round_;  // a moment that must come, whatever happens
   LiveJobs jobs_;
+  DurationPredictor predictor_;  // what ended jobs teach, where durations are predicted
   std::unique_ptr<WaitingJobs> waiting_;
   std::unique_ptr<Replan> replan_;
   std::unique_ptr<OwnQuota> own_quota_;
@@ -98,6 +100,7 @@ class TimedRun {
   std::int64_t arrived_ = 0;
   std::size_t task_count_ = 0;
   std::int64_t running_jobs_ = 0;
+  std::int64_t attempts_ = 0;
   std::vector<JobTimes> times_;  // by queue + 1
   JobTimes all_times_;
   struct QueueWait {

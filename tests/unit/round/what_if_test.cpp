@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
+#include <tuple>
+
 #include "engine/round/schedule.h"
 #include "tests/builders.h"
 
