@@ -206,7 +206,10 @@ void TimedRun::estimate(LiveJob& live) const {
     return estimate;
   };
   switch (options_.durations) {
-    case DurationSource::kOracle: live.estimate = exactly(live.duration); break;
+    case DurationSource::kOracle:
+      live.estimate = exactly(live.duration);
+      live.estimate.is_given = true;
+      break;
     case DurationSource::kEstimate:
       if (const std::optional<std::int64_t> given = next_.estimate(options_.estimate)) {
         const std::int64_t seconds = *given >= 0 ? *given / 1000 : -divide_up(-*given, 1000);

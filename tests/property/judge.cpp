@@ -50,7 +50,9 @@ std::vector<FreeNode> free_nodes(const Snapshot& snapshot, const Plan& plan) {
     std::fill_n(nodes[n].milli.begin(), kind.device_count, 1000);
     std::fill_n(nodes[n].device_memory.begin(), kind.device_count, kind.device_memory.value());
   }
-  for (const Allocation& a : snapshot.allocations) nodes[static_cast<std::size_t>(a.node)].take(a);
+  for (const Allocation& a : snapshot.allocations) {
+    if (!is_evicted(plan, a)) nodes[static_cast<std::size_t>(a.node)].take(a);
+  }
   for (const Placement& p : plan.placements) nodes[static_cast<std::size_t>(p.node)].take(p);
   return nodes;
 }
@@ -127,7 +129,9 @@ class Judge {
     for (std::size_t n = 0; n < nodes.size(); ++n) {
       if (fits_anything_negative(nodes[n])) say(fmt::format("node {} is over-allocated", n));
     }
-    for (const Allocation& a : snapshot_.allocations) seen_.insert({a.job, a.group, a.task});
+    for (const Allocation& a : snapshot_.allocations) {
+      if (!is_evicted(plan_, a)) seen_.insert({a.job, a.group, a.task});
+    }
     for (const Placement& p : plan_.placements) judge_placement(p);
     for (const Waiting& w : plan_.waiting) {
       if (!waiting_.insert(w.job).second) say(fmt::format("job {} waits twice", w.job));
