@@ -93,13 +93,18 @@ struct Spot {
   DeviceMask devices;
 };
 
-// Inside one listed link group, or one device; where no group could hold so many whole devices, the node is the one
-// group there is.
-bool lies_in_link_group(const NodeKind& kind, const TaskShape& shape, DeviceMask devices) {
+// Inside one listed link group, or one device; where no group could hold so many tasks, the node is the one group there
+// is.
+bool lies_in_link_group(const NodeKind& kind, const TaskShape& shape, DeviceMask devices, std::size_t tasks) {
   const auto holds = [&](DeviceMask group) { return (devices & ~group) == 0; };
-  const auto could_hold = [&](DeviceMask group) { return std::popcount(group) >= std::popcount(devices); };
+  const auto could_hold = [&](DeviceMask group) {
+    const std::int64_t size = std::popcount(group);
+    return shape.is_fraction()
+               ? size * (kWholeDevice.value() / shape.gpu_milli.value()) >= static_cast<std::int64_t>(tasks)
+               : size >= std::popcount(devices);
+  };
   if (std::ranges::any_of(kind.link_groups, holds) || std::popcount(devices) <= 1) return true;
-  return kind.link_groups.empty() || (!shape.is_fraction() && std::ranges::none_of(kind.link_groups, could_hold));
+  return std::ranges::none_of(kind.link_groups, could_hold);
 }
 
 // `is_growing`: the group had tasks before; those keep a node or a rack, not a link group.
@@ -117,7 +122,7 @@ bool keeps_locality(const Snapshot& snapshot, const TaskGroup& group, const std:
     together |= spot.devices;
   }
   return group.locality != Locality::kLinkGroup || spots.empty() ||
-         lies_in_link_group(kind_at(snapshot, spots.front().node), group.shape, together);
+         lies_in_link_group(kind_at(snapshot, spots.front().node), group.shape, together, spots.size());
 }
 
 class Judge {
