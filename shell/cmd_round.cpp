@@ -89,8 +89,6 @@ std::string job_word(Database& db, std::int64_t job) {
   return name.ok() ? *name : fmt::format("#{}", job);
 }
 
-double gpu_hours(std::int64_t milli_seconds) { return static_cast<double>(milli_seconds) / 3.6e6; }
-
 // Who makes room for whom, and what it costs.
 ResultTable evictions_table(Session& session, const Plan& plan) {
   ResultTable table{.title = "evictions",
@@ -105,7 +103,7 @@ ResultTable evictions_table(Session& session, const Plan& plan) {
   for (const Eviction& e : plan.evictions) {
     table.rows.push_back({job_word(db, e.job), job_word(db, e.beneficiary), std::string(eviction_rule_name(e.rule)),
                           e.whole ? std::string("all") : counted(static_cast<std::int64_t>(e.tasks.size()), "task"),
-                          print_time(e.stop_at), gpu_hours(e.lost)});
+                          print_time(e.stop_at), gpu_hours_of(e.lost)});
   }
   return table;
 }

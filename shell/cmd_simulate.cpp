@@ -79,16 +79,14 @@ ResultTable results_table(const std::vector<SimulationResult>& results) {
   return table;
 }
 
-double gpu_hours(std::int64_t milli_seconds) { return static_cast<double>(milli_seconds) / 3.6e6; }
-
 void add_queue_row(const std::string& policy, const std::string& queue, const QueueResult& q, ResultTable& table) {
   const bool has_quotas = q.starts_within_quota + q.starts_borrowing > 0;
   const auto of_quota = [&](Cell cell) { return has_quotas ? std::move(cell) : Cell(std::monostate()); };
-  table.rows.push_back({policy, queue, q.jobs, q.started, cell_or_null(q.wait_mean), cell_or_null(q.wait_p50),
-                        cell_or_null(q.wait_p90), cell_or_null(q.wait_most), cell_or_null(q.completion_mean),
-                        cell_or_null(q.worst_finish_ratio), q.evictions, gpu_hours(q.lost), gpu_hours(q.delivered),
-                        of_quota(q.starts_within_quota), of_quota(q.starts_borrowing), of_quota(q.entitled_jobs),
-                        cell_or_null(q.entitled_wait_mean), of_quota(q.longest_denied.value())});
+  table.rows.push_back(
+      {policy, queue, q.jobs, q.started, cell_or_null(q.wait_mean), cell_or_null(q.wait_p50), cell_or_null(q.wait_p90),
+       cell_or_null(q.wait_most), cell_or_null(q.completion_mean), cell_or_null(q.worst_finish_ratio), q.evictions,
+       gpu_hours_of(q.lost), gpu_hours_of(q.delivered), of_quota(q.starts_within_quota), of_quota(q.starts_borrowing),
+       of_quota(q.entitled_jobs), cell_or_null(q.entitled_wait_mean), of_quota(q.longest_denied.value())});
 }
 
 ResultTable queues_table(const std::vector<SimulationResult>& results) {
@@ -427,10 +425,10 @@ constexpr std::string_view kSimulateFamily = "simulation";
 #define BERTH_RESULT_COLUMNS                                                      \
   "Tables for people leave out columns without values; --json and csv have all. " \
   "decisions_per_second and peak_memory_mib are measurements and differ between runs."
-constexpr CommandRow kSimulateRows[] = {
+const CommandRow kSimulateRows[] = {
     {.family = kSimulateFamily,
-     .syntax = "SIMULATE ARRIVALS FROM <jobs:file> [FORMAT <format:berth|openb>] ON {CLUSTER | NODES FROM <nodes:file> "
-               "[FORMAT <nodes_format:berth|openb>]} "
+     .syntax = "SIMULATE ARRIVALS FROM <jobs:file> [FORMAT <format:format>] ON {CLUSTER | NODES FROM <nodes:file> "
+               "[FORMAT <nodes_format:format>]} "
                "USING <policies:score_policy>, ... [WITH (<options>)] [INTO <into:new_name>]",
      .effect = Effect::kReads,
      .handler = simulate_arrivals_statement,
@@ -442,8 +440,8 @@ constexpr CommandRow kSimulateRows[] = {
      .details = "A task that does not fit is dropped. The node file's format is the task file's unless said. Ctrl-C "
                 "keeps the policies already complete. " BERTH_RESULT_COLUMNS},
     {.family = kSimulateFamily,
-     .syntax = "SIMULATE JOBS FROM <jobs:file> [FORMAT <format:berth|openb>] ON {CLUSTER | NODES FROM <nodes:file> "
-               "[FORMAT <nodes_format:berth|openb>]} "
+     .syntax = "SIMULATE JOBS FROM <jobs:file> [FORMAT <format:format>] ON {CLUSTER | NODES FROM <nodes:file> "
+               "[FORMAT <nodes_format:format>]} "
                "USING policy:{<first:policy> [+ <score:score_policy>]}, ... [BY QUEUE] [WITH (<options>)] [INTO "
                "<into:new_name>]",
      .effect = Effect::kReads,

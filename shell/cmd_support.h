@@ -42,6 +42,8 @@ Result<Output> change_with_note(Session& session, std::string note, Body&& body)
   return Output::note(std::move(note));
 }
 
+inline double gpu_hours_of(std::int64_t milli_gpu_seconds) { return static_cast<double>(milli_gpu_seconds) / 3.6e6; }
+
 inline std::string counted(std::int64_t count, std::string_view noun) { return print_counted(count, noun); }
 
 // Points an engine error at the argument it is about, unless it already points somewhere.
