@@ -96,10 +96,14 @@ Snapshot busy_state(std::int64_t nodes, std::int64_t waiting) {
   }
   // Fill it: rounds over random jobs until little fits; what is placed becomes what runs.
   std::int64_t id = 0;
+  snapshot.rules.preemption = Preemption::kNone;
   for (int round = 0; round < 6; ++round) {
     for (int i = 0; i < 1500; ++i) snapshot.jobs.push_back(random_job(++id, random));
     const Result<ScheduleResult> result = plan_schedule(snapshot);
-    if (!result.ok()) std::exit(1);
+    if (!result.ok()) {
+      fmt::print(stderr, "what_if: {}\n", result.status().message());
+      std::exit(1);
+    }
     std::vector<std::int64_t> started;
     for (const Placement& p : result->plan.placements) {
       snapshot.allocations.push_back(
@@ -116,6 +120,7 @@ Snapshot busy_state(std::int64_t nodes, std::int64_t waiting) {
     }
     snapshot.jobs.clear();
   }
+  snapshot.rules.preemption = Preemption::kReclaim;
   std::ranges::sort(snapshot.running, {}, [](const RunningJob& run) { return run.job.id; });
   std::ranges::sort(snapshot.allocations, {},
                     [](const Allocation& a) { return std::tuple(a.node, a.job, a.group, a.task); });
