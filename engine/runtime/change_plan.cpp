@@ -139,7 +139,8 @@ class RoundComparison {
   void compare_borrowing() {
     auto all = before_.borrowing;
     for (const auto& [pair, amount] : after_.borrowing) all.try_emplace(pair, 0);
-    for (const auto& [pair, unused] : all) {
+    for (const auto& entry : all) {
+      const auto& pair = entry.first;
       const auto amount = [&](const RoundSeen& round) {
         const auto found = round.borrowing.find(pair);
         return found == round.borrowing.end() ? 0 : found->second;
