@@ -23,7 +23,8 @@ constexpr std::int64_t kPublishedGpus = 2816;
 
 struct PhillyWorld {
   Cluster cluster;
-  std::vector<TraceJob> jobs;
+  std::vector<TraceJob> as_read;  // one task up to 8 GPUs, gangs above
+  std::vector<TraceJob> jobs;     // gangs of one-GPU tasks
   std::map<std::string, std::int64_t> quota_gpus;
 };
 
@@ -48,6 +49,7 @@ Result<PhillyWorld> philly_world() {
   BERTH_ASSIGN(ReadRecords<TraceJob> read, read_trace_jobs("philly", philly_folder() + "philly_jobs.csv.gz"));
   world.jobs = std::move(read.records);
   sort_by_submit(world.jobs);
+  world.as_read = world.jobs;
   for (TraceJob& job : world.jobs) {
     std::int64_t gpus = 0;
     for (const TraceTaskGroup& group : job.groups) gpus += std::int64_t{group.tasks} * group.gpu_count;
@@ -91,8 +93,9 @@ class RepeatedReader : public JobReader {
 };
 
 Result<TimedInput> philly_input(const PhillyWorld& world, bool with_quotas, int times = 1) {
-  BERTH_ASSIGN(TimedInput input, timed_from(world.cluster, [&world, times]() -> Result<std::unique_ptr<JobReader>> {
-                 return std::unique_ptr<JobReader>(std::make_unique<RepeatedReader>(world.jobs, times));
+  const std::vector<TraceJob>& jobs = with_quotas ? world.jobs : world.as_read;
+  BERTH_ASSIGN(TimedInput input, timed_from(world.cluster, [&jobs, times]() -> Result<std::unique_ptr<JobReader>> {
+                 return std::unique_ptr<JobReader>(std::make_unique<RepeatedReader>(jobs, times));
                }));
   if (!with_quotas) return input;
   QuotaResource gpu;

@@ -10,7 +10,7 @@ namespace berth {
 namespace {
 
 constexpr int kBitsKept = 11;
-constexpr std::size_t kMostExact = 1 << 16;
+constexpr std::size_t kMostExact = 1 << 13;
 
 std::int64_t leading_bits(std::int64_t value) {
   const int bits = 64 - std::countl_zero(static_cast<std::uint64_t>(value));
@@ -20,12 +20,25 @@ std::int64_t leading_bits(std::int64_t value) {
 
 }  // namespace
 
-void DurationCounts::add(std::int64_t seconds) {
-  ++counts_[is_exact_ ? seconds : leading_bits(seconds)];
+void DurationCounts::add(std::int64_t seconds, std::int64_t times) {
+  counts_[is_exact_ ? seconds : leading_bits(seconds)] += times;
   if (is_exact_ && counts_.size() > kMostExact) cut();
-  ++count_;
-  sum_ += seconds;
+  count_ += times;
+  sum_ += seconds * times;
   most_ = std::max(most_, seconds);
+}
+
+void DurationCounts::add(const DurationCounts& other) {
+  if (is_exact_ && !other.is_exact_) cut();
+  for (const auto& [value, times] : other.counts_) add(value, times);
+  sum_ += other.sum_ - other.sum_of_counts();
+  most_ = std::max(most_, other.most_);
+}
+
+std::int64_t DurationCounts::sum_of_counts() const {
+  std::int64_t sum = 0;
+  for (const auto& [value, times] : counts_) sum += value * times;
+  return sum;
 }
 
 void DurationCounts::cut() {
@@ -70,6 +83,25 @@ void JobTimes::note_end(Seconds completion, Seconds duration) {
 void JobTimes::note_eviction(std::int64_t lost) {
   ++result_.evictions;
   result_.lost += lost;
+}
+
+void JobTimes::add(const JobTimes& other) {
+  const QueueResult& more = other.result_;
+  result_.jobs += more.jobs;
+  result_.started += more.started;
+  result_.evictions += more.evictions;
+  result_.lost += more.lost;
+  result_.delivered += more.delivered;
+  result_.starts_within_quota += more.starts_within_quota;
+  result_.starts_borrowing += more.starts_borrowing;
+  result_.entitled_jobs += more.entitled_jobs;
+  result_.longest_denied = std::max(result_.longest_denied, more.longest_denied);
+  if (more.worst_finish_ratio)
+    result_.worst_finish_ratio = std::max(result_.worst_finish_ratio.value_or(0), *more.worst_finish_ratio);
+  waits_.add(other.waits_);
+  completions_ += other.completions_;
+  completion_sum_ += other.completion_sum_;
+  entitled_wait_ += other.entitled_wait_;
 }
 
 QueueResult JobTimes::result(std::string queue) const {

@@ -1,6 +1,6 @@
 // Waits and completions of jobs, and their summary, in memory that does not grow with their number.
 //
-// Means are exact. So are percentiles as long as no more than 65,536 different values came; from then on they are exact
+// Means are exact. So are percentiles as long as no more than 8,192 different values came; from then on they are exact
 // up to 4,095 s and told up to one part in 1,024 too low beyond.
 #pragma once
 
@@ -16,7 +16,8 @@ namespace berth {
 class DurationCounts {
  public:
   // Not negative.
-  void add(std::int64_t seconds);
+  void add(std::int64_t seconds, std::int64_t times = 1);
+  void add(const DurationCounts& other);
   std::int64_t count() const { return count_; }
   std::optional<double> mean() const;
   std::optional<std::int64_t> most() const { return count_ == 0 ? std::nullopt : std::optional(most_); }
@@ -25,6 +26,7 @@ class DurationCounts {
 
  private:
   void cut();
+  std::int64_t sum_of_counts() const;
 
   std::unordered_map<std::int64_t, std::int64_t> counts_;  // by value, when there were many by its leading bits
   bool is_exact_ = true;
@@ -44,6 +46,8 @@ class JobTimes {
   void note_quota(bool within) { ++(within ? result_.starts_within_quota : result_.starts_borrowing); }
   void note_denied(Seconds stretch) { result_.longest_denied = std::max(result_.longest_denied, stretch); }
 
+  // As if what was noted there had been noted here.
+  void add(const JobTimes& other);
   QueueResult result(std::string queue) const;
 
  private:

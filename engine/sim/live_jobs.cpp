@@ -19,17 +19,21 @@ std::int32_t LiveJobs::add(std::int64_t id) {
     used = LiveJob{};
     used.first_of_group = std::move(groups);
   }
-  slot_of_.emplace(id, slot);
+  if (finds_ids_) slot_of_.emplace(id, slot);
   return slot;
 }
 
 void LiveJobs::remove(std::int32_t slot) {
-  slot_of_.erase((*this)[slot].job.id);
+  if (finds_ids_) slot_of_.erase((*this)[slot].job.id);
+  (*this)[slot].job.id = 0;
   free_.push_back(slot);
 }
 
 std::vector<std::int32_t> LiveJobs::all() const {
-  std::vector<std::pair<std::int64_t, std::int32_t>> by_id(slot_of_.begin(), slot_of_.end());
+  std::vector<std::pair<std::int64_t, std::int32_t>> by_id;
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+    if (slots_[slot].job.id != 0) by_id.emplace_back(slots_[slot].job.id, static_cast<std::int32_t>(slot));
+  }
   std::ranges::sort(by_id);
   std::vector<std::int32_t> slots;
   slots.reserve(by_id.size());

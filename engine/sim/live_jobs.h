@@ -45,6 +45,8 @@ struct LiveJob {
 
 class LiveJobs {
  public:
+  // `finds_ids`: slot_of() will be asked.
+  explicit LiveJobs(bool finds_ids) : finds_ids_(finds_ids) {}
   // A fresh entry; its id must be new here.
   std::int32_t add(std::int64_t id);
   void remove(std::int32_t slot);
@@ -52,11 +54,12 @@ class LiveJobs {
   LiveJob& operator[](std::int32_t slot) { return slots_[static_cast<std::size_t>(slot)]; }
   const LiveJob& operator[](std::int32_t slot) const { return slots_[static_cast<std::size_t>(slot)]; }
   std::int32_t slot_of(std::int64_t id) const { return slot_of_.at(id); }
-  std::size_t size() const { return slot_of_.size(); }
+  std::size_t size() const { return slots_.size() - free_.size(); }
   // All slots in id order.
   std::vector<std::int32_t> all() const;
 
  private:
+  bool finds_ids_;
   std::deque<LiveJob> slots_;  // stay where they are
   std::vector<std::int32_t> free_;
   std::unordered_map<std::int64_t, std::int32_t> slot_of_;

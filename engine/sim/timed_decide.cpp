@@ -98,7 +98,6 @@ void TimedRun::begin_run(std::int32_t slot) {
   if (live.first_start >= Seconds(0)) return;
   live.first_start = now_;
   times_of(live.job).note_start(now_ - live.job.submit, live.is_entitled);
-  all_times_.note_start(now_ - live.job.submit, live.is_entitled);
 }
 
 void TimedRun::carry_out(const Eviction& eviction) {
@@ -151,7 +150,6 @@ void TimedRun::interrupt(std::int32_t slot, std::int64_t lost) {
     group.anchor_devices = 0;
   }
   times_of(live.job).note_eviction(lost);
-  all_times_.note_eviction(lost);
   if (std::ranges::find(to_wait_, slot) == to_wait_.end()) to_wait_.push_back(slot);
 }
 
@@ -235,7 +233,6 @@ void TimedRun::note_quota_of_start(const Job& job) {
     within = within && (!quotas.is_governed(r) || quotas.used(job.queue, r) <= quotas.quota(job.queue, r));
   }
   times_of(job).note_quota(within);
-  all_times_.note_quota(within);
 }
 
 // A queue is denied while the least of its waiting jobs would fit within its quota.
@@ -250,7 +247,6 @@ void TimedRun::note_denied_queues() {
     }
     if (wait.denied_since >= Seconds(0)) {
       times_[queue + 1].note_denied(now_ - wait.denied_since);
-      all_times_.note_denied(now_ - wait.denied_since);
     }
     if (!denied) {
       wait.denied_since = Seconds(-1);
@@ -279,14 +275,16 @@ void TimedRun::finish() {
     QueueResult one = times_[queue].result(queue == 0 ? "" : input_.queues[queue - 1].name);
     if (one.jobs > 0) result_.queues.push_back(std::move(one));
   }
-  result_.all_queues = all_times_.result("");
-  const QueueResult& all = result_.all_queues;
-  row.wait_mean = all.wait_mean;
-  row.wait_p50 = all.wait_p50;
-  row.wait_p90 = all.wait_p90;
-  row.wait_p99 = all.wait_p99;
-  row.completion_mean = all.completion_mean;
-  if (all.started > 0) row.makespan = (last_end_ - first_submit_).value();
+  JobTimes all;
+  for (const JobTimes& times : times_) all.add(times);
+  result_.all_queues = all.result("");
+  const QueueResult& told = result_.all_queues;
+  row.wait_mean = told.wait_mean;
+  row.wait_p50 = told.wait_p50;
+  row.wait_p90 = told.wait_p90;
+  row.wait_p99 = told.wait_p99;
+  row.completion_mean = told.completion_mean;
+  if (told.started > 0) row.makespan = (last_end_ - first_submit_).value();
   row.utilisation_pct = utilisation_.mean_pct();
   result_.utilisation = utilisation_.points(options_.utilisation_points);
   const double seconds = std::chrono::duration<double>(deciding_).count();

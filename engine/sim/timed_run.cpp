@@ -39,6 +39,7 @@ TimedRun::TimedRun(const TimedInput& input, const TimedOptions& options, const Q
       floor_(floor),
       reader_(std::move(reader)),
       modeller_(*input.cluster, input.queues, input.priority_classes),
+      jobs_(options.rules.preemption == Preemption::kReclaim),
       times_(input.queues.size() + 1),
       utilisation_(floor.gpu_capacity()) {
   waiting_ = make_waiting();
@@ -173,7 +174,6 @@ Status TimedRun::admit() {
   if (live.job.eviction.min_runtime == Seconds(0)) live.job.eviction.min_runtime = options_.rules.min_runtime;
   estimate(live);
   times_of(live.job).note_arrival();
-  all_times_.note_arrival();
   if (own_quota_) live.is_entitled = own_quota_->admits(live.job, live.duration);
   const std::optional<std::string> never = floor_.why_never(live.job);
   if (options_.keep_tasks) add_task_rows(live, never ? TaskOutcome::kInfeasible : TaskOutcome::kFailed);
@@ -272,7 +272,6 @@ Status TimedRun::end_job(std::int32_t slot) {
   BERTH_TRY(floor_.end(live.job.id));
   count_service(live);
   times_of(live.job).note_end(now_ - live.job.submit, live.duration);
-  all_times_.note_end(now_ - live.job.submit, live.duration);
   if (live.teaches) predictor_.observe(live.features, live.duration, now_);
   last_end_ = std::max(last_end_, now_);
   leave(slot);
@@ -289,7 +288,6 @@ Status TimedRun::stop_victim(std::int32_t slot) {
 void TimedRun::leave(std::int32_t slot) {
   LiveJob& live = jobs_[slot];
   times_of(live.job).note_delivered(live.attained);
-  all_times_.note_delivered(live.attained);
   if (live.is_waiting) wait_no_longer(slot);
   if (replan_) replan_->remove(slot);
   --running_jobs_;

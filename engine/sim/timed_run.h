@@ -102,7 +102,6 @@ class TimedRun {
   std::int64_t running_jobs_ = 0;
   std::int64_t attempts_ = 0;
   std::vector<JobTimes> times_;  // by queue + 1
-  JobTimes all_times_;
   struct QueueWait {
     std::set<std::pair<std::int64_t, std::int32_t>> waiting;  // GPUs asked for, slot
     Seconds denied_since{-1};
