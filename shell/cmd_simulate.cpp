@@ -8,6 +8,7 @@
 #include "engine/store/simulations.h"
 #include "shell/cmd_support.h"
 #include "shell/families.h"
+#include "shell/simulate_options.h"
 
 namespace berth {
 
@@ -43,26 +44,6 @@ constexpr OptionRow kArrivalsOptions[] = {
      .default_value = "false",
      .sentence = "Overwrite a simulation of the same name."},
 };
-constexpr OptionRow kJobsOptions[] = {
-    {.name = "seed", .kind = "integer", .default_value = "42", .minimum = "0", .sentence = "Of every random choice."},
-    {.name = "aging_interval",
-     .kind = "duration",
-     .default_value = "1h",
-     .sentence = "Waiting that is worth one step of priority (order policy priority)."},
-    {.name = "skip_bad_rows",
-     .kind = "boolean",
-     .default_value = "false",
-     .sentence = "Leave out bad rows and jobs without a duration, and report them."},
-    {.name = "sort",
-     .kind = "boolean",
-     .default_value = "false",
-     .sentence = "The file is not in order of submission: read it whole and sort it."},
-    {.name = "replace",
-     .kind = "boolean",
-     .default_value = "false",
-     .sentence = "Overwrite a simulation of the same name."},
-};
-
 Cell cell_or_null(const std::optional<double>& value) { return value ? Cell(*value) : Cell(std::monostate()); }
 Cell cell_or_null(const std::optional<std::int64_t>& value) { return value ? Cell(*value) : Cell(std::monostate()); }
 
@@ -94,6 +75,47 @@ ResultTable results_table(const std::vector<SimulationResult>& results) {
                           cell_or_null(r.wait_mean), cell_or_null(r.wait_p50), cell_or_null(r.wait_p90),
                           cell_or_null(r.wait_p99), cell_or_null(r.completion_mean), cell_or_null(r.makespan),
                           r.decisions, r.decisions_per_second, r.peak_memory_mib});
+  }
+  return table;
+}
+
+double gpu_hours(std::int64_t milli_seconds) { return static_cast<double>(milli_seconds) / 3.6e6; }
+
+void add_queue_row(const std::string& policy, const std::string& queue, const QueueResult& q, ResultTable& table) {
+  const bool has_quotas = q.starts_within_quota + q.starts_borrowing > 0;
+  const auto of_quota = [&](Cell cell) { return has_quotas ? std::move(cell) : Cell(std::monostate()); };
+  table.rows.push_back({policy, queue, q.jobs, q.started, cell_or_null(q.wait_mean), cell_or_null(q.wait_p50),
+                        cell_or_null(q.wait_p90), cell_or_null(q.wait_most), cell_or_null(q.completion_mean),
+                        cell_or_null(q.worst_finish_ratio), q.evictions, gpu_hours(q.lost), gpu_hours(q.delivered),
+                        of_quota(q.starts_within_quota), of_quota(q.starts_borrowing), of_quota(q.entitled_jobs),
+                        cell_or_null(q.entitled_wait_mean), of_quota(q.longest_denied.value())});
+}
+
+ResultTable queues_table(const std::vector<SimulationResult>& results) {
+  ResultTable table{.title = "queues",
+                    .columns = {{"policy"},
+                                {"queue"},
+                                {"jobs"},
+                                {"started"},
+                                {"wait_mean", Align::kByType, 1},
+                                {"wait_p50"},
+                                {"wait_p90"},
+                                {"wait_most"},
+                                {"completion_mean", Align::kByType, 1},
+                                {"worst_finish_ratio", Align::kByType, 1},
+                                {"evictions"},
+                                {"lost_gpu_hours", Align::kByType, 1},
+                                {"gpu_hours", Align::kByType, 1},
+                                {"starts_within_quota"},
+                                {"starts_borrowing"},
+                                {"entitled_jobs"},
+                                {"entitled_wait_mean", Align::kByType, 1},
+                                {"longest_denied"}},
+                    .rows = {}};
+  for (const SimulationResult& result : results) {
+    for (const QueueResult& queue : result.queues)
+      add_queue_row(result.row.policy, queue.queue.empty() ? "-" : queue.queue, queue, table);
+    add_queue_row(result.row.policy, "all", result.all_queues, table);
   }
   return table;
 }
@@ -309,12 +331,16 @@ Result<Output> simulate_jobs_statement(Session& session, const Arguments& argume
     request.policies.push_back(policy.has("score") ? fmt::format("{} + {}", policy.text("first"), policy.text("score"))
                                                    : policy.text("first"));
   }
-  request.seed = static_cast<std::uint64_t>(options.integer("seed"));
-  request.aging_interval = options.duration("aging_interval");
+  BERTH_ASSIGN(request.options, timed_options(options));
   request.sort = options.boolean("sort");
   request.skip_bad_rows = options.boolean("skip_bad_rows");
   request.control = control_of(session);
-  return finish_simulation(session, arguments, policies, simulate(engine_of(session), request));
+  Result<SimulationSet> set = simulate(engine_of(session), request);
+  std::optional<ResultTable> by_queue;
+  if (set.ok() && arguments.has_word("BY")) by_queue = queues_table(set->complete);
+  BERTH_ASSIGN(Output output, finish_simulation(session, arguments, policies, std::move(set)));
+  if (by_queue) output.add(*std::move(by_queue));
+  return output;
 }
 
 Result<Output> show_simulations(Session& session, const Arguments& arguments) {
@@ -418,15 +444,20 @@ constexpr CommandRow kSimulateRows[] = {
     {.family = kSimulateFamily,
      .syntax = "SIMULATE JOBS FROM <jobs:file> [FORMAT <format:berth|openb>] ON {CLUSTER | NODES FROM <nodes:file> "
                "[FORMAT <nodes_format:berth|openb>]} "
-               "USING policy:{<first:policy> [+ <score:score_policy>]}, ... [WITH (<options>)] [INTO <into:new_name>]",
+               "USING policy:{<first:policy> [+ <score:score_policy>]}, ... [BY QUEUE] [WITH (<options>)] [INTO "
+               "<into:new_name>]",
      .effect = Effect::kReads,
      .handler = simulate_jobs_statement,
      .summary = "Replays submit times and durations with queueing, under several order + score policies: waits, "
                 "completion, utilisation.",
      .example = "SIMULATE JOBS FROM 'jobs.csv' ON CLUSTER USING fifo + berth, priority + fgd INTO night",
-     .options = kJobsOptions,
+     .options = jobs_options(),
      .details = "Where one policy is named alone, the order is fifo or the score berth. The cluster starts "
-                "empty. " BERTH_RESULT_COLUMNS},
+                "empty. ON CLUSTER brings the database's queues with their quotas; queues that jobs name are added. BY "
+                "QUEUE adds a row per queue: waits, completions, evictions, work lost; where queues have quotas also "
+                "starts within them, the wait of entitled jobs (those that the quota alone would have started on "
+                "arrival) and the longest time that a job waited which would have kept its queue within its "
+                "quota. " BERTH_RESULT_COLUMNS},
     {.family = kSimulateFamily,
      .syntax = "SHOW {SIMULATION | SIMULATIONS} [<name:simulation>]",
      .effect = Effect::kReads,

@@ -4,10 +4,10 @@ cmake_minimum_required(VERSION 3.25)
 get_filename_component(SOURCE "${SOURCE}" ABSOLUTE)
 
 file(GLOB_RECURSE headers RELATIVE "${SOURCE}/engine" "${SOURCE}/engine/*.h")
-file(STRINGS "${SOURCE}/engine/README.md" lines REGEX "^- `[a-z_/]+\\.h`")
+file(STRINGS "${SOURCE}/engine/README.md" lines REGEX "^- `[a-z0-9_/]+\\.h`")
 set(mapped "")
 foreach(line IN LISTS lines)
-  string(REGEX MATCH "[a-z_/]+\\.h" header "${line}")
+  string(REGEX MATCH "[a-z0-9_/]+\\.h" header "${line}")
   list(APPEND mapped ${header})
 endforeach()
 

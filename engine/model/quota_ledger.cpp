@@ -35,6 +35,10 @@ std::uint32_t mark_bit(int depth) { return depth < kMarkedDepths ? 1u << depth :
 QuotaLedger::QuotaLedger(const Cluster& cluster, std::span<const Queue> queues, const QuotaTable& table, Seconds now)
     : queues_(queues), cluster_(&cluster), table_(table) {
   complete_resources();
+  for (const Node& node : cluster.nodes) {
+    const std::int32_t model = cluster.kinds[static_cast<std::size_t>(node.kind)].model;
+    if (model >= 0) models_here_ |= ModelSet{1} << model;
+  }
   const std::size_t resources = resource_count();
   const std::size_t size = row_count() * resources;
   for (const QuotaResource& resource : table_.resources) capacity_.push_back(capacity_of(cluster, resource));
@@ -146,13 +150,14 @@ std::int64_t QuotaLedger::promised_after(std::size_t row, std::size_t resource, 
 }
 
 void QuotaLedger::add_demand(const TaskShape& shape, std::int64_t tasks, Amounts& demand) const {
+  const ModelSet models = shape.models == 0 ? models_here_ : shape.models;
   for (std::size_t r = 0; r < resource_count(); ++r) {
     const QuotaResource& resource = table_.resources[r];
     switch (resource.kind) {
       case ResourceKind::kCpu: demand[r] += shape.cpu.value() * tasks; break;
       case ResourceKind::kMemory: demand[r] += shape.memory.value() * tasks; break;
       case ResourceKind::kGpu:
-        if (resource.models == 0 || (shape.models != 0 && (shape.models & ~resource.models) == 0)) {
+        if (resource.models == 0 || (models != 0 && (models & ~resource.models) == 0)) {
           demand[r] += shape.gpu_total().value() * tasks;
         }
         break;

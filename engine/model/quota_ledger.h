@@ -65,7 +65,7 @@ class QuotaLedger {
   std::span<const Queue> queues() const { return queues_; }
 
   // What `tasks` tasks of `shape` count for before it is known where they run: a GPU resource counts when all models
-  // the shape allows belong to it.
+  // the shape allows - any: all that the cluster has - belong to it.
   void add_demand(const TaskShape& shape, std::int64_t tasks, Amounts& demand) const;
   // Of the tasks that a gang needs to start (min_tasks - placed), or of all that are still missing.
   Amounts demand_to_start(const Job& job) const;
@@ -145,6 +145,7 @@ class QuotaLedger {
   const Cluster* cluster_;
   QuotaTable table_;  // with the resources that are always counted, and a row for jobs without a queue
   bool governs_ = false;
+  ModelSet models_here_ = 0;  // of the cluster's nodes
   std::vector<std::int64_t> capacity_;
   std::vector<std::uint8_t> governed_;
   std::vector<std::uint8_t> has_promises_;  // by resource: somebody has a lend limit

@@ -33,7 +33,7 @@ class WpaiSequence : public JobSequence {
       DemandKey key = {job.queue};
       key.insert(key.end(), demand.begin(), demand.end());
       const auto [entry, added] = known.try_emplace(std::move(key), groups_.size());
-      if (added) groups_.push_back({job.queue, demand, {}, 0});
+      if (added) groups_.push_back({.queue = job.queue, .root = root_of(job.queue), .demand = demand, .jobs = {}});
       groups_[entry->second].jobs.push_back({wpai_extra(job, input), static_cast<std::int32_t>(i)});
     }
     for (Group& group : groups_) {
@@ -50,13 +50,16 @@ class WpaiSequence : public JobSequence {
       seen_ = (*usage_).changes();
       rank_groups();
     }
-    if (first_.empty()) return std::nullopt;
-    const std::size_t index = first_.top().group;
-    first_.pop();
-    Group& group = groups_[index];
-    const std::int32_t job = group.jobs[group.next++].job;
-    push(index);
-    return job;
+    while (!first_.empty()) {
+      const Head head = first_.top();
+      first_.pop();
+      Group& group = groups_[head.group];
+      if (head.stamp != group.stamp) continue;  // ranked anew since
+      const std::int32_t job = group.jobs[group.next++].job;
+      push(head.group);
+      return job;
+    }
+    return std::nullopt;
   }
 
  private:
@@ -67,10 +70,13 @@ class WpaiSequence : public JobSequence {
   // Jobs of one queue that ask for the same.
   struct Group {
     std::int32_t queue = -1;
+    std::int32_t root = -1;  // above it
     Amounts demand;
     std::vector<Waiter> jobs;
     std::size_t next = 0;
-    double covered = 0;  // score without the extra
+    double covered = -1;        // score without the extra
+    std::uint64_t changes = 0;  // of the root above the queue, when that was worked out
+    std::uint32_t stamp = 0;    // of its entry in first_ that counts
   };
   // The best job left of a group.
   struct Head {
@@ -78,6 +84,7 @@ class WpaiSequence : public JobSequence {
     Seconds submit;
     std::int64_t id = 0;
     std::size_t group = 0;
+    std::uint32_t stamp = 0;
 
     // Later in the order.
     bool operator<(const Head& other) const {
@@ -86,13 +93,26 @@ class WpaiSequence : public JobSequence {
   };
 
   void rank_groups() {
-    first_ = {};
     for (std::size_t i = 0; i < groups_.size(); ++i) {
-      if (groups_[i].next == groups_[i].jobs.size()) continue;
-      const double own = own_part(groups_[i]);
-      groups_[i].covered = kOwnWeight * own + kBorrowedWeight * (1 - own);
+      Group& group = groups_[i];
+      if (group.next == group.jobs.size()) continue;
+      const std::uint64_t changes = (*usage_).changes(group.root);
+      if (group.covered >= 0 && changes == group.changes) continue;
+      group.changes = changes;
+      const double own = own_part(group);
+      const double covered = kOwnWeight * own + kBorrowedWeight * (1 - own);
+      if (covered == group.covered) continue;
+      group.covered = covered;
+      ++group.stamp;
       push(i);
     }
+  }
+
+  std::int32_t root_of(std::int32_t queue) const {
+    while (queue >= 0 && input_.queues[static_cast<std::size_t>(queue)].parent >= 0) {
+      queue = input_.queues[static_cast<std::size_t>(queue)].parent;
+    }
+    return queue;
   }
 
   void push(std::size_t index) {
@@ -100,7 +120,7 @@ class WpaiSequence : public JobSequence {
     if (group.next == group.jobs.size()) return;
     const Waiter& waiter = group.jobs[group.next];
     const Job& job = input_.jobs[static_cast<std::size_t>(waiter.job)];
-    first_.push({group.covered + waiter.extra, job.submit, job.id, index});
+    first_.push({group.covered + waiter.extra, job.submit, job.id, index, group.stamp});
   }
 
   double own_part(const Group& group) const {

@@ -35,7 +35,7 @@ PassOutcome Pass::refuse(const Job& job, const QuotaVerdict& verdict) const {
 PassOutcome Pass::start(const Job& job, std::vector<PlacedTask> placed) {
   state_.start(job, placed, now_);
   backfill_.note_started(job, placed);
-  reclaim_.note_started(job.id);
+  reclaim_.settle(job.id);
   PassOutcome outcome;
   outcome.started = true;
   outcome.placed = std::move(placed);

@@ -35,15 +35,16 @@ Reclaim::Reclaim(RoundState& state, Seconds now) : state_(state), now_(now) {
   lost_.push_back(0);
 }
 
-void Reclaim::note_started(std::int64_t job) {
-  const auto place = std::ranges::lower_bound(started_, job);
-  if (place == started_.end() || *place != job) started_.insert(place, job);
+void Reclaim::settle(std::int64_t job) {
+  settled_.push_back(job);
+  if (index_) index_->retire(job);
 }
 
 const VictimIndex& Reclaim::index() {
-  if (!index_) {
+  if (!index_ || state_.may_renew_marks()) {
     state_.renew_marks();
     index_ = std::make_unique<VictimIndex>(state_, now_);
+    for (const std::int64_t job : settled_) index_->retire(job);
   }
   return *index_;
 }
@@ -68,7 +69,6 @@ std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end, const st
   }
   if (room) {
     failed_.clear();
-    index_.reset();
   } else if (fails_alike) {
     failed_.insert(std::move(key));
   }
@@ -96,8 +96,8 @@ Reclaim::Reaches Reclaim::reaches_for(const Job& job) const {
   reaches.of.assign(index_->size(), VictimReach::kNone);
   for (std::size_t i = 0; i < index_->size(); ++i) {
     const Victim& victim = (*index_)[i];
+    if (victim.is_retired) continue;
     if (std::ranges::find(job.eviction.evicted_for, victim.job) != job.eviction.evicted_for.end()) continue;
-    if (std::ranges::binary_search(started_, victim.job)) continue;
     VictimReach& reach = reaches.of[i];
     if (victim.queue == job.queue) {
       if (victim.class_value < value) reach = VictimReach::kAll;
@@ -301,6 +301,7 @@ RoomMade Reclaim::carry_out(const Job& job, JobOutcome outcome, VictimChoice& ch
     } else {
       (void)state_.end(victim.job);
     }
+    settle(victim.job);
     room.evictions.push_back(std::move(eviction));
   }
   if (last_stop > now_) {

@@ -60,8 +60,8 @@ class Reclaim {
   // nodes that accept tasks are looked at; `before_search` may close some, and is called only when there is reason to
   // look. `end`: of the job, see QuotaLedger::judge.
   std::optional<RoomMade> make_room(const Job& job, Seconds end, const std::function<void()>& before_search);
-  // The job has started or gained tasks in this pass.
-  void note_started(std::int64_t job);
+  // The job has started or gained tasks in this pass: it is no victim any more.
+  void settle(std::int64_t job);
 
  private:
   // Who may be evicted for a job, and how far.
@@ -85,7 +85,7 @@ class Reclaim {
   RoundState& state_;
   Seconds now_;
   std::vector<std::int64_t> lost_;     // milli-GPU-seconds this hour, by queue, last that of jobs without one
-  std::vector<std::int64_t> started_;  // in this pass, in id order
+  std::vector<std::int64_t> settled_;  // started, grew or made room in this pass
   std::unique_ptr<VictimIndex> index_;
   std::set<DemandKey> failed_;  // since the last eviction
 };

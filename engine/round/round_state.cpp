@@ -132,8 +132,8 @@ Status RoundState::shrink(std::int64_t id, std::span<const TaskName> tasks) {
   unmark(job.job.queue, before, job.quota_mark);
   const Held after = held_by(job);
   quotas_.take(job.job.queue, after.all);
+  if ((job.quota_mark & kSurplusMarks) != 0) marks_are_stale_ = true;
   job.quota_mark = mark(job.job.queue, after);
-  marks_are_stale_ = true;
   return {};
 }
 

@@ -47,6 +47,8 @@ class RoundState {
   // Marks what there is quota for again: gangs, then what elastic jobs have beyond, each oldest start first. Call
   // before marks are looked at, and before jobs start.
   void renew_marks();
+  // Quota was freed since: renew_marks() may have something to do.
+  bool may_renew_marks() const { return marks_are_stale_ && quotas_.governs(); }
 
   // What a running job counts for, what its gang does, and what it has beyond.
   struct Held {

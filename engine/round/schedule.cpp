@@ -200,6 +200,8 @@ class ScheduleRun {
       const TaskShape& shape = waiting_jobs_[i]->groups[static_cast<std::size_t>(waiting.group)].shape;
       const auto [entry, added] = dominant.try_emplace(shape, Reason::kNone);
       if (added) entry->second = explain_shape(state_.ledger(), shape).dominant;
+      // It fits now: evictions for a job after it left more room than that one took.
+      if (entry->second == Reason::kNone) entry->second = Reason::kOrder;
       waiting.reason = entry->second;
     }
   }

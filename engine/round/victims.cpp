@@ -57,14 +57,14 @@ VictimIndex::VictimIndex(const RoundState& state, Seconds now) {
   std::ranges::sort(victims_, {}, [](const Victim& v) {
     return std::tuple(v.class_value, v.is_within_quota, v.lost_seconds, Seconds(0) - v.start, v.job);
   });
+  for (std::size_t i = 0; i < victims_.size(); ++i) place_.emplace(victims_[i].job, i);
   // Counted by node, then filled in; a job with several tasks on a node is there once.
   first_on_node_.assign(state.ledger().node_count() + 1, 0);
   const auto for_each_node = [](const Victim& victim, const auto& visit) {
     std::vector<NodeIndex> nodes;
     for (const RunningTask& task : victim.tasks) nodes.push_back(task.holding.node);
     std::ranges::sort(nodes);
-    const auto rest = std::ranges::unique(nodes);
-    nodes.erase(rest.begin(), rest.end());
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
     for (const NodeIndex node : nodes) visit(static_cast<std::size_t>(node));
   };
   for (const Victim& victim : victims_) {
@@ -76,6 +76,10 @@ VictimIndex::VictimIndex(const RoundState& state, Seconds now) {
   for (std::size_t i = 0; i < victims_.size(); ++i) {
     for_each_node(victims_[i], [&](std::size_t node) { on_node_[next[node]++] = static_cast<std::int32_t>(i); });
   }
+}
+
+void VictimIndex::retire(std::int64_t job) {
+  if (const auto place = place_.find(job); place != place_.end()) victims_[place->second].is_retired = true;
 }
 
 std::span<const std::int32_t> VictimIndex::on_node(NodeIndex node) const {

@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/model/plan.h"
@@ -26,6 +27,7 @@ struct Victim {
   std::int64_t lost_seconds = 0;   // of each GPU it gives up: since the last checkpoint, and of the restart
   std::vector<RunningTask> tasks;  // in the order in which they go
   std::size_t surplus = 0;         // so many of them go one by one
+  bool is_retired = false;         // it has made room, or started or grown, in this pass
 
   std::size_t all() const { return tasks.size(); }
   // milli-GPU-seconds that are lost at a level.
@@ -40,6 +42,8 @@ class VictimIndex {
   std::span<const Victim> victims() const { return victims_; }
   std::size_t size() const { return victims_.size(); }
   const Victim& operator[](std::size_t index) const { return victims_[index]; }
+  // The job is no victim any more in this pass.
+  void retire(std::int64_t job);
   // Those with tasks on the node, in order.
   std::span<const std::int32_t> on_node(NodeIndex node) const;
   // What the tasks between two levels count for.
@@ -47,7 +51,8 @@ class VictimIndex {
 
  private:
   std::vector<Victim> victims_;
-  std::vector<std::size_t> first_on_node_;  // node -> place in on_node_; one past the last at the end
+  std::unordered_map<std::int64_t, std::size_t> place_;  // of a job
+  std::vector<std::size_t> first_on_node_;               // node -> place in on_node_; one past the last at the end
   std::vector<std::int32_t> on_node_;
 };
 

@@ -121,8 +121,15 @@ class WhatIfSearch {
       if (refused.reason == Reason::kLenderKeeps) {
         BERTH_ASSIGN(rise.amount, above_own_quota(rise));
       }
+      const auto same = std::ranges::find_if(change.quotas, [&](const QuotaRise& other) {
+        return other.queue == rise.queue && other.resource == rise.resource && other.is_limit == rise.is_limit;
+      });
       raise(rise);
-      change.quotas.push_back(rise);
+      if (same != change.quotas.end()) {
+        same->amount += rise.amount;
+      } else {
+        change.quotas.push_back(rise);
+      }
       BERTH_ASSIGN(const bool started, starts());
       if (started) {
         add(std::move(change));

@@ -9,6 +9,7 @@
 #include "engine/sim/timed.h"
 #include "engine/sim/trace_model.h"
 #include "engine/store/load.h"
+#include "engine/store/load_quotas.h"
 #include "engine/store/simulations.h"
 
 namespace berth {
@@ -201,11 +202,12 @@ Result<SimulationSet> simulate(Runtime& runtime, const JobsRequest& request) {
   } else {
     open_jobs = [&source = request.source] { return open_trace_jobs(source.jobs_format, source.jobs); };
   }
-  BERTH_ASSIGN(const TimedInput input, timed_from(cluster, open_jobs));
-  BERTH_TRY(begin_saving(runtime, request.target, "jobs", request.seed));
-  TimedOptions options;
-  options.seed = request.seed;
-  options.aging_interval = request.aging_interval;
+  const bool own_cluster = request.source.nodes.empty();
+  BERTH_ASSIGN(QuotaState owned, own_cluster ? load_quotas(runtime.db(), runtime.now()) : QuotaState());
+  BERTH_ASSIGN(TimedInput input, timed_from(cluster, open_jobs, std::move(owned.queues)));
+  if (!request.options.pooled_devices) input.quotas = std::move(owned.quotas);
+  BERTH_TRY(begin_saving(runtime, request.target, "jobs", request.options.seed));
+  TimedOptions options = request.options;
   options.keep_tasks = !request.target.name.empty();
   options.control = request.control;
   Result<SimulationSet> set =

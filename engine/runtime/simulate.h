@@ -12,6 +12,7 @@
 #include "engine/runtime/runtime.h"
 #include "engine/sim/comparison.h"
 #include "engine/sim/simulation.h"
+#include "engine/sim/timed.h"
 
 namespace berth {
 
@@ -45,10 +46,9 @@ struct JobsRequest {
   SimulationSource source;
   SimulationTarget target;
   std::vector<std::string> policies;  // "fifo + berth"
-  std::uint64_t seed = 42;
-  Seconds aging_interval{3600};
-  bool sort = false;           // the file is not in order of submission
-  bool skip_bad_rows = false;  // leave out bad rows and jobs without a duration, and report them
+  TimedOptions options;               // seed and all; keep_tasks and control are set here
+  bool sort = false;                  // the file is not in order of submission
+  bool skip_bad_rows = false;         // leave out bad rows and jobs without a duration, and report them
   SimulationControl control;
 };
 

@@ -24,18 +24,26 @@ std::int64_t level_end(const LiveJob& live, const OrderInput& input) {
 
 }  // namespace
 
-Replan::Replan(const KeyedOrder& order, const Floor& floor, std::size_t pool_count) : order_(order) {
+Replan::Replan(const KeyedOrder& order, const Floor& floor, std::size_t pool_count, ReplanTies ties)
+    : order_(order), ties_(ties) {
   for (std::size_t p = 0; p < pool_count; ++p) capacity_.push_back(floor.gpu_capacity_of(static_cast<std::int32_t>(p)));
   capacity_.push_back(floor.gpu_capacity());
 }
 
 void Replan::remove(std::int32_t slot) { std::erase(list_, slot); }
 
+void Replan::move_to_end(std::int32_t slot) {
+  remove(slot);
+  list_.push_back(slot);
+}
+
 void Replan::sort_by_key(const LiveJobs& jobs, const OrderInput& input) {
+  if (ties_ == ReplanTies::kWaitingFirst) {
+    std::ranges::stable_sort(list_, {}, [&](std::int32_t slot) { return jobs[slot].is_running; });
+  }
   keyed_.clear();
   for (const std::int32_t slot : list_) keyed_.emplace_back(order_.key(jobs[slot].job, input), slot);
   std::ranges::stable_sort(keyed_, {}, [](const auto& entry) -> const OrderKey& { return entry.first; });
-  for (std::size_t i = 0; i < list_.size(); ++i) list_[i] = keyed_[i].second;
 }
 
 void Replan::sort_by_level(LiveJobs& jobs, const OrderInput& input) {
@@ -47,11 +55,12 @@ void Replan::sort_by_level(LiveJobs& jobs, const OrderInput& input) {
   }
   std::ranges::sort(fallen, {}, [&](std::int32_t slot) { return jobs[slot].job.id; });
   for (const std::int32_t slot : fallen) {
-    remove(slot);
-    list_.push_back(slot);
+    move_to_end(slot);
     ++jobs[slot].level;
   }
   std::ranges::stable_sort(list_, {}, [&](std::int32_t slot) { return jobs[slot].level; });
+  keyed_.clear();
+  for (const std::int32_t slot : list_) keyed_.emplace_back(OrderKey{}, slot);
 }
 
 Replanned Replan::choose(LiveJobs& jobs, const OrderInput& input) {
@@ -62,7 +71,7 @@ Replanned Replan::choose(LiveJobs& jobs, const OrderInput& input) {
   }
   Replanned plan;
   std::vector<MilliGpu> left = capacity_;
-  for (const std::int32_t slot : list_) {
+  for (const auto& [key, slot] : keyed_) {
     const LiveJob& live = jobs[slot];
     const MilliGpu need = live.job.gpu_total();
     MilliGpu& pool = left[pool_slot(live.job, capacity_.size() - 1)];
@@ -74,8 +83,18 @@ Replanned Replan::choose(LiveJobs& jobs, const OrderInput& input) {
   return plan;
 }
 
-void Replan::settle(const LiveJobs& jobs) {
-  if (!order_.has_levels()) return;
+void Replan::settle(const LiveJobs& jobs, const Replanned& plan) {
+  if (!order_.has_levels() && ties_ == ReplanTies::kKeep) {
+    for (std::size_t i = 0; i < list_.size(); ++i) list_[i] = keyed_[i].second;
+    return;
+  }
+  if (!order_.has_levels()) {
+    for (const std::int32_t slot : plan.evict) move_to_end(slot);
+    for (const std::int32_t slot : plan.start) {
+      if (jobs[slot].is_running) move_to_end(slot);
+    }
+    return;
+  }
   std::ranges::stable_sort(list_, {},
                            [&](std::int32_t slot) { return std::pair(jobs[slot].level, !jobs[slot].is_running); });
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "engine/base/text.h"
 #include "engine/policy/registry.h"
 #include "engine/sim/device_floor.h"
 #include "engine/sim/timed_run.h"
@@ -37,6 +38,30 @@ Status check_options(const QueueOrder& order, const PolicyChoice& policy, const 
 }
 
 }  // namespace
+
+Result<RestartCost> read_restart_cost(std::string_view text) {
+  RestartCost cost;
+  const std::vector<std::string_view> parts = split(text, ',');
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::string_view part = trim(parts[i]);
+    const std::size_t to = part.find(" to ");
+    BERTH_ASSIGN(const Seconds time, read_duration(trim(part.substr(0, to))));
+    const bool is_last = i + 1 == parts.size();
+    if ((to == std::string_view::npos) != is_last) {
+      return Status(Code::kInvalid, fmt::format("'{}': every part but the last says up to how many GPUs", text),
+                    "as in '7s to 1, 30s to 8, 60s'");
+    }
+    if (is_last) {
+      cost.above = time;
+      break;
+    }
+    BERTH_ASSIGN(const MilliGpu most, read_gpu(trim(part.substr(to + 4))));
+    if (!cost.up_to.empty() && most <= cost.up_to.back().first)
+      return Status(Code::kInvalid, fmt::format("'{}': the numbers of GPUs must grow", text));
+    cost.up_to.emplace_back(most, time);
+  }
+  return cost;
+}
 
 void sort_by_submit(std::vector<TraceJob>& jobs) { std::ranges::stable_sort(jobs, {}, &TraceJob::submit); }
 

@@ -18,6 +18,7 @@
 
 #include "engine/model/snapshot.h"
 #include "engine/sim/pooled_floor.h"
+#include "engine/sim/replan.h"
 #include "engine/sim/simulation.h"
 #include "engine/sim/trace.h"
 
@@ -55,6 +56,9 @@ struct RestartCost {
   }
 };
 
+// "60s": of every job; "7s to 1, 30s to 8, 60s": of jobs of up to 1 GPU, of up to 8, of larger ones.
+Result<RestartCost> read_restart_cost(std::string_view text);
+
 struct TimedOptions {
   std::uint64_t seed = 0;
   Seconds aging_interval{3600};  // see Snapshot
@@ -68,10 +72,11 @@ struct TimedOptions {
   std::optional<std::vector<std::string>> binding_models = std::nullopt;
   Seconds checkpoint_interval{0};  // of jobs: work saved so often outlives an eviction; 0 = never
   RestartCost restart_cost = {};
-  Seconds completion_lag{0};             // a job is seen to have ended so much later than it has run its time
-  std::int64_t arrivals_per_minute = 0;  // > 0: the i-th job (from 0) arrives at second floor(i / this) * 60
-  Seconds round_interval{60};            // of evictions: while jobs wait, there is a moment at least so often
-  bool try_all = false;                  // every waiting job at every moment, as a live round does
+  Seconds completion_lag{0};                   // a job is seen to have ended so much later than it has run its time
+  std::int64_t arrivals_per_minute = 0;        // > 0: the i-th job (from 0) arrives at second floor(i / this) * 60
+  ReplanTies replan_ties = ReplanTies::kKeep;  // preemption = replan: who goes first of equals, see replan.h
+  Seconds round_interval{60};                  // of evictions: while jobs wait, there is a moment at least so often
+  bool try_all = false;                        // every waiting job at every moment, as a live round does
   bool keep_tasks = true;
   std::int32_t utilisation_points =
       1000;  // at most about so many, each the mean over a stretch of time; 0 = every change

@@ -196,7 +196,7 @@ Status TimedRun::replan() {
   }
   floor_.end_pass();
   to_wait_.clear();
-  replan_->settle(jobs_);
+  replan_->settle(jobs_, plan);
   round_.reset();
   if (const Seconds fall = replan_->next_fall(jobs_, order_input()); fall > Seconds(0)) round_ = now_ + fall;
   // Who was chosen in vain: what now runs may leave others room that they were refused for it.

@@ -43,7 +43,7 @@ TimedRun::TimedRun(const TimedInput& input, const TimedOptions& options, const Q
       utilisation_(floor.gpu_capacity()) {
   waiting_ = make_waiting();
   if (options.rules.preemption == Preemption::kReplan) {
-    replan_ = std::make_unique<Replan>(*order.keyed(), floor, input.cluster->pools.size());
+    replan_ = std::make_unique<Replan>(*order.keyed(), floor, input.cluster->pools.size(), options.replan_ties);
   }
   if (floor.quotas() != nullptr) {
     own_quota_ = std::make_unique<OwnQuota>(*floor.quotas());

@@ -38,6 +38,8 @@ target_compile_options(berth_options INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC bug 105651: a wrong warning about std::string's operator+ when it is inlined.
   target_compile_options(berth_options INTERFACE $<BUILD_INTERFACE:-Wno-restrict>)
+  # And one about boost's small_vector, of which it takes the inline storage for all there is (GCC bug 107852 and kin).
+  target_compile_options(berth_options INTERFACE $<BUILD_INTERFACE:-Wno-stringop-overread>)
 endif()
 if(BERTH_WARNINGS_AS_ERRORS)
   target_compile_options(berth_options INTERFACE $<BUILD_INTERFACE:-Werror>)

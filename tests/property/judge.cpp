@@ -50,7 +50,9 @@ std::vector<FreeNode> free_nodes(const Snapshot& snapshot, const Plan& plan) {
     std::fill_n(nodes[n].milli.begin(), kind.device_count, 1000);
     std::fill_n(nodes[n].device_memory.begin(), kind.device_count, kind.device_memory.value());
   }
-  for (const Allocation& a : snapshot.allocations) nodes[static_cast<std::size_t>(a.node)].take(a);
+  for (const Allocation& a : snapshot.allocations) {
+    if (!is_evicted(plan, a)) nodes[static_cast<std::size_t>(a.node)].take(a);
+  }
   for (const Placement& p : plan.placements) nodes[static_cast<std::size_t>(p.node)].take(p);
   return nodes;
 }
@@ -91,13 +93,18 @@ struct Spot {
   DeviceMask devices;
 };
 
-// Inside one listed link group, or one device; where no group could hold so many whole devices, the node is the one
-// group there is.
-bool lies_in_link_group(const NodeKind& kind, const TaskShape& shape, DeviceMask devices) {
+// Inside one listed link group, or one device; where no group could hold so many tasks, the node is the one group there
+// is.
+bool lies_in_link_group(const NodeKind& kind, const TaskShape& shape, DeviceMask devices, std::size_t tasks) {
   const auto holds = [&](DeviceMask group) { return (devices & ~group) == 0; };
-  const auto could_hold = [&](DeviceMask group) { return std::popcount(group) >= std::popcount(devices); };
+  const auto could_hold = [&](DeviceMask group) {
+    const std::int64_t size = std::popcount(group);
+    return shape.is_fraction()
+               ? size * (kWholeDevice.value() / shape.gpu_milli.value()) >= static_cast<std::int64_t>(tasks)
+               : size >= std::popcount(devices);
+  };
   if (std::ranges::any_of(kind.link_groups, holds) || std::popcount(devices) <= 1) return true;
-  return kind.link_groups.empty() || (!shape.is_fraction() && std::ranges::none_of(kind.link_groups, could_hold));
+  return std::ranges::none_of(kind.link_groups, could_hold);
 }
 
 // `is_growing`: the group had tasks before; those keep a node or a rack, not a link group.
@@ -115,7 +122,7 @@ bool keeps_locality(const Snapshot& snapshot, const TaskGroup& group, const std:
     together |= spot.devices;
   }
   return group.locality != Locality::kLinkGroup || spots.empty() ||
-         lies_in_link_group(kind_at(snapshot, spots.front().node), group.shape, together);
+         lies_in_link_group(kind_at(snapshot, spots.front().node), group.shape, together, spots.size());
 }
 
 class Judge {
@@ -127,7 +134,9 @@ class Judge {
     for (std::size_t n = 0; n < nodes.size(); ++n) {
       if (fits_anything_negative(nodes[n])) say(fmt::format("node {} is over-allocated", n));
     }
-    for (const Allocation& a : snapshot_.allocations) seen_.insert({a.job, a.group, a.task});
+    for (const Allocation& a : snapshot_.allocations) {
+      if (!is_evicted(plan_, a)) seen_.insert({a.job, a.group, a.task});
+    }
     for (const Placement& p : plan_.placements) judge_placement(p);
     for (const Waiting& w : plan_.waiting) {
       if (!waiting_.insert(w.job).second) say(fmt::format("job {} waits twice", w.job));

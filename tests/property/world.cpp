@@ -119,8 +119,17 @@ Snapshot random_snapshot(Random& random, const WorldSize& size, std::size_t jobs
   return snapshot;
 }
 
+bool is_evicted(const Plan& plan, const Allocation& allocation) {
+  return std::ranges::any_of(plan.evictions, [&](const Eviction& eviction) {
+    if (eviction.job != allocation.job || eviction.stop_at > plan.planned_at) return false;
+    return eviction.whole ||
+           std::ranges::find(eviction.tasks, TaskName{allocation.group, allocation.task}) != eviction.tasks.end();
+  });
+}
+
 Snapshot after_plan(const Snapshot& before, const Plan& plan) {
   Snapshot after = before;
+  std::erase_if(after.allocations, [&](const Allocation& a) { return is_evicted(plan, a); });
   ++after.version;
   after.now += Seconds(600);
   for (const Placement& p : plan.placements) {

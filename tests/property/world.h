@@ -35,6 +35,9 @@ Job random_job(Random& random, const WorldSize& size, std::int64_t id, Seconds n
 Snapshot random_snapshot(Random& random, const WorldSize& size, std::size_t jobs);
 
 // What the snapshot becomes when the plan is carried out and time goes on: allocations added, jobs grown or gone.
+// The plan ends it at once: a job that is evicted, or a task of its surplus.
+bool is_evicted(const Plan& plan, const Allocation& allocation);
+
 Snapshot after_plan(const Snapshot& before, const Plan& plan);
 // Some of the running jobs end.
 void end_some_jobs(Snapshot& snapshot, Random& random);

@@ -106,6 +106,7 @@ inline PeerRun helios_run(const std::string& policy) {
     run.options.rules.preemption = Preemption::kReplan;
     run.options.checkpoint_interval = Seconds(1);
     run.options.completion_lag = Seconds(1);
+    run.options.replan_ties = ReplanTies::kWaitingFirst;
     run.options.restart_cost = {{{MilliGpu(1000), Seconds(7)}, {MilliGpu(8000), Seconds(30)}}, Seconds(60)};
   }
   return run;

@@ -156,7 +156,7 @@ TEST(RightsizeGuards, APeakAboveTheSmallestDeviceKeepsTheRequest) {
 }
 
 TEST(RightsizeGuards, SeveralDevicesStayWhole) {
-  const std::vector<UsageSample> runs(3, sample(1000, 2000, 2000, 200, 3000));
+  const std::vector<UsageSample> runs(3, sample(1000, 2000, 2000, 200, 2000));
   const Rightsizing kept = sized("histogram", {}, asked_shape(8), runs);
   EXPECT_EQ(kept.shape.gpu_count, 8);
   EXPECT_EQ(kept.guard(RightsizedResource::kGpu), RightsizeGuard::kWholeDevices);
