@@ -7,6 +7,7 @@
 
 #include "engine/base/status.h"
 #include "engine/base/units.h"
+#include "engine/model/cluster.h"
 #include "engine/sim/trace.h"
 
 namespace berth {

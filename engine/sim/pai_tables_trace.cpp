@@ -1,4 +1,4 @@
-#include "engine/sim/pai2020_trace.h"
+#include "engine/sim/pai_tables_trace.h"
 
 #include <fmt/format.h>
 
