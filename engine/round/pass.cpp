@@ -43,7 +43,7 @@ PassOutcome Pass::start(const Job& job, std::vector<PlacedTask> placed) {
   return outcome;
 }
 
-PassOutcome Pass::try_job(const Job& job) {
+PassOutcome Pass::try_job(const Job& job, bool may_evict) {
   if (job.waits_for_others) return wait(job, Reason::kDependency);
   if (const std::int64_t blocker = backfill_.closed_by(job.queue); blocker != 0) {
     PassOutcome outcome = wait(job, Reason::kBlocked);
@@ -56,7 +56,9 @@ PassOutcome Pass::try_job(const Job& job) {
   const QuotaVerdict verdict =
       quotas.governs() ? quotas.judge(job.queue, quotas.demand_to_start(job), end) : QuotaVerdict{};
   if (!verdict.admitted()) {
-    if (std::optional<PassOutcome> outcome = evict_for(job, end, true)) return *std::move(outcome);
+    if (may_evict) {
+      if (std::optional<PassOutcome> outcome = evict_for(job, end, true)) return *std::move(outcome);
+    }
     return refuse(job, verdict);
   }
   std::int64_t would_delay = 0;
@@ -81,7 +83,9 @@ PassOutcome Pass::try_job(const Job& job) {
     outcome.keeps_room = true;
     return outcome;
   }
-  if (std::optional<PassOutcome> outcome = evict_for(job, end, verdict.borrows)) return *std::move(outcome);
+  if (may_evict) {
+    if (std::optional<PassOutcome> outcome = evict_for(job, end, verdict.borrows)) return *std::move(outcome);
+  }
   PassOutcome outcome;
   if (would_delay != 0) {
     outcome = wait(job, Reason::kReserved);
