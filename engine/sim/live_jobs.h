@@ -33,7 +33,7 @@ struct LiveJob {
   std::int32_t missing = 0;       // tasks not placed
   bool is_running = false;
   bool is_waiting = false;     // to start, or for its missing tasks
-  bool is_entitled = false;    // its queue's quota alone would have started it on arrival
+  bool is_entitled = false;    // see OwnQuota
   std::int64_t level = 0;      // of an order with levels
   std::size_t first_task = 0;  // row of its first task
   std::size_t task_count = 0;
