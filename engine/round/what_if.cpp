@@ -41,6 +41,7 @@ class WhatIfSearch {
     BERTH_TRY(wider_locality());
     BERTH_TRY(fewer_tasks());
     BERTH_TRY(fewer_gpus());
+    BERTH_TRY(higher_class());
     BERTH_TRY(earlier_place());
     BERTH_TRY(more_nodes());
     BERTH_TRY(evictions());
@@ -346,6 +347,40 @@ class WhatIfSearch {
       return largest_that_starts({.kind = ChangeKind::kGpus, .group = index}, 0, asked, asked / 2,
                                  [&group](std::int32_t gpus) { group.shape.gpu_count = gpus; });
     });
+  }
+
+  // The lowest class with which it starts. A class also says who may be evicted for it.
+  Status higher_class() {
+    const auto& all = snapshot_.priority_classes;
+    const std::int32_t own = job().priority_class;
+    const std::int64_t value = own < 0 ? 0 : all[static_cast<std::size_t>(own)].value;
+    std::vector<std::pair<std::int64_t, std::int32_t>> higher;
+    for (std::size_t c = 0; c < all.size(); ++c) {
+      if (all[c].value > value) higher.emplace_back(all[c].value, static_cast<std::int32_t>(c));
+    }
+    if (higher.empty()) return {};
+    std::ranges::sort(higher);
+    const auto starts_with = [&](std::size_t rank) {
+      job().priority_class = higher[rank].second;
+      return starts_at(kOwnPlace);
+    };
+    std::size_t enough = higher.size() - 1;
+    BERTH_ASSIGN(const bool at_all, starts_with(enough));
+    for (std::size_t bad = 0; at_all && bad < enough;) {
+      const std::size_t next = bad + (enough - bad) / 2;
+      BERTH_ASSIGN(const bool started, starts_with(next));
+      if (started) {
+        enough = next;
+      } else {
+        bad = next + 1;
+      }
+    }
+    if (at_all) {
+      BERTH_ASSIGN(const bool proved, starts_with(enough));
+      if (proved) add({.kind = ChangeKind::kPriority, .priority_class = higher[enough].second});
+    }
+    job().priority_class = own;
+    return {};
   }
 
   // The latest place at which it starts: right before one of those that take something from it.
