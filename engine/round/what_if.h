@@ -3,9 +3,10 @@
 //
 // Candidates come from the reason why the job waits: more quota where it is short, or enough of it to take room back
 // from those who borrow; another device model; fewer tasks at once, or fewer GPUs a task; a wider locality; a higher
-// priority class, or an earlier place in the order; nodes that are not up; evicting the jobs that lose least. Amounts are worked out or bisected
-// (fitting is monotone in them), and an answer is given only when the plan on the changed copy starts the job. Where
-// jobs ahead of it would take what the change frees, the answer says that it has to go before them too (goes_first).
+// priority class, or an earlier place in the order; nodes that are not up; evicting the jobs that lose least. Amounts
+// are worked out or bisected (fitting is monotone in them), and an answer is given only when the plan on the changed
+// copy starts the job. Where jobs ahead of it would take what the change frees, the answer says that it has to go
+// before them too (goes_first).
 //
 // A change is planned first with the job before all others, which costs the try of one job and rules out most; only
 // then at its own place. A plan ends when the job has been tried (ScheduleOptions::until_job): a whole answer costs
