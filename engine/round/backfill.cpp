@@ -59,8 +59,8 @@ DemandKey backfill_demand(const Job& job) {
 
 }  // namespace
 
-Backfill::Backfill(RoundState& state, std::span<const Reservation> kept, Seconds now)
-    : state_(state), now_(now), closed_queues_(state.setup().queues.size(), 0) {
+Backfill::Backfill(RoundState& state, std::span<const Reservation> kept, Seconds now) : state_(state), now_(now) {
+  if (state.rules().backfill == BackfillMode::kNonePerQueue) closed_queues_.assign(state.setup().queues.size(), 0);
   for (const Reservation& reservation : kept) {
     if (reservation.expires >= Seconds(0) && reservation.expires <= now) continue;
     if (reservation.kind == ReservationKind::kBackfill) {
@@ -157,6 +157,10 @@ bool Backfill::place_as_reserved(const Job& job, Seconds end, JobOutcome& outcom
 
 BackfillAttempt Backfill::place(const Job& job) {
   BackfillAttempt attempt;
+  if (held_.empty() && kept_.empty()) {
+    attempt.outcome = state_.placer().place_job(job);
+    return attempt;
+  }
   const Seconds end = end_of(job);
   Ledger& ledger = state_.ledger();
   const Ledger::Checkpoint before = ledger.checkpoint();
@@ -258,7 +262,7 @@ void Backfill::note_started(const Job& job, std::span<const PlacedTask> placed) 
 }
 
 std::int64_t Backfill::closed_by(std::int32_t queue) const {
-  if (closed_by_ != 0 || queue < 0) return closed_by_;
+  if (closed_by_ != 0 || queue < 0 || closed_queues_.empty()) return closed_by_;
   return closed_queues_[static_cast<std::size_t>(queue)];
 }
 

@@ -7,7 +7,8 @@
 namespace berth {
 
 Pass::Pass(RoundState& state, std::span<const Reservation> kept, Seconds now)
-    : state_(state), now_(now), backfill_(state, kept, now), reclaim_(state, now) {
+    : state_(state), now_(now), backfill_(state, kept, now) {
+  if (state.rules().preemption == Preemption::kReclaim) reclaim_.emplace(state, now);
   state_.renew_marks();
 }
 
@@ -35,7 +36,7 @@ PassOutcome Pass::refuse(const Job& job, const QuotaVerdict& verdict) const {
 PassOutcome Pass::start(const Job& job, std::vector<PlacedTask> placed) {
   state_.start(job, placed, now_);
   backfill_.note_started(job, placed);
-  reclaim_.settle(job.id);
+  if (reclaim_) reclaim_->settle(job.id);
   PassOutcome outcome;
   outcome.started = true;
   outcome.placed = std::move(placed);
@@ -51,7 +52,9 @@ PassOutcome Pass::try_job(const Job& job, bool may_evict) {
   }
   const Seconds expected_end = job.expected_end(now_);
   const Seconds end = expected_end < now_ ? kNever : expected_end;
-  const QuotaVerdict verdict = state_.quotas().judge(job.queue, state_.quotas().demand_to_start(job), end);
+  const QuotaLedger& quotas = state_.quotas();
+  const QuotaVerdict verdict =
+      quotas.governs() ? quotas.judge(job.queue, quotas.demand_to_start(job), end) : QuotaVerdict{};
   if (!verdict.admitted()) {
     if (may_evict) {
       if (std::optional<PassOutcome> outcome = evict_for(job, end, true)) return *std::move(outcome);
@@ -64,9 +67,9 @@ PassOutcome Pass::try_job(const Job& job, bool may_evict) {
     would_delay = attempt.would_delay;
     return std::move(attempt.outcome);
   };
-  QuotaPlacing placing = place_within_quota(state_.quotas(), state_.ledger(), job, end, place);
+  QuotaPlacing placing = place_within_quota(quotas, state_.ledger(), job, end, place);
   while (!placing.outcome.started && would_delay != 0 && !verdict.borrows && backfill_.give_way(would_delay)) {
-    placing = place_within_quota(state_.quotas(), state_.ledger(), job, end, place);
+    placing = place_within_quota(quotas, state_.ledger(), job, end, place);
   }
   if (placing.outcome.started) return start(job, std::move(placing.outcome.placed));
   if (!placing.verdict.admitted()) {
@@ -102,11 +105,11 @@ PassOutcome Pass::block(const Job& job, PassOutcome outcome, bool borrows) {
 }
 
 std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool borrows) {
-  if (state_.rules().preemption != Preemption::kReclaim || backfill_.holds_room_for(job.id)) return std::nullopt;
+  if (!reclaim_ || backfill_.holds_room_for(job.id)) return std::nullopt;
   std::optional<RoomMade> room;
   {
     std::optional<Backfill::Fence> fence;
-    room = reclaim_.make_room(job, end, [&] { fence.emplace(backfill_, job.id, borrows); });
+    room = reclaim_->make_room(job, end, [&] { fence.emplace(backfill_, job.id, borrows); });
   }
   if (!room) return std::nullopt;
   evictions_.insert(evictions_.end(), room->evictions.begin(), room->evictions.end());

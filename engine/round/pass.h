@@ -52,7 +52,7 @@ class Pass {
   RoundState& state_;
   Seconds now_;
   Backfill backfill_;
-  Reclaim reclaim_;
+  std::optional<Reclaim> reclaim_;  // where jobs may be evicted
   std::vector<Eviction> evictions_;
 };
 
