@@ -29,6 +29,7 @@ class Pass {
 
   // Jobs that room is held for until their victims have stopped, in id order.
   std::vector<std::int64_t> promised() const { return backfill_.holders(); }
+  bool holds_room_for(std::int64_t job) const { return backfill_.holds_room_for(job); }
   PassOutcome try_job(const Job& job);
   // Nobody behind is to be tried.
   bool closed() const { return backfill_.closed(); }
