@@ -111,12 +111,15 @@ CREATE TABLE evictions (
   time                 INTEGER NOT NULL,  -- of the decision; the end comes a grace later
   victim_id            INTEGER NOT NULL,
   victim_queue_id      INTEGER NOT NULL,
-  beneficiary_id       INTEGER NOT NULL,
-  beneficiary_queue_id INTEGER NOT NULL,
+  beneficiary_id       INTEGER NOT NULL,  -- job; by rule 'loan' the loan
+  beneficiary_queue_id INTEGER NOT NULL,  -- of the job, or the lender
   rule                 TEXT NOT NULL CHECK (rule IN ('reclaim', 'priority', 'loan')),
   tasks                INTEGER NOT NULL,  -- of the victim: all, or its surplus
   whole                INTEGER NOT NULL CHECK (whole IN (0, 1)),
-  lost_gpu_milli_s     INTEGER NOT NULL   -- work since the last checkpoint and the restart, milli-GPU-seconds
+  lost_gpu_milli_s     INTEGER NOT NULL,  -- work since the last checkpoint and the restart, milli-GPU-seconds
+  -- Told to stop and not stopped yet; carried out; taken back, for nobody needed its room any more; or it ended by
+  -- itself before. The last two lost nothing.
+  state                TEXT NOT NULL DEFAULT 'done' CHECK (state IN ('stopping', 'done', 'withdrawn', 'ended'))
 ) STRICT;
 CREATE INDEX evictions_victim ON evictions (victim_id);
 CREATE INDEX evictions_time ON evictions (time);
@@ -144,7 +147,7 @@ CREATE TABLE reserved_tasks (
 -- Jobs told to stop for a beneficiary, and when they will be stopped.
 CREATE TABLE stopping_jobs (
   job_id         INTEGER PRIMARY KEY REFERENCES jobs ON DELETE CASCADE,
-  beneficiary_id INTEGER NOT NULL,
+  beneficiary_id INTEGER NOT NULL,  -- as in evictions
   rule           TEXT NOT NULL CHECK (rule IN ('reclaim', 'priority', 'loan')),
   stop_at        INTEGER NOT NULL
 ) STRICT;

@@ -57,6 +57,7 @@ std::string plan_to_text(const Plan& plan) {
     for (const TaskName& t : e.tasks) fmt::format_to(std::back_inserter(text), " {}.{}", t.group, t.task);
     text += '\n';
   }
+  for (const std::int64_t job : plan.reprieves) fmt::format_to(std::back_inserter(text), "reprieve job={}\n", job);
   for (const Placement& p : plan.placements) {
     fmt::format_to(std::back_inserter(text),
                    "place job={} group={} task={} node={} devices={} gpu={} gpu_memory={} cpu={} memory={}\n", p.job,
@@ -78,6 +79,10 @@ std::string plan_to_text(const Plan& plan) {
                    reservation_kind_name(r.kind), r.expected.value(), r.tasks.size());
   }
   for (const QuotaMark& m : plan.marks) fmt::format_to(std::back_inserter(text), "mark job={} {}\n", m.job, m.mark);
+  for (const QueueOutlook& o : plan.outlook) {
+    fmt::format_to(std::back_inserter(text), "outlook queue={} resource={} fair_share={} starves_since={}\n", o.queue,
+                   o.resource, o.fair_share, o.starves_since.value());
+  }
   return text;
 }
 
@@ -126,6 +131,8 @@ std::string plan_to_json(const Plan& plan) {
                              {"lost", e.lost},
                              {"stop_at", e.stop_at.value()}});
   }
+  Json& reprieves = json["reprieves"] = Json::array();
+  for (const std::int64_t job : plan.reprieves) reprieves.push_back(Json{{"job", job}});
   Json& reservations = json["reservations"] = Json::array();
   for (const Reservation& r : plan.reservations) {
     Json tasks = Json::array();
@@ -148,6 +155,13 @@ std::string plan_to_json(const Plan& plan) {
   }
   Json& marks = json["marks"] = Json::array();
   for (const QuotaMark& m : plan.marks) marks.push_back(Json{{"job", m.job}, {"mark", m.mark}});
+  Json& outlook = json["outlook"] = Json::array();
+  for (const QueueOutlook& o : plan.outlook) {
+    outlook.push_back(Json{{"queue", o.queue},
+                           {"resource", o.resource},
+                           {"fair_share", o.fair_share},
+                           {"starves_since", o.starves_since.value()}});
+  }
   return json.dump();
 }
 
@@ -247,6 +261,9 @@ Result<Plan> plan_from_json(std::string_view text) {
       }
       plan.evictions.push_back(std::move(e));
     }
+    for (const nlohmann::json& item : json.at("reprieves")) {
+      BERTH_TRY(PlanFields(item).read("job", plan.reprieves.emplace_back()).status());
+    }
     for (const nlohmann::json& item : json.at("reservations")) {
       Reservation r;
       BERTH_ASSIGN(r.kind, read_reservation_kind(item.at("kind").get<std::string>()));
@@ -277,6 +294,16 @@ Result<Plan> plan_from_json(std::string_view text) {
       QuotaMark m;
       BERTH_TRY(PlanFields(item).read("job", m.job).read("mark", m.mark).status());
       plan.marks.push_back(m);
+    }
+    for (const nlohmann::json& item : json.at("outlook")) {
+      QueueOutlook o;
+      o.resource = item.at("resource");
+      BERTH_TRY(PlanFields(item)
+                    .read("queue", o.queue)
+                    .read("fair_share", o.fair_share)
+                    .read("starves_since", o.starves_since)
+                    .status());
+      plan.outlook.push_back(std::move(o));
     }
   } catch (const nlohmann::json::exception& error) {
     return Status(Code::kCorrupt, fmt::format("not a plan: {}", error.what()));

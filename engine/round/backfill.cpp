@@ -83,7 +83,7 @@ Timeline& Backfill::timeline() {
   if (timeline_) return *timeline_;
   timeline_.emplace(now_);
   for (const RunningJob& job : state_.running().all()) {
-    const bool leaves = job.stops_for != 0 && holds_room_for(job.stops_for);
+    const bool leaves = job.makes_room_for_a_job() && holds_room_for(job.stops_for);
     const Seconds end = leaves ? now_ : expected_end_of(job, state_.rules(), now_);
     for (const RunningTask& task : job.tasks) timeline_->add_end({end, job.start, task.holding});
   }

@@ -67,12 +67,22 @@ Status add_running_jobs(const Snapshot& snapshot, RoundState& state) {
   return {};
 }
 
+// A job told to stop runs on when no room is held any more for the job that it makes room for.
+template <class HoldsRoom>
+void reprieve_jobs(RoundState& state, const HoldsRoom& holds_room_for, std::vector<std::int64_t>& reprieves) {
+  for (RunningJob& run : state.running().all()) {
+    if (!run.makes_room_for_a_job() || holds_room_for(run.stops_for)) continue;
+    run.run_on();
+    reprieves.push_back(run.job.id);
+  }
+}
+
 // Jobs that were told to stop and whose time has come make room before anything else is looked at.
 Result<std::vector<Eviction>> end_stopped_jobs(const Snapshot& snapshot, RoundState& state) {
   std::vector<Eviction> evictions;
   for (const RunningJob& told : snapshot.running) {
-    if (told.stop_at < Seconds(0) || told.stop_at > snapshot.now) continue;
     const RunningJob& run = *state.running().find(told.job.id);
+    if (!run.is_told_to_stop() || run.stop_at > snapshot.now) continue;
     evictions.push_back({.job = told.job.id,
                          .beneficiary = told.stops_for,
                          .rule = told.stop_rule,
@@ -97,13 +107,33 @@ std::vector<Reservation> kept_reservations(const Snapshot& snapshot) {
   return kept;
 }
 
+// What earlier rounds told to stop: carried out in the state where the time has come, taken back where needless.
+struct ToldToStop {
+  std::vector<Eviction> ended;
+  std::vector<std::int64_t> reprieves;
+  std::vector<Reservation> kept;
+};
+
+Result<ToldToStop> settle_stops(const Snapshot& snapshot, RoundState& state) {
+  ToldToStop told;
+  told.kept = kept_reservations(snapshot);
+  const auto holds_room = [&](std::int64_t job) {
+    return std::ranges::any_of(told.kept, [&](const Reservation& reservation) {
+      return reservation.job == job && reservation.kind == ReservationKind::kEviction;
+    });
+  };
+  reprieve_jobs(state, holds_room, told.reprieves);
+  BERTH_ASSIGN(told.ended, end_stopped_jobs(snapshot, state));
+  return told;
+}
+
 // One pass over the jobs.
 class ScheduleRun {
  public:
-  // `ended`: evictions that are carried out in `state` already.
-  ScheduleRun(const Snapshot& snapshot, RoundState& state, const ScheduleOptions& options, std::vector<Eviction> ended)
-      : snapshot_(snapshot), state_(state), options_(options), pass_(state, kept_reservations(snapshot), snapshot.now) {
-    result_.plan.evictions = std::move(ended);
+  ScheduleRun(const Snapshot& snapshot, RoundState& state, const ScheduleOptions& options, ToldToStop told)
+      : snapshot_(snapshot), state_(state), options_(options), pass_(state, told.kept, snapshot.now) {
+    result_.plan.evictions = std::move(told.ended);
+    result_.plan.reprieves = std::move(told.reprieves);
   }
 
   Status run(JobSequence& sequence) {
@@ -133,6 +163,9 @@ class ScheduleRun {
     name_reasons();
     result_.plan.evictions.insert(result_.plan.evictions.end(), pass_.evictions().begin(), pass_.evictions().end());
     result_.plan.reservations = pass_.reservations();
+    reprieve_jobs(
+        state_, [&](std::int64_t job) { return pass_.holds_room_for(job); }, result_.plan.reprieves);
+    std::ranges::sort(result_.plan.reprieves);
     for (ReservedTask* task : reserved_tasks()) {
       task->node_id = snapshot_.cluster.nodes[static_cast<std::size_t>(task->holding.node)].id;
     }
@@ -276,8 +309,8 @@ Result<Ordering> ordering_of(const Snapshot& snapshot, const RoundState& state) 
 Result<ScheduleResult> plan_schedule_on(const Snapshot& snapshot, RoundState& state, const ScheduleOptions& options) {
   announce_step(options, "order");
   BERTH_ASSIGN(const Ordering ordering, ordering_of(snapshot, state));
-  BERTH_ASSIGN(std::vector<Eviction> ended, end_stopped_jobs(snapshot, state));
-  ScheduleRun run(snapshot, state, options, std::move(ended));
+  BERTH_ASSIGN(ToldToStop told, settle_stops(snapshot, state));
+  ScheduleRun run(snapshot, state, options, std::move(told));
   BERTH_TRY(run.run(*ordering.sequence));
   ScheduleResult result = std::move(run).result();
   result.plan.version = snapshot.version;

@@ -8,16 +8,14 @@
 #include <set>
 #include <unordered_set>
 
-#include "engine/round/room_search.h"
 #include "engine/round/schedule.h"
-#include "engine/round/victims.h"
+#include "engine/round/what_if_victims.h"
 
 namespace berth {
 
 namespace {
 
 constexpr int kMostQuotaRises = 4;  // one per resource that turns out short
-constexpr int kMostRoomTries = 16;
 
 bool is_about_quota(Reason reason) {
   return reason == Reason::kQuota || reason == Reason::kLimit || reason == Reason::kLenderKeeps;
@@ -43,6 +41,7 @@ class WhatIfSearch {
     BERTH_TRY(wider_locality());
     BERTH_TRY(fewer_tasks());
     BERTH_TRY(fewer_gpus());
+    BERTH_TRY(higher_class());
     BERTH_TRY(earlier_place());
     BERTH_TRY(more_nodes());
     BERTH_TRY(evictions());
@@ -350,6 +349,40 @@ class WhatIfSearch {
     });
   }
 
+  // The lowest class with which it starts. A class also says who may be evicted for it.
+  Status higher_class() {
+    const auto& all = snapshot_.priority_classes;
+    const std::int32_t own = job().priority_class;
+    const std::int64_t value = own < 0 ? 0 : all[static_cast<std::size_t>(own)].value;
+    std::vector<std::pair<std::int64_t, std::int32_t>> higher;
+    for (std::size_t c = 0; c < all.size(); ++c) {
+      if (all[c].value > value) higher.emplace_back(all[c].value, static_cast<std::int32_t>(c));
+    }
+    if (higher.empty()) return {};
+    std::ranges::sort(higher);
+    const auto starts_with = [&](std::size_t rank) {
+      job().priority_class = higher[rank].second;
+      return starts_at(kOwnPlace);
+    };
+    std::size_t enough = higher.size() - 1;
+    BERTH_ASSIGN(const bool at_all, starts_with(enough));
+    for (std::size_t bad = 0; at_all && bad < enough;) {
+      const std::size_t next = bad + (enough - bad) / 2;
+      BERTH_ASSIGN(const bool started, starts_with(next));
+      if (started) {
+        enough = next;
+      } else {
+        bad = next + 1;
+      }
+    }
+    if (at_all) {
+      BERTH_ASSIGN(const bool proved, starts_with(enough));
+      if (proved) add({.kind = ChangeKind::kPriority, .priority_class = higher[enough].second});
+    }
+    job().priority_class = own;
+    return {};
+  }
+
   // The latest place at which it starts: right before one of those that take something from it.
   Status earlier_place() {
     if (!order_is_enough_ || takers_.empty()) return {};
@@ -393,116 +426,20 @@ class WhatIfSearch {
   }
 
   Status evictions() {
-    BERTH_ASSIGN(const std::vector<std::int64_t> victims,
-                 is_about_quota(answer_.waiting.reason) ? own_victims() : cheapest_victims());
-    if (victims.empty()) return {};
-    const std::set<std::int64_t> gone(victims.begin(), victims.end());
+    const Waiting& why = answer_.waiting;
+    BERTH_ASSIGN(const ChosenVictims victims, is_about_quota(why.reason)
+                                                  ? victims_for_quota(snapshot_, why)
+                                                  : victims_for_room(snapshot_, job(), interrupted_));
+    ++answer_.plans;
+    if (victims.jobs.empty()) return {};
+    const std::set<std::int64_t> gone(victims.jobs.begin(), victims.jobs.end());
     std::erase_if(fork_.allocations, [&](const Allocation& a) { return gone.contains(a.job); });
     std::erase_if(fork_.running, [&](const RunningJob& run) { return gone.contains(run.job.id); });
     BERTH_ASSIGN(const bool started, starts());
-    if (started) {
-      WhatIf change{.kind = ChangeKind::kEvict, .jobs = victims};
-      for (const RunningJob& run : snapshot_.running) {
-        if (gone.contains(run.job.id)) change.lost += lost_by(run);
-      }
-      add(std::move(change));
-    }
+    if (started) add({.kind = ChangeKind::kEvict, .jobs = victims.jobs, .lost = victims.lost});
     fork_.allocations = snapshot_.allocations;
     fork_.running = snapshot_.running;
     return {};
-  }
-
-  std::int64_t lost_by(const RunningJob& victim) const {
-    std::int64_t milli = 0;
-    for (const Allocation& a : snapshot_.allocations) {
-      if (a.job == victim.job.id) milli += a.gpu_milli.value() * std::popcount(a.devices);
-    }
-    return lost_work(victim, MilliGpu(milli), snapshot_.now);
-  }
-
-  // Preemptible jobs of the queue that refuses it, or below that queue, that together use as much of what is short as
-  // it lacks: those that lose least first, without those that turn out not to be needed.
-  Result<std::vector<std::int64_t>> own_victims() {
-    BERTH_ASSIGN(const Planning planning, planning_of(snapshot_));
-    const Waiting& refused = answer_.waiting;
-    const auto resource = static_cast<std::size_t>(resource_index(refused.resource));
-    struct Candidate {
-      std::int64_t lost;
-      std::int64_t job;
-      std::int64_t uses;
-      auto operator<=>(const Candidate&) const = default;
-    };
-    std::vector<Candidate> candidates;
-    for (const RunningJob& run : planning.state->running().all()) {
-      if (!run.job.eviction.preemptible || !is_below(run.job.queue, refused.queue)) continue;
-      const std::int64_t uses = planning.state->held_by(run).all[resource];
-      if (uses > 0) candidates.push_back({lost_work(run, run.gpu_held(), snapshot_.now), run.job.id, uses});
-    }
-    std::ranges::sort(candidates);
-    std::int64_t freed = 0;
-    std::size_t count = 0;
-    for (; count < candidates.size() && freed < refused.short_by; ++count) freed += candidates[count].uses;
-    if (freed < refused.short_by) return std::vector<std::int64_t>{};
-    std::vector<std::int64_t> victims;
-    while (count-- > 0) {
-      if (freed - candidates[count].uses >= refused.short_by) {
-        freed -= candidates[count].uses;
-      } else {
-        victims.push_back(candidates[count].job);
-      }
-    }
-    std::ranges::sort(victims);
-    return victims;
-  }
-
-  // `queue`, an index, is the queue with that id or below it.
-  bool is_below(std::int32_t queue, std::int64_t id) const {
-    for (; queue >= 0; queue = snapshot_.queues[static_cast<std::size_t>(queue)].parent) {
-      if (snapshot_.queues[static_cast<std::size_t>(queue)].id == id) return true;
-    }
-    return false;
-  }
-
-  // Preemptible jobs whose end lets the job fit after all that start ahead of it, whatever the rules say about who may
-  // be evicted for whom: chosen as reclaim chooses (room_search.h).
-  Result<std::vector<std::int64_t>> cheapest_victims() {
-    const Snapshot relaxed = without_eviction_rules();
-    BERTH_ASSIGN(const Planning planning, planning_of(relaxed));
-    RoundState& state = *planning.state;
-    BERTH_TRY(plan_schedule_on(relaxed, state, {.interrupted = interrupted_, .until_job = id()}).status());
-    ++answer_.plans;
-    const VictimIndex index(state, relaxed.now);
-    const std::vector<VictimReach> reach(index.size(), VictimReach::kAll);
-    const std::vector<std::int64_t> lost(relaxed.queues.size() + 1, 0);
-    VictimChoice choice(state, index, lost);
-    RoomSearch search(state, index, reach, choice, relaxed.now);
-    for (const TaskGroup& group : job().groups) {
-      if (!search.make_room(group)) return std::vector<std::int64_t>{};
-    }
-    for (int tries = 0; tries < kMostRoomTries; ++tries) {
-      const Ledger::Checkpoint mark = state.ledger().checkpoint();
-      for (const std::size_t victim : choice.chosen()) {
-        for (const RunningTask& task : index[victim].tasks) (void)state.ledger().release(task.holding);
-      }
-      const JobOutcome outcome = state.placer().place_job(job());
-      state.ledger().rollback(mark);
-      if (outcome.started) break;
-      if (!search.make_one_more(job().groups[static_cast<std::size_t>(outcome.group)])) break;
-    }
-    std::vector<std::int64_t> victims;
-    for (const std::size_t victim : choice.chosen()) victims.push_back(index[victim].job);
-    return victims;
-  }
-
-  Snapshot without_eviction_rules() const {
-    Snapshot relaxed = snapshot_;
-    relaxed.rules.preemption = Preemption::kNone;
-    relaxed.rules.min_runtime = Seconds(0);
-    relaxed.rules.eviction_cooldown = Seconds(0);
-    relaxed.rules.eviction_budget = -1;
-    for (Queue& queue : relaxed.queues) queue.eviction_budget = -1;
-    for (RunningJob& run : relaxed.running) run.job.eviction.min_runtime = Seconds(0);
-    return relaxed;
   }
 
   const Snapshot& snapshot_;

@@ -2,10 +2,11 @@
 // the state.
 //
 // Candidates come from the reason why the job waits: more quota where it is short, or enough of it to take room back
-// from those who borrow; another device model; fewer tasks at once, or fewer GPUs a task; a wider locality; an earlier
-// place in the order; nodes that are not up; evicting the jobs that lose least. Amounts are worked out or bisected
-// (fitting is monotone in them), and an answer is given only when the plan on the changed copy starts the job. Where
-// jobs ahead of it would take what the change frees, the answer says that it has to go before them too (goes_first).
+// from those who borrow; another device model; fewer tasks at once, or fewer GPUs a task; a wider locality; a higher
+// priority class, or an earlier place in the order; nodes that are not up; evicting the jobs that lose least. Amounts
+// are worked out or bisected (fitting is monotone in them), and an answer is given only when the plan on the changed
+// copy starts the job. Where jobs ahead of it would take what the change frees, the answer says that it has to go
+// before them too (goes_first).
 //
 // A change is planned first with the job before all others, which costs the try of one job and rules out most; only
 // then at its own place. A plan ends when the job has been tried (ScheduleOptions::until_job): a whole answer costs
@@ -30,6 +31,7 @@ enum class ChangeKind : std::uint8_t {
   kLocality,  // the group is content with `locality`
   kTasks,     // the group starts with `count` tasks
   kGpus,      // the group asks for `count` GPUs a task
+  kPriority,  // it is of `priority_class`
   kOrder,     // it goes before `jobs`, the last of those ahead of it
   kNodes,     // `nodes` up
   kEvict,     // `jobs` evicted, `lost` milli-GPU-seconds of work lost
@@ -49,6 +51,7 @@ struct WhatIf {
   std::int64_t count = 0;
   ModelSet models = 0;
   Locality locality = Locality::kAny;
+  std::int32_t priority_class = -1;  // index
   std::vector<NodeIndex> nodes = {};
   std::vector<std::int64_t> jobs = {};
   std::int64_t lost = 0;

@@ -230,7 +230,8 @@ Status PlanWriter::evict() {
   result_.evicted_jobs = evictions_.ended;
   result_.stopping_jobs = evictions_.stopping;
   result_.shrunk_jobs = evictions_.shrunk;
-  return {};
+  result_.reprieved_jobs = static_cast<std::int64_t>(plan_.reprieves.size());
+  return withdraw_evictions(change_, plan_.reprieves);
 }
 
 Status PlanWriter::read_waits() {
@@ -296,6 +297,7 @@ Status PlanWriter::finish_round() {
   if (evictions_.ended > 0) detail += fmt::format(", {} evicted", evictions_.ended);
   if (evictions_.shrunk > 0) detail += fmt::format(", {} shrunk", evictions_.shrunk);
   if (evictions_.stopping > 0) detail += fmt::format(", {} told to stop", evictions_.stopping);
+  if (result_.reprieved_jobs > 0) detail += fmt::format(", {} told to run on", result_.reprieved_jobs);
   BERTH_TRY(change_.record("run " + request_.kind, fmt::format("round {}", result_.round), detail));
   result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
   BERTH_ASSIGN(Statement update, db_.prepare("UPDATE rounds SET started_jobs = ?2, apply_seconds = ?3 WHERE id = ?1"));
@@ -337,7 +339,7 @@ Result<ApplyResult> apply_plan(Database& db, const Plan& plan, const ApplyReques
   change.use_changed();  // and with time dated quotas and loans do
   PlanWriter writer(change, plan, request);
   BERTH_ASSIGN(ApplyResult result, writer.write());
-  BERTH_TRY(write_outlook(db, request.outlook));
+  BERTH_TRY(write_outlook(db, plan.outlook));
   BERTH_ASSIGN(result.version, change.commit());
   return result;
 }

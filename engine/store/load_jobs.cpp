@@ -241,12 +241,12 @@ Status JobLoader::end_job() {
 
 Status JobLoader::add_eviction_history() {
   BERTH_ASSIGN(Statement rows, db_.prepare("SELECT beneficiary_id, rule, whole FROM evictions WHERE victim_id = ?1 "
-                                           "ORDER BY id"));
+                                           "AND state <> 'withdrawn' ORDER BY id"));
   rows.with(job_->id);
   std::vector<std::int64_t>& evicted_for = job_->eviction.evicted_for;
   while (rows.next()) {
-    evicted_for.push_back(rows.integer(0));
     BERTH_ASSIGN(const EvictionRule rule, read_eviction_rule(rows.text(1)));
+    if (rule != EvictionRule::kLoan) evicted_for.push_back(rows.integer(0));
     if (rows.integer(2) != 0) last_.reclaimed = is_reclaim(rule);
   }
   std::ranges::sort(evicted_for);

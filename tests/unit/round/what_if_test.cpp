@@ -145,6 +145,17 @@ TEST(WhatIf, AnEarlierPlaceNamesThoseItMustPass) {
   EXPECT_EQ(order->jobs, std::vector<std::int64_t>{3});
 }
 
+TEST(WhatIf, TheLowestPriorityClassThatWouldDo) {
+  Snapshot snapshot = snapshot_from("1x8:A100", {"gpus=8", "gpus=4"});
+  snapshot.order_policy = "priority";
+  snapshot.priority_classes = {{1, "low", 1}, {2, "high", 10}, {3, "highest", 100}};
+  snapshot.jobs[0].priority_class = 0;
+  const WhatIfAnswer answer = must(what_would_start(snapshot, 2));
+  const WhatIf* priority = change_of(answer, ChangeKind::kPriority);
+  ASSERT_NE(priority, nullptr);
+  EXPECT_EQ(priority->priority_class, 1);
+}
+
 TEST(WhatIf, NodesThatAreDrainingWouldDo) {
   const Snapshot snapshot = snapshot_from("1x4:A100; 2x8:A100 state=drained; 1x8:A100 state=down", {"gpus=8"});
   const WhatIfAnswer answer = must(what_would_start(snapshot, 1));
