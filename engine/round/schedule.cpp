@@ -11,6 +11,7 @@
 #include "engine/model/demand_key.h"
 #include "engine/policy/registry.h"
 #include "engine/round/explain.h"
+#include "engine/round/loan_return.h"
 #include "engine/round/pass.h"
 
 namespace berth {
@@ -117,7 +118,7 @@ std::vector<Reservation> kept_reservations(const Snapshot& snapshot) {
 
 // What earlier rounds told to stop: carried out in the state where the time has come, taken back where needless.
 struct ToldToStop {
-  std::vector<Eviction> ended;
+  std::vector<Eviction> ended;  // and those that loans need
   std::vector<std::int64_t> reprieves;
   std::vector<Reservation> kept;
 };
@@ -132,6 +133,10 @@ Result<ToldToStop> settle_stops(const Snapshot& snapshot, RoundState& state) {
   };
   reprieve_jobs(state, holds_room, told.reprieves);
   BERTH_ASSIGN(told.ended, end_stopped_jobs(snapshot, state));
+  LoanStops loans;
+  BERTH_TRY(return_loans(state, snapshot.now, loans));
+  told.ended.insert(told.ended.end(), loans.evictions.begin(), loans.evictions.end());
+  told.reprieves.insert(told.reprieves.end(), loans.reprieves.begin(), loans.reprieves.end());
   return told;
 }
 
@@ -165,7 +170,8 @@ class ScheduleRun {
     name_reasons();
     result_.plan.evictions.insert(result_.plan.evictions.end(), pass_.evictions().begin(), pass_.evictions().end());
     result_.plan.reservations = pass_.reservations();
-    reprieve_jobs(state_, [&](std::int64_t job) { return pass_.holds_room_for(job); }, result_.plan.reprieves);
+    reprieve_jobs(
+        state_, [&](std::int64_t job) { return pass_.holds_room_for(job); }, result_.plan.reprieves);
     std::ranges::sort(result_.plan.reprieves);
     for (ReservedTask* task : reserved_tasks()) {
       task->node_id = snapshot_.cluster.nodes[static_cast<std::size_t>(task->holding.node)].id;

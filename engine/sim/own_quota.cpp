@@ -14,7 +14,7 @@ bool OwnQuota::admits(const Job& job, Seconds duration) {
   }
   const Amounts demand = quotas_.demand_in_full(job);
   for (std::size_t r = 0; r < held.size(); ++r) {
-    if (quotas_.is_governed(r) && demand[r] > 0 && held[r] + demand[r] > quotas_.quota(job.queue, r)) return false;
+    if (quotas_.counts_for(job.queue, r) && demand[r] > 0 && held[r] + demand[r] > quotas_.quota(job.queue, r)) return false;
   }
   for (std::size_t r = 0; r < held.size(); ++r) held[r] += demand[r];
   ends.emplace(job.submit + duration, demand);
