@@ -87,8 +87,8 @@ Status close_stop(Change& change, std::int64_t job, std::string_view state) {
 }
 
 Status evict_job(Change& change, const Eviction& e, const BeneficiaryRow& beneficiary) {
-  BERTH_TRY(end_attempt(change, e.job, "evicted",
-                        fmt::format("{} for {}", eviction_rule_name(e.rule), beneficiary.name)));
+  BERTH_TRY(
+      end_attempt(change, e.job, "evicted", fmt::format("{} for {}", eviction_rule_name(e.rule), beneficiary.name)));
   BERTH_ASSIGN(Statement update, change.db().prepare("UPDATE jobs SET state = 'pending', last_eviction = ?2 "
                                                      "WHERE id = ?1"));
   BERTH_TRY(update.run(e.job, change.now()));
