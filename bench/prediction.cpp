@@ -151,7 +151,8 @@ int main(int argc, char** argv) {
   const auto workloads = jobs_and_seeds("prediction", argc, argv);
   if (!workloads) return 2;
   for (const PaiLikeOptions& options : *workloads) {
-    const Status status = run(options, getenv("LOADS") ? std::vector<std::int64_t>{std::atoll(getenv("LOADS"))} : std::vector<std::int64_t>{});
+    const Status status = run(options, getenv("LOADS") ? std::vector<std::int64_t>{std::atoll(getenv("LOADS"))}
+                                                       : std::vector<std::int64_t>{});
     if (status.ok()) continue;
     fmt::print(stderr, "{}\n", status.message());
     return 1;

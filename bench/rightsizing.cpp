@@ -42,9 +42,16 @@ std::vector<Variant> variants() {
   RightsizeKnobs guarded_a;
   guarded_a.variant = WpaiVariant::kA;
   RightsizeKnobs mean;
-  RightsizeKnobs m10; m10.margin = 10; m10.compute_margin=10;
-  RightsizeKnobs m8; m8.margin = 8; m8.compute_margin=8; m8.compute_percentile=95;
-  RightsizeKnobs m5; m5.margin = 5; m5.compute_margin=5;
+  RightsizeKnobs m10;
+  m10.margin = 10;
+  m10.compute_margin = 10;
+  RightsizeKnobs m8;
+  m8.margin = 8;
+  m8.compute_margin = 8;
+  m8.compute_percentile = 95;
+  RightsizeKnobs m5;
+  m5.margin = 5;
+  m5.compute_margin = 5;
   mean.compute_percentile = 0;
   mean.compute_floor = false;
   return {{"as requested", "", {}},
