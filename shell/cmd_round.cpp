@@ -127,8 +127,8 @@ Status add_consequences(Session& session, const Plan& plan, Output& output) {
   if (!plan.reprieves.empty()) {
     std::vector<std::string> names;
     for (const std::int64_t job : plan.reprieves) names.push_back(job_word(engine_of(session).db(), job));
-    output.add_note(fmt::format("told to stop, and run on because nobody needs their room any more: {}",
-                                join(names, ", ")));
+    output.add_note(
+        fmt::format("told to stop, and run on because nobody needs their room any more: {}", join(names, ", ")));
   }
   BERTH_ASSIGN(const std::vector<std::int64_t> borrowing, borrowing_starts(engine_of(session), plan));
   if (borrowing.empty()) return {};

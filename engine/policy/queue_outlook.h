@@ -13,7 +13,8 @@
 
 namespace berth {
 
-// By queue, then resource, of governed resources; empty when nobody has a quota. Fair shares are those of fair_shares.h.
+// By queue, then resource, of governed resources; empty when nobody has a quota. Fair shares are those of
+// fair_shares.h.
 std::vector<QueueOutlook> queue_outlook(const Snapshot& snapshot, const Plan& plan, const QuotaLedger& after);
 
 }  // namespace berth

@@ -11,6 +11,7 @@
 #include "engine/policy/registry.h"
 #include "engine/round/demand_classes.h"
 #include "engine/round/explain.h"
+#include "engine/round/loan_return.h"
 #include "engine/round/pass.h"
 
 namespace berth {
@@ -109,7 +110,7 @@ std::vector<Reservation> kept_reservations(const Snapshot& snapshot) {
 
 // What earlier rounds told to stop: carried out in the state where the time has come, taken back where needless.
 struct ToldToStop {
-  std::vector<Eviction> ended;
+  std::vector<Eviction> ended;  // and those that loans need
   std::vector<std::int64_t> reprieves;
   std::vector<Reservation> kept;
 };
@@ -124,6 +125,10 @@ Result<ToldToStop> settle_stops(const Snapshot& snapshot, RoundState& state) {
   };
   reprieve_jobs(state, holds_room, told.reprieves);
   BERTH_ASSIGN(told.ended, end_stopped_jobs(snapshot, state));
+  LoanStops loans;
+  BERTH_TRY(return_loans(state, snapshot.now, loans));
+  told.ended.insert(told.ended.end(), loans.evictions.begin(), loans.evictions.end());
+  told.reprieves.insert(told.reprieves.end(), loans.reprieves.begin(), loans.reprieves.end());
   return told;
 }
 

@@ -212,7 +212,7 @@ class WhatIfSearch {
   Result<bool> starts_with_quota_for(const Amounts& demand, const QuotaLedger& quotas) {
     WhatIf change{.kind = ChangeKind::kQuota};
     for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
-      if (!quotas.is_governed(r) || demand[r] == 0) continue;
+      if (!quotas.counts_for(job().queue, r) || demand[r] == 0) continue;
       for (std::int32_t q = job().queue; q >= 0; q = snapshot_.queues[static_cast<std::size_t>(q)].parent) {
         const bool sums_children =
             q != job().queue && !snapshot_.quotas.terms[static_cast<std::size_t>(q)][r].has_quota;

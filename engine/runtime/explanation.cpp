@@ -111,6 +111,17 @@ const Queue* queue_with(const Snapshot& snapshot, std::int64_t id) {
   return found == snapshot.queues.end() ? nullptr : &*found;
 }
 
+// The loan of it that ends next and is in its return grace.
+const LoanTerms* loan_to_return(const Snapshot& snapshot, std::int32_t resource) {
+  const LoanTerms* next = nullptr;
+  for (const LoanTerms& loan : snapshot.quotas.loans) {
+    const bool is_due =
+        loan.until > snapshot.now && loan.return_grace > Seconds(0) && loan.until - loan.return_grace <= snapshot.now;
+    if (loan.resource == resource && is_due && (next == nullptr || loan.until < next->until)) next = &loan;
+  }
+  return next;
+}
+
 SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const QuotaLedger& quotas) {
   const Queue* queue = queue_with(snapshot, waiting.queue);
   const auto resource = std::ranges::find(snapshot.quotas.resources, waiting.resource, &QuotaResource::name);
@@ -128,6 +139,14 @@ SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const Quo
                           describe_amount(*resource, terms.limit), lacks),
               fmt::format("wait for jobs of {} to end, or raise its limit", queue->name)};
     case Reason::kLenderKeeps:
+      if (const LoanTerms* loan = loan_to_return(snapshot, static_cast<std::int32_t>(r)); loan != nullptr) {
+        const std::string& lender = snapshot.queues[static_cast<std::size_t>(loan->lender)].name;
+        const std::string end = print_time(loan->until);
+        return {fmt::format("it would take {} more than the quota of queue {} ({}) and still run at {}, when loan {} "
+                            "ends: what is free then is kept for queue {}",
+                            lacks, queue->name, describe_amount(*resource, quotas.quota(q, r)), end, loan->id, lender),
+                fmt::format("wait until {}, or submit it with a time limit that ends before", end)};
+      }
       return {fmt::format("it would take {} more than the quota of queue {} ({}), and what is idle is quota that its "
                           "owners do not lend",
                           lacks, queue->name, describe_amount(*resource, quotas.quota(q, r))),
@@ -141,6 +160,39 @@ SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const Quo
                           lacks),
               fmt::format("wait for jobs of {} to end, or raise its quota", queue->name)};
   }
+}
+
+// Which jobs it comes after, how they are, and what to do when one will never finish.
+Result<SaidReason> say_dependencies(Runtime& runtime, std::int64_t job) {
+  BERTH_ASSIGN(Statement rows,
+               runtime.db().prepare("SELECT j.name, j.state, j.end_time, me.name FROM dependencies d JOIN jobs j ON "
+                                    "j.id = d.after_id JOIN jobs me ON me.id = d.job_id WHERE d.job_id = ?1 AND "
+                                    "j.state <> 'finished' ORDER BY j.end_time IS NULL, j.id"));
+  rows.with(job);
+  std::vector<std::string> broken;
+  std::vector<std::string> open;
+  std::string name;
+  while (rows.next()) {
+    name = rows.text(3);
+    if (rows.is_null(2)) {
+      open.push_back(fmt::format("{} ({})", rows.text(0), rows.text(1)));
+    } else {
+      broken.push_back(fmt::format("job {} {} at {}", rows.text(0),
+                                   rows.text(1) == "cancelled" ? "was cancelled" : rows.text(1),
+                                   print_time(rows.quantity<Seconds>(2))));
+    }
+  }
+  BERTH_TRY(rows.status());
+  if (broken.empty()) {
+    return SaidReason{
+        fmt::format("it starts only after {} {} finished", join(open, " and "), open.size() == 1 ? "has" : "have"),
+        "SHOW JOB tells when they are expected to end"};
+  }
+  std::string sentence = fmt::format("it will never start: it comes after {}", join(broken, " and "));
+  if (!open.empty()) sentence += fmt::format("; it comes after {} too", join(open, " and "));
+  return SaidReason{std::move(sentence), fmt::format("CANCEL JOB {}; and submit it anew without that dependency, or "
+                                                     "after the job that replaces it",
+                                                     name)};
 }
 
 // Reasons that name another job, or that are about none of nodes and quotas.
@@ -162,14 +214,7 @@ Result<SaidReason> say_behind(Runtime& runtime, const Waiting& waiting, const Sn
     return SaidReason{fmt::format("it would fit now, but delay {}, which has a reservation", other),
                       "wait, or submit it with a time limit that ends before"};
   }
-  std::vector<std::string> names;
-  BERTH_ASSIGN(Statement rows, runtime.db().prepare("SELECT j.name, j.state FROM dependencies d JOIN jobs j ON j.id = "
-                                                    "d.after_id WHERE d.job_id = ?1 AND j.state <> 'finished' "
-                                                    "ORDER BY j.id"));
-  rows.with(waiting.job);
-  while (rows.next()) names.push_back(fmt::format("{} ({})", rows.text(0), rows.text(1)));
-  BERTH_TRY(rows.status());
-  return SaidReason{fmt::format("it starts only after {} has finished", join(names, " and ")), ""};
+  return say_dependencies(runtime, waiting.job);
 }
 
 // "queue nlp has 12 GPUs there (3 jobs), queue ads 4 GPUs (1 job); job bert is expected to end first, about ..."

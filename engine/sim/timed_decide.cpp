@@ -230,7 +230,7 @@ void TimedRun::note_quota_of_start(const Job& job) {
   const QuotaLedger& quotas = *floor_.quotas();
   bool within = true;
   for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
-    within = within && (!quotas.is_governed(r) || quotas.used(job.queue, r) <= quotas.quota(job.queue, r));
+    within = within && (!quotas.counts_for(job.queue, r) || quotas.counted(job.queue, r) <= quotas.quota(job.queue, r));
   }
   times_of(job).note_quota(within);
 }

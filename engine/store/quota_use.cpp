@@ -16,11 +16,13 @@ Result<QuotaUse> QuotaUse::read(Database& db, Seconds now) {
 }
 
 void QuotaUse::work_out_quotas(Seconds now) {
+  counts_.resize(queue_count());
   const Cluster no_cluster;  // quotas alone: no capacity is asked for
   const QuotaLedger ledger(no_cluster, state_.queues, state_.quotas, now);
   for (std::size_t r = 0; r < resources().size(); ++r) {
     governed_.push_back(ledger.is_governed(r));
     for (std::size_t q = 0; q < queue_count(); ++q) {
+      counts_[q].push_back(ledger.counts_for(static_cast<std::int32_t>(q), r));
       quota_[q][r] = ledger.quota(static_cast<std::int32_t>(q), r);
       owned_[q][r] += quota_[q][r];
       if (parent(q) >= 0) owned_[static_cast<std::size_t>(parent(q))][r] -= quota_[q][r];

@@ -28,6 +28,7 @@ class QuotaUse {
   std::int64_t quota(std::size_t queue, std::size_t resource) const { return quota_[queue][resource]; }
   std::int64_t used(std::size_t queue, std::size_t resource) const { return used_[queue][resource]; }
   std::int64_t over(std::size_t queue, std::size_t resource) const {
+    if (!counts_[queue][resource]) return 0;  // see QuotaLedger::counts_for
     return std::max<std::int64_t>(0, used_[queue][resource] - owned_[queue][resource]);
   }
   std::int64_t idle(std::size_t queue, std::size_t resource) const {
@@ -41,9 +42,10 @@ class QuotaUse {
 
   QuotaState state_;
   std::vector<bool> governed_;
-  std::vector<Amounts> quota_;  // of the whole branch, loans counted
-  std::vector<Amounts> owned_;  // by the queue itself
-  std::vector<Amounts> used_;   // by its own jobs
+  std::vector<std::vector<bool>> counts_;  // by queue and resource
+  std::vector<Amounts> quota_;             // of the whole branch, loans counted
+  std::vector<Amounts> owned_;             // by the queue itself
+  std::vector<Amounts> used_;              // by its own jobs
 };
 
 }  // namespace berth
