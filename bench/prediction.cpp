@@ -12,6 +12,7 @@
 #include <map>
 #include <queue>
 
+#include "bench/jobs_and_seeds.h"
 #include "engine/base/text.h"
 #include "engine/policy/duration_predictor.h"
 #include "engine/sim/pai_like.h"
@@ -131,15 +132,14 @@ Status compare_orders(const PaiLikeOptions& options, const std::vector<TraceJob>
   return {};
 }
 
-Status run(std::int64_t count, std::uint64_t seed, const std::vector<std::int64_t>& shrink) {
-  PaiLikeOptions options{.seed = seed, .jobs = count};
-  fmt::print("{} jobs, seed {}\n", print_count(count), seed);
+Status run(PaiLikeOptions options, const std::vector<std::int64_t>& shrink) {
+  fmt::print("{} jobs, seed {}\n", print_count(options.jobs), options.seed);
   const PaiLikeTrace trace(options);
   measure_error(trace);
   // The gangs of a trace fit its own cluster; for others it is made anew, with the cluster's size said.
   const auto needed = static_cast<std::int64_t>(trace.summary().mean_gpus);
   for (const std::int64_t percent_of_need : shrink) {
-    options.gpus = std::max<std::int64_t>(64, needed * percent_of_need / 100);
+    options.gpus = percent_of_need == 0 ? 0 : std::max<std::int64_t>(64, needed * percent_of_need / 100);
     BERTH_TRY(compare_orders(options, pai_like_jobs(options)));
   }
   return {};
@@ -148,17 +148,11 @@ Status run(std::int64_t count, std::uint64_t seed, const std::vector<std::int64_
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::int64_t jobs = 100000;
-  if (argc > 1) {
-    const Result<std::int64_t> count = read_integer(argv[1]);
-    if (!count.ok() || *count < 1) {
-      fmt::print(stderr, "usage: prediction [JOBS]\n");
-      return 2;
-    }
-    jobs = *count;
-  }
-  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    const Status status = run(jobs, seed, {120, 150});
+  const auto workloads = jobs_and_seeds("prediction", argc, argv);
+  if (!workloads) return 2;
+  for (const PaiLikeOptions& options : *workloads) {
+    const Status status = run(options, getenv("LOADS") ? std::vector<std::int64_t>{std::atoll(getenv("LOADS"))}
+                                                       : std::vector<std::int64_t>{});
     if (status.ok()) continue;
     fmt::print(stderr, "{}\n", status.message());
     return 1;

@@ -17,6 +17,7 @@
 #include <queue>
 #include <unordered_map>
 
+#include "bench/jobs_and_seeds.h"
 #include "engine/base/text.h"
 #include "engine/policy/registry.h"
 #include "engine/sim/pai_like.h"
@@ -41,6 +42,16 @@ std::vector<Variant> variants() {
   RightsizeKnobs guarded_a;
   guarded_a.variant = WpaiVariant::kA;
   RightsizeKnobs mean;
+  RightsizeKnobs m10;
+  m10.margin = 10;
+  m10.compute_margin = 10;
+  RightsizeKnobs m8;
+  m8.margin = 8;
+  m8.compute_margin = 8;
+  m8.compute_percentile = 95;
+  RightsizeKnobs m5;
+  m5.margin = 5;
+  m5.compute_margin = 5;
   mean.compute_percentile = 0;
   mean.compute_floor = false;
   return {{"as requested", "", {}},
@@ -49,7 +60,11 @@ std::vector<Variant> variants() {
           {"wpai A", "wpai", guarded_a},
           {"wpai B", "wpai", {}},
           {"histogram", "histogram", {}},
-          {"histogram, mean, floor off", "histogram", mean}};
+          {"histogram, mean, floor off", "histogram", mean},
+          {"hist margins 10", "histogram", m10},
+          {"hist margins 8,p95", "histogram", m8},
+          {"hist margins 5", "histogram", m5},
+          {"what it will use", "exact", {}}};
 }
 
 struct Amounts {
@@ -97,7 +112,7 @@ class Replay {
  public:
   Replay(const Variant& variant, const std::unordered_map<std::string, std::int64_t>& runs_of)
       : variant_(variant), runs_of_(runs_of) {
-    if (!variant.policy.empty()) policy_ = *make_rightsize(variant.policy, variant.knobs);
+    if (!variant.policy.empty() && variant.policy != "exact") policy_ = *make_rightsize(variant.policy, variant.knobs);
   }
 
   void submit(const TraceJob& job) {
@@ -114,6 +129,10 @@ class Replay {
       const std::deque<UsageSample>& runs = history_[job.tag];
       const std::vector<UsageSample> known(runs.begin(), runs.end());
       given = rightsize(*policy_, {asked, device, known, job.submit}, variant_.knobs).shape;
+    }
+    if (variant_.policy == "exact" && history_[job.tag].size() >= 3) {
+      given.cpu = std::min(asked.cpu, *task.usage.cpu_mean);
+      if (task.usage.gpu_mean && asked.gpu_count == 1) given.gpu_milli = *task.usage.gpu_mean;
     }
     UsageSample used = sample_of(task, job.submit + *job.duration);
     used.out_of_memory = count(asked, given, device, used, task.tasks, *job.duration, runs_of_.at(job.tag) >= 5);
@@ -177,11 +196,11 @@ class Replay {
 double percent(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
 double gain(double now, double before) { return percent(now, before) - 100; }
 
-void run_seed(std::uint64_t seed, std::int64_t jobs) {
-  const PaiLikeTrace trace({.seed = seed, .jobs = jobs});
+void run(const PaiLikeOptions& options) {
+  const PaiLikeTrace trace(options);
   std::unordered_map<std::string, std::int64_t> runs_of;
   for (std::int64_t i = 0; i < trace.jobs(); ++i) ++runs_of[trace.job(i).tag];
-  fmt::print("\n{} jobs, seed {}\n", print_count(jobs), seed);
+  fmt::print("\n{} jobs, seed {}\n", print_count(options.jobs), options.seed);
   fmt::print("{:<28} {:>8} {:>7} {:>10} {:>8} {:>7} {:>10} {:>8} {:>8} {:>5} {:>8} {:>8} {:>8}\n", "", "GPU use",
              "gain", "recurring", "CPU use", "gain", "recurring", "memory", "resized", "OOM", "slowed", "by CPU",
              "by GPU");
@@ -213,11 +232,8 @@ void run_seed(std::uint64_t seed, std::int64_t jobs) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::int64_t jobs = argc > 1 ? read_integer(argv[1]).ok() ? *read_integer(argv[1]) : 0 : 100000;
-  if (jobs < 1) {
-    fmt::print(stderr, "usage: rightsizing [JOBS]\n");
-    return 2;
-  }
-  for (std::uint64_t seed = 1; seed <= 3; ++seed) run_seed(seed, jobs);
+  const auto workloads = jobs_and_seeds("rightsizing", argc, argv);
+  if (!workloads) return 2;
+  for (const PaiLikeOptions& options : *workloads) run(options);
   return 0;
 }

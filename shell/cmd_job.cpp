@@ -1,4 +1,4 @@
-// SUBMIT, CANCEL, HOLD, RELEASE, FINISH.
+// SUBMIT, CANCEL, HOLD, RELEASE, ALTER, FINISH.
 #include <functional>
 
 #include "engine/base/text.h"
@@ -308,6 +308,19 @@ Result<Output> release_statement(Session& session, const Arguments& arguments) {
   return change_jobs(session, arguments, release_job, "released");
 }
 
+Result<Output> alter_statement(Session& session, const Arguments& arguments) {
+  const std::optional<std::string> name =
+      arguments.has("class") ? std::optional(arguments.text("class")) : std::nullopt;
+  return change_jobs(
+      session, arguments,
+      [&](Change& change, std::int64_t job) -> Status {
+        Status done = set_job_priority(change, job, name);
+        if (done.code() != Code::kNotFound) return done;
+        return blame(std::move(done), arguments.span("class"));
+      },
+      "altered");
+}
+
 Result<Output> finish_statement(Session& session, const Arguments& arguments) {
   const Options& options = arguments.options();
   const JobState state = options.boolean("failed") ? JobState::kFailed : JobState::kFinished;
@@ -375,6 +388,12 @@ constexpr CommandRow kJobRows[] = {
      .handler = release_statement,
      .summary = "Lets held jobs wait for their turn again.",
      .example = "RELEASE JOB bert"},
+    {.family = kJobFamily,
+     .syntax = "ALTER {JOB | JOBS} <jobs:job>, ... SET PRIORITY {<class:priority_class> | NONE}",
+     .effect = Effect::kChanges,
+     .handler = alter_statement,
+     .summary = "Gives jobs that wait, are held or run another priority class.",
+     .example = "ALTER JOB bert SET PRIORITY urgent"},
     {.family = kJobFamily,
      .syntax = "FINISH {JOB | JOBS} <jobs:job>, ... [WITH (<options>)]",
      .effect = Effect::kChanges,

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "engine/model/demand_key.h"
 #include "engine/policy/registry.h"
+#include "engine/round/demand_classes.h"
 #include "engine/round/explain.h"
 #include "engine/round/loan_return.h"
 #include "engine/round/pass.h"
@@ -17,14 +17,6 @@
 namespace berth {
 
 namespace {
-
-// What decides whether a job starts: jobs that ask for the same in the same queue and class fail for the same reason.
-DemandKey demand_of(const Job& job, bool may_evict) {
-  const bool has_a_past = may_evict && !job.eviction.evicted_for.empty();  // whom it may evict is its own matter
-  DemandKey key = {job.queue, job.priority_class, may_evict, has_a_past ? job.id : 0, job.waits_for_others};
-  for (const TaskGroup& group : job.groups) append_demand(group, key);
-  return key;
-}
 
 bool wants_tasks(const Job& job) {
   for (const TaskGroup& group : job.groups) {
@@ -140,8 +132,7 @@ Result<ToldToStop> settle_stops(const Snapshot& snapshot, RoundState& state) {
   return told;
 }
 
-// One pass over the jobs. Nothing is released during it but for evictions, so a demand that failed once fails for the
-// rest of the pass - unless it failed for a reservation, which a shorter job may not delay, or got one of its own.
+// One pass over the jobs.
 class ScheduleRun {
  public:
   ScheduleRun(const Snapshot& snapshot, RoundState& state, const ScheduleOptions& options, ToldToStop told)
@@ -157,11 +148,18 @@ class ScheduleRun {
       const auto job = std::ranges::find(snapshot_.jobs, id, &Job::id);
       if (wants_tasks(*job)) BERTH_TRY(try_job(*job));
     }
-    while (const std::optional<std::int32_t> index = sequence.next()) {
+    for (;;) {
+      if (options_.place && static_cast<std::int64_t>(result_.order.size()) == *options_.place) {
+        BERTH_TRY(try_out_of_place());
+        break;
+      }
+      const std::optional<std::int32_t> index = sequence.next();
+      if (!index) break;
       if (options_.interrupted != nullptr && options_.interrupted->load(std::memory_order_relaxed)) {
         return Status(Code::kInterrupted, "planning was interrupted; nothing changed");
       }
       const Job& job = snapshot_.jobs[static_cast<std::size_t>(*index)];
+      result_.order.push_back(job.id);
       const bool is_tried = std::ranges::binary_search(promised, job.id) || made_room(job);
       if (wants_tasks(job) && !is_tried) BERTH_TRY(try_job(job));
       if (job.id == options_.until_job) break;
@@ -187,9 +185,9 @@ class ScheduleRun {
 
  private:
   Status try_job(const Job& job) {
-    DemandKey key = demand_of(job, may_evict_others(job, state_.rules(), snapshot_.now));
-    if (const auto failed = failed_.find(key); failed != failed_.end() && failed->second.evictions == evictions()) {
-      Waiting again = result_.plan.waiting[failed->second.waiting];
+    const std::size_t demand = classes_.of(job, may_evict_others(job, state_.rules(), snapshot_.now));
+    if (const std::optional<std::size_t> failed = failed_.find(demand, evictions())) {
+      Waiting again = result_.plan.waiting[*failed];
       again.job = job.id;
       add_waiting(job, again);
       return {};
@@ -199,8 +197,7 @@ class ScheduleRun {
     for (const PlacedTask& task : outcome.placed) result_.plan.placements.push_back(placement_of(snapshot_, job, task));
     if (!outcome.started) {
       if (outcome.waiting.needed > 0) {
-        if (!outcome.keeps_room)
-          failed_.insert_or_assign(std::move(key), Failure{result_.plan.waiting.size(), evictions()});
+        if (!outcome.keeps_room) failed_.note(demand, evictions(), result_.plan.waiting.size());
         add_waiting(job, outcome.waiting);
       }
       return {};
@@ -211,6 +208,11 @@ class ScheduleRun {
       }
     }
     return {};
+  }
+
+  Status try_out_of_place() {
+    const auto job = std::ranges::find(snapshot_.jobs, options_.until_job, &Job::id);
+    return job == snapshot_.jobs.end() || !wants_tasks(*job) ? Status() : try_job(*job);
   }
 
   std::size_t evictions() const { return pass_.evictions().size(); }
@@ -266,18 +268,14 @@ class ScheduleRun {
     std::ranges::sort(result_.plan.marks, {}, &QuotaMark::job);
   }
 
-  struct Failure {
-    std::size_t waiting = 0;    // place in plan.waiting
-    std::size_t evictions = 0;  // made until then: each frees something
-  };
-
   const Snapshot& snapshot_;
   RoundState& state_;
   const ScheduleOptions& options_;
   Pass pass_;
   ScheduleResult result_;
   std::vector<const Job*> waiting_jobs_;  // parallel to plan.waiting
-  std::map<DemandKey, Failure> failed_;
+  DemandClasses classes_;
+  FailedDemands failed_;  // remembered: the place in plan.waiting
 };
 
 }  // namespace
@@ -298,21 +296,27 @@ Result<Planning> planning_of(const Snapshot& snapshot) {
   return planning;
 }
 
+Result<Ordering> ordering_of(const Snapshot& snapshot, const RoundState& state) {
+  Ordering ordering;
+  BERTH_ASSIGN(ordering.policy, make_order(snapshot.order_policy));
+  ordering.input = std::make_unique<OrderInput>(OrderInput{.now = snapshot.now,
+                                                           .seed = snapshot.seed,
+                                                           .jobs = snapshot.jobs,
+                                                           .priority_classes = snapshot.priority_classes,
+                                                           .queues = snapshot.queues,
+                                                           .aging_interval = snapshot.aging_interval,
+                                                           .quotas = &state.quotas(),
+                                                           .knobs = snapshot.order_knobs});
+  ordering.sequence = ordering.policy->begin(*ordering.input);
+  return ordering;
+}
+
 Result<ScheduleResult> plan_schedule_on(const Snapshot& snapshot, RoundState& state, const ScheduleOptions& options) {
-  BERTH_ASSIGN(const std::unique_ptr<QueueOrder> order, make_order(snapshot.order_policy));
   announce_step(options, "order");
-  const OrderInput input{.now = snapshot.now,
-                         .seed = snapshot.seed,
-                         .jobs = snapshot.jobs,
-                         .priority_classes = snapshot.priority_classes,
-                         .queues = snapshot.queues,
-                         .aging_interval = snapshot.aging_interval,
-                         .quotas = &state.quotas(),
-                         .knobs = snapshot.order_knobs};
-  const std::unique_ptr<JobSequence> sequence = order->begin(input);
+  BERTH_ASSIGN(const Ordering ordering, ordering_of(snapshot, state));
   BERTH_ASSIGN(ToldToStop told, settle_stops(snapshot, state));
   ScheduleRun run(snapshot, state, options, std::move(told));
-  BERTH_TRY(run.run(*sequence));
+  BERTH_TRY(run.run(*ordering.sequence));
   ScheduleResult result = std::move(run).result();
   result.plan.version = snapshot.version;
   result.plan.planned_at = snapshot.now;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "engine/base/text.h"
 #include "engine/policy/feasibility.h"
@@ -55,19 +56,15 @@ const Job* job_in(const Snapshot& snapshot, std::int64_t id) {
 }
 
 // Its place among the waiting jobs, from 1.
-Result<std::int64_t> place_in_order(const Snapshot& snapshot, const Job& job) {
-  BERTH_ASSIGN(const std::unique_ptr<QueueOrder> policy, make_order(snapshot.order_policy));
-  const std::vector<std::int32_t> order = policy->order({.now = snapshot.now,
-                                                         .seed = snapshot.seed,
-                                                         .jobs = snapshot.jobs,
-                                                         .priority_classes = snapshot.priority_classes,
-                                                         .queues = snapshot.queues,
-                                                         .aging_interval = snapshot.aging_interval});
+std::int64_t place_in_order(const Snapshot& snapshot, const std::vector<std::int64_t>& order, std::int64_t job) {
+  std::unordered_set<std::int64_t> pending;
+  for (const Job& waiting : snapshot.jobs) {
+    if (waiting.state == JobState::kPending) pending.insert(waiting.id);
+  }
   std::int64_t place = 1;
-  for (const std::int32_t index : order) {
-    const Job& other = snapshot.jobs[static_cast<std::size_t>(index)];
-    if (&other == &job) break;
-    if (other.state == JobState::kPending) ++place;
+  for (const std::int64_t id : order) {
+    if (id == job) break;
+    if (pending.contains(id)) ++place;
   }
   return place;
 }
@@ -308,7 +305,7 @@ Result<JobExplanation> explain_job(Runtime& runtime, std::string_view name, cons
   const Ledger& ledger = planning.state->ledger();
   explanation.waiting = std::count_if(snapshot.jobs.begin(), snapshot.jobs.end(),
                                       [](const Job& waiting) { return waiting.state == JobState::kPending; });
-  BERTH_ASSIGN(explanation.place, place_in_order(snapshot, *job));
+  explanation.place = place_in_order(snapshot, schedule.order, job->id);
   for (const Placement& placement : schedule.plan.placements) {
     if (placement.job != job->id) continue;
     explanation.placements.push_back(placement);

@@ -78,8 +78,15 @@ Status tell_to_stop(Change& change, const Eviction& e, Seconds stop_at) {
   return insert.run(e.job, e.beneficiary, eviction_rule_name(e.rule), stop_at);
 }
 
-// The eviction that a stopping job was told of is over, one way or the other.
+// The eviction that a stopping job was told of is over, one way or the other; one that was not carried out counts no
+// more.
 Status close_stop(Change& change, std::int64_t job, std::string_view state) {
+  if (state != "done") {
+    BERTH_ASSIGN(Statement count,
+                 change.db().prepare("UPDATE jobs SET evictions = evictions - 1 WHERE id = ?1 AND EXISTS "
+                                     "(SELECT 1 FROM evictions WHERE victim_id = ?1 AND state = 'stopping')"));
+    BERTH_TRY(count.run(job));
+  }
   BERTH_ASSIGN(Statement update,
                change.db().prepare("UPDATE evictions SET state = ?2, lost_gpu_milli_s = iif(?2 = 'done', "
                                    "lost_gpu_milli_s, 0) WHERE victim_id = ?1 AND state = 'stopping'"));
@@ -144,7 +151,6 @@ Status forgive_eviction(Change& change, std::int64_t job) { return close_stop(ch
 Status withdraw_evictions(Change& change, std::span<const std::int64_t> jobs) {
   Database& db = change.db();
   BERTH_ASSIGN(Statement stop, db.prepare("DELETE FROM stopping_jobs WHERE job_id = ?1"));
-  BERTH_ASSIGN(Statement count, db.prepare("UPDATE jobs SET evictions = evictions - 1 WHERE id = ?1"));
   for (const std::int64_t job : jobs) {
     BERTH_ASSIGN(const VictimRow victim, read_victim(db, job));
     if (!victim.runs || !victim.was_told) {
@@ -152,7 +158,6 @@ Status withdraw_evictions(Change& change, std::span<const std::int64_t> jobs) {
     }
     BERTH_TRY(close_stop(change, job, "withdrawn"));
     BERTH_TRY(stop.run(job));
-    BERTH_TRY(count.run(job));
   }
   return {};
 }

@@ -388,4 +388,19 @@ Status release_job(Change& change, std::int64_t job) {
   return change.record("release job", row.name);
 }
 
+Status set_job_priority(Change& change, std::int64_t job, std::optional<std::string_view> priority_class) {
+  BERTH_ASSIGN(const JobRow row, read_job(change.db(), job));
+  if (row.state != JobState::kPending && row.state != JobState::kHeld && row.state != JobState::kRunning) {
+    return Status(Code::kConflict, fmt::format("job '{}' is {}: its priority class counts no more", row.name,
+                                               job_state_name(row.state)));
+  }
+  std::optional<std::int64_t> id;
+  if (priority_class) {
+    BERTH_ASSIGN(id, find_id(change.db(), Thing::kPriorityClass, *priority_class));
+  }
+  BERTH_ASSIGN(Statement update, change.db().prepare("UPDATE jobs SET priority_class_id = ?2 WHERE id = ?1"));
+  BERTH_TRY(update.run(job, id));
+  return change.record("alter job", fmt::format("{} priority {}", row.name, priority_class.value_or("NONE")));
+}
+
 }  // namespace berth
