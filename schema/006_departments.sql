@@ -168,3 +168,21 @@ CREATE TABLE decayed_usage (
   gpu_milli_s      REAL NOT NULL,
   updated_at       INTEGER NOT NULL
 ) STRICT;
+
+-- What the jobs of each queue hold, by device model (0 = nodes without devices): follows the allocations.
+CREATE TABLE queue_use (
+  queue_id   INTEGER NOT NULL REFERENCES queues ON DELETE CASCADE,
+  model_id   INTEGER NOT NULL,
+  cpu_milli  INTEGER NOT NULL,
+  memory_mib INTEGER NOT NULL,
+  gpu_milli  INTEGER NOT NULL,  -- of all devices
+  PRIMARY KEY (queue_id, model_id)
+) STRICT, WITHOUT ROWID;
+INSERT INTO queue_use
+  SELECT j.queue_id, coalesce(t.device_model_id, 0), sum(a.cpu_milli), sum(a.memory_mib), sum(a.gpu_milli * g.gpu_count)
+  FROM allocations a
+  JOIN jobs j ON j.id = a.job_id
+  JOIN task_groups g ON g.job_id = a.job_id AND g.group_index = a.group_index
+  JOIN nodes n ON n.id = a.node_id
+  JOIN node_types t ON t.id = n.type_id
+  GROUP BY 1, 2;

@@ -177,7 +177,7 @@ Result<SaidReason> say_dependencies(Runtime& runtime, std::int64_t job) {
     if (rows.is_null(2)) {
       open.push_back(fmt::format("{} ({})", rows.text(0), rows.text(1)));
     } else {
-      broken.push_back(fmt::format("job {} {} at {}", rows.text(0),
+      broken.push_back(fmt::format("job {}, which {} at {}", rows.text(0),
                                    rows.text(1) == "cancelled" ? "was cancelled" : rows.text(1),
                                    print_time(rows.quantity<Seconds>(2))));
     }

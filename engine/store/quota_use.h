@@ -9,13 +9,15 @@
 
 #include "engine/model/quota_ledger.h"
 #include "engine/store/load_quotas.h"
+#include "engine/store/queue_use.h"
 #include "engine/store/sqlite.h"
 
 namespace berth {
 
 class QuotaUse {
  public:
-  static Result<QuotaUse> read(Database& db, Seconds now);
+  // `use`: of queue_use.h.
+  static Result<QuotaUse> make(Database& db, Seconds now, const QueueUseRows& use);
 
   // Queues and resources by index.
   const std::vector<Queue>& queues() const { return state_.queues; }
@@ -38,7 +40,7 @@ class QuotaUse {
 
  private:
   void work_out_quotas(Seconds now);
-  Status read_used(Database& db);
+  Status add_up_used(Database& db, const QueueUseRows& use);
 
   QuotaState state_;
   std::vector<bool> governed_;

@@ -87,6 +87,12 @@ TEST_F(Evictions, OneWithAGraceIsToldToStopAndEndedByALaterRound) {
   Plan plan = plan_of(
       {{.job = victim, .beneficiary = wins, .rule = EvictionRule::kPriority, .lost = 10, .stop_at = Seconds(2620)}},
       Seconds(2500));
+  plan.reservations.push_back({.job = wins,
+                               .kind = ReservationKind::kEviction,
+                               .made_at = Seconds(2500),
+                               .expected = Seconds(2620),
+                               .expires = Seconds(6220),
+                               .tasks = {}});
   const ApplyResult told = must_have(apply_at(plan, Seconds(2510)));
   EXPECT_EQ(told.stopping_jobs, 1);
   EXPECT_EQ(told.evicted_jobs, 0);
