@@ -260,7 +260,8 @@ constexpr CommandRow kPredictRows[] = {
      .summary = "What is known about how long jobs run, and how well it predicted so far.",
      .example = "SHOW PREDICTIONS OF TAG 'bert-nightly'",
      .details = "A job is predicted from the narrowest level that saw enough runs: tag+user+models+request, tag+user, "
-                "tag, user+request, request, user, all. runs = ever observed, recent = those that still count. "
+                "tag, user+request, user, request, all; fewer runs of its own tag go before other work. runs = ever "
+                "observed, recent = those that still count. "
                 "measured compares what was said at submission with what came: runs within 25 percent, the median "
                 "error of the p50, and how many took no longer than their p90. Settings: prediction_min_count, "
                 "prediction_half_life, prediction_retention."},

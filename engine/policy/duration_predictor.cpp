@@ -9,7 +9,7 @@ namespace berth {
 namespace {
 
 constexpr std::array<std::string_view, kPredictionLevels> kLevelNames = {
-    "tag+user+models+request", "tag+user", "tag", "user+request", "request", "user", "all", "time_limit", "unknown"};
+    "tag+user+models+request", "tag+user", "tag", "user+request", "user", "request", "all", "time_limit", "unknown"};
 
 std::size_t level_index(PredictionLevel level) { return static_cast<std::size_t>(level); }
 
@@ -83,17 +83,27 @@ Prediction predict_from(const DurationFeatures& features,
                         const std::function<const DurationHistory*(PredictionLevel, std::uint64_t key)>& history_of,
                         const PredictorKnobs& knobs, Seconds now, Seconds time_limit) {
   const auto keys = prediction_keys(features);
-  for (std::size_t i = 0; i < kHistoryLevels; ++i) {
-    if (!keys[i]) continue;
-    const auto level = static_cast<PredictionLevel>(i);
-    const DurationHistory* history = history_of(level, *keys[i]);
-    if (history == nullptr) continue;
-    const std::int64_t count = history->count(now, knobs.half_life);
-    if (count < std::max<std::int64_t>(knobs.min_count, 1)) continue;
-    const DurationEstimate estimate = history->estimate(now, knobs.half_life);
+  const std::int64_t enough = std::max<std::int64_t>(knobs.min_count, 1);
+  const auto found = [&](PredictionLevel level, const DurationHistory& history, std::int64_t count) -> Prediction {
+    DurationEstimate estimate = history.estimate(now, knobs.half_life);
+    if (count < enough) {
+      estimate.p80 = std::max(estimate.p80, Seconds(estimate.p50.value() * 5 / 4));
+      estimate.p90 = std::max(estimate.p90, Seconds(estimate.p50.value() * 3 / 2));
+    }
     return {{capped(estimate.p50, time_limit), capped(estimate.p80, time_limit), capped(estimate.p90, time_limit)},
             level,
             count};
+  };
+  std::optional<Prediction> of_few;  // the narrowest level of the tag with too few runs
+  for (std::size_t i = 0; i < kHistoryLevels; ++i) {
+    const auto level = static_cast<PredictionLevel>(i);
+    if (level > PredictionLevel::kTag && of_few) return *of_few;
+    if (!keys[i]) continue;
+    const DurationHistory* history = history_of(level, *keys[i]);
+    if (history == nullptr) continue;
+    const std::int64_t count = history->count(now, knobs.half_life);
+    if (count >= enough) return found(level, *history, count);
+    if (count > 0 && level <= PredictionLevel::kTag && !of_few) of_few = found(level, *history, count);
   }
   if (time_limit > Seconds(0)) return {{time_limit, time_limit, time_limit}, PredictionLevel::kTimeLimit, 0};
   return {};

@@ -5,11 +5,13 @@
 // key has seen at least `min_count` runs lately answers (algorithms.md 3.3; the paper grows a regression tree over the
 // same features, which on such keys comes to nearly the same, but cannot learn from one job at a time):
 //
-//   tag+user+models+request, tag+user, tag, user+request, request, user, all
+//   tag+user+models+request, tag+user, tag, user+request, user, request, all
 //
-// A job without a tag skips the levels that need one. Only runs that finished are observed: one that failed, was
-// cancelled or evicted says little about how long it would have taken. The job's time limit caps the answer, and is the
-// answer when nothing is known.
+// A job without a tag skips the levels that need one. Fewer runs than that of the job's own tag still say more than
+// many runs of other work: they answer before the levels without a tag, with a p80 and p90 widened to 5/4 and 3/2 of
+// the p50, since so few do not show how runs vary. Only runs that finished are observed: one that failed, was cancelled
+// or evicted says little about how long it would have taken. The job's time limit caps the answer, and is the answer
+// when nothing is known.
 //
 // DurationPredictor keeps everything in memory (simulations, bulk imports); the database keeps the same histories as
 // rows (store/prediction_records.h) and asks through predict_from(). Pure and deterministic; a prediction and an
@@ -37,8 +39,8 @@ enum class PredictionLevel : std::uint8_t {
   kTagUser,
   kTag,
   kUserRequest,
-  kRequest,
   kUser,
+  kRequest,
   kAll,
   kTimeLimit,  // no history: the job's time limit
   kUnknown,    // no history, no limit
@@ -66,7 +68,7 @@ std::uint64_t request_feature(std::span<const TaskGroup> groups);
 std::array<std::optional<std::uint64_t>, kHistoryLevels> prediction_keys(const DurationFeatures& features);
 
 struct PredictorKnobs {
-  std::int64_t min_count = 3;      // runs a level must have seen to be asked
+  std::int64_t min_count = 3;      // runs a level must have seen to be asked first
   Seconds half_life{30 * 86400};   // of a run's weight
   std::size_t max_keys = 1000000;  // kept in memory
 };

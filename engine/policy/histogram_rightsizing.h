@@ -1,8 +1,8 @@
 // histogram: a percentile of past use, old runs counting less, and a margin (the form of Autopilot, EuroSys'20, and of
 // Kubernetes' Vertical Pod Autoscaler; peers.md 4.4, algorithms.md 5.9).
 //
-//   CPU, GPU                   the 90th percentile of the runs' means (or their mean), plus 15 %
-//   memory, device memory      the highest of the runs' peaks (or a percentile), plus 15 %
+//   CPU, GPU                   the 90th percentile of the runs' means (or their mean), plus 10 %
+//   memory, device memory      the highest of the runs' peaks (or a percentile), plus 10 %
 //
 // A run weighs 2^(-age / half-life), longer for memory than for compute. Those systems watch one long-lived service
 // and need buckets for its thousands of samples; here a sample is a run, at most a few dozen are kept, and the

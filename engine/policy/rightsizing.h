@@ -51,9 +51,9 @@ enum class UsageStatistic : std::uint8_t { kMean, kPeak };
 struct RightsizeKnobs {
   // Guard rails.
   std::int64_t min_runs = 3;
-  std::int64_t history = 20;         // runs that policies and guard rails look at
-  std::int64_t memory_margin = 25;   // percent, when many runs are known
-  std::int64_t compute_margin = 15;  // percent
+  std::int64_t history = 20;        // runs that policies and guard rails look at
+  std::int64_t memory_margin = 30;  // percent, when many runs are known
+  std::int64_t compute_margin = 5;  // percent
   bool compute_floor = true;
   bool shrink_devices = false;
   MilliGpu gpu_unit{10};
@@ -67,7 +67,7 @@ struct RightsizeKnobs {
   // histogram
   std::int64_t compute_percentile = 90;  // of the runs' means; 0 = their weighted mean
   std::int64_t memory_percentile = 100;  // of the runs' peaks; 100 = the highest
-  std::int64_t margin = 15;              // percent
+  std::int64_t margin = 10;              // percent
   Seconds compute_half_life{7 * 86400};  // of a run's weight
   Seconds memory_half_life{28 * 86400};
 };

@@ -62,9 +62,9 @@ constexpr double kPaiUserSpread = 0.3;
 
 // ---- ours ---------------------------------------------------------------------------------------------------------
 // Spread of the durations within a group (log-normal sigma). One who knew every group's median would be within 25 % of
-// 81 % of the runs; one who predicts by the median of the group's earlier runs, as a scheduler must, of the published
-// 78 %.
-constexpr double kPaiRunSpread = 0.19;
+// 86 % of the runs; one who predicts each by the group's earlier runs, as a scheduler must, of about the published 78 %
+// of all recurring instances, first runs among them.
+constexpr double kPaiRunSpread = 0.17;
 constexpr double kPaiUseSpread = 0.08;        // of what runs of one group use
 constexpr double kPaiDeviceMemoryUse = 0.37;  // median peak over what the share grants; sigma:
 constexpr double kPaiDeviceMemorySpread = 0.6;

@@ -83,15 +83,20 @@ TEST(DurationPredictor, TheNarrowestLevelThatKnowsEnoughAnswers) {
   EXPECT_EQ(level_of(features("", "bob", "A100", "1x1")), PredictionLevel::kAll);
 }
 
-TEST(DurationPredictor, TwoRunsAreTooFew) {
+TEST(DurationPredictor, FewRunsOfTheTagAnswerBeforeManyOfOtherWork) {
   DurationPredictor predictor({.min_count = 3});
   for (int i = 0; i < 8; ++i) predictor.observe(features("gpt", "ann"), Seconds(5000), kNow);
-  for (int i = 0; i < 2; ++i) predictor.observe(features("bert", "ann"), Seconds(100), kNow);
-  const Prediction before = predictor.predict(features("bert", "ann"), kNow);
-  EXPECT_EQ(before.level, PredictionLevel::kUserRequest);
-  EXPECT_EQ(before.estimate.p50, Seconds(5000));
+  EXPECT_EQ(predictor.predict(features("bert", "ann"), kNow).level, PredictionLevel::kUserRequest);
   predictor.observe(features("bert", "ann"), Seconds(100), kNow);
-  EXPECT_EQ(predictor.predict(features("bert", "ann"), kNow).estimate.p50, Seconds(100));
+  const Prediction few = predictor.predict(features("bert", "ann"), kNow);
+  EXPECT_EQ(few.level, PredictionLevel::kTagUserModelsRequest);
+  EXPECT_EQ(few.count, 1);
+  EXPECT_EQ(few.estimate, (DurationEstimate{Seconds(100), Seconds(125), Seconds(150)}));
+  // Enough runs of a wider level of the tag go before too few of a narrower one.
+  for (int i = 0; i < 2; ++i) predictor.observe(features("bert", "bob"), Seconds(300), kNow);
+  const Prediction wider = predictor.predict(features("bert", "ann"), kNow);
+  EXPECT_EQ(wider.level, PredictionLevel::kTag);
+  EXPECT_EQ(wider.estimate.p50, Seconds(300));
 }
 
 TEST(DurationPredictor, TheTimeLimitCaps) {
