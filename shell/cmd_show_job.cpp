@@ -121,8 +121,8 @@ Result<Output> show_evictions(Session& session, const Arguments& arguments) {
       session,
       "SELECT datetime(l.time, 'unixepoch') AS time, l.victim, l.beneficiary, l.rule, iif(l.whole, 'all', "
       "printf('%d task%s', l.tasks, iif(l.tasks = 1, '', 's'))) AS gives_up, "
-      "round(l.lost_gpu_milli_s / 3.6e6, 3) AS gpu_hours_lost, l.round_id AS round, l.state, "
-      "datetime(s.stop_at, 'unixepoch') AS stops_at "
+      "round(l.lost_gpu_milli_s / 3.6e6, 3) AS gpu_hours_lost, l.round_id AS round, "
+      "iif(l.state = 'stopping', 'stops ' || datetime(s.stop_at, 'unixepoch'), l.state) AS outcome "
       "FROM (SELECT id, victim_id, state FROM evictions WHERE ?1 IS NULL OR victim_id = ?1 "
       "OR (beneficiary_id = ?1 AND rule <> 'loan') ORDER BY id DESC LIMIT ?2) e "
       "JOIN eviction_log l ON l.eviction = e.id "
@@ -192,7 +192,7 @@ constexpr CommandRow kJobShowRows[] = {
      .handler = show_evictions,
      .summary = "Who made room for whom, by which rule, and what work it cost; newest last.",
      .example = "SHOW EVICTIONS LAST 5",
-     .details = "A victim that was told to stop is stopping until its grace is over; then it is done. It is withdrawn "
+     .details = "A victim that was told to stop stops when its grace is over; then it is done. It is withdrawn "
                 "when nobody needs its room any more: the job runs on. It has ended when the job did by itself before. "
                 "Neither cost anything. The view eviction_log has all columns, the queues among them."},
     {.family = kJobShowFamily,

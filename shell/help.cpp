@@ -207,9 +207,10 @@ std::string value_section(const CommandRow& row, int width) {
         kind->type == ValueType::kReal) {
       continue;
     }
-    const std::string name = shown_type({.name = option.name, .kind = option.kind, .sentence = {}});
+    std::string name(kind->name);
+    std::ranges::replace(name, '_', ' ');  // as with the option
     if (std::ranges::find(kinds, name, &ArgumentHelp::name) != kinds.end()) continue;
-    kinds.push_back({name, std::string(kind->sentence)});
+    kinds.push_back({std::move(name), std::string(kind->sentence)});
   }
   return kinds.empty() ? std::string() : "\n  values\n" + two_columns(kinds, 4, widest(kinds), width);
 }

@@ -70,6 +70,8 @@ std::string plan_to_text(const Plan& plan) {
     if (w.queue != 0) {
       fmt::format_to(std::back_inserter(text), " queue={} resource={} short={}", w.queue, w.resource, w.short_by);
     }
+    if (w.in_pieces) text += " in_pieces";
+    if (w.passed_over) text += " passed_over";
     if (w.behind_job != 0) fmt::format_to(std::back_inserter(text), " behind={}", w.behind_job);
     if (w.beneficiary != 0) fmt::format_to(std::back_inserter(text), " beneficiary={}", w.beneficiary);
     text += '\n';
@@ -116,6 +118,8 @@ std::string plan_to_json(const Plan& plan) {
                            {"queue", w.queue},
                            {"resource", w.resource},
                            {"short_by", w.short_by},
+                           {"in_pieces", w.in_pieces},
+                           {"passed_over", w.passed_over},
                            {"behind_job", w.behind_job},
                            {"beneficiary", w.beneficiary}});
   }
@@ -242,6 +246,8 @@ Result<Plan> plan_from_json(std::string_view text) {
                     .read("beneficiary", w.beneficiary)
                     .status());
       w.resource = item.at("resource");
+      w.in_pieces = item.at("in_pieces");
+      w.passed_over = item.at("passed_over");
       plan.waiting.push_back(w);
     }
     for (const nlohmann::json& item : json.at("evictions")) {

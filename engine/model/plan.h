@@ -76,6 +76,8 @@ struct Waiting {
   std::int64_t queue = 0;     // id of the queue whose quota or limit it is
   std::string resource = {};  // "A100"
   std::int64_t short_by = 0;  // milli-cores, MiB or milli-GPU
+  bool in_pieces = false;     // of GPUs as much is free as it lacks, but scattered
+  bool passed_over = false;   // it fitted before the round: jobs ahead of it took the room
   // Of kOrder, kReserved, kBlocked, and wherever somebody has what it waits for. 0 = nobody in particular.
   std::int64_t behind_job = 0;
   std::int64_t beneficiary = 0;  // id of the queue that has what the job waits for

@@ -314,6 +314,37 @@ void QuotaLedger::change_usage(std::int32_t queue, const Amounts& amounts, std::
   }
 }
 
+std::int64_t QuotaLedger::kept_idle(std::int32_t queue, std::size_t resource) const {
+  const std::size_t i = at(row(queue), resource);
+  return std::max<std::int64_t>(0, kept_[i] - used_[i]);
+}
+
+std::int32_t QuotaLedger::in_the_way(const QuotaVerdict& refusal) const {
+  const auto resource = static_cast<std::size_t>(refusal.resource);
+  const bool is_kept = refusal.reason == Reason::kLenderKeeps;
+  std::vector<char> counts(row_count(), is_kept ? 1 : 0);
+  if (!is_kept) {
+    for (std::size_t q = 0; q < queues_.size(); ++q) {
+      for (std::size_t up = q; up < row_count() && counts[q] == 0; up = above(up)) {
+        if (up == row(refusal.queue)) counts[q] = 1;
+      }
+    }
+    for (std::size_t q = 0; q < queues_.size(); ++q) {
+      if (above(q) < row_count()) counts[above(q)] = 0;
+    }
+  }
+  std::int32_t found = -1;
+  std::int64_t most = 0;
+  for (std::size_t q = 0; q < queues_.size(); ++q) {
+    const auto queue = static_cast<std::int32_t>(q);
+    const std::int64_t amount = is_kept ? kept_idle(queue, resource) : used(queue, resource);
+    if (counts[q] == 0 || amount <= most) continue;
+    found = queue;
+    most = amount;
+  }
+  return found;
+}
+
 void QuotaLedger::keep_from(std::size_t resource, Seconds from, std::int64_t spare) {
   kept_rooms_.push_back({resource, from, spare});
 }

@@ -117,8 +117,14 @@ class QuotaLedger {
 
   // Some queue on the path has quota for that beside what is marked.
   bool has_quota_for(std::int32_t queue, const Amounts& amounts) const;
-  // Some quota holds until a moment only: judge() looks at `until`.
-  bool has_loans_that_end() const { return !dated_.empty(); }
+  // Some quota holds until a moment only, or is due to somebody then: judge() looks at `until`.
+  bool looks_at_end() const { return !dated_.empty() || !kept_rooms_.empty(); }
+
+  // Who has what a refused job lacks: of a lend limit the queue that keeps most idle, else the leaf at or below the
+  // queue that refuses which uses most. -1 = nobody.
+  std::int32_t in_the_way(const QuotaVerdict& refusal) const;
+  // What a queue does not lend and does not use.
+  std::int64_t kept_idle(std::int32_t queue, std::size_t resource) const;
 
   std::int64_t capacity(std::size_t resource) const { return capacity_[resource]; }
   bool is_governed(std::size_t resource) const { return governed_[resource] != 0; }

@@ -214,7 +214,7 @@ bool Backfill::note_blocked(const Job& job, bool borrows) {
 std::vector<Backfill::Booking>& Backfill::bookings_of(const Job& gang) {
   const QuotaLedger& quotas = state_.quotas();
   const bool depends_on_queue =
-      quotas.has_loans_that_end() ||
+      quotas.looks_at_end() ||
       std::ranges::any_of(quotas.table().resources, [](const QuotaResource& resource) { return resource.models != 0; });
   Job kind = gang;
   TaskGroup& group = kind.groups.front();

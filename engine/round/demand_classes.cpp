@@ -4,9 +4,9 @@
 
 namespace berth {
 
-std::size_t DemandClasses::of(const Job& job, bool may_evict) {
+std::size_t DemandClasses::of(const Job& job, bool may_evict, Seconds end) {
   const bool has_a_past = may_evict && !job.eviction.evicted_for.empty();  // whom it may evict is its own matter
-  DemandKey key = {job.queue, job.priority_class, may_evict, has_a_past ? job.id : 0, job.waits_for_others};
+  DemandKey key = {job.queue, job.priority_class, may_evict, has_a_past ? job.id : 0, !job.after.empty(), end.value()};
   for (const TaskGroup& group : job.groups) append_demand(group, key);
   return numbers_.try_emplace(std::move(key), numbers_.size()).first->second;
 }

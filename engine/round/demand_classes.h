@@ -17,8 +17,9 @@ namespace berth {
 // Numbers for what decides whether a job starts. Outlives a pass.
 class DemandClasses {
  public:
-  // `may_evict`: others may be evicted for the job now (reclaim.h). Numbers count from 0.
-  std::size_t of(const Job& job, bool may_evict);
+  // `may_evict`: others may be evicted for the job now (reclaim.h); `end`: when it would end, where that matters to
+  // quotas (QuotaLedger::looks_at_end). Numbers count from 0.
+  std::size_t of(const Job& job, bool may_evict, Seconds end = Seconds(0));
 
  private:
   std::map<DemandKey, std::size_t> numbers_;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
+#include <unordered_set>
 #include <vector>
 
 #include "engine/round/demand_classes.h"
@@ -33,6 +35,7 @@ class Future {
       waiting_.push_back(&snapshot.jobs[static_cast<std::size_t>(*index)]);
       if (waiting_.back()->id == job_) break;
     }
+    load_behind(snapshot);
     return {};
   }
 
@@ -49,6 +52,27 @@ class Future {
   }
 
  private:
+  // Jobs behind it that it, or one ahead of it, has to wait for.
+  void load_behind(const Snapshot& snapshot) {
+    std::unordered_set<std::int64_t> known;
+    for (const Job* job : waiting_) known.insert(job->id);
+    for (std::size_t i = 0; i < waiting_.size(); ++i) {
+      for (const std::int64_t id : waiting_[i]->after) {
+        const auto other = std::ranges::find(snapshot.jobs, id, &Job::id);
+        if (other != snapshot.jobs.end() && known.insert(id).second) waiting_.push_back(&*other);
+      }
+    }
+  }
+
+  // The job as it waits now: without those that have ended meanwhile.
+  const Job* renewed(const Job* job) {
+    const auto has_ended = [&](std::int64_t id) { return ended_jobs_.contains(id); };
+    if (job->after.empty() || !std::ranges::all_of(job->after, has_ended)) return job;
+    Job free = *job;
+    free.after.clear();
+    return &freed_.emplace_back(std::move(free));
+  }
+
   // Whether the job has started.
   bool pass() {
     Pass pass(state_, reservations_, now_);
@@ -59,7 +83,8 @@ class Future {
     FailedDemands failed;
     bool has_started = false;
     std::vector<const Job*> still_waiting;
-    for (const Job* job : waiting_) {
+    for (const Job* waiting : waiting_) {
+      const Job* job = renewed(waiting);
       if (starts(*job, pass, failed)) {
         has_started = has_started || job->id == job_;
       } else {
@@ -74,7 +99,8 @@ class Future {
   bool starts(const Job& job, Pass& pass, FailedDemands& failed) {
     if (pass.closed()) return false;
     const bool may_evict = (ended_ == 0 || job.id == job_) && may_evict_others(job, state_.rules(), now_);
-    const std::size_t demand = classes_.of(job, may_evict);
+    const Seconds end = state_.quotas().looks_at_end() ? job.expected_end(now_) : Seconds(0);
+    const std::size_t demand = classes_.of(job, may_evict, end);
     if (failed.find(demand, pass.evictions().size())) return false;
     const PassOutcome outcome = pass.try_job(job, may_evict);
     if (!outcome.started && !outcome.keeps_room) failed.note(demand, pass.evictions().size());
@@ -92,7 +118,10 @@ class Future {
     now_ = std::max(now_, ends[taken - 1].first);
     std::erase_if(ends, [&](const auto& end) { return end.first > now_; });
     std::ranges::sort(ends);
-    for (const auto& [end, id] : ends) BERTH_TRY(state_.end(id));
+    for (const auto& [end, id] : ends) {
+      BERTH_TRY(state_.end(id));
+      ended_jobs_.insert(id);
+    }
     ended_ += ends.size();
     return {};
   }
@@ -104,6 +133,8 @@ class Future {
   std::vector<const Job*> waiting_;
   std::size_t ended_ = 0;  // jobs, so far
   DemandClasses classes_;
+  std::unordered_set<std::int64_t> ended_jobs_;
+  std::deque<Job> freed_;  // jobs in waiting_ whose dependencies have ended
 };
 
 Result<std::optional<Seconds>> play_forward(const Snapshot& snapshot, std::int64_t job,

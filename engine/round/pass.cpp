@@ -29,7 +29,7 @@ PassOutcome Pass::refuse(const Job& job, const QuotaVerdict& verdict) const {
   outcome.waiting.queue = queue_id(verdict.queue);
   outcome.waiting.resource = state_.quotas().table().resources[static_cast<std::size_t>(verdict.resource)].name;
   outcome.waiting.short_by = verdict.short_by;
-  outcome.waiting.beneficiary = queue_id(job.queue);
+  outcome.waiting.beneficiary = queue_id(state_.quotas().in_the_way(verdict));
   return outcome;
 }
 
@@ -44,7 +44,7 @@ PassOutcome Pass::start(const Job& job, std::vector<PlacedTask> placed) {
 }
 
 PassOutcome Pass::try_job(const Job& job, bool may_evict) {
-  if (job.waits_for_others) return wait(job, Reason::kDependency);
+  if (!job.after.empty()) return wait(job, Reason::kDependency);
   if (const std::int64_t blocker = backfill_.closed_by(job.queue); blocker != 0) {
     PassOutcome outcome = wait(job, Reason::kBlocked);
     outcome.waiting.behind_job = blocker;

@@ -19,7 +19,7 @@ Job gang_only(const Job& job) {
 }
 
 DemandKey reclaim_demand(const Job& gang, Seconds end, const QuotaLedger& quotas) {
-  DemandKey key = {gang.queue, gang.priority_class, quotas.has_loans_that_end() ? end.value() : 0};
+  DemandKey key = {gang.queue, gang.priority_class, quotas.looks_at_end() ? end.value() : 0};
   for (const TaskGroup& group : gang.groups) append_demand(group, key);
   return key;
 }

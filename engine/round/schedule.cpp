@@ -13,6 +13,7 @@
 #include "engine/round/explain.h"
 #include "engine/round/loan_return.h"
 #include "engine/round/pass.h"
+#include "engine/round/room_left.h"
 
 namespace berth {
 
@@ -132,6 +133,10 @@ Result<ToldToStop> settle_stops(const Snapshot& snapshot, RoundState& state) {
   return told;
 }
 
+void append_holdings(std::span<const PlacedTask> placed, std::vector<Holding>& holdings) {
+  for (const PlacedTask& task : placed) holdings.push_back(task.holding);
+}
+
 // One pass over the jobs.
 class ScheduleRun {
  public:
@@ -185,7 +190,8 @@ class ScheduleRun {
 
  private:
   Status try_job(const Job& job) {
-    const std::size_t demand = classes_.of(job, may_evict_others(job, state_.rules(), snapshot_.now));
+    const Seconds end = state_.quotas().looks_at_end() ? job.expected_end(snapshot_.now) : Seconds(0);
+    const std::size_t demand = classes_.of(job, may_evict_others(job, state_.rules(), snapshot_.now), end);
     if (const std::optional<std::size_t> failed = failed_.find(demand, evictions())) {
       Waiting again = result_.plan.waiting[*failed];
       again.job = job.id;
@@ -193,8 +199,11 @@ class ScheduleRun {
       return {};
     }
     ++result_.jobs_tried;
+    const std::size_t made = evictions();
     const PassOutcome outcome = pass_.try_job(job);
     for (const PlacedTask& task : outcome.placed) result_.plan.placements.push_back(placement_of(snapshot_, job, task));
+    // What was evicted for a job was never there for others.
+    if (made == evictions()) append_holdings(outcome.placed, taken_);
     if (!outcome.started) {
       if (outcome.waiting.needed > 0) {
         if (!outcome.keeps_room) failed_.note(demand, evictions(), result_.plan.waiting.size());
@@ -244,6 +253,23 @@ class ScheduleRun {
       if (entry->second == Reason::kNone) entry->second = Reason::kOrder;
       waiting.reason = entry->second;
     }
+    const RoomLeft room(state_.ledger(), snapshot_.cluster, taken_);
+    for (std::size_t i = 0; i < waiting_jobs_.size(); ++i) {
+      Waiting& waiting = result_.plan.waiting[i];
+      if (waiting.behind_job != 0 && waiting.beneficiary == 0) waiting.beneficiary = queue_of(waiting.behind_job);
+      if (waiting.reason != Reason::kGpu && waiting.reason != Reason::kGang) continue;
+      const TaskShape& shape = waiting_jobs_[i]->groups[static_cast<std::size_t>(waiting.group)].shape;
+      const std::int32_t needed = std::max(1, waiting.needed);
+      waiting.in_pieces = room.is_in_pieces(shape, needed);
+      waiting.passed_over = room.was_there(shape, needed - waiting.fits);
+    }
+  }
+
+  // Its id; 0 = none.
+  std::int64_t queue_of(std::int64_t job) const {
+    const auto found = std::ranges::lower_bound(snapshot_.jobs, job, {}, &Job::id);
+    if (found == snapshot_.jobs.end() || found->id != job || found->queue < 0) return 0;
+    return snapshot_.queues[static_cast<std::size_t>(found->queue)].id;
   }
 
   std::vector<ReservedTask*> reserved_tasks() {
@@ -274,6 +300,7 @@ class ScheduleRun {
   Pass pass_;
   ScheduleResult result_;
   std::vector<const Job*> waiting_jobs_;  // parallel to plan.waiting
+  std::vector<Holding> taken_;            // by jobs that started on what was free
   DemandClasses classes_;
   FailedDemands failed_;  // remembered: the place in plan.waiting
 };

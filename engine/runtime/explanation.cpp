@@ -260,6 +260,7 @@ void say_waiting(const Waiting& waiting, const TaskGroup& group, const ShapeExpl
     }
     said = say_passing(waiting.reason, shape, failing, nodes_say.eligible);
   }
+  if (waiting.in_pieces) said.sentence += "; as many GPUs as it lacks are free, but scattered";
   explanation.sentence = said.sentence;
   explanation.next_step = said.next_step;
 }

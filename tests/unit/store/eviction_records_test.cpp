@@ -238,9 +238,9 @@ TEST_F(Evictions, AJobWaitsForThoseItComesAfter) {
   JobRequest request = job("train-it", {group(1, 1)});
   request.terms.after = {"prep"};
   submit(*db_, request);
-  EXPECT_TRUE(load_at(Seconds(2000)).snapshot.jobs[0].waits_for_others);
+  EXPECT_FALSE(load_at(Seconds(2000)).snapshot.jobs[0].after.empty());
   EXPECT_OK(change(*db_, [&](Change& c) { return end_job(c, prep, JobState::kFinished); }));
-  EXPECT_FALSE(load_at(Seconds(2000)).snapshot.jobs[0].waits_for_others);
+  EXPECT_TRUE(load_at(Seconds(2000)).snapshot.jobs[0].after.empty());
   submit(*db_, [&] {
     request.name = "later";
     return request;
@@ -254,7 +254,7 @@ TEST_F(Evictions, AJobWaitsForThoseItComesAfter) {
   EXPECT_OK(change(*db_, [&](Change& c) { return end_job(c, fails, JobState::kFailed); }));
   const Snapshot snapshot = load_at(Seconds(2000)).snapshot;
   EXPECT_EQ(snapshot.jobs.back().id, never);
-  EXPECT_TRUE(snapshot.jobs.back().waits_for_others);
+  EXPECT_FALSE(snapshot.jobs.back().after.empty());
   expect_healthy(*db_);
   request.name = "refused";
   EXPECT_ERROR(change(*db_, [&](Change& c) { return submit_job(c, request); }), Code::kConflict, "'fails' has failed");

@@ -120,7 +120,7 @@ TEST_F(PredictionRecordsTest, LearnsFromThePastWithoutLookingAhead) {
     PredictionRecords records(c.db(), {});
     return learn_runs(records, runs);
   }));
-  EXPECT_EQ(count("SELECT sum(runs) FROM prediction_errors WHERE level = 'unknown'"), 3);
+  EXPECT_EQ(count("SELECT sum(runs) FROM prediction_errors WHERE level = 'unknown'"), 1);
   EXPECT_EQ(count("SELECT sum(runs) FROM prediction_errors WHERE level = 'tag+user+models+request' AND "
                   "error_percent = 0"),
             7);

@@ -67,10 +67,10 @@ TEST_F(RunUsageRecordsTest, AdmissionGivesWhatIsNeededAndRemembersTheRequest) {
   for (int i = 0; i < 3; ++i) run(submit_tagged("run" + std::to_string(i)), usage());
   EXPECT_EQ(kept_requests(), 0);
   const std::int64_t id = submit_tagged("next");
-  EXPECT_EQ(column(id, "cpu_milli"), 2300);
-  EXPECT_EQ(column(id, "memory_mib"), 15000);
-  EXPECT_EQ(column(id, "gpu_milli"), 230);
-  EXPECT_EQ(column(id, "gpu_memory_mib"), 30000);
+  EXPECT_EQ(column(id, "cpu_milli"), 2200);
+  EXPECT_EQ(column(id, "memory_mib"), 16000);
+  EXPECT_EQ(column(id, "gpu_milli"), 220);
+  EXPECT_EQ(column(id, "gpu_memory_mib"), 32000);
   EXPECT_EQ(must_have(db_->text("SELECT cpu_milli || ' ' || memory_mib || ' ' || gpu_milli || ' ' || policy FROM "
                                 "requested_amounts WHERE job_id = " +
                                 std::to_string(id))),
