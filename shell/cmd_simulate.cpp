@@ -297,11 +297,12 @@ Result<Output> finish_simulation(Session& session, const Arguments& arguments, c
     output.findings = true;
   }
   if (set->interrupted) output.add_note("interrupted: the policies above are complete, the rest was not run");
-  if (arguments.has("into"))
+  if (arguments.has("into")) {
     output.add_note(
-        fmt::format("saved as {}; tables simulation_results, simulation_queues, simulation_curves, "
-                    "simulation_utilisation and simulation_tasks hold it",
-                    arguments.text("into")));
+        fmt::format("saved as {}; tables simulation_results, {}simulation_curves, simulation_utilisation and "
+                    "simulation_tasks hold it",
+                    arguments.text("into"), by_queue ? "simulation_queues, " : ""));
+  }
   return output;
 }
 

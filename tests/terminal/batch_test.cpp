@@ -57,6 +57,11 @@ TEST_F(BatchTest, JsonIsAnArrayOfObjects) {
             "[\n{\"column1\": 1, \"column2\": null},\n{\"column1\": 2, \"column2\": 3.0}\n]\n");
 }
 
+TEST_F(BatchTest, JsonOfAPlanThatChangesNothingIsEmptyTables) {
+  EXPECT_EQ(run("berth --json -c \"PLAN CREATE QUEUE nlp\" 2>/dev/null").output,
+            "{\"jobs\": [],\n\"borrowing\": []}\n");
+}
+
 TEST_F(BatchTest, AFileRunsAsTyped) {
   write("a.sql", ".mode csv\n-- first\nVALUES (1);\nVALUES (2)");
   EXPECT_EQ(run("berth a.sql").output, "column1\n1\ncolumn1\n2\n");

@@ -43,6 +43,11 @@ TEST(Help, TellsEverythingAboutAStatement) {
             "    weight = real  (default 1.0; at least 0)\n"
             "        Preference.\n"
             "\n"
+            "  values\n"
+            "    cpu       CPU cores: 96, 0.5 or 500m\n"
+            "    memory    memory: 40GiB, 512MiB, 2TiB; a bare number is MiB\n"
+            "    duration  a duration: 90m, 2h, 1d12h, 45s; a bare number is seconds\n"
+            "\n"
             "  example\n"
             "    CREATE NODE TYPE a100x8 WITH (cpu = 96);\n");
 }
