@@ -150,6 +150,8 @@ int run(std::int64_t nodes, std::int64_t waiting) {
   std::vector<double> answers;
   std::vector<double> forecasts;
   std::size_t changes = 0;
+  std::size_t going_first = 0;  // of the changes
+  std::size_t answered = 0;     // jobs with a change at least
   std::int64_t plans = 0;
   const std::size_t step = std::max<std::size_t>(1, plan.waiting.size() / 40);
   for (std::size_t i = 0; i < plan.waiting.size(); i += step) {
@@ -158,6 +160,8 @@ int run(std::int64_t nodes, std::int64_t waiting) {
     answers.push_back(seconds_now() - begin);
     if (!answer.ok()) return 1;
     changes += answer->changes.size();
+    answered += answer->changes.empty() ? 0u : 1u;
+    going_first += static_cast<std::size_t>(std::ranges::count_if(answer->changes, &WhatIf::goes_first));
     plans += answer->plans;
     begin = seconds_now();
     if (!forecast_start(snapshot, plan.waiting[i].job).ok()) return 1;
@@ -169,9 +173,10 @@ int run(std::int64_t nodes, std::int64_t waiting) {
     fmt::print("{:<28}{:>12.1f}{:>12.1f}{:>12.1f}{:>12.1f}\n", name, median(*times) * 1e3, median(*times) / round,
                most(*times) * 1e3, most(*times) / round);
   }
-  fmt::print("{} jobs asked about: {:.1f} changes and {:.1f} plans each\n", answers.size(),
-             static_cast<double>(changes) / static_cast<double>(answers.size()),
-             static_cast<double>(plans) / static_cast<double>(answers.size()));
+  const auto each = [&](auto count) { return static_cast<double>(count) / static_cast<double>(answers.size()); };
+  fmt::print(
+      "{} jobs asked about, {} with an answer: {:.1f} changes each ({:.1f} of them need to go first), {:.1f} plans\n",
+      answers.size(), answered, each(changes), each(going_first), each(plans));
   return 0;
 }
 

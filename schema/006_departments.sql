@@ -111,12 +111,15 @@ CREATE TABLE evictions (
   time                 INTEGER NOT NULL,  -- of the decision; the end comes a grace later
   victim_id            INTEGER NOT NULL,
   victim_queue_id      INTEGER NOT NULL,
-  beneficiary_id       INTEGER NOT NULL,
-  beneficiary_queue_id INTEGER NOT NULL,
+  beneficiary_id       INTEGER NOT NULL,  -- job; by rule 'loan' the loan
+  beneficiary_queue_id INTEGER NOT NULL,  -- of the job, or the lender
   rule                 TEXT NOT NULL CHECK (rule IN ('reclaim', 'priority', 'loan')),
   tasks                INTEGER NOT NULL,  -- of the victim: all, or its surplus
   whole                INTEGER NOT NULL CHECK (whole IN (0, 1)),
-  lost_gpu_milli_s     INTEGER NOT NULL   -- work since the last checkpoint and the restart, milli-GPU-seconds
+  lost_gpu_milli_s     INTEGER NOT NULL,  -- work since the last checkpoint and the restart, milli-GPU-seconds
+  -- Told to stop and not stopped yet; carried out; taken back, for nobody needed its room any more; or it ended by
+  -- itself before. The last two lost nothing.
+  state                TEXT NOT NULL DEFAULT 'done' CHECK (state IN ('stopping', 'done', 'withdrawn', 'ended'))
 ) STRICT;
 CREATE INDEX evictions_victim ON evictions (victim_id);
 CREATE INDEX evictions_time ON evictions (time);
@@ -144,7 +147,7 @@ CREATE TABLE reserved_tasks (
 -- Jobs told to stop for a beneficiary, and when they will be stopped.
 CREATE TABLE stopping_jobs (
   job_id         INTEGER PRIMARY KEY REFERENCES jobs ON DELETE CASCADE,
-  beneficiary_id INTEGER NOT NULL,
+  beneficiary_id INTEGER NOT NULL,  -- as in evictions
   rule           TEXT NOT NULL CHECK (rule IN ('reclaim', 'priority', 'loan')),
   stop_at        INTEGER NOT NULL
 ) STRICT;
@@ -165,3 +168,21 @@ CREATE TABLE decayed_usage (
   gpu_milli_s      REAL NOT NULL,
   updated_at       INTEGER NOT NULL
 ) STRICT;
+
+-- What the jobs of each queue hold, by device model (0 = nodes without devices): follows the allocations.
+CREATE TABLE queue_use (
+  queue_id   INTEGER NOT NULL REFERENCES queues ON DELETE CASCADE,
+  model_id   INTEGER NOT NULL,
+  cpu_milli  INTEGER NOT NULL,
+  memory_mib INTEGER NOT NULL,
+  gpu_milli  INTEGER NOT NULL,  -- of all devices
+  PRIMARY KEY (queue_id, model_id)
+) STRICT, WITHOUT ROWID;
+INSERT INTO queue_use
+  SELECT j.queue_id, coalesce(t.device_model_id, 0), sum(a.cpu_milli), sum(a.memory_mib), sum(a.gpu_milli * g.gpu_count)
+  FROM allocations a
+  JOIN jobs j ON j.id = a.job_id
+  JOIN task_groups g ON g.job_id = a.job_id AND g.group_index = a.group_index
+  JOIN nodes n ON n.id = a.node_id
+  JOIN node_types t ON t.id = n.type_id
+  GROUP BY 1, 2;

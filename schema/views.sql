@@ -212,12 +212,13 @@ CREATE VIEW waits_by_queue_and_day AS
 
 -- One row an eviction: who made room for whom, by which rule, and what it cost.
 CREATE VIEW eviction_log AS
-  SELECT e.id AS eviction, e.round_id, e.time, v.name AS victim, vq.name AS victim_queue, b.name AS beneficiary,
-         bq.name AS beneficiary_queue, e.rule, e.tasks, e.whole, e.lost_gpu_milli_s
+  SELECT e.id AS eviction, e.round_id, e.time, v.name AS victim, vq.name AS victim_queue,
+         iif(e.rule = 'loan', 'loan ' || e.beneficiary_id, b.name) AS beneficiary,
+         bq.name AS beneficiary_queue, e.rule, e.tasks, e.whole, e.lost_gpu_milli_s, e.state
   FROM evictions e
   LEFT JOIN jobs v ON v.id = e.victim_id
   LEFT JOIN queues vq ON vq.id = e.victim_queue_id
-  LEFT JOIN jobs b ON b.id = e.beneficiary_id
+  LEFT JOIN jobs b ON b.id = e.beneficiary_id AND e.rule <> 'loan'
   LEFT JOIN queues bq ON bq.id = e.beneficiary_queue_id;
 
 -- One row a job for which room is held.

@@ -369,7 +369,9 @@ constexpr CommandRow kDataRows[] = {
      .details =
          "Format berth: "
          "name,submit,cpu,memory[,duration,queue,priority,user,group,tasks,min_tasks,gpus,gpu_memory,models,"
-         "pool,locality,tag,time_limit]. Other formats: openb, philly, helios, tiresias, pai_sim, pai2020, dlrm, "
+         "pool,locality,tag,time_limit,preemptible,checkpoint_every,checkpoint_grace,restart_cost,min_runtime,after]; "
+         "preemptible is yes or no, after names earlier jobs: \"prep|clean\". Other formats: openb, philly, helios, "
+         "tiresias, pai_sim, pai2020, dlrm, "
          "gavel, swf. IMPORT TRACE takes jobs that have run already."},
     {.family = kDataFamily,
      .syntax = "IMPORT TRACE [FROM] <file:file> [FORMAT <format:format>] [INTO QUEUE <queue:queue>] [WITH (<options>)]",

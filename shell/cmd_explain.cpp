@@ -146,9 +146,13 @@ constexpr CommandRow kExplainRows[] = {
      .syntax = "EXPLAIN JOB <job:job> COUNTERFACTUAL",
      .effect = Effect::kReads,
      .handler = explain_job_counterfactual,
-     .summary = "Lists the smallest single changes that would start the job now, each proved by planning it: quota, "
-                "device model, locality, fewer tasks, order, nodes, evictions and their cost; and the wait otherwise.",
-     .example = "EXPLAIN JOB bert COUNTERFACTUAL"},
+     .summary =
+         "Lists the smallest single changes that would start the job now, each proved by planning it: quota, "
+         "device model, locality, fewer tasks or GPUs, priority, order, nodes, evictions and their cost; and the "
+         "wait otherwise.",
+     .example = "EXPLAIN JOB bert COUNTERFACTUAL",
+     .details = "Where jobs ahead of it would take what a change frees, and going before them alone does not help, the "
+                "line says that it goes before them too."},
 };
 
 }  // namespace

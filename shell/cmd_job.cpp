@@ -1,4 +1,4 @@
-// SUBMIT, CANCEL, HOLD, RELEASE, FINISH.
+// SUBMIT, CANCEL, HOLD, RELEASE, ALTER, FINISH.
 #include <functional>
 
 #include "engine/base/text.h"
@@ -14,62 +14,62 @@ namespace berth {
 namespace {
 
 // What one task of a group asks for; in WITH for a job of one group, in GROUP ... () for several.
-#define BERTH_GROUP_OPTIONS(option_set)                                                             \
-  {.name = "tasks",                                                                                 \
-   .kind = "integer",                                                                               \
-   .default_value = "1",                                                                            \
-   .minimum = "1",                                                                                  \
-   .maximum = "1000000",                                                                            \
-   .sentence = "Equal tasks in the group.",                                                         \
-   .set = option_set},                                                                              \
-      {.name = "min_tasks",                                                                         \
-       .kind = "integer",                                                                           \
-       .default_value = "",                                                                         \
-       .minimum = "1",                                                                              \
-       .maximum = "1000000",                                                                        \
-       .sentence = "Tasks that must start together; default: all.",                                 \
-       .set = option_set},                                                                          \
-      {.name = "gpus",                                                                              \
-       .kind = "gpu",                                                                               \
-       .default_value = "0",                                                                        \
-       .sentence = "GPUs of a task: 2, or a part of one: 0.5.",                                     \
-       .set = option_set},                                                                          \
-      {.name = "gpu_memory",                                                                        \
-       .kind = "memory",                                                                            \
-       .default_value = "0",                                                                        \
-       .sentence = "Device memory of a fraction; default: the same fraction of it.",                \
-       .set = option_set},                                                                          \
-      {.name = "cpu",                                                                               \
-       .kind = "cpu",                                                                               \
-       .default_value = "1",                                                                        \
-       .minimum = "1m",                                                                             \
-       .sentence = "CPU cores of a task.",                                                          \
-       .set = option_set},                                                                          \
-      {.name = "memory",                                                                            \
-       .kind = "memory",                                                                            \
-       .default_value = "1GiB",                                                                     \
-       .minimum = "1MiB",                                                                           \
-       .sentence = "Memory of a task.",                                                             \
-       .set = option_set},                                                                          \
-      {.name = "models",                                                                            \
-       .kind = "device_model",                                                                      \
-       .default_value = "",                                                                         \
-       .sentence = "Allowed device models: A100 or (A100, H100); default: any.",                    \
-       .set = option_set,                                                                           \
-       .many = true},                                                                               \
-      {.name = "pool",                                                                              \
-       .kind = "pool",                                                                              \
-       .default_value = "",                                                                         \
-       .sentence = "Only nodes of this pool.",                                                      \
-       .set = option_set},                                                                          \
-      {.name = "locality",                                                                          \
-       .kind = "any|rack|node|link_group",                                                          \
-       .default_value = "any",                                                                      \
-       .sentence = "How close together the group's tasks must lie.",                                \
-       .set = option_set},                                                                          \
-  {                                                                                                 \
-    .name = "preferred", .kind = "boolean", .default_value = "false",                               \
-    .sentence = "True: the locality is tried first and given up level by level.", .set = option_set \
+#define BERTH_GROUP_OPTIONS(option_set)                                                              \
+  {.name = "tasks",                                                                                  \
+   .kind = "integer",                                                                                \
+   .default_value = "1",                                                                             \
+   .minimum = "1",                                                                                   \
+   .maximum = "1000000",                                                                             \
+   .sentence = "Equal tasks in the group.",                                                          \
+   .set = option_set},                                                                               \
+      {.name = "min_tasks",                                                                          \
+       .kind = "integer",                                                                            \
+       .default_value = "",                                                                          \
+       .minimum = "1",                                                                               \
+       .maximum = "1000000",                                                                         \
+       .sentence = "Tasks that must start together; default: all.",                                  \
+       .set = option_set},                                                                           \
+      {.name = "gpus",                                                                               \
+       .kind = "gpu",                                                                                \
+       .default_value = "0",                                                                         \
+       .sentence = "GPUs of a task: 2, or a part of one: 0.5.",                                      \
+       .set = option_set},                                                                           \
+      {.name = "gpu_memory",                                                                         \
+       .kind = "memory",                                                                             \
+       .default_value = "0",                                                                         \
+       .sentence = "Device memory of a fraction; default: the same fraction of it.",                 \
+       .set = option_set},                                                                           \
+      {.name = "cpu",                                                                                \
+       .kind = "cpu",                                                                                \
+       .default_value = "1",                                                                         \
+       .minimum = "1m",                                                                              \
+       .sentence = "CPU cores of a task.",                                                           \
+       .set = option_set},                                                                           \
+      {.name = "memory",                                                                             \
+       .kind = "memory",                                                                             \
+       .default_value = "1GiB",                                                                      \
+       .minimum = "1MiB",                                                                            \
+       .sentence = "Memory of a task.",                                                              \
+       .set = option_set},                                                                           \
+      {.name = "models",                                                                             \
+       .kind = "device_model",                                                                       \
+       .default_value = "",                                                                          \
+       .sentence = "Allowed device models or families of them: A100 or (A100, H100); default: any.", \
+       .set = option_set,                                                                            \
+       .many = true},                                                                                \
+      {.name = "pool",                                                                               \
+       .kind = "pool",                                                                               \
+       .default_value = "",                                                                          \
+       .sentence = "Only nodes of this pool.",                                                       \
+       .set = option_set},                                                                           \
+      {.name = "locality",                                                                           \
+       .kind = "any|rack|node|link_group",                                                           \
+       .default_value = "any",                                                                       \
+       .sentence = "How close together the group's tasks must lie.",                                 \
+       .set = option_set},                                                                           \
+  {                                                                                                  \
+    .name = "preferred", .kind = "boolean", .default_value = "false",                                \
+    .sentence = "True: the locality is tried first and given up level by level.", .set = option_set  \
   }
 
 constexpr OptionRow kSubmitOptions[] = {
@@ -308,6 +308,19 @@ Result<Output> release_statement(Session& session, const Arguments& arguments) {
   return change_jobs(session, arguments, release_job, "released");
 }
 
+Result<Output> alter_statement(Session& session, const Arguments& arguments) {
+  const std::optional<std::string> name =
+      arguments.has("class") ? std::optional(arguments.text("class")) : std::nullopt;
+  return change_jobs(
+      session, arguments,
+      [&](Change& change, std::int64_t job) -> Status {
+        Status done = set_job_priority(change, job, name);
+        if (done.code() != Code::kNotFound) return done;
+        return blame(std::move(done), arguments.span("class"));
+      },
+      "altered");
+}
+
 Result<Output> finish_statement(Session& session, const Arguments& arguments) {
   const Options& options = arguments.options();
   const JobState state = options.boolean("failed") ? JobState::kFailed : JobState::kFinished;
@@ -375,6 +388,12 @@ constexpr CommandRow kJobRows[] = {
      .handler = release_statement,
      .summary = "Lets held jobs wait for their turn again.",
      .example = "RELEASE JOB bert"},
+    {.family = kJobFamily,
+     .syntax = "ALTER {JOB | JOBS} <jobs:job>, ... SET PRIORITY {<class:priority_class> | NONE}",
+     .effect = Effect::kChanges,
+     .handler = alter_statement,
+     .summary = "Gives jobs that wait, are held or run another priority class.",
+     .example = "ALTER JOB bert SET PRIORITY urgent"},
     {.family = kJobFamily,
      .syntax = "FINISH {JOB | JOBS} <jobs:job>, ... [WITH (<options>)]",
      .effect = Effect::kChanges,

@@ -1,4 +1,5 @@
 // Loans of quota, and who uses whose quota: CREATE LOAN, RETURN LOAN, SHOW LOANS, SHOW BORROWING.
+#include "engine/runtime/loan_outlook.h"
 #include "engine/store/loan_records.h"
 #include "engine/store/names.h"
 #include "engine/store/resource_names.h"
@@ -74,25 +75,51 @@ Status print_amounts(Session& session, ResultTable& table, std::size_t amount_co
   return {};
 }
 
+// Who is to stop for which loan, as things are now, and what nobody can be stopped for.
+Status add_returns(Session& session, Output& output) {
+  BERTH_ASSIGN(const std::vector<LoanOutlook> loans, loan_outlook(engine_of(session)));
+  ResultTable table{.title = "returns",
+                    .columns = {{"loan"},
+                                {"job"},
+                                {"queue"},
+                                {"gives_up"},
+                                {"stops_at"},
+                                {"told"},
+                                {.name = "gpu_hours_lost", .decimals = 2}},
+                    .rows = {}};
+  for (const LoanOutlook& each : loans) {
+    for (const LoanOutlook::Stop& stop : each.stops) {
+      table.rows.push_back(
+          {each.loan, stop.job, stop.queue, stop.tasks == 0 ? std::string("all") : counted(stop.tasks, "task"),
+           print_time(stop.stop_at), std::string(stop.was_told ? "yes" : "no"), gpu_hours_of(stop.lost)});
+    }
+    if (!each.missing.empty()) {
+      output.add_note(fmt::format("loan {}: {} will still be in use at its end by jobs that cannot be stopped for it",
+                                  each.loan, each.missing));
+    }
+  }
+  if (!table.rows.empty()) output.add(std::move(table));
+  return {};
+}
+
 Result<Output> show_loans(Session& session, const Arguments& arguments) {
   BERTH_ASSIGN(
       ResultTable table,
       query_table(session,
                   "SELECT l.id AS loan, o.name AS lender, b.name AS borrower, l.resource, l.amount, "
                   "datetime(l.valid_from, 'unixepoch') AS starts, datetime(l.valid_to, 'unixepoch') AS ends, "
-                  "nullif(l.return_grace_s, 0) AS return_grace, "
+                  "iif(l.return_grace_s > 0, datetime(l.valid_to - l.return_grace_s, 'unixepoch'), NULL) AS "
+                  "return_begins, "
                   "CASE WHEN l.state = 'returned' OR l.valid_to <= ?1 THEN 'over' WHEN l.valid_from > ?1 THEN "
                   "'to come' ELSE 'holds' END AS state FROM loans l JOIN queues o ON o.id = l.lender_id "
                   "JOIN queues b ON b.id = l.borrower_id WHERE ?2 OR (l.state = 'open' AND coalesce(l.valid_to > ?1, "
                   "1)) ORDER BY l.id",
                   engine_of(session).now(), arguments.has_word("ALL")));
   constexpr std::size_t kAmount = 4;
-  constexpr std::size_t kGrace = 7;
   BERTH_TRY(print_amounts(session, table, kAmount));
-  for (std::vector<Cell>& row : table.rows) {
-    if (const auto* grace = std::get_if<std::int64_t>(&row[kGrace])) row[kGrace] = print_duration(Seconds(*grace));
-  }
-  return Output(std::move(table));
+  Output output(std::move(table));
+  BERTH_TRY(add_returns(session, output));
+  return output;
 }
 
 Result<Output> show_borrowing(Session& session, const Arguments& arguments) {
@@ -126,8 +153,10 @@ constexpr CommandRow kLoanRows[] = {
      .summary = "Lends quota of one queue to another until a date, or until it is returned.",
      .example = "CREATE LOAN 8 A100 FROM ads TO search UNTIL '2099-12-01' RETURN GRACE 2h",
      .details = "The lender must own that much all the time, its other loans counted. Both count the loan as their "
-                "quota; jobs that would outlast it do not start on it. The return grace is how long before the end "
-                "the borrower is asked to make room."},
+                "quota; jobs that would outlast it do not start on it. In the return grace, the time before the end, "
+                "rounds stop jobs of the borrower that would still run then, where they lose least and only as many as "
+                "the lender needs to find its quota free; SHOW LOANS; says which. Without a grace the lender takes its "
+                "quota back when it needs it."},
     {.family = kLoanFamily,
      .syntax = "RETURN LOAN <loan:loan>",
      .effect = Effect::kChanges,
@@ -139,8 +168,11 @@ constexpr CommandRow kLoanRows[] = {
      .syntax = "SHOW [ALL] LOANS",
      .effect = Effect::kReads,
      .handler = show_loans,
-     .summary = "Loans that hold or are to come; ALL adds those that are over.",
-     .example = "SHOW LOANS"},
+     .summary = "Loans that hold or are to come, and which jobs will stop for their return; ALL adds those that are "
+                "over.",
+     .example = "SHOW LOANS",
+     .details = "Who is to stop is what a round would decide as things are now, for loans with a return grace; told: a "
+                "round has decided it."},
     {.family = kLoanFamily,
      .syntax = "SHOW BORROWING",
      .effect = Effect::kReads,

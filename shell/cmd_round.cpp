@@ -101,7 +101,9 @@ ResultTable evictions_table(Session& session, const Plan& plan) {
                     .rows = {}};
   Database& db = engine_of(session).db();
   for (const Eviction& e : plan.evictions) {
-    table.rows.push_back({job_word(db, e.job), job_word(db, e.beneficiary), std::string(eviction_rule_name(e.rule)),
+    const std::string beneficiary =
+        e.rule == EvictionRule::kLoan ? fmt::format("loan {}", e.beneficiary) : job_word(db, e.beneficiary);
+    table.rows.push_back({job_word(db, e.job), beneficiary, std::string(eviction_rule_name(e.rule)),
                           e.whole ? std::string("all") : counted(static_cast<std::int64_t>(e.tasks.size()), "task"),
                           print_time(e.stop_at), gpu_hours_of(e.lost)});
   }
@@ -122,6 +124,12 @@ ResultTable reservations_table(Session& session, const Plan& plan) {
 Status add_consequences(Session& session, const Plan& plan, Output& output) {
   if (!plan.evictions.empty()) output.add(evictions_table(session, plan));
   if (!plan.reservations.empty()) output.add(reservations_table(session, plan));
+  if (!plan.reprieves.empty()) {
+    std::vector<std::string> names;
+    for (const std::int64_t job : plan.reprieves) names.push_back(job_word(engine_of(session).db(), job));
+    output.add_note(
+        fmt::format("told to stop, and run on because nobody needs their room any more: {}", join(names, ", ")));
+  }
   BERTH_ASSIGN(const std::vector<std::int64_t> borrowing, borrowing_starts(engine_of(session), plan));
   if (borrowing.empty()) return {};
   constexpr std::size_t kMostNamed = 5;
@@ -220,7 +228,7 @@ Result<Output> plan_schedule_statement(Session& session, const Arguments& argume
              Audience::kPrograms);
   BERTH_TRY(add_plan(session, plan, output));
   output.add_note(fmt::format("plan {}: {}", report.id, plan_sentence(plan, "would start")));
-  if (!plan.placements.empty() || !plan.evictions.empty())
+  if (!plan.placements.empty() || !plan.evictions.empty() || !plan.reprieves.empty())
     output.add_note(fmt::format("APPLY PLAN {}; carries it out", report.id));
   return output;
 }

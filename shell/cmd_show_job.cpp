@@ -122,10 +122,10 @@ Result<Output> show_evictions(Session& session, const Arguments& arguments) {
       "SELECT * FROM (SELECT l.eviction, datetime(l.time, 'unixepoch') AS time, l.victim, "
       "l.victim_queue, l.beneficiary, l.beneficiary_queue, l.rule, l.tasks, iif(l.whole, 'all', "
       "'surplus') AS gives_up, round(l.lost_gpu_milli_s / 3.6e6, 3) AS gpu_hours_lost, l.round_id AS round, "
-      "datetime(s.stop_at, 'unixepoch') AS stops_at FROM evictions e JOIN eviction_log l ON l.eviction "
-      "= e.id LEFT JOIN stopping_jobs s ON s.job_id = e.victim_id AND e.id = (SELECT max(id) FROM "
-      "evictions WHERE victim_id = e.victim_id) WHERE ?1 IS NULL OR e.victim_id = ?1 OR "
-      "e.beneficiary_id = ?1 ORDER BY e.id DESC LIMIT ?2) ORDER BY eviction",
+      "iif(l.state = 'stopping', 'stops ' || datetime(s.stop_at, 'unixepoch'), l.state) AS outcome FROM evictions e "
+      "JOIN eviction_log l ON l.eviction "
+      "= e.id LEFT JOIN stopping_jobs s ON s.job_id = e.victim_id AND e.state = 'stopping' WHERE ?1 IS NULL OR "
+      "e.victim_id = ?1 OR (e.beneficiary_id = ?1 AND e.rule <> 'loan') ORDER BY e.id DESC LIMIT ?2) ORDER BY eviction",
       job, count);
 }
 
@@ -190,7 +190,10 @@ constexpr CommandRow kJobShowRows[] = {
      .effect = Effect::kReads,
      .handler = show_evictions,
      .summary = "Who made room for whom, by which rule, and what work it cost; newest last.",
-     .example = "SHOW EVICTIONS LAST 5"},
+     .example = "SHOW EVICTIONS LAST 5",
+     .details = "A victim that was told to stop stops when its grace is over; then it is done. It is withdrawn "
+                "when nobody needs its room any more: the job runs on. It has ended when the job did by itself before. "
+                "Neither cost anything."},
     {.family = kJobShowFamily,
      .syntax = "SHOW RESERVATIONS",
      .effect = Effect::kReads,

@@ -453,8 +453,9 @@ const CommandRow kSimulateRows[] = {
      .details = "Where one policy is named alone, the order is fifo or the score berth. The cluster starts "
                 "empty. ON CLUSTER brings the database's queues with their quotas; queues that jobs name are added. BY "
                 "QUEUE adds a row per queue: waits, completions, evictions, work lost; where queues have quotas also "
-                "starts within them, the wait of entitled jobs (those that the quota alone would have started on "
-                "arrival) and the longest time that a job waited which would have kept its queue within its "
+                "starts within them, the wait of entitled jobs (those that would have started on arrival if the queue "
+                "had had its quota for itself) and the longest time that a job waited which would have kept its queue "
+                "within its "
                 "quota. " BERTH_RESULT_COLUMNS},
     {.family = kSimulateFamily,
      .syntax = "SHOW {SIMULATION | SIMULATIONS} [<name:simulation>]",

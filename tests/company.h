@@ -113,7 +113,7 @@ class Company {
     if (run.stop_at < Seconds(0)) {
       lost.push_back({snapshot.now.value(), run.job.queue, eviction.lost});
       ++run.job.eviction.evictions;
-      run.job.eviction.evicted_for.push_back(eviction.beneficiary);
+      if (eviction.rule != EvictionRule::kLoan) run.job.eviction.evicted_for.push_back(eviction.beneficiary);
     }
     if (eviction.stop_at > snapshot.now) {
       run.stop_at = eviction.stop_at;
@@ -146,6 +146,11 @@ class Company {
 
   void carry_out(const Plan& plan) {
     for (const Eviction& eviction : plan.evictions) evict(eviction);
+    for (const std::int64_t id : plan.reprieves) {
+      RunningJob& run = running_job(id);
+      run.run_on();
+      --run.job.eviction.evictions;
+    }
     for (const Placement& p : plan.placements) {
       Job& job = waiting_job(p.job);
       if (find_running(p.job) == snapshot.running.end()) {

@@ -75,7 +75,7 @@ struct Job {
   std::int64_t attained = 0;        // service of ended attempts, milli-GPU-seconds
   double gpu_utilisation_pct = -1;  // of the GPU that runs like it asked for; -1 = not known
   EvictionTerms eviction;
-  bool waits_for_others = false;  // jobs it depends on have not finished
+  std::vector<std::int64_t> after;  // jobs it depends on that have not finished
 
   // When a run that began at `start` ends at the latest, as far as is known: the time limit, or the p90 of the
   // estimate; -1 = nothing known.

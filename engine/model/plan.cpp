@@ -57,6 +57,7 @@ std::string plan_to_text(const Plan& plan) {
     for (const TaskName& t : e.tasks) fmt::format_to(std::back_inserter(text), " {}.{}", t.group, t.task);
     text += '\n';
   }
+  for (const std::int64_t job : plan.reprieves) fmt::format_to(std::back_inserter(text), "reprieve job={}\n", job);
   for (const Placement& p : plan.placements) {
     fmt::format_to(std::back_inserter(text),
                    "place job={} group={} task={} node={} devices={} gpu={} gpu_memory={} cpu={} memory={}\n", p.job,
@@ -69,6 +70,8 @@ std::string plan_to_text(const Plan& plan) {
     if (w.queue != 0) {
       fmt::format_to(std::back_inserter(text), " queue={} resource={} short={}", w.queue, w.resource, w.short_by);
     }
+    if (w.in_pieces) text += " in_pieces";
+    if (w.passed_over) text += " passed_over";
     if (w.behind_job != 0) fmt::format_to(std::back_inserter(text), " behind={}", w.behind_job);
     if (w.beneficiary != 0) fmt::format_to(std::back_inserter(text), " beneficiary={}", w.beneficiary);
     text += '\n';
@@ -78,6 +81,10 @@ std::string plan_to_text(const Plan& plan) {
                    reservation_kind_name(r.kind), r.expected.value(), r.tasks.size());
   }
   for (const QuotaMark& m : plan.marks) fmt::format_to(std::back_inserter(text), "mark job={} {}\n", m.job, m.mark);
+  for (const QueueOutlook& o : plan.outlook) {
+    fmt::format_to(std::back_inserter(text), "outlook queue={} resource={} fair_share={} starves_since={}\n", o.queue,
+                   o.resource, o.fair_share, o.starves_since.value());
+  }
   return text;
 }
 
@@ -111,6 +118,8 @@ std::string plan_to_json(const Plan& plan) {
                            {"queue", w.queue},
                            {"resource", w.resource},
                            {"short_by", w.short_by},
+                           {"in_pieces", w.in_pieces},
+                           {"passed_over", w.passed_over},
                            {"behind_job", w.behind_job},
                            {"beneficiary", w.beneficiary}});
   }
@@ -126,6 +135,8 @@ std::string plan_to_json(const Plan& plan) {
                              {"lost", e.lost},
                              {"stop_at", e.stop_at.value()}});
   }
+  Json& reprieves = json["reprieves"] = Json::array();
+  for (const std::int64_t job : plan.reprieves) reprieves.push_back(Json{{"job", job}});
   Json& reservations = json["reservations"] = Json::array();
   for (const Reservation& r : plan.reservations) {
     Json tasks = Json::array();
@@ -148,6 +159,13 @@ std::string plan_to_json(const Plan& plan) {
   }
   Json& marks = json["marks"] = Json::array();
   for (const QuotaMark& m : plan.marks) marks.push_back(Json{{"job", m.job}, {"mark", m.mark}});
+  Json& outlook = json["outlook"] = Json::array();
+  for (const QueueOutlook& o : plan.outlook) {
+    outlook.push_back(Json{{"queue", o.queue},
+                           {"resource", o.resource},
+                           {"fair_share", o.fair_share},
+                           {"starves_since", o.starves_since.value()}});
+  }
   return json.dump();
 }
 
@@ -228,6 +246,8 @@ Result<Plan> plan_from_json(std::string_view text) {
                     .read("beneficiary", w.beneficiary)
                     .status());
       w.resource = item.at("resource");
+      w.in_pieces = item.at("in_pieces");
+      w.passed_over = item.at("passed_over");
       plan.waiting.push_back(w);
     }
     for (const nlohmann::json& item : json.at("evictions")) {
@@ -246,6 +266,9 @@ Result<Plan> plan_from_json(std::string_view text) {
         e.tasks.push_back(name);
       }
       plan.evictions.push_back(std::move(e));
+    }
+    for (const nlohmann::json& item : json.at("reprieves")) {
+      BERTH_TRY(PlanFields(item).read("job", plan.reprieves.emplace_back()).status());
     }
     for (const nlohmann::json& item : json.at("reservations")) {
       Reservation r;
@@ -277,6 +300,16 @@ Result<Plan> plan_from_json(std::string_view text) {
       QuotaMark m;
       BERTH_TRY(PlanFields(item).read("job", m.job).read("mark", m.mark).status());
       plan.marks.push_back(m);
+    }
+    for (const nlohmann::json& item : json.at("outlook")) {
+      QueueOutlook o;
+      o.resource = item.at("resource");
+      BERTH_TRY(PlanFields(item)
+                    .read("queue", o.queue)
+                    .read("fair_share", o.fair_share)
+                    .read("starves_since", o.starves_since)
+                    .status());
+      plan.outlook.push_back(std::move(o));
     }
   } catch (const nlohmann::json::exception& error) {
     return Status(Code::kCorrupt, fmt::format("not a plan: {}", error.what()));

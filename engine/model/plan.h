@@ -76,6 +76,8 @@ struct Waiting {
   std::int64_t queue = 0;     // id of the queue whose quota or limit it is
   std::string resource = {};  // "A100"
   std::int64_t short_by = 0;  // milli-cores, MiB or milli-GPU
+  bool in_pieces = false;     // of GPUs as much is free as it lacks, but scattered
+  bool passed_over = false;   // it fitted before the round: jobs ahead of it took the room
   // Of kOrder, kReserved, kBlocked, and wherever somebody has what it waits for. 0 = nobody in particular.
   std::int64_t behind_job = 0;
   std::int64_t beneficiary = 0;  // id of the queue that has what the job waits for
@@ -86,12 +88,12 @@ struct Waiting {
 // A job, or the surplus of an elastic one, that makes room.
 struct Eviction {
   std::int64_t job = 0;
-  std::int64_t beneficiary = 0;
+  std::int64_t beneficiary = 0;  // job; of EvictionRule::kLoan the loan
   EvictionRule rule = EvictionRule::kReclaim;
   bool whole = true;  // else only `tasks`, its gang runs on
   std::vector<TaskName> tasks = {};
   std::int64_t lost = 0;  // milli-GPU-seconds since the last checkpoint, and of the restart
-  Seconds stop_at;        // now, or after the grace to write a checkpoint
+  Seconds stop_at;        // now, or when it has had its grace
 
   bool operator==(const Eviction&) const = default;
 };
@@ -104,6 +106,16 @@ struct QuotaMark {
   bool operator==(const QuotaMark&) const = default;
 };
 
+// What the round leaves a queue with, of one governed resource; see policy/queue_outlook.h.
+struct QueueOutlook {
+  std::int64_t queue = 0;  // id
+  std::string resource;
+  std::int64_t fair_share = 0;  // milli-cores, MiB or milli-GPU
+  Seconds starves_since{-1};    // submission of the oldest job that starves; -1 = none
+
+  bool operator==(const QueueOutlook&) const = default;
+};
+
 struct Plan {
   std::int64_t version = 0;  // state version it was planned on
   Seconds planned_at;
@@ -112,10 +124,12 @@ struct Plan {
   std::string score_policy;
   // In the order in which they are applied: evictions that end now, placements, the rest.
   std::vector<Eviction> evictions;        // in decision order
+  std::vector<std::int64_t> reprieves;    // jobs told to stop that may run on: nobody needs their room any more
   std::vector<Placement> placements;      // in decision order
   std::vector<Waiting> waiting;           // in queue order
   std::vector<Reservation> reservations;  // all that hold after the round, in job order
   std::vector<QuotaMark> marks;           // of running jobs, where they changed, and of those that start; in job order
+  std::vector<QueueOutlook> outlook;      // by queue, then resource; empty = not worked out
 
   bool operator==(const Plan&) const = default;
 };

@@ -46,7 +46,8 @@ QuotaLedger::QuotaLedger(const Cluster& cluster, std::span<const Queue> queues, 
   has_promises_.assign(resources, 0);
   promised_to_all_.assign(resources, 0);
   used_by_all_.assign(resources, 0);
-  for (std::vector<std::int64_t>* amounts : {&quota_, &used_, &marked_, &kept_, &promised_, &promised_below_}) {
+  for (std::vector<std::int64_t>* amounts :
+       {&quota_, &used_, &uncounted_, &marked_, &kept_, &promised_, &promised_below_}) {
     amounts->assign(size, 0);
   }
   changes_.assign(row_count(), 0);
@@ -65,6 +66,35 @@ QuotaLedger::QuotaLedger(const Cluster& cluster, std::span<const Queue> queues, 
   add_up_quotas();
   count_loans(now);
   count_promises();
+  find_open();
+}
+
+void QuotaLedger::find_open() {
+  open_.assign(row_count() * resource_count(), 0);
+  for (std::size_t q = 0; q < row_count(); ++q) {
+    for (std::size_t r = 0; r < resource_count(); ++r) open_[at(q, r)] = leaves_open(q, r) ? 1 : 0;
+  }
+}
+
+bool QuotaLedger::leaves_open(std::size_t row, std::size_t resource) const {
+  if (table_.resources[resource].kind == ResourceKind::kGpu || quota_[at(row, resource)] != 0) return false;
+  bool has_gpus = false;
+  for (std::size_t q = row; q < row_count(); q = above(q)) {
+    const QuotaTerms& said = table_.terms[q][resource];
+    if (said.has_quota || said.limit < kNoLimit) return false;
+    for (std::size_t r = 0; r < resource_count(); ++r) {
+      has_gpus = has_gpus || (table_.resources[r].kind == ResourceKind::kGpu && table_.terms[q][r].has_quota);
+    }
+  }
+  return has_gpus;
+}
+
+Amounts QuotaLedger::counting(std::int32_t queue, const Amounts& amounts) const {
+  Amounts counting = amounts;
+  for (std::size_t r = 0; r < resource_count(); ++r) {
+    if (open_[at(row(queue), r)] != 0) counting[r] = 0;
+  }
+  return counting;
 }
 
 void QuotaLedger::complete_resources() {
@@ -212,9 +242,14 @@ QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Secon
     bool borrows = false;
     std::int64_t above_quota = 0;
     std::size_t over = row_count();  // nearest the root
-    for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
+    const bool is_open = open_[at(row(queue), r)] != 0;
+    if (is_open) {
+      over = row(queue);
+      above_quota = demand[r];
+    }
+    for (std::size_t q = row(queue); q < row_count() && !is_open; q = above(q)) {
       const QuotaTerms& terms = table_.terms[q][r];
-      const std::int64_t after = used_[at(q, r)] + demand[r];
+      const std::int64_t after = used_[at(q, r)] - uncounted_[at(q, r)] + demand[r];
       const auto refuse = [&](Reason reason, std::int64_t short_by) {
         return QuotaVerdict{.reason = reason,
                             .queue = q < queues_.size() ? static_cast<std::int32_t>(q) : -1,
@@ -229,16 +264,23 @@ QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Secon
       over = q;
       above_quota = after - own;
     }
-    if (!borrows) continue;
-    verdict.borrows = true;
+    if (!borrows && !is_open) continue;
+    verdict.borrows = verdict.borrows || borrows;
+    const auto lender_keeps = [&](std::int64_t short_by) {
+      return QuotaVerdict{.reason = Reason::kLenderKeeps,
+                          .queue = over < queues_.size() ? static_cast<std::int32_t>(over) : -1,
+                          .resource = static_cast<std::int32_t>(r),
+                          .short_by = std::min(short_by, above_quota)};
+    };
+    for (const KeptRoom& kept : kept_rooms_) {
+      if (kept.resource == r && until > kept.from && demand[r] > kept.spare)
+        return lender_keeps(demand[r] - kept.spare);
+    }
     if (has_promises_[r] == 0) continue;
     const std::int64_t promised = promised_after(row(queue), r, demand[r]);
     const std::int64_t free_after = capacity_[r] - used_by_all_[r] - demand[r];
     if (free_after >= 0 && promised > free_after) {  // below 0 it fits nowhere, whoever keeps what
-      return {.reason = Reason::kLenderKeeps,
-              .queue = over < queues_.size() ? static_cast<std::int32_t>(over) : -1,
-              .resource = static_cast<std::int32_t>(r),
-              .short_by = std::min(promised - free_after, above_quota)};
+      return lender_keeps(promised - free_after);
     }
   }
   return verdict;
@@ -247,6 +289,7 @@ QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Secon
 void QuotaLedger::change_usage(std::int32_t queue, const Amounts& amounts, std::int64_t sign) {
   ++changes_of_all_;
   for (std::size_t q = row(queue); q < row_count(); q = above(q)) ++changes_[q];
+  for (KeptRoom& kept : kept_rooms_) kept.spare -= sign * amounts[kept.resource];
   for (std::size_t r = 0; r < resource_count(); ++r) {
     const std::int64_t more = sign * amounts[r];
     if (more == 0) continue;
@@ -264,8 +307,46 @@ void QuotaLedger::change_usage(std::int32_t queue, const Amounts& amounts, std::
       }
       promised_to_all_[r] += change;
     }
+    if (open_[at(row(queue), r)] != 0) {
+      for (std::size_t q = row(queue); q < row_count(); q = above(q)) uncounted_[at(q, r)] += more;
+    }
     used_by_all_[r] += more;
   }
+}
+
+std::int64_t QuotaLedger::kept_idle(std::int32_t queue, std::size_t resource) const {
+  const std::size_t i = at(row(queue), resource);
+  return std::max<std::int64_t>(0, kept_[i] - used_[i]);
+}
+
+std::int32_t QuotaLedger::in_the_way(const QuotaVerdict& refusal) const {
+  const auto resource = static_cast<std::size_t>(refusal.resource);
+  const bool is_kept = refusal.reason == Reason::kLenderKeeps;
+  std::vector<char> counts(row_count(), is_kept ? 1 : 0);
+  if (!is_kept) {
+    for (std::size_t q = 0; q < queues_.size(); ++q) {
+      for (std::size_t up = q; up < row_count() && counts[q] == 0; up = above(up)) {
+        if (up == row(refusal.queue)) counts[q] = 1;
+      }
+    }
+    for (std::size_t q = 0; q < queues_.size(); ++q) {
+      if (above(q) < row_count()) counts[above(q)] = 0;
+    }
+  }
+  std::int32_t found = -1;
+  std::int64_t most = 0;
+  for (std::size_t q = 0; q < queues_.size(); ++q) {
+    const auto queue = static_cast<std::int32_t>(q);
+    const std::int64_t amount = is_kept ? kept_idle(queue, resource) : used(queue, resource);
+    if (counts[q] == 0 || amount <= most) continue;
+    found = queue;
+    most = amount;
+  }
+  return found;
+}
+
+void QuotaLedger::keep_from(std::size_t resource, Seconds from, std::int64_t spare) {
+  kept_rooms_.push_back({resource, from, spare});
 }
 
 void QuotaLedger::take(std::int32_t queue, const Amounts& amounts) { change_usage(queue, amounts, 1); }
@@ -292,20 +373,22 @@ bool QuotaLedger::fits_quota(std::size_t row, const Amounts& amounts) const {
 std::uint32_t QuotaLedger::mark(std::int32_t queue, const Amounts& amounts, std::uint32_t already,
                                 std::uint32_t wanted) {
   if (!governs_) return already;
+  const Amounts counted = counting(queue, amounts);
   std::uint32_t marks = already;
   for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
     const std::uint32_t bit = mark_bit(depth_[q]);
-    if ((already & bit) != 0 || (wanted & bit) == 0 || !fits_quota(q, amounts)) continue;
-    for (std::size_t r = 0; r < resource_count(); ++r) marked_[at(q, r)] += amounts[r];
+    if ((already & bit) != 0 || (wanted & bit) == 0 || !fits_quota(q, counted)) continue;
+    for (std::size_t r = 0; r < resource_count(); ++r) marked_[at(q, r)] += counted[r];
     marks |= bit;
   }
   return marks;
 }
 
 void QuotaLedger::unmark(std::int32_t queue, const Amounts& amounts, std::uint32_t marks) {
+  const Amounts counted = counting(queue, amounts);
   for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
     if ((marks & mark_bit(depth_[q])) == 0) continue;
-    for (std::size_t r = 0; r < resource_count(); ++r) marked_[at(q, r)] -= amounts[r];
+    for (std::size_t r = 0; r < resource_count(); ++r) marked_[at(q, r)] -= counted[r];
   }
 }
 
@@ -329,13 +412,15 @@ bool QuotaLedger::may_reclaim(std::int32_t queue, const Amounts& amounts, std::i
   if (fork < 0 || fork >= kMarkedDepths || (victim_marks & mark_bit(fork)) != 0) return false;
   std::size_t own = row(queue);
   while (depth_[own] > fork) own = above(own);
-  return asks_for_governed(amounts) && fits_quota(own, amounts);
+  const Amounts counted = counting(queue, amounts);
+  return asks_for_governed(counted) && fits_quota(own, counted);
 }
 
 bool QuotaLedger::has_quota_for(std::int32_t queue, const Amounts& amounts) const {
-  if (!asks_for_governed(amounts)) return false;
+  const Amounts counted = counting(queue, amounts);
+  if (!asks_for_governed(counted)) return false;
   for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
-    if (fits_quota(q, amounts)) return true;
+    if (fits_quota(q, counted)) return true;
   }
   return false;
 }

@@ -3,8 +3,10 @@
 // Quota of a queue: what its row says (a parent without one: the sum over its children), plus what it borrows by loans
 // now, minus what it lends. Usage of a queue: that of its own jobs and of all queues below. A resource that no queue
 // has a quota or a limit of is not governed and never refuses anybody; of a governed one, a queue without a row has
-// quota 0. CPU, memory and all GPUs are counted also where the table does not name them: orders compare queues by them.
-// Jobs without a queue (index -1) are those of one more root, without quota.
+// quota 0 - but for CPU and memory of a queue whose path has quotas of GPUs and says nothing of CPU or memory: those do
+// not count for it (counts_for), neither against it nor against queues above it. CPU, memory and all GPUs are counted
+// also where the table does not name them: orders compare queues by them. Jobs without a queue (index -1) are those of
+// one more root, without quota.
 //
 // A job that asks for `demand` may start when, for each governed resource,
 //   1. no queue on its path (itself up to the root) exceeds its limit, nor its quota by more than its borrow limit, and
@@ -13,6 +15,7 @@
 //      An owner with a lend limit is promised that it can use quota - lend limit at any time. Still promised below a
 //      queue is the larger of what it itself has not used of that, and the sum over its children: use by a child is use
 //      by the parent, so a parent's promise and those of its children are not added.
+//   3. if so, what is due at the end of a loan stays free: keep_from().
 // It starts within its quota when no queue on its path exceeds its quota; else it borrows.
 //
 // Marks. What a running job takes counts against the quota of its ancestor at depth d (bit d) when all that is so
@@ -54,6 +57,16 @@ class QuotaLedger {
   // that are up or draining. Loans that have ended at `now` are left out.
   QuotaLedger(const Cluster& cluster, std::span<const Queue> queues, const QuotaTable& table, Seconds now);
 
+  // Whether jobs of the queue are judged by that resource: it is governed, and the path of the queue does not leave it
+  // open beside a quota of GPUs.
+  bool counts_for(std::int32_t queue, std::size_t resource) const {
+    return governed_[resource] != 0 && open_[at(row(queue), resource)] == 0;
+  }
+  // What counts against the quota of the queue: used() but for that of queues below for which it does not count.
+  std::int64_t counted(std::int32_t queue, std::size_t resource) const {
+    return used_[at(row(queue), resource)] - uncounted_[at(row(queue), resource)];
+  }
+
   // False: no resource is governed, nothing is ever refused.
   bool governs() const { return governs_; }
   // The resources of the table that was given, then those of CPU, memory and all GPUs that it does not have.
@@ -79,6 +92,10 @@ class QuotaLedger {
   // returned in time.
   QuotaVerdict judge(std::int32_t queue, const Amounts& demand, Seconds until = Seconds(kNoLimit)) const;
 
+  // From that moment on somebody is due what is free then but for `spare`: who borrows and does not end before may take
+  // no more. What is taken and given back later counts as lasting.
+  void keep_from(std::size_t resource, Seconds from, std::int64_t spare);
+
   void take(std::int32_t queue, const Amounts& amounts);
   void give_back(std::int32_t queue, const Amounts& amounts);
 
@@ -100,8 +117,14 @@ class QuotaLedger {
 
   // Some queue on the path has quota for that beside what is marked.
   bool has_quota_for(std::int32_t queue, const Amounts& amounts) const;
-  // Some quota holds until a moment only: judge() looks at `until`.
-  bool has_loans_that_end() const { return !dated_.empty(); }
+  // Some quota holds until a moment only, or is due to somebody then: judge() looks at `until`.
+  bool looks_at_end() const { return !dated_.empty() || !kept_rooms_.empty(); }
+
+  // Who has what a refused job lacks: of a lend limit the queue that keeps most idle, else the leaf at or below the
+  // queue that refuses which uses most. -1 = nobody.
+  std::int32_t in_the_way(const QuotaVerdict& refusal) const;
+  // What a queue does not lend and does not use.
+  std::int64_t kept_idle(std::int32_t queue, std::size_t resource) const;
 
   std::int64_t capacity(std::size_t resource) const { return capacity_[resource]; }
   bool is_governed(std::size_t resource) const { return governed_[resource] != 0; }
@@ -116,6 +139,11 @@ class QuotaLedger {
   std::uint64_t changes(std::int32_t queue) const { return changes_[row(queue)]; }
 
  private:
+  struct KeptRoom {
+    std::size_t resource = 0;
+    Seconds from;
+    std::int64_t spare = 0;
+  };
   // What a loan that ends adds to the quota of one queue until then.
   struct DatedQuota {
     std::size_t at = 0;
@@ -134,6 +162,10 @@ class QuotaLedger {
   void add_up_quotas();
   void count_loans(Seconds now);
   void count_promises();
+  void find_open();
+  bool leaves_open(std::size_t row, std::size_t resource) const;
+  // Without what does not count for the queue.
+  Amounts counting(std::int32_t queue, const Amounts& amounts) const;
   void change_usage(std::int32_t queue, const Amounts& amounts, std::int64_t sign);
   // What stays promised to all after `row` has taken `demand` more.
   std::int64_t promised_after(std::size_t row, std::size_t resource, std::int64_t demand) const;
@@ -153,6 +185,8 @@ class QuotaLedger {
   std::vector<std::size_t> above_;
   std::vector<std::int64_t> quota_;           // by at()
   std::vector<std::int64_t> used_;            // by at()
+  std::vector<std::int64_t> uncounted_;       // by at(): of used_, that of queues for which it does not count
+  std::vector<std::uint8_t> open_;            // by at(): it does not count for jobs of the queue
   std::vector<std::int64_t> marked_;          // by at()
   std::vector<std::int64_t> kept_;            // by at(): quota that is not lent
   std::vector<std::int64_t> promised_;        // by at(): of that, and of what queues below keep, not in use
@@ -160,6 +194,7 @@ class QuotaLedger {
   std::vector<std::int64_t> promised_to_all_;
   std::vector<std::int64_t> used_by_all_;
   std::vector<DatedQuota> dated_;  // by (at, until)
+  std::vector<KeptRoom> kept_rooms_;
   std::vector<std::uint64_t> changes_;
   std::uint64_t changes_of_all_ = 0;
 };

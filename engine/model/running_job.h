@@ -26,8 +26,15 @@ struct RunningJob {
   // so do the tasks that it has beyond min_tasks; see quota_ledger.h.
   std::uint32_t quota_mark = 0;
   Seconds stop_at{-1};         // told to stop at that moment; -1 = not
-  std::int64_t stops_for = 0;  // the job it makes room for
+  std::int64_t stops_for = 0;  // the job it makes room for; of EvictionRule::kLoan the loan
   EvictionRule stop_rule = EvictionRule::kReclaim;
+
+  bool is_told_to_stop() const { return stop_at >= Seconds(0); }
+  bool makes_room_for_a_job() const { return is_told_to_stop() && stop_rule != EvictionRule::kLoan; }
+  void run_on() {
+    stop_at = Seconds(-1);
+    stops_for = 0;
+  }
 
   MilliGpu gpu_held() const {
     MilliGpu total;

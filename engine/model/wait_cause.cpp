@@ -40,8 +40,10 @@ Result<WaitCause> read_wait_cause(std::string_view text) {
   return Status(Code::kInvalid, fmt::format("'{}' is not a cause of waiting", text));
 }
 
-WaitCause cause_of(Reason reason, bool reclaimed) {
-  switch (reason) {
+namespace {
+
+WaitCause plain_cause(const Waiting& waiting) {
+  switch (waiting.reason) {
     case Reason::kNone: return WaitCause::kRound;
     case Reason::kNodeNotUp:
     case Reason::kPool:
@@ -52,9 +54,9 @@ WaitCause cause_of(Reason reason, bool reclaimed) {
     case Reason::kUnhealthyDevice:
     case Reason::kCpu:
     case Reason::kMemory:
+    case Reason::kGpuMemory: return WaitCause::kNoCapacity;
     case Reason::kGpu:
-    case Reason::kGpuMemory:
-    case Reason::kGang: return WaitCause::kNoCapacity;
+    case Reason::kGang: return waiting.in_pieces ? WaitCause::kFragmentation : WaitCause::kNoCapacity;
     case Reason::kGpuFragmented: return WaitCause::kFragmentation;
     case Reason::kLinkGroup:
     case Reason::kLocality: return WaitCause::kLocality;
@@ -63,10 +65,20 @@ WaitCause cause_of(Reason reason, bool reclaimed) {
     case Reason::kReserved: return WaitCause::kReservation;
     case Reason::kQuota:
     case Reason::kLimit:
-    case Reason::kLenderKeeps: return reclaimed ? WaitCause::kLenderReclaimed : WaitCause::kOwnQuota;
+    case Reason::kLenderKeeps: return WaitCause::kOwnQuota;
     case Reason::kDependency: return WaitCause::kDependency;
   }
   return WaitCause::kRound;
+}
+
+}  // namespace
+
+WaitCause cause_of(const Waiting& waiting, WaitCause last, bool reclaimed) {
+  const WaitCause plain = plain_cause(waiting);
+  const bool lacks_room = plain == WaitCause::kNoCapacity || plain == WaitCause::kFragmentation;
+  if (reclaimed && (lacks_room || plain == WaitCause::kOwnQuota)) return WaitCause::kLenderReclaimed;
+  if (lacks_room && (waiting.passed_over || last == WaitCause::kOrder)) return WaitCause::kOrder;
+  return plain;
 }
 
 WaitCause cause_of(EvictionRule rule) { return is_reclaim(rule) ? WaitCause::kLenderReclaimed : WaitCause::kOrder; }

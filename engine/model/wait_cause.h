@@ -19,8 +19,8 @@ enum class WaitCause : std::uint8_t {
   kHeld,             // HOLD, or submitted as held
   kDependency,       // jobs it depends on have not finished
   kOwnQuota,         // its queue uses its quota up, or may not borrow more
-  kLenderReclaimed,  // the same, after it was evicted by the owner of what it ran on
-  kOrder,            // jobs ahead of it take the room
+  kLenderReclaimed,  // it was evicted by the owner of what it ran on, and finds no room or quota since
+  kOrder,            // jobs ahead of it took room in which it would run by now
   kReservation,      // it would delay a job that has a reservation, or waits for its own
   kLocality,         // there is room, not close enough together
   kFragmentation,    // there is enough free, in pieces that are too small
@@ -31,8 +31,10 @@ Result<WaitCause> read_wait_cause(std::string_view text);
 // The same for people: "its queue has used up its quota".
 std::string_view wait_cause_words(WaitCause cause);
 
-// `reclaimed`: its last attempt was ended by the owner of the quota it ran on.
-WaitCause cause_of(Reason reason, bool reclaimed);
+// `last`: the cause so far; `reclaimed`: its last attempt was ended by the owner of the quota it ran on. Had that not
+// happened, or had it gone first when jobs ahead of it took the room, it would run: so these two causes last as long as
+// it finds no room.
+WaitCause cause_of(const Waiting& waiting, WaitCause last, bool reclaimed);
 // From an eviction until a round judges the job again.
 WaitCause cause_of(EvictionRule rule);
 // Does that eviction count as `reclaimed` above?

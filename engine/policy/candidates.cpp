@@ -40,6 +40,9 @@ struct Candidates::Impl {
         context{.nodes = nodes, .policy = given_policy, .memo = memo, .counters = counters} {}
 
   Lookup& look_up(const TaskShape& shape);
+  void follow() {
+    if (nodes.follow()) ++context.generation;
+  }
   ShapeRanking* add_ranking(const TaskShape& shape, Score least_memory);
   void forget_rankings();
 
@@ -76,7 +79,7 @@ Candidates::Impl::Lookup& Candidates::Impl::look_up(const TaskShape& shape) {
   ++counters.queries;
   const std::size_t most_bytes = std::max(kMostRankingBytes, nodes.size() * kMostRankingBytesPerNode);
   if (ranking_bytes + lookups.size() * kLookupBytes > most_bytes) forget_rankings();
-  if (nodes.follow()) ++context.generation;
+  follow();
   Lookup& lookup = lookups[shape];
   if (lookup.ranking != nullptr) return lookup;
   TaskShape shared_shape = shape;
@@ -86,6 +89,8 @@ Candidates::Impl::Lookup& Candidates::Impl::look_up(const TaskShape& shape) {
   lookup.ranking = shared.ranking;
   return lookup;
 }
+
+void Candidates::catch_up() { impl_->follow(); }
 
 Candidates::Candidates(const Ledger& ledger, NodeScore& policy, std::span<const std::int32_t> rank, std::uint64_t seed)
     : impl_(std::make_unique<Impl>(ledger, policy, rank, seed)) {}

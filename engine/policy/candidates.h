@@ -45,6 +45,9 @@ class Candidates {
   // Memoised score of one node, kInfeasibleScore when it cannot take the task now.
   Score score_of(const TaskShape& shape, NodeIndex node);
 
+  // Reads what the ledger's log of changes has for it: the log may be forgotten up to now.
+  void catch_up();
+
   const CandidateCounters& counters() const;
 
  private:

@@ -85,11 +85,13 @@ class FairShareRanking : public QueueRanking {
     double of_share = 0;
     for (std::size_t i = 0; i < resources_.size(); ++i) {
       const std::size_t r = resources_[i];
+      if (usage_.is_governed(r) && !usage_.counts_for(queue, r)) continue;
       const auto used = static_cast<double>(usage_.used(queue, r));
+      const auto counted = static_cast<double>(usage_.counted(queue, r));
       const auto quota = static_cast<double>(usage_.quota(queue, r));
       const auto share = static_cast<double>(shares_[i][row]);
       has_quota = has_quota || quota > 0;
-      if (used > 0) of_quota = std::max(of_quota, quota > 0 ? used / quota : kLastOfAll);
+      if (counted > 0) of_quota = std::max(of_quota, quota > 0 ? counted / quota : kLastOfAll);
       if (share > 0) {
         of_share = std::max(of_share, used / share);
       } else if (used > 0 || requests_[i][row] > 0) {

@@ -62,7 +62,8 @@ class QueuePrognosis {
     for (std::int32_t q = job.queue; q >= 0; q = snapshot_.queues[static_cast<std::size_t>(q)].parent) {
       for (std::size_t r = 0; r < demand.size(); ++r) {
         Seconds& since = starves_since_[static_cast<std::size_t>(q)][r];
-        if (demand[r] > 0 && (since < Seconds(0) || job.submit < since)) since = job.submit;
+        if (demand[r] > 0 && after_.counts_for(job.queue, r) && (since < Seconds(0) || job.submit < since))
+          since = job.submit;
       }
     }
   }

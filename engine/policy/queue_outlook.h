@@ -5,8 +5,6 @@
 // theirs. Jobs that wait for others do not count. Time: waiting jobs times depth of the tree times resources.
 #pragma once
 
-#include <cstdint>
-#include <string>
 #include <vector>
 
 #include "engine/model/plan.h"
@@ -15,17 +13,8 @@
 
 namespace berth {
 
-// Of one queue and one governed resource.
-struct QueueOutlook {
-  std::int64_t queue = 0;  // id
-  std::string resource;
-  std::int64_t fair_share = 0;  // see fair_shares.h; milli-cores, MiB or milli-GPU
-  Seconds starves_since{-1};    // submission of the oldest job that starves; -1 = none
-
-  bool operator==(const QueueOutlook&) const = default;
-};
-
-// By queue, then resource; empty when nobody has a quota.
+// By queue, then resource, of governed resources; empty when nobody has a quota. Fair shares are those of
+// fair_shares.h.
 std::vector<QueueOutlook> queue_outlook(const Snapshot& snapshot, const Plan& plan, const QuotaLedger& after);
 
 }  // namespace berth

@@ -126,9 +126,9 @@ class WpaiSequence : public JobSequence {
   double own_part(const Group& group) const {
     double own = 1;
     for (std::size_t r = 0; r < (*usage_).resource_count(); ++r) {
-      if (!(*usage_).is_governed(r) || group.demand[r] == 0) continue;
+      if (!(*usage_).counts_for(group.queue, r) || group.demand[r] == 0) continue;
       for (std::int32_t q = group.queue;; q = input_.queues[static_cast<std::size_t>(q)].parent) {
-        const auto unused = static_cast<double>((*usage_).quota(q, r) - (*usage_).used(q, r));
+        const auto unused = static_cast<double>((*usage_).quota(q, r) - (*usage_).counted(q, r));
         own = std::min(own, std::clamp(unused / static_cast<double>(group.demand[r]), 0.0, 1.0));
         if (q < 0 || input_.queues[static_cast<std::size_t>(q)].parent < 0) break;
       }

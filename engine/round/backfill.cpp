@@ -59,8 +59,8 @@ DemandKey backfill_demand(const Job& job) {
 
 }  // namespace
 
-Backfill::Backfill(RoundState& state, std::span<const Reservation> kept, Seconds now)
-    : state_(state), now_(now), closed_queues_(state.setup().queues.size(), 0) {
+Backfill::Backfill(RoundState& state, std::span<const Reservation> kept, Seconds now) : state_(state), now_(now) {
+  if (state.rules().backfill == BackfillMode::kNonePerQueue) closed_queues_.assign(state.setup().queues.size(), 0);
   for (const Reservation& reservation : kept) {
     if (reservation.expires >= Seconds(0) && reservation.expires <= now) continue;
     if (reservation.kind == ReservationKind::kBackfill) {
@@ -83,7 +83,7 @@ Timeline& Backfill::timeline() {
   if (timeline_) return *timeline_;
   timeline_.emplace(now_);
   for (const RunningJob& job : state_.running().all()) {
-    const bool leaves = job.stops_for != 0 && holds_room_for(job.stops_for);
+    const bool leaves = job.makes_room_for_a_job() && holds_room_for(job.stops_for);
     const Seconds end = leaves ? now_ : expected_end_of(job, state_.rules(), now_);
     for (const RunningTask& task : job.tasks) timeline_->add_end({end, job.start, task.holding});
   }
@@ -94,6 +94,7 @@ Timeline& Backfill::timeline() {
 void Backfill::forget_timeline() {
   timeline_.reset();
   refused_.clear();
+  booked_.clear();
 }
 
 void Backfill::add_to_timeline(const Held& held) {
@@ -157,6 +158,10 @@ bool Backfill::place_as_reserved(const Job& job, Seconds end, JobOutcome& outcom
 
 BackfillAttempt Backfill::place(const Job& job) {
   BackfillAttempt attempt;
+  if (held_.empty() && kept_.empty()) {
+    attempt.outcome = state_.placer().place_job(job);
+    return attempt;
+  }
   const Seconds end = end_of(job);
   Ledger& ledger = state_.ledger();
   const Ledger::Checkpoint before = ledger.checkpoint();
@@ -205,6 +210,24 @@ bool Backfill::note_blocked(const Job& job, bool borrows) {
   return false;
 }
 
+// Gangs that differ in nothing that matters but the number of tasks, where there is one group that starts anew.
+std::vector<Backfill::Booking>& Backfill::bookings_of(const Job& gang) {
+  const QuotaLedger& quotas = state_.quotas();
+  const bool depends_on_queue =
+      quotas.looks_at_end() ||
+      std::ranges::any_of(quotas.table().resources, [](const QuotaResource& resource) { return resource.models != 0; });
+  Job kind = gang;
+  TaskGroup& group = kind.groups.front();
+  if (kind.groups.size() == 1 && group.placed == 0) {
+    group.count = group.min_tasks = 1;
+    if (!group.locality_required) group.locality = Locality::kAny;
+    if (group.locality == Locality::kAny) group.locality_required = false;
+  }
+  DemandKey key = backfill_demand(kind);
+  key.push_back(depends_on_queue ? gang.queue : -1);
+  return booked_[std::move(key)];
+}
+
 bool Backfill::reserve(const Job& job, bool borrows) {
   const Job gang = gang_of(job);
   const Seconds duration = end_of(job) - now_;
@@ -219,9 +242,16 @@ bool Backfill::reserve(const Job& job, bool borrows) {
     bounds.before = timeline().free_from(state_.ledger(), kept->tasks, duration, job.id);
     if (held.is_due) bounds.started_by = kept->expected;
   }
+  const std::int32_t tasks = tasks_needed(gang.groups.front());
+  std::vector<Booking>& booked = bookings_of(gang);
+  for (const Booking& booking : booked) {
+    const bool counts = booking.tasks <= tasks && booking.duration <= duration && booking.start > now_;
+    if (counts) bounds.from = std::max(bounds.from, booking.start);
+  }
   const std::optional<StartFound> found = earliest_start(state_, timeline(), gang, duration, bounds);
   if (!found && bounds.before == kNever) return false;
   held.start = found ? found->time : bounds.before;
+  if (!held.is_due) booked.push_back({tasks, duration, held.start});
   held.reservation = {.job = job.id,
                       .made_at = kept != nullptr ? kept->made_at : now_,
                       .expected = is_promise ? std::min(kept->expected, held.start) : held.start,
@@ -258,7 +288,7 @@ void Backfill::note_started(const Job& job, std::span<const PlacedTask> placed) 
 }
 
 std::int64_t Backfill::closed_by(std::int32_t queue) const {
-  if (closed_by_ != 0 || queue < 0) return closed_by_;
+  if (closed_by_ != 0 || queue < 0 || closed_queues_.empty()) return closed_by_;
   return closed_queues_[static_cast<std::size_t>(queue)];
 }
 

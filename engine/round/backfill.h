@@ -114,6 +114,14 @@ class Backfill {
     std::int64_t would_delay = 0;
   };
 
+  // A gang was found to start then at the earliest: one of the same kind that is no smaller and runs no shorter will
+  // not start earlier.
+  struct Booking {
+    std::int32_t tasks = 0;  // of its first group
+    Seconds duration;
+    Seconds start;
+  };
+
   Seconds end_of(const Job& job) const;
   Timeline& timeline();
   void forget_timeline();
@@ -125,6 +133,8 @@ class Backfill {
   bool place_as_reserved(const Job& job, Seconds end, JobOutcome& outcome);
   std::int64_t backfilled() const;  // reservations made because a job was blocked
   bool reserve(const Job& job, bool borrows);
+  // Of gangs of which Bookings speak together.
+  std::vector<Booking>& bookings_of(const Job& gang);
 
   RoundState& state_;
   Seconds now_;
@@ -134,6 +144,7 @@ class Backfill {
   std::vector<Held> held_;                   // those that count
   std::optional<Timeline> timeline_;         // made when first needed
   std::map<DemandKey, Refusal> refused_;     // jobs that would delay others, by what they ask for
+  std::map<DemandKey, std::vector<Booking>> booked_;  // since room was last freed; by kind of gang
 };
 
 }  // namespace berth

@@ -3,9 +3,11 @@
 // Time is played forward on a copy of the state: running jobs end as expected (estimate, time limit, or the default
 // duration), and after each few ends a pass (round/pass.h) is made over the jobs ahead of this one in the present order
 // and the job itself. Twice: with every duration at its median, and at its 90th percentile. What is left out makes it
-// an estimate: jobs that will be submitted, jobs behind it, and victims that come back.
+// an estimate: jobs that will be submitted, jobs behind it, victims that come back, and evictions for others than it
+// that are not due now.
 //
-// Ends are taken together so that at most about `kMostForecastPasses` passes are made; the answer is as coarse.
+// The near future is played end by end, the far one in steps that grow with what has ended so far: an answer is about
+// as exact as it is near, and its cost grows with the logarithm of the ends before it.
 #pragma once
 
 #include <atomic>
@@ -16,7 +18,7 @@
 
 namespace berth {
 
-inline constexpr int kMostForecastPasses = 128;
+inline constexpr std::size_t kForecastFineness = 8;  // a step: one end more for every so many before it
 
 struct Forecast {
   std::optional<Seconds> p50;  // start; nothing = not even when all that runs has ended

@@ -7,7 +7,8 @@
 namespace berth {
 
 Pass::Pass(RoundState& state, std::span<const Reservation> kept, Seconds now)
-    : state_(state), now_(now), backfill_(state, kept, now), reclaim_(state, now) {
+    : state_(state), now_(now), backfill_(state, kept, now) {
+  if (state.rules().preemption == Preemption::kReclaim) reclaim_.emplace(state, now);
   state_.renew_marks();
 }
 
@@ -28,22 +29,22 @@ PassOutcome Pass::refuse(const Job& job, const QuotaVerdict& verdict) const {
   outcome.waiting.queue = queue_id(verdict.queue);
   outcome.waiting.resource = state_.quotas().table().resources[static_cast<std::size_t>(verdict.resource)].name;
   outcome.waiting.short_by = verdict.short_by;
-  outcome.waiting.beneficiary = queue_id(job.queue);
+  outcome.waiting.beneficiary = queue_id(state_.quotas().in_the_way(verdict));
   return outcome;
 }
 
 PassOutcome Pass::start(const Job& job, std::vector<PlacedTask> placed) {
   state_.start(job, placed, now_);
   backfill_.note_started(job, placed);
-  reclaim_.settle(job.id);
+  if (reclaim_) reclaim_->settle(job.id);
   PassOutcome outcome;
   outcome.started = true;
   outcome.placed = std::move(placed);
   return outcome;
 }
 
-PassOutcome Pass::try_job(const Job& job) {
-  if (job.waits_for_others) return wait(job, Reason::kDependency);
+PassOutcome Pass::try_job(const Job& job, bool may_evict) {
+  if (!job.after.empty()) return wait(job, Reason::kDependency);
   if (const std::int64_t blocker = backfill_.closed_by(job.queue); blocker != 0) {
     PassOutcome outcome = wait(job, Reason::kBlocked);
     outcome.waiting.behind_job = blocker;
@@ -51,9 +52,13 @@ PassOutcome Pass::try_job(const Job& job) {
   }
   const Seconds expected_end = job.expected_end(now_);
   const Seconds end = expected_end < now_ ? kNever : expected_end;
-  const QuotaVerdict verdict = state_.quotas().judge(job.queue, state_.quotas().demand_to_start(job), end);
+  const QuotaLedger& quotas = state_.quotas();
+  const QuotaVerdict verdict =
+      quotas.governs() ? quotas.judge(job.queue, quotas.demand_to_start(job), end) : QuotaVerdict{};
   if (!verdict.admitted()) {
-    if (std::optional<PassOutcome> outcome = evict_for(job, end, true)) return *std::move(outcome);
+    if (may_evict) {
+      if (std::optional<PassOutcome> outcome = evict_for(job, end, true)) return *std::move(outcome);
+    }
     return refuse(job, verdict);
   }
   std::int64_t would_delay = 0;
@@ -62,9 +67,9 @@ PassOutcome Pass::try_job(const Job& job) {
     would_delay = attempt.would_delay;
     return std::move(attempt.outcome);
   };
-  QuotaPlacing placing = place_within_quota(state_.quotas(), state_.ledger(), job, end, place);
+  QuotaPlacing placing = place_within_quota(quotas, state_.ledger(), job, end, place);
   while (!placing.outcome.started && would_delay != 0 && !verdict.borrows && backfill_.give_way(would_delay)) {
-    placing = place_within_quota(state_.quotas(), state_.ledger(), job, end, place);
+    placing = place_within_quota(quotas, state_.ledger(), job, end, place);
   }
   if (placing.outcome.started) return start(job, std::move(placing.outcome.placed));
   if (!placing.verdict.admitted()) {
@@ -78,7 +83,9 @@ PassOutcome Pass::try_job(const Job& job) {
     outcome.keeps_room = true;
     return outcome;
   }
-  if (std::optional<PassOutcome> outcome = evict_for(job, end, verdict.borrows)) return *std::move(outcome);
+  if (may_evict) {
+    if (std::optional<PassOutcome> outcome = evict_for(job, end, verdict.borrows)) return *std::move(outcome);
+  }
   PassOutcome outcome;
   if (would_delay != 0) {
     outcome = wait(job, Reason::kReserved);
@@ -98,11 +105,11 @@ PassOutcome Pass::block(const Job& job, PassOutcome outcome, bool borrows) {
 }
 
 std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool borrows) {
-  if (state_.rules().preemption != Preemption::kReclaim || backfill_.holds_room_for(job.id)) return std::nullopt;
+  if (!reclaim_ || backfill_.holds_room_for(job.id)) return std::nullopt;
   std::optional<RoomMade> room;
   {
     std::optional<Backfill::Fence> fence;
-    room = reclaim_.make_room(job, end, [&] { fence.emplace(backfill_, job.id, borrows); });
+    room = reclaim_->make_room(job, end, [&] { fence.emplace(backfill_, job.id, borrows); });
   }
   if (!room) return std::nullopt;
   evictions_.insert(evictions_.end(), room->evictions.begin(), room->evictions.end());

@@ -29,7 +29,9 @@ class Pass {
 
   // Jobs that room is held for until their victims have stopped, in id order.
   std::vector<std::int64_t> promised() const { return backfill_.holders(); }
-  PassOutcome try_job(const Job& job);
+  bool holds_room_for(std::int64_t job) const { return backfill_.holds_room_for(job); }
+  // `may_evict`: room may be made for it by evictions, as far as the rules say so.
+  PassOutcome try_job(const Job& job, bool may_evict = true);
   // Nobody behind is to be tried.
   bool closed() const { return backfill_.closed(); }
 
@@ -51,7 +53,7 @@ class Pass {
   RoundState& state_;
   Seconds now_;
   Backfill backfill_;
-  Reclaim reclaim_;
+  std::optional<Reclaim> reclaim_;  // where jobs may be evicted
   std::vector<Eviction> evictions_;
 };
 

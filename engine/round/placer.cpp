@@ -309,6 +309,12 @@ void Placer::add_surplus(const Job& job, std::vector<PlacedTask>& placed) {
   }
 }
 
+void Placer::forget_changes() {
+  candidates_.catch_up();
+  racks_.forget();
+  ledger_.forget_changes_before(ledger_.change_count());
+}
+
 JobOutcome Placer::place_job(const Job& job) {
   JobOutcome outcome;
   next_task_.clear();

@@ -49,6 +49,9 @@ class Placer {
   // Places what is still missing of `job` (count - placed tasks of each group), all or nothing as said above.
   JobOutcome place_job(const Job& job);
 
+  // Shortens the ledger's log of changes, of which this must be the only reader.
+  void forget_changes();
+
   Candidates& candidates() { return candidates_; }
 
  private:

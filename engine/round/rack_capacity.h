@@ -21,6 +21,8 @@ class RackCapacity {
   // Tasks of `shape` that fit at once, per rack index.
   std::span<const std::int64_t> copies(const TaskShape& shape);
   std::span<const NodeIndex> nodes_of(std::int32_t rack);
+  // All is counted anew when asked for: the ledger's log of changes may be forgotten up to now.
+  void forget() { shapes_.clear(); }
 
  private:
   struct ShapeCopies {

@@ -19,7 +19,7 @@ Job gang_only(const Job& job) {
 }
 
 DemandKey reclaim_demand(const Job& gang, Seconds end, const QuotaLedger& quotas) {
-  DemandKey key = {gang.queue, gang.priority_class, quotas.has_loans_that_end() ? end.value() : 0};
+  DemandKey key = {gang.queue, gang.priority_class, quotas.looks_at_end() ? end.value() : 0};
   for (const TaskGroup& group : gang.groups) append_demand(group, key);
   return key;
 }
@@ -50,7 +50,42 @@ const VictimIndex& Reclaim::index() {
 }
 
 std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end, const std::function<void()>& before_search) {
-  if (!may_evict_others(job, state_.rules(), now_) || !has_a_chance(job)) return std::nullopt;
+  if (!may_evict_others(job, state_.rules(), now_)) return std::nullopt;
+  if (std::optional<RoomMade> room = make_room_for(job, end, before_search)) return room;
+  for (const Job& narrowed : on_own_models(job)) {
+    if (std::optional<RoomMade> room = make_room_for(narrowed, end, before_search)) return room;
+  }
+  return std::nullopt;
+}
+
+// A job that may run on several models counts for none of them before it is placed, so no quota of a model is taken
+// back for it. What it would be on the models of each such quota alone, where that has room.
+std::vector<Job> Reclaim::on_own_models(const Job& job) const {
+  std::vector<Job> jobs;
+  const QuotaLedger& quotas = state_.quotas();
+  for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
+    const ModelSet models = quotas.resource(r).models;
+    if (models == 0 || !quotas.is_governed(r)) continue;
+    Job narrowed = job;
+    bool is_narrower = false;
+    bool is_possible = true;
+    for (TaskGroup& group : narrowed.groups) {
+      if (group.shape.gpu_count == 0 || group.placed >= group.min_tasks) continue;
+      const ModelSet allowed = group.shape.models == 0 ? models : group.shape.models & models;
+      is_possible = is_possible && allowed != 0;
+      is_narrower = is_narrower || allowed != group.shape.models;
+      group.shape.models = allowed;
+    }
+    if (is_narrower && is_possible && quotas.has_quota_for(job.queue, quotas.demand_to_start(narrowed))) {
+      jobs.push_back(std::move(narrowed));
+    }
+  }
+  return jobs;
+}
+
+std::optional<RoomMade> Reclaim::make_room_for(const Job& job, Seconds end,
+                                               const std::function<void()>& before_search) {
+  if (!has_a_chance(job)) return std::nullopt;
   const Job gang = gang_only(job);
   // Whom it may evict depends on the job itself when it has been evicted before.
   const bool fails_alike = job.eviction.evicted_for.empty();

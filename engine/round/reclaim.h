@@ -11,6 +11,9 @@
 // cool-down; started or grew in an earlier pass; never evicted b (EvictionTerms::evicted_for); and its queue has budget
 // left for what v would lose. b must have waited for the pending delay, since it came or was evicted itself.
 //
+// A b that several device models suit takes back its queue's quota of any of them: it is tried as it is, then on the
+// models of each quota with room alone.
+//
 // Also where b is refused by quota - a limit, a borrow limit, what a lender keeps - it may be that evicting makes it
 // admitted: a higher class takes the place of a lower one when their queue is at its limit.
 //
@@ -70,6 +73,8 @@ class Reclaim {
     bool any = false;
   };
 
+  std::optional<RoomMade> make_room_for(const Job& job, Seconds end, const std::function<void()>& before_search);
+  std::vector<Job> on_own_models(const Job& job) const;
   bool has_a_chance(const Job& job) const;
   const VictimIndex& index();
   Reaches reaches_for(const Job& job) const;

@@ -86,34 +86,38 @@ void RoundState::start(const Job& job, std::span<const PlacedTask> placed, Secon
     fresh.job = job;
     fresh.job.state = JobState::kRunning;
     fresh.start = now;
+    fresh.tasks.reserve(placed.size());
     run = &running_.add(std::move(fresh));
   }
-  const Held before = held_by(*run);
+  if (run->quota_mark != 0) unmark(job.queue, held_by(*run), run->quota_mark);
+  Amounts more = quotas_.none();
   for (const PlacedTask& task : placed) {
     TaskGroup& group = run->job.groups[static_cast<std::size_t>(task.group)];
     ++group.placed;
     if (group.anchor < 0) group.anchor = task.holding.node;
     if (group.anchor == task.holding.node) group.anchor_devices |= task.holding.devices;
     run->tasks.push_back({task.group, task.task, task.holding});
+    quotas_.add_holding(task.holding, more);
   }
-  unmark(job.queue, before, run->quota_mark);
-  const Held after = held_by(*run);
-  Amounts more = after.all;
-  for (std::size_t r = 0; r < more.size(); ++r) more[r] -= before.all[r];
   quotas_.take(job.queue, more);
-  const std::uint32_t marks = mark(job.queue, after);
+  if (!quotas_.governs()) return;
+  const std::uint32_t marks = mark(job.queue, held_by(*run));
   if ((run->quota_mark & ~marks) != 0) marks_are_stale_ = true;  // more surplus than quota: what covered it is free
   run->quota_mark = marks;
 }
 
 Status RoundState::end(std::int64_t id) {
   const RunningJob job = running_.remove(id);
-  for (const RunningTask& task : job.tasks) BERTH_TRY(ledger_.release(task.holding));
+  Amounts all = quotas_.none();
+  for (const RunningTask& task : job.tasks) {
+    BERTH_TRY(ledger_.release(task.holding));
+    quotas_.add_holding(task.holding, all);
+  }
   ledger_.commit();
-  const Held held = held_by(job);
-  quotas_.give_back(job.job.queue, held.all);
-  unmark(job.job.queue, held, job.quota_mark);
-  if (job.quota_mark != 0) marks_are_stale_ = true;
+  quotas_.give_back(job.job.queue, all);
+  if (job.quota_mark == 0) return {};
+  unmark(job.job.queue, held_by(job), job.quota_mark);
+  marks_are_stale_ = true;
   return {};
 }
 

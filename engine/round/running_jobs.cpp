@@ -53,8 +53,11 @@ std::vector<std::size_t> surplus_tasks(const RunningJob& job) {
 }
 
 Seconds expected_end_of(const RunningJob& job, const RoundRules& rules, Seconds now) {
+  return job.stop_at >= now ? job.stop_at : untold_end_of(job, rules, now);
+}
+
+Seconds untold_end_of(const RunningJob& job, const RoundRules& rules, Seconds now) {
   constexpr Seconds kLeast(60);
-  if (job.stop_at >= now) return job.stop_at;
   Seconds end = job.job.expected_end(job.start);
   if (end < job.start) end = job.start + rules.default_duration;
   if (end > now) return end;

@@ -35,6 +35,8 @@ std::vector<std::size_t> surplus_tasks(const RunningJob& job);
 // When a running job will have ended as far as is known: its expected end; one past it is expected to run on for as
 // long again as it is late, at least a minute (extended, not killed); nothing known: `rules.default_duration`.
 Seconds expected_end_of(const RunningJob& job, const RoundRules& rules, Seconds now);
+// The same, had nobody told it to stop.
+Seconds untold_end_of(const RunningJob& job, const RoundRules& rules, Seconds now);
 
 // milli-GPU-seconds that evicting it (or `milli` milli-GPU of it) at `stop` would lose: work since the last checkpoint,
 // and the restart.

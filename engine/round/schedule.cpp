@@ -8,22 +8,16 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "engine/model/demand_key.h"
 #include "engine/policy/registry.h"
+#include "engine/round/demand_classes.h"
 #include "engine/round/explain.h"
+#include "engine/round/loan_return.h"
 #include "engine/round/pass.h"
+#include "engine/round/room_left.h"
 
 namespace berth {
 
 namespace {
-
-// What decides whether a job starts: jobs that ask for the same in the same queue and class fail for the same reason.
-DemandKey demand_of(const Job& job, bool may_evict) {
-  const bool has_a_past = may_evict && !job.eviction.evicted_for.empty();  // whom it may evict is its own matter
-  DemandKey key = {job.queue, job.priority_class, may_evict, has_a_past ? job.id : 0, job.waits_for_others};
-  for (const TaskGroup& group : job.groups) append_demand(group, key);
-  return key;
-}
 
 bool wants_tasks(const Job& job) {
   for (const TaskGroup& group : job.groups) {
@@ -75,12 +69,22 @@ Status add_running_jobs(const Snapshot& snapshot, RoundState& state) {
   return {};
 }
 
+// A job told to stop runs on when no room is held any more for the job that it makes room for.
+template <class HoldsRoom>
+void reprieve_jobs(RoundState& state, const HoldsRoom& holds_room_for, std::vector<std::int64_t>& reprieves) {
+  for (RunningJob& run : state.running().all()) {
+    if (!run.makes_room_for_a_job() || holds_room_for(run.stops_for)) continue;
+    run.run_on();
+    reprieves.push_back(run.job.id);
+  }
+}
+
 // Jobs that were told to stop and whose time has come make room before anything else is looked at.
 Result<std::vector<Eviction>> end_stopped_jobs(const Snapshot& snapshot, RoundState& state) {
   std::vector<Eviction> evictions;
   for (const RunningJob& told : snapshot.running) {
-    if (told.stop_at < Seconds(0) || told.stop_at > snapshot.now) continue;
     const RunningJob& run = *state.running().find(told.job.id);
+    if (!run.is_told_to_stop() || run.stop_at > snapshot.now) continue;
     evictions.push_back({.job = told.job.id,
                          .beneficiary = told.stops_for,
                          .rule = told.stop_rule,
@@ -105,14 +109,41 @@ std::vector<Reservation> kept_reservations(const Snapshot& snapshot) {
   return kept;
 }
 
-// One pass over the jobs. Nothing is released during it but for evictions, so a demand that failed once fails for the
-// rest of the pass - unless it failed for a reservation, which a shorter job may not delay, or got one of its own.
+// What earlier rounds told to stop: carried out in the state where the time has come, taken back where needless.
+struct ToldToStop {
+  std::vector<Eviction> ended;  // and those that loans need
+  std::vector<std::int64_t> reprieves;
+  std::vector<Reservation> kept;
+};
+
+Result<ToldToStop> settle_stops(const Snapshot& snapshot, RoundState& state) {
+  ToldToStop told;
+  told.kept = kept_reservations(snapshot);
+  const auto holds_room = [&](std::int64_t job) {
+    return std::ranges::any_of(told.kept, [&](const Reservation& reservation) {
+      return reservation.job == job && reservation.kind == ReservationKind::kEviction;
+    });
+  };
+  reprieve_jobs(state, holds_room, told.reprieves);
+  BERTH_ASSIGN(told.ended, end_stopped_jobs(snapshot, state));
+  LoanStops loans;
+  BERTH_TRY(return_loans(state, snapshot.now, loans));
+  told.ended.insert(told.ended.end(), loans.evictions.begin(), loans.evictions.end());
+  told.reprieves.insert(told.reprieves.end(), loans.reprieves.begin(), loans.reprieves.end());
+  return told;
+}
+
+void append_holdings(std::span<const PlacedTask> placed, std::vector<Holding>& holdings) {
+  for (const PlacedTask& task : placed) holdings.push_back(task.holding);
+}
+
+// One pass over the jobs.
 class ScheduleRun {
  public:
-  // `ended`: evictions that are carried out in `state` already.
-  ScheduleRun(const Snapshot& snapshot, RoundState& state, const ScheduleOptions& options, std::vector<Eviction> ended)
-      : snapshot_(snapshot), state_(state), options_(options), pass_(state, kept_reservations(snapshot), snapshot.now) {
-    result_.plan.evictions = std::move(ended);
+  ScheduleRun(const Snapshot& snapshot, RoundState& state, const ScheduleOptions& options, ToldToStop told)
+      : snapshot_(snapshot), state_(state), options_(options), pass_(state, told.kept, snapshot.now) {
+    result_.plan.evictions = std::move(told.ended);
+    result_.plan.reprieves = std::move(told.reprieves);
   }
 
   Status run(JobSequence& sequence) {
@@ -122,11 +153,18 @@ class ScheduleRun {
       const auto job = std::ranges::find(snapshot_.jobs, id, &Job::id);
       if (wants_tasks(*job)) BERTH_TRY(try_job(*job));
     }
-    while (const std::optional<std::int32_t> index = sequence.next()) {
+    for (;;) {
+      if (options_.place && static_cast<std::int64_t>(result_.order.size()) == *options_.place) {
+        BERTH_TRY(try_out_of_place());
+        break;
+      }
+      const std::optional<std::int32_t> index = sequence.next();
+      if (!index) break;
       if (options_.interrupted != nullptr && options_.interrupted->load(std::memory_order_relaxed)) {
         return Status(Code::kInterrupted, "planning was interrupted; nothing changed");
       }
       const Job& job = snapshot_.jobs[static_cast<std::size_t>(*index)];
+      result_.order.push_back(job.id);
       const bool is_tried = std::ranges::binary_search(promised, job.id) || made_room(job);
       if (wants_tasks(job) && !is_tried) BERTH_TRY(try_job(job));
       if (job.id == options_.until_job) break;
@@ -135,6 +173,9 @@ class ScheduleRun {
     name_reasons();
     result_.plan.evictions.insert(result_.plan.evictions.end(), pass_.evictions().begin(), pass_.evictions().end());
     result_.plan.reservations = pass_.reservations();
+    reprieve_jobs(
+        state_, [&](std::int64_t job) { return pass_.holds_room_for(job); }, result_.plan.reprieves);
+    std::ranges::sort(result_.plan.reprieves);
     for (ReservedTask* task : reserved_tasks()) {
       task->node_id = snapshot_.cluster.nodes[static_cast<std::size_t>(task->holding.node)].id;
     }
@@ -149,20 +190,23 @@ class ScheduleRun {
 
  private:
   Status try_job(const Job& job) {
-    DemandKey key = demand_of(job, may_evict_others(job, state_.rules(), snapshot_.now));
-    if (const auto failed = failed_.find(key); failed != failed_.end() && failed->second.evictions == evictions()) {
-      Waiting again = result_.plan.waiting[failed->second.waiting];
+    const Seconds end = state_.quotas().looks_at_end() ? job.expected_end(snapshot_.now) : Seconds(0);
+    const std::size_t demand = classes_.of(job, may_evict_others(job, state_.rules(), snapshot_.now), end);
+    if (const std::optional<std::size_t> failed = failed_.find(demand, evictions())) {
+      Waiting again = result_.plan.waiting[*failed];
       again.job = job.id;
       add_waiting(job, again);
       return {};
     }
     ++result_.jobs_tried;
+    const std::size_t made = evictions();
     const PassOutcome outcome = pass_.try_job(job);
     for (const PlacedTask& task : outcome.placed) result_.plan.placements.push_back(placement_of(snapshot_, job, task));
+    // What was evicted for a job was never there for others.
+    if (made == evictions()) append_holdings(outcome.placed, taken_);
     if (!outcome.started) {
       if (outcome.waiting.needed > 0) {
-        if (!outcome.keeps_room)
-          failed_.insert_or_assign(std::move(key), Failure{result_.plan.waiting.size(), evictions()});
+        if (!outcome.keeps_room) failed_.note(demand, evictions(), result_.plan.waiting.size());
         add_waiting(job, outcome.waiting);
       }
       return {};
@@ -173,6 +217,11 @@ class ScheduleRun {
       }
     }
     return {};
+  }
+
+  Status try_out_of_place() {
+    const auto job = std::ranges::find(snapshot_.jobs, options_.until_job, &Job::id);
+    return job == snapshot_.jobs.end() || !wants_tasks(*job) ? Status() : try_job(*job);
   }
 
   std::size_t evictions() const { return pass_.evictions().size(); }
@@ -204,6 +253,23 @@ class ScheduleRun {
       if (entry->second == Reason::kNone) entry->second = Reason::kOrder;
       waiting.reason = entry->second;
     }
+    const RoomLeft room(state_.ledger(), snapshot_.cluster, taken_);
+    for (std::size_t i = 0; i < waiting_jobs_.size(); ++i) {
+      Waiting& waiting = result_.plan.waiting[i];
+      if (waiting.behind_job != 0 && waiting.beneficiary == 0) waiting.beneficiary = queue_of(waiting.behind_job);
+      if (waiting.reason != Reason::kGpu && waiting.reason != Reason::kGang) continue;
+      const TaskShape& shape = waiting_jobs_[i]->groups[static_cast<std::size_t>(waiting.group)].shape;
+      const std::int32_t needed = std::max(1, waiting.needed);
+      waiting.in_pieces = room.is_in_pieces(shape, needed);
+      waiting.passed_over = room.was_there(shape, needed - waiting.fits);
+    }
+  }
+
+  // Its id; 0 = none.
+  std::int64_t queue_of(std::int64_t job) const {
+    const auto found = std::ranges::lower_bound(snapshot_.jobs, job, {}, &Job::id);
+    if (found == snapshot_.jobs.end() || found->id != job || found->queue < 0) return 0;
+    return snapshot_.queues[static_cast<std::size_t>(found->queue)].id;
   }
 
   std::vector<ReservedTask*> reserved_tasks() {
@@ -228,18 +294,15 @@ class ScheduleRun {
     std::ranges::sort(result_.plan.marks, {}, &QuotaMark::job);
   }
 
-  struct Failure {
-    std::size_t waiting = 0;    // place in plan.waiting
-    std::size_t evictions = 0;  // made until then: each frees something
-  };
-
   const Snapshot& snapshot_;
   RoundState& state_;
   const ScheduleOptions& options_;
   Pass pass_;
   ScheduleResult result_;
   std::vector<const Job*> waiting_jobs_;  // parallel to plan.waiting
-  std::map<DemandKey, Failure> failed_;
+  std::vector<Holding> taken_;            // by jobs that started on what was free
+  DemandClasses classes_;
+  FailedDemands failed_;  // remembered: the place in plan.waiting
 };
 
 }  // namespace
@@ -260,21 +323,27 @@ Result<Planning> planning_of(const Snapshot& snapshot) {
   return planning;
 }
 
+Result<Ordering> ordering_of(const Snapshot& snapshot, const RoundState& state) {
+  Ordering ordering;
+  BERTH_ASSIGN(ordering.policy, make_order(snapshot.order_policy));
+  ordering.input = std::make_unique<OrderInput>(OrderInput{.now = snapshot.now,
+                                                           .seed = snapshot.seed,
+                                                           .jobs = snapshot.jobs,
+                                                           .priority_classes = snapshot.priority_classes,
+                                                           .queues = snapshot.queues,
+                                                           .aging_interval = snapshot.aging_interval,
+                                                           .quotas = &state.quotas(),
+                                                           .knobs = snapshot.order_knobs});
+  ordering.sequence = ordering.policy->begin(*ordering.input);
+  return ordering;
+}
+
 Result<ScheduleResult> plan_schedule_on(const Snapshot& snapshot, RoundState& state, const ScheduleOptions& options) {
-  BERTH_ASSIGN(const std::unique_ptr<QueueOrder> order, make_order(snapshot.order_policy));
   announce_step(options, "order");
-  const OrderInput input{.now = snapshot.now,
-                         .seed = snapshot.seed,
-                         .jobs = snapshot.jobs,
-                         .priority_classes = snapshot.priority_classes,
-                         .queues = snapshot.queues,
-                         .aging_interval = snapshot.aging_interval,
-                         .quotas = &state.quotas(),
-                         .knobs = snapshot.order_knobs};
-  const std::unique_ptr<JobSequence> sequence = order->begin(input);
-  BERTH_ASSIGN(std::vector<Eviction> ended, end_stopped_jobs(snapshot, state));
-  ScheduleRun run(snapshot, state, options, std::move(ended));
-  BERTH_TRY(run.run(*sequence));
+  BERTH_ASSIGN(const Ordering ordering, ordering_of(snapshot, state));
+  BERTH_ASSIGN(ToldToStop told, settle_stops(snapshot, state));
+  ScheduleRun run(snapshot, state, options, std::move(told));
+  BERTH_TRY(run.run(*ordering.sequence));
   ScheduleResult result = std::move(run).result();
   result.plan.version = snapshot.version;
   result.plan.planned_at = snapshot.now;

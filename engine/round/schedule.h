@@ -8,11 +8,14 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "engine/model/plan.h"
 #include "engine/model/snapshot.h"
 #include "engine/policy/candidates.h"
+#include "engine/policy/policy.h"
 #include "engine/round/round_state.h"
 
 namespace berth {
@@ -21,6 +24,8 @@ struct ScheduleOptions {
   const std::atomic<bool>* interrupted = nullptr;  // Ctrl-C: the round ends with kInterrupted and no plan
   // The pass ends when this job has been tried: what comes after it in the order cannot change its fate. 0 = all jobs.
   std::int64_t until_job = 0;
+  // Tried after so many jobs of the order instead of at its own place in it; nothing = at its own.
+  std::optional<std::int64_t> place = {};
   std::function<void(std::string_view step)> step_begins =
       {};  // "order", "place", "reasons": who has a clock can time them
 #ifdef NDEBUG
@@ -34,6 +39,7 @@ struct ScheduleResult {
   Plan plan;
   CandidateCounters counters;
   std::int64_t jobs_tried = 0;
+  std::vector<std::int64_t> order;  // the jobs in the order in which they were looked at
 };
 
 // The trial state of a snapshot: its ledger, quotas and running jobs, and the score that places on it.
@@ -43,6 +49,14 @@ struct Planning {
 };
 // kCorrupt when what runs does not fit its nodes. The snapshot must outlive it.
 Result<Planning> planning_of(const Snapshot& snapshot);
+
+// The jobs of a snapshot in order, one by one. What it was made from must outlive it.
+struct Ordering {
+  std::unique_ptr<QueueOrder> policy;
+  std::unique_ptr<OrderInput> input;
+  std::unique_ptr<JobSequence> sequence;
+};
+Result<Ordering> ordering_of(const Snapshot& snapshot, const RoundState& state);
 
 // Plans on `state`, which must be that of the snapshot and is as after the plan afterwards.
 Result<ScheduleResult> plan_schedule_on(const Snapshot& snapshot, RoundState& state,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "engine/policy/best_fit_score.h"
 #include "engine/policy/feasibility.h"
@@ -23,17 +24,23 @@ bool could_ever_run(const Cluster& cluster, const Job& gang) {
 // What will be free for the gang, moment by moment.
 class FutureLedger {
  public:
-  FutureLedger(const RoundState& state, Timeline& timeline, const Job& gang, Seconds duration, Seconds started_by)
+  FutureLedger(const RoundState& state, Timeline& timeline, const Job& gang, Seconds duration,
+               const StartBounds& bounds)
       : timeline_(timeline),
         ends_(timeline.ends()),
         gang_(gang),
         duration_(duration),
-        started_by_(started_by),
-        ledger_(state.ledger().twin()) {
+        started_by_(bounds.started_by),
+        ledger_(state.ledger().twin()),
+        from_(bounds.from),
+        time_(std::max(timeline.now(), bounds.from)) {
+    for (; end_ < ends_.size() && ends_[end_].time <= from_; ++end_) end_task(ends_[end_]);
+    ledger_.commit();
     for (const NodeIndex node : timeline.reserved_nodes()) {
       timeline.append_turns(node, duration, gang.id, turns_);
-      renew_shade(node, timeline.now(), kNoneEnded);
+      renew_shade(node, time_, from_);
     }
+    std::erase_if(turns_, [&](const auto& turn) { return turn.first <= from_ || turn.first >= bounds.before; });
     std::ranges::sort(turns_);
     room_.emplace(ledger_, gang);
   }
@@ -42,15 +49,16 @@ class FutureLedger {
 
   // The next moment; kNever = there is none.
   Seconds next() const {
+    if (from_ > kNoneEnded) return from_;
     return std::min(end_ < ends_.size() ? ends_[end_].time : kNever,
                     turn_ < turns_.size() ? turns_[turn_].first : kNever);
   }
   void advance() {
     const Seconds next = this->next();
+    if (std::exchange(from_, kNoneEnded) > kNoneEnded) return;
     changed_.clear();
     for (; end_ < ends_.size() && ends_[end_].time == next; ++end_) {
-      if (ends_[end_].start > started_by_) continue;
-      if (ledger_.release(ends_[end_].holding).ok()) changed_.push_back(ends_[end_].holding.node);
+      if (end_task(ends_[end_])) changed_.push_back(ends_[end_].holding.node);
     }
     for (; turn_ < turns_.size() && turns_[turn_].first == next; ++turn_) changed_.push_back(turns_[turn_].second);
     time_ = std::max(next, timeline_.now());
@@ -66,6 +74,8 @@ class FutureLedger {
   Ledger& ledger() { return ledger_; }
 
  private:
+  bool end_task(const TaskEnd& end) { return end.start <= started_by_ && ledger_.release(end.holding).ok(); }
+
   void renew_shade(NodeIndex node, Seconds from, Seconds ended) {
     std::vector<Holding>& shade = shades_[node];
     for (const Holding& holding : shade) (void)ledger_.release(holding);
@@ -86,6 +96,7 @@ class FutureLedger {
   std::vector<NodeIndex> changed_;
   std::size_t end_ = 0;
   std::size_t turn_ = 0;
+  Seconds from_;  // the first moment, until it has come; kNoneEnded = the first at which something ends
   Seconds time_;
 };
 
@@ -123,7 +134,7 @@ class StartSearch {
  private:
   void begin() {
     placer_.reset();
-    future_.emplace(state_, timeline_, gang_, duration_, bounds_.started_by);
+    future_.emplace(state_, timeline_, gang_, duration_, bounds_);
     moment_ = 0;
   }
 
@@ -160,7 +171,7 @@ class StartSearch {
 
 std::optional<StartFound> earliest_start(const RoundState& state, Timeline& timeline, const Job& gang, Seconds duration,
                                          const StartBounds& bounds) {
-  if (!could_ever_run(state.cluster(), gang)) return std::nullopt;
+  if (bounds.from >= bounds.before || !could_ever_run(state.cluster(), gang)) return std::nullopt;
   return StartSearch(state, timeline, gang, duration, bounds).run();
 }
 

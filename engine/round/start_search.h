@@ -21,6 +21,7 @@ struct StartFound {
 };
 
 struct StartBounds {
+  Seconds from = kNoneEnded;    // no start before that is possible; not in the past
   Seconds before = kNever;      // only starts earlier than that
   Seconds started_by = kNever;  // what started later is taken to stay for ever
 };

@@ -141,14 +141,36 @@ void Timeline::append_shade(const Ledger& ledger, NodeIndex node, Seconds from, 
       least.device_memory[d] = -view.device_memory[d];
     }
   }
-  walk(*line, from, to, ended, except, [&](Seconds, const Amounts& net, std::int64_t) {
+  // Least is left right after something is taken: only there, and of what is taken, it is looked at.
+  Amounts net;
+  const auto counts = [&](const Change& change) {
+    return change.job == 0 ? change.time > ended : change.job != except;
+  };
+  const auto take_while = [&](auto change, auto&& goes_on) {
+    for (; change != line->changes.end() && goes_on(*change); ++change) {
+      if (counts(*change)) net.add(change->holding, change->sign);
+    }
+    return change;
+  };
+  const auto note_least = [&](const Holding& taken) {
     least.cpu = std::min(least.cpu, net.cpu);
     least.memory = std::min(least.memory, net.memory);
-    for (std::size_t d = 0; d < devices; ++d) {
+    for_each_device(taken.devices, [&](std::size_t d) {
       least.milli[d] = std::min(least.milli[d], net.milli[d]);
       least.device_memory[d] = std::min(least.device_memory[d], net.device_memory[d]);
+    });
+  };
+  auto change = take_while(line->changes.begin(), [&](const Change& next) { return next.time <= from; });
+  for (auto before = line->changes.begin(); before != change; ++before) {
+    if (before->sign < 0) note_least(before->holding);
+  }
+  while (change != line->changes.end() && change->time < to) {
+    const Seconds time = change->time;
+    const auto behind = take_while(change, [&](const Change& next) { return next.time == time; });
+    for (; change != behind; ++change) {
+      if (change->sign < 0 && counts(*change)) note_least(change->holding);
     }
-  });
+  }
   const MilliCpu cpu = std::min(view.cpu, MilliCpu(-least.cpu));
   const MiB memory = std::min(view.memory, MiB(-least.memory));
   if (cpu > MilliCpu(0) || memory > MiB(0)) shade.push_back({node, 0, MilliGpu(0), MiB(0), cpu, memory});

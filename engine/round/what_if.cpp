@@ -6,17 +6,16 @@
 #include <bit>
 #include <functional>
 #include <set>
+#include <unordered_set>
 
-#include "engine/round/room_search.h"
 #include "engine/round/schedule.h"
-#include "engine/round/victims.h"
+#include "engine/round/what_if_victims.h"
 
 namespace berth {
 
 namespace {
 
 constexpr int kMostQuotaRises = 4;  // one per resource that turns out short
-constexpr int kMostRoomTries = 16;
 
 bool is_about_quota(Reason reason) {
   return reason == Reason::kQuota || reason == Reason::kLimit || reason == Reason::kLenderKeeps;
@@ -28,14 +27,21 @@ class WhatIfSearch {
       : snapshot_(snapshot), fork_(snapshot), job_(job), interrupted_(interrupted) {}
 
   Result<WhatIfAnswer> run() {
-    BERTH_ASSIGN(answer_.starts_anyway, starts());
-    answer_.waiting = waiting_;
+    BERTH_ASSIGN(answer_.starts_anyway, starts_at(kOwnPlace));
+    answer_.waiting = planned_.waiting;
     if (answer_.starts_anyway) return std::move(answer_);
+    ahead_ = std::move(planned_.ahead);
+    takers_ = std::move(planned_.takers);
+    answer_.ahead = static_cast<std::int64_t>(ahead_.size());
+    if (!ahead_.empty()) {
+      BERTH_ASSIGN(order_is_enough_, starts_at(0));
+    }
     BERTH_TRY(more_quota());
     BERTH_TRY(other_model());
     BERTH_TRY(wider_locality());
     BERTH_TRY(fewer_tasks());
     BERTH_TRY(fewer_gpus());
+    BERTH_TRY(higher_class());
     BERTH_TRY(earlier_place());
     BERTH_TRY(more_nodes());
     BERTH_TRY(evictions());
@@ -43,36 +49,71 @@ class WhatIfSearch {
   }
 
  private:
+  static constexpr std::optional<std::int64_t> kOwnPlace = std::nullopt;
+
+  // What a plan of the fork says about the job.
+  struct Planned {
+    Waiting waiting;
+    std::vector<Placement> placed;
+    std::vector<Eviction> evicted;  // for it
+    std::vector<std::int64_t> ahead;
+    std::vector<std::int64_t> takers;  // places in `ahead` of those that take something from it
+    bool goes_first = false;
+  };
+
   Job& job() { return fork_.jobs[job_]; }
   std::int64_t id() const { return snapshot_.jobs[job_].id; }
 
-  // Plans the fork up to the job. Keeps what the plan says about it.
-  Result<bool> starts() {
+  // Plans the fork up to the job, tried after so many others.
+  Result<bool> starts_at(std::optional<std::int64_t> place) {
     ++answer_.plans;
-    BERTH_ASSIGN(const ScheduleResult result,
-                 plan_schedule(fork_, {.interrupted = interrupted_, .until_job = fork_.jobs[job_].id}));
-    evicted_.clear();
+    BERTH_ASSIGN(ScheduleResult result,
+                 plan_schedule(fork_, {.interrupted = interrupted_, .until_job = id(), .place = place}));
+    planned_ = {};
     for (const Eviction& eviction : result.plan.evictions) {
-      if (eviction.beneficiary == id()) evicted_.push_back(eviction);
+      if (eviction.beneficiary == id()) planned_.evicted.push_back(eviction);
     }
-    placed_.clear();
-    started_ahead_.clear();
     for (const Placement& placement : result.plan.placements) {
-      if (placement.job == id()) {
-        placed_.push_back(placement);
-      } else if (started_ahead_.empty() || started_ahead_.back() != placement.job) {
-        started_ahead_.push_back(placement.job);
-      }
+      if (placement.job == id()) planned_.placed.push_back(placement);
     }
     for (const Waiting& waiting : result.plan.waiting) {
-      if (waiting.job == id()) waiting_ = waiting;
+      if (waiting.job == id()) planned_.waiting = waiting;
     }
+    std::erase(result.order, id());
+    planned_.ahead = std::move(result.order);
+    note_takers(result.plan);
     // Room that victims with a grace will leave is as good as a start.
-    return !placed_.empty() || !evicted_.empty();
+    return !planned_.placed.empty() || !planned_.evicted.empty();
+  }
+
+  // Jobs that start, have others evicted, get a reservation, or close the way.
+  void note_takers(const Plan& plan) {
+    std::unordered_set<std::int64_t> takers = {planned_.waiting.behind_job};
+    for (const Placement& placement : plan.placements) takers.insert(placement.job);
+    for (const Eviction& eviction : plan.evictions) takers.insert(eviction.beneficiary);
+    for (const Reservation& reservation : plan.reservations) takers.insert(reservation.job);
+    for (std::size_t place = 0; place < planned_.ahead.size(); ++place) {
+      if (takers.contains(planned_.ahead[place])) planned_.takers.push_back(static_cast<std::int64_t>(place));
+    }
+  }
+
+  // At its own place, or else before all others - but where that alone starts it, a change that needs it is none.
+  Result<bool> starts() {
+    if (ahead_.empty() || order_is_enough_) return starts_at(kOwnPlace);
+    BERTH_ASSIGN(const bool at_front, starts_at(0));
+    if (!at_front) return false;
+    Planned front = std::move(planned_);
+    BERTH_ASSIGN(const bool at_own_place, starts_at(kOwnPlace));
+    if (!at_own_place) {
+      planned_ = std::move(front);
+      planned_.goes_first = true;
+    }
+    return true;
   }
 
   void add(WhatIf change) {
-    change.evictions = evicted_;
+    change.evictions = planned_.evicted;
+    change.goes_first = planned_.goes_first;
     answer_.changes.push_back(std::move(change));
   }
 
@@ -135,22 +176,43 @@ class WhatIfSearch {
         add(std::move(change));
         return {};
       }
-      refused = waiting_;
+      refused = planned_.waiting;
     }
     return {};
   }
 
-  // As much as makes it part of its queue's quota, so that room is taken back for it.
+  // As much as makes it part of its queue's quota, so that room is taken back for it; if that goes to jobs of its queue
+  // ahead of it, as much as covers those too.
   Status quota_to_reclaim() {
     if (snapshot_.rules.preemption != Preemption::kReclaim) return {};
     BERTH_ASSIGN(const Planning planning, planning_of(snapshot_));
     planning.state->renew_marks();
     const QuotaLedger& quotas = planning.state->quotas();
     if (!quotas.governs()) return {};
-    const Amounts demand = quotas.demand_to_start(job());
+    Amounts demand = quotas.demand_to_start(job());
+    BERTH_ASSIGN(bool started, starts_with_quota_for(demand, quotas));
+    if (!started || !planned_.goes_first) return {};
+    const WhatIf first = answer_.changes.back();
+    const std::unordered_set<std::int64_t> ahead(ahead_.begin(), ahead_.end());
+    for (const Job& other : snapshot_.jobs) {
+      if (other.queue != job().queue || !ahead.contains(other.id)) continue;
+      const Amounts more = quotas.demand_to_start(other);
+      for (std::size_t r = 0; r < quotas.resource_count(); ++r) demand[r] += more[r];
+    }
+    answer_.changes.pop_back();
+    fork_.quotas = snapshot_.quotas;
+    BERTH_ASSIGN(started, starts_with_quota_for(demand, quotas));
+    if (started && !planned_.goes_first) return {};
+    if (started) answer_.changes.pop_back();
+    answer_.changes.push_back(first);
+    return {};
+  }
+
+  // Raises the quotas of its queue and those above that lack something of `demand`, and adds that change if it helps.
+  Result<bool> starts_with_quota_for(const Amounts& demand, const QuotaLedger& quotas) {
     WhatIf change{.kind = ChangeKind::kQuota};
     for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
-      if (!quotas.is_governed(r) || demand[r] == 0) continue;
+      if (!quotas.counts_for(job().queue, r) || demand[r] == 0) continue;
       for (std::int32_t q = job().queue; q >= 0; q = snapshot_.queues[static_cast<std::size_t>(q)].parent) {
         const bool sums_children =
             q != job().queue && !snapshot_.quotas.terms[static_cast<std::size_t>(q)][r].has_quota;
@@ -159,11 +221,11 @@ class WhatIfSearch {
         change.quotas.push_back({.queue = q, .resource = static_cast<std::int32_t>(r), .amount = lacks});
       }
     }
-    if (change.quotas.empty()) return {};
+    if (change.quotas.empty()) return false;
     for (const QuotaRise& rise : change.quotas) raise(rise);
     BERTH_ASSIGN(const bool started, starts());
     if (started) add(std::move(change));
-    return {};
+    return started;
   }
 
   // Runs `try_group` on every group and puts the job back as it was after each.
@@ -185,7 +247,7 @@ class WhatIfSearch {
       BERTH_ASSIGN(const bool with_any, starts());
       if (!with_any) return {};
       ModelSet used = 0;
-      for (const Placement& placement : placed_) {
+      for (const Placement& placement : planned_.placed) {
         const std::int32_t model = snapshot_.cluster.kind_of(static_cast<std::size_t>(placement.node)).model;
         if (placement.group == index && model >= 0) used |= ModelSet{1} << model;
       }
@@ -216,84 +278,125 @@ class WhatIfSearch {
       if (!started) return {};
       // The narrowest that will do.
       Locality enough = Locality::kAny;
+      Planned proof = planned_;
       for (auto level = static_cast<std::uint8_t>(asked); level-- > 1;) {
         group.locality = static_cast<Locality>(level);
         BERTH_ASSIGN(started, starts());
         if (!started) continue;
         enough = group.locality;
+        proof = planned_;
         break;
       }
+      planned_ = std::move(proof);
       add({.kind = ChangeKind::kLocality, .group = index, .locality = enough});
       return {};
     });
   }
 
-  // The largest value in [1, below) with which the job starts; 0 = none. `first` is tried first.
-  Result<std::int32_t> largest_that_starts(std::int32_t below, std::int32_t first,
-                                           const std::function<void(std::int32_t)>& set) {
-    std::int32_t good = 0;
-    std::int32_t bad = below;
-    for (std::int32_t next = std::clamp(first, 1, below - 1); good + 1 < bad; next = good + (bad - good) / 2) {
-      set(next);
-      BERTH_ASSIGN(const bool started, starts());
-      (started ? good : bad) = next;
+  // Adds the change with the largest count between `above` and `below` with which the job starts. `first` is tried
+  // first.
+  Status largest_that_starts(WhatIf change, std::int32_t above, std::int32_t below, std::int32_t first,
+                             const std::function<void(std::int32_t)>& set) {
+    const auto largest = [&](std::optional<std::int64_t> place, std::int32_t bad,
+                             std::int32_t next) -> Result<std::int32_t> {
+      std::int32_t good = above;
+      for (next = std::clamp(next, above + 1, bad - 1); good + 1 < bad; next = good + (bad - good) / 2) {
+        set(next);
+        BERTH_ASSIGN(const bool started, starts_at(place));
+        (started ? good : bad) = next;
+      }
+      return good;
+    };
+    std::optional<std::int64_t> place = kOwnPlace;
+    if (!ahead_.empty() && !order_is_enough_) {
+      BERTH_ASSIGN(const std::int32_t at_front, largest(0, below, first));
+      if (at_front == above) return {};
+      first = at_front;
+      below = at_front + 1;
     }
-    return good;
+    BERTH_ASSIGN(std::int32_t most, largest(kOwnPlace, below, first));
+    if (most == above && !ahead_.empty() && !order_is_enough_) {
+      most = below - 1;
+      place = 0;
+    }
+    if (most == above) return {};
+    set(most);
+    BERTH_ASSIGN(const bool proved, starts_at(place));
+    if (!proved) return {};
+    planned_.goes_first = place != kOwnPlace;
+    change.count = most;
+    add(std::move(change));
+    return {};
   }
 
   Status fewer_tasks() {
     return for_each_group([&](std::int32_t index, TaskGroup& group) -> Status {
       const std::int32_t needed = group.min_tasks - group.placed;
       if (needed <= 1) return {};
-      const std::int32_t placed = group.placed;
       const std::int32_t fits = answer_.waiting.group == index ? answer_.waiting.fits : 0;
-      BERTH_ASSIGN(const std::int32_t most,
-                   largest_that_starts(needed, fits > 0 ? fits : needed / 2,
-                                       [&](std::int32_t tasks) { group.min_tasks = placed + tasks; }));
-      if (most > 0) add({.kind = ChangeKind::kTasks, .group = index, .count = placed + most});
-      return {};
+      return largest_that_starts({.kind = ChangeKind::kTasks, .group = index}, group.placed, group.min_tasks,
+                                 group.placed + (fits > 0 ? fits : needed / 2),
+                                 [&group](std::int32_t tasks) { group.min_tasks = tasks; });
     });
   }
 
   Status fewer_gpus() {
     return for_each_group([&](std::int32_t index, TaskGroup& group) -> Status {
-      if (group.shape.gpu_count <= 1) return {};
-      BERTH_ASSIGN(const std::int32_t most,
-                   largest_that_starts(group.shape.gpu_count, group.shape.gpu_count / 2,
-                                       [&](std::int32_t gpus) { group.shape.gpu_count = gpus; }));
-      if (most > 0) add({.kind = ChangeKind::kGpus, .group = index, .count = most});
-      return {};
+      const std::int32_t asked = group.shape.gpu_count;
+      if (asked <= 1) return {};
+      return largest_that_starts({.kind = ChangeKind::kGpus, .group = index}, 0, asked, asked / 2,
+                                 [&group](std::int32_t gpus) { group.shape.gpu_count = gpus; });
     });
   }
 
-  // Which of the jobs that start ahead of it stand in its way: those that come last, as many as must.
-  Status earlier_place() {
-    BERTH_TRY(starts().status());
-    const std::vector<std::int64_t> ahead = started_ahead_;
-    if (ahead.empty()) return {};
-    const auto keep = [&](std::size_t first_ones) {
-      const std::set<std::int64_t> passed(ahead.begin() + static_cast<std::ptrdiff_t>(first_ones), ahead.end());
-      fork_.jobs = snapshot_.jobs;
-      // Held back, not removed: the place of the job in the snapshot stays.
-      for (Job& other : fork_.jobs) other.waits_for_others = other.waits_for_others || passed.contains(other.id);
-    };
-    keep(0);
-    BERTH_ASSIGN(bool started, starts());
-    if (started) {
-      std::size_t good = 0;
-      std::size_t bad = ahead.size();
-      while (good + 1 < bad) {
-        const std::size_t next = good + (bad - good) / 2;
-        keep(next);
-        BERTH_ASSIGN(started, starts());
-        (started ? good : bad) = next;
-      }
-      WhatIf change{.kind = ChangeKind::kOrder, .count = static_cast<std::int64_t>(ahead.size() - good)};
-      change.jobs.assign(ahead.begin() + static_cast<std::ptrdiff_t>(good), ahead.end());
-      evicted_.clear();
-      add(std::move(change));
+  // The lowest class with which it starts. A class also says who may be evicted for it.
+  Status higher_class() {
+    const auto& all = snapshot_.priority_classes;
+    const std::int32_t own = job().priority_class;
+    const std::int64_t value = own < 0 ? 0 : all[static_cast<std::size_t>(own)].value;
+    std::vector<std::pair<std::int64_t, std::int32_t>> higher;
+    for (std::size_t c = 0; c < all.size(); ++c) {
+      if (all[c].value > value) higher.emplace_back(all[c].value, static_cast<std::int32_t>(c));
     }
-    fork_.jobs = snapshot_.jobs;
+    if (higher.empty()) return {};
+    std::ranges::sort(higher);
+    const auto starts_with = [&](std::size_t rank) {
+      job().priority_class = higher[rank].second;
+      return starts_at(kOwnPlace);
+    };
+    std::size_t enough = higher.size() - 1;
+    BERTH_ASSIGN(const bool at_all, starts_with(enough));
+    for (std::size_t bad = 0; at_all && bad < enough;) {
+      const std::size_t next = bad + (enough - bad) / 2;
+      BERTH_ASSIGN(const bool started, starts_with(next));
+      if (started) {
+        enough = next;
+      } else {
+        bad = next + 1;
+      }
+    }
+    if (at_all) {
+      BERTH_ASSIGN(const bool proved, starts_with(enough));
+      if (proved) add({.kind = ChangeKind::kPriority, .priority_class = higher[enough].second});
+    }
+    job().priority_class = own;
+    return {};
+  }
+
+  // The latest place at which it starts: right before one of those that take something from it.
+  Status earlier_place() {
+    if (!order_is_enough_ || takers_.empty()) return {};
+    std::size_t good = 0;
+    for (std::size_t bad = takers_.size(); good + 1 < bad;) {
+      const std::size_t next = good + (bad - good) / 2;
+      BERTH_ASSIGN(const bool started, starts_at(takers_[next]));
+      (started ? good : bad) = next;
+    }
+    BERTH_ASSIGN(const bool proved, starts_at(takers_[good]));
+    if (!proved) return {};
+    WhatIf change{.kind = ChangeKind::kOrder};
+    change.jobs.assign(ahead_.begin() + takers_[good], ahead_.end());
+    add(std::move(change));
     return {};
   }
 
@@ -310,7 +413,7 @@ class WhatIfSearch {
     BERTH_ASSIGN(bool started, starts());
     if (started) {
       std::set<NodeIndex> used;
-      for (const Placement& placement : placed_) {
+      for (const Placement& placement : planned_.placed) {
         if (out.contains(placement.node)) used.insert(placement.node);
       }
       fork_.cluster.nodes = snapshot_.cluster.nodes;
@@ -323,72 +426,20 @@ class WhatIfSearch {
   }
 
   Status evictions() {
-    if (is_about_quota(answer_.waiting.reason)) return {};
-    BERTH_ASSIGN(const std::vector<std::int64_t> victims, cheapest_victims());
-    if (victims.empty()) return {};
-    const std::set<std::int64_t> gone(victims.begin(), victims.end());
+    const Waiting& why = answer_.waiting;
+    BERTH_ASSIGN(const ChosenVictims victims, is_about_quota(why.reason)
+                                                  ? victims_for_quota(snapshot_, why)
+                                                  : victims_for_room(snapshot_, job(), interrupted_));
+    ++answer_.plans;
+    if (victims.jobs.empty()) return {};
+    const std::set<std::int64_t> gone(victims.jobs.begin(), victims.jobs.end());
     std::erase_if(fork_.allocations, [&](const Allocation& a) { return gone.contains(a.job); });
     std::erase_if(fork_.running, [&](const RunningJob& run) { return gone.contains(run.job.id); });
     BERTH_ASSIGN(const bool started, starts());
-    if (started) {
-      WhatIf change{.kind = ChangeKind::kEvict, .jobs = victims};
-      for (const std::int64_t victim : victims) change.lost += lost_by(victim);
-      add(std::move(change));
-    }
+    if (started) add({.kind = ChangeKind::kEvict, .jobs = victims.jobs, .lost = victims.lost});
     fork_.allocations = snapshot_.allocations;
     fork_.running = snapshot_.running;
     return {};
-  }
-
-  std::int64_t lost_by(std::int64_t victim) const {
-    const auto found = std::ranges::find(snapshot_.running, victim, [](const RunningJob& run) { return run.job.id; });
-    std::int64_t milli = 0;
-    for (const Allocation& a : snapshot_.allocations) {
-      if (a.job == victim) milli += a.gpu_milli.value() * std::popcount(a.devices);
-    }
-    return lost_work(*found, MilliGpu(milli), snapshot_.now);
-  }
-
-  // Preemptible jobs whose end lets the job fit after all that start ahead of it, whatever the rules say about who may
-  // be evicted for whom: chosen as reclaim chooses (room_search.h).
-  Result<std::vector<std::int64_t>> cheapest_victims() {
-    const Snapshot relaxed = without_eviction_rules();
-    BERTH_ASSIGN(const Planning planning, planning_of(relaxed));
-    RoundState& state = *planning.state;
-    BERTH_TRY(plan_schedule_on(relaxed, state, {.interrupted = interrupted_, .until_job = id()}).status());
-    ++answer_.plans;
-    const VictimIndex index(state, relaxed.now);
-    const std::vector<VictimReach> reach(index.size(), VictimReach::kAll);
-    const std::vector<std::int64_t> lost(relaxed.queues.size() + 1, 0);
-    VictimChoice choice(state, index, lost);
-    RoomSearch search(state, index, reach, choice, relaxed.now);
-    for (const TaskGroup& group : job().groups) {
-      if (!search.make_room(group)) return std::vector<std::int64_t>{};
-    }
-    for (int tries = 0; tries < kMostRoomTries; ++tries) {
-      const Ledger::Checkpoint mark = state.ledger().checkpoint();
-      for (const std::size_t victim : choice.chosen()) {
-        for (const RunningTask& task : index[victim].tasks) (void)state.ledger().release(task.holding);
-      }
-      const JobOutcome outcome = state.placer().place_job(job());
-      state.ledger().rollback(mark);
-      if (outcome.started) break;
-      if (!search.make_one_more(job().groups[static_cast<std::size_t>(outcome.group)])) break;
-    }
-    std::vector<std::int64_t> victims;
-    for (const std::size_t victim : choice.chosen()) victims.push_back(index[victim].job);
-    return victims;
-  }
-
-  Snapshot without_eviction_rules() const {
-    Snapshot relaxed = snapshot_;
-    relaxed.rules.preemption = Preemption::kNone;
-    relaxed.rules.min_runtime = Seconds(0);
-    relaxed.rules.eviction_cooldown = Seconds(0);
-    relaxed.rules.eviction_budget = -1;
-    for (Queue& queue : relaxed.queues) queue.eviction_budget = -1;
-    for (RunningJob& run : relaxed.running) run.job.eviction.min_runtime = Seconds(0);
-    return relaxed;
   }
 
   const Snapshot& snapshot_;
@@ -396,11 +447,10 @@ class WhatIfSearch {
   std::size_t job_;
   const std::atomic<bool>* interrupted_;
   WhatIfAnswer answer_;
-  // Of the last plan.
-  Waiting waiting_;
-  std::vector<Placement> placed_;
-  std::vector<Eviction> evicted_;
-  std::vector<std::int64_t> started_ahead_;
+  Planned planned_;                  // the last plan
+  std::vector<std::int64_t> ahead_;  // as things are
+  std::vector<std::int64_t> takers_;
+  bool order_is_enough_ = false;  // before all others it starts, with nothing else changed
 };
 
 }  // namespace

@@ -2,11 +2,15 @@
 // the state.
 //
 // Candidates come from the reason why the job waits: more quota where it is short, or enough of it to take room back
-// from those who borrow; another device model; fewer tasks at once, or fewer GPUs a task; a wider locality; an earlier
-// place in the order; nodes that are not up; evicting the jobs that lose least. Amounts are worked out or bisected
-// (fitting is monotone in them), and an answer is given only when the plan on the changed copy starts the job. Such a
-// plan ends when the job has been tried (ScheduleOptions::until_job), so that a whole answer costs less than twenty
-// rounds (bench/what_if).
+// from those who borrow; another device model; fewer tasks at once, or fewer GPUs a task; a wider locality; a higher
+// priority class, or an earlier place in the order; nodes that are not up; evicting the jobs that lose least. Amounts
+// are worked out or bisected (fitting is monotone in them), and an answer is given only when the plan on the changed
+// copy starts the job. Where jobs ahead of it would take what the change frees, the answer says that it has to go
+// before them too (goes_first).
+//
+// A change is planned first with the job before all others, which costs the try of one job and rules out most; only
+// then at its own place. A plan ends when the job has been tried (ScheduleOptions::until_job): a whole answer costs
+// less than twenty rounds (bench/what_if).
 //
 // An answer is about now. It does not say that the change is wise, nor what it does to others beyond the evictions
 // named.
@@ -27,7 +31,8 @@ enum class ChangeKind : std::uint8_t {
   kLocality,  // the group is content with `locality`
   kTasks,     // the group starts with `count` tasks
   kGpus,      // the group asks for `count` GPUs a task
-  kOrder,     // it goes before `count` of the jobs that start ahead of it
+  kPriority,  // it is of `priority_class`
+  kOrder,     // it goes before `jobs`, the last of those ahead of it
   kNodes,     // `nodes` up
   kEvict,     // `jobs` evicted, `lost` milli-GPU-seconds of work lost
 };
@@ -46,9 +51,11 @@ struct WhatIf {
   std::int64_t count = 0;
   ModelSet models = 0;
   Locality locality = Locality::kAny;
+  std::int32_t priority_class = -1;  // index
   std::vector<NodeIndex> nodes = {};
   std::vector<std::int64_t> jobs = {};
   std::int64_t lost = 0;
+  bool goes_first = false;               // and it goes before all jobs ahead of it
   std::vector<Eviction> evictions = {};  // what the round would then evict for the job
 };
 
@@ -56,6 +63,7 @@ struct WhatIfAnswer {
   bool starts_anyway = false;
   Waiting waiting;              // why not, as things are
   std::vector<WhatIf> changes;  // in the order of ChangeKind
+  std::int64_t ahead = 0;       // jobs in the order
   std::int64_t plans = 0;       // how many were made
 };
 

@@ -23,6 +23,7 @@ std::string_view change_name(ChangeKind kind) {
     case ChangeKind::kLocality: return "locality";
     case ChangeKind::kTasks: return "fewer tasks";
     case ChangeKind::kGpus: return "fewer GPUs";
+    case ChangeKind::kPriority: return "priority";
     case ChangeKind::kOrder: return "order";
     case ChangeKind::kNodes: return "nodes";
     case ChangeKind::kEvict: return "eviction";
@@ -42,8 +43,9 @@ std::string some_names(const std::vector<std::string>& names) {
 
 class CounterfactualWords {
  public:
-  CounterfactualWords(Runtime& runtime, const Snapshot& snapshot, const Job& job)
-      : runtime_(runtime), snapshot_(snapshot), job_(job) {}
+  CounterfactualWords(Runtime& runtime, const Snapshot& snapshot, const Job& job, std::string_view job_name,
+                      std::int64_t ahead)
+      : runtime_(runtime), snapshot_(snapshot), job_(job), job_name_(job_name), ahead_(ahead) {}
 
   Result<CounterfactualLine> say(const WhatIf& change) const {
     CounterfactualLine line;
@@ -67,10 +69,17 @@ class CounterfactualWords {
         line.sentence =
             fmt::format("its tasks ask for {} instead of {}", count_gpus(change.count), group(change).shape.gpu_count);
         break;
+      case ChangeKind::kPriority: {
+        const std::string& name = snapshot_.priority_classes[static_cast<std::size_t>(change.priority_class)].name;
+        line.sentence = fmt::format("its priority class is {}", name);
+        line.statement = fmt::format("ALTER JOB {} SET PRIORITY {};", job_name_, name);
+        break;
+      }
       case ChangeKind::kOrder: {
         BERTH_ASSIGN(const std::string names, job_names(change.jobs));
-        line.sentence = fmt::format("it goes before {} job{} that would start ahead of it: {}", change.count,
-                                    change.count == 1 ? "" : "s", names);
+        line.sentence = change.jobs.size() == 1 ? fmt::format("it goes before {}", names)
+                                                : fmt::format("it goes before {} of the {} jobs ahead of it: {}",
+                                                              change.jobs.size(), ahead_, names);
         break;
       }
       case ChangeKind::kNodes: say_nodes(change, line); break;
@@ -82,6 +91,7 @@ class CounterfactualWords {
         break;
       }
     }
+    if (change.goes_first) line.sentence += ", and it goes before all jobs ahead of it";
     if (!change.evictions.empty()) {
       std::int64_t lost = 0;
       for (const Eviction& eviction : change.evictions) lost += eviction.lost;
@@ -154,6 +164,8 @@ class CounterfactualWords {
   Runtime& runtime_;
   const Snapshot& snapshot_;
   const Job& job_;
+  std::string job_name_;
+  std::int64_t ahead_;  // jobs before it in the order
 };
 
 CounterfactualLine say_wait(const Forecast& forecast, Seconds guessed_duration) {
@@ -194,7 +206,7 @@ Result<Counterfactual> explain_counterfactual(Runtime& runtime, std::string_view
   BERTH_ASSIGN(const WhatIfAnswer found, what_would_start(snapshot, id, interrupted));
   answer.plans = found.plans;
   const Job& job = *std::ranges::find(snapshot.jobs, id, &Job::id);
-  const CounterfactualWords words(runtime, snapshot, job);
+  const CounterfactualWords words(runtime, snapshot, job, now.job, found.ahead);
   for (const WhatIf& change : found.changes) {
     BERTH_ASSIGN(CounterfactualLine line, words.say(change));
     answer.lines.push_back(std::move(line));

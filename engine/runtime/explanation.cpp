@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "engine/base/text.h"
 #include "engine/policy/feasibility.h"
@@ -55,19 +56,15 @@ const Job* job_in(const Snapshot& snapshot, std::int64_t id) {
 }
 
 // Its place among the waiting jobs, from 1.
-Result<std::int64_t> place_in_order(const Snapshot& snapshot, const Job& job) {
-  BERTH_ASSIGN(const std::unique_ptr<QueueOrder> policy, make_order(snapshot.order_policy));
-  const std::vector<std::int32_t> order = policy->order({.now = snapshot.now,
-                                                         .seed = snapshot.seed,
-                                                         .jobs = snapshot.jobs,
-                                                         .priority_classes = snapshot.priority_classes,
-                                                         .queues = snapshot.queues,
-                                                         .aging_interval = snapshot.aging_interval});
+std::int64_t place_in_order(const Snapshot& snapshot, const std::vector<std::int64_t>& order, std::int64_t job) {
+  std::unordered_set<std::int64_t> pending;
+  for (const Job& waiting : snapshot.jobs) {
+    if (waiting.state == JobState::kPending) pending.insert(waiting.id);
+  }
   std::int64_t place = 1;
-  for (const std::int32_t index : order) {
-    const Job& other = snapshot.jobs[static_cast<std::size_t>(index)];
-    if (&other == &job) break;
-    if (other.state == JobState::kPending) ++place;
+  for (const std::int64_t id : order) {
+    if (id == job) break;
+    if (pending.contains(id)) ++place;
   }
   return place;
 }
@@ -114,6 +111,17 @@ const Queue* queue_with(const Snapshot& snapshot, std::int64_t id) {
   return found == snapshot.queues.end() ? nullptr : &*found;
 }
 
+// The loan of it that ends next and is in its return grace.
+const LoanTerms* loan_to_return(const Snapshot& snapshot, std::int32_t resource) {
+  const LoanTerms* next = nullptr;
+  for (const LoanTerms& loan : snapshot.quotas.loans) {
+    const bool is_due =
+        loan.until > snapshot.now && loan.return_grace > Seconds(0) && loan.until - loan.return_grace <= snapshot.now;
+    if (loan.resource == resource && is_due && (next == nullptr || loan.until < next->until)) next = &loan;
+  }
+  return next;
+}
+
 SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const QuotaLedger& quotas) {
   const Queue* queue = queue_with(snapshot, waiting.queue);
   const auto resource = std::ranges::find(snapshot.quotas.resources, waiting.resource, &QuotaResource::name);
@@ -131,6 +139,14 @@ SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const Quo
                           describe_amount(*resource, terms.limit), lacks),
               fmt::format("wait for jobs of {} to end, or raise its limit", queue->name)};
     case Reason::kLenderKeeps:
+      if (const LoanTerms* loan = loan_to_return(snapshot, static_cast<std::int32_t>(r)); loan != nullptr) {
+        const std::string& lender = snapshot.queues[static_cast<std::size_t>(loan->lender)].name;
+        const std::string end = print_time(loan->until);
+        return {fmt::format("it would take {} more than the quota of queue {} ({}) and still run at {}, when loan {} "
+                            "ends: what is free then is kept for queue {}",
+                            lacks, queue->name, describe_amount(*resource, quotas.quota(q, r)), end, loan->id, lender),
+                fmt::format("wait until {}, or submit it with a time limit that ends before", end)};
+      }
       return {fmt::format("it would take {} more than the quota of queue {} ({}), and what is idle is quota that its "
                           "owners do not lend",
                           lacks, queue->name, describe_amount(*resource, quotas.quota(q, r))),
@@ -144,6 +160,39 @@ SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const Quo
                           lacks),
               fmt::format("wait for jobs of {} to end, or raise its quota", queue->name)};
   }
+}
+
+// Which jobs it comes after, how they are, and what to do when one will never finish.
+Result<SaidReason> say_dependencies(Runtime& runtime, std::int64_t job) {
+  BERTH_ASSIGN(Statement rows,
+               runtime.db().prepare("SELECT j.name, j.state, j.end_time, me.name FROM dependencies d JOIN jobs j ON "
+                                    "j.id = d.after_id JOIN jobs me ON me.id = d.job_id WHERE d.job_id = ?1 AND "
+                                    "j.state <> 'finished' ORDER BY j.end_time IS NULL, j.id"));
+  rows.with(job);
+  std::vector<std::string> broken;
+  std::vector<std::string> open;
+  std::string name;
+  while (rows.next()) {
+    name = rows.text(3);
+    if (rows.is_null(2)) {
+      open.push_back(fmt::format("{} ({})", rows.text(0), rows.text(1)));
+    } else {
+      broken.push_back(fmt::format("job {}, which {} at {}", rows.text(0),
+                                   rows.text(1) == "cancelled" ? "was cancelled" : rows.text(1),
+                                   print_time(rows.quantity<Seconds>(2))));
+    }
+  }
+  BERTH_TRY(rows.status());
+  if (broken.empty()) {
+    return SaidReason{
+        fmt::format("it starts only after {} {} finished", join(open, " and "), open.size() == 1 ? "has" : "have"),
+        "SHOW JOB tells when they are expected to end"};
+  }
+  std::string sentence = fmt::format("it will never start: it comes after {}", join(broken, " and "));
+  if (!open.empty()) sentence += fmt::format("; it comes after {} too", join(open, " and "));
+  return SaidReason{std::move(sentence), fmt::format("CANCEL JOB {}; and submit it anew without that dependency, or "
+                                                     "after the job that replaces it",
+                                                     name)};
 }
 
 // Reasons that name another job, or that are about none of nodes and quotas.
@@ -165,14 +214,7 @@ Result<SaidReason> say_behind(Runtime& runtime, const Waiting& waiting, const Sn
     return SaidReason{fmt::format("it would fit now, but delay {}, which has a reservation", other),
                       "wait, or submit it with a time limit that ends before"};
   }
-  std::vector<std::string> names;
-  BERTH_ASSIGN(Statement rows, runtime.db().prepare("SELECT j.name, j.state FROM dependencies d JOIN jobs j ON j.id = "
-                                                    "d.after_id WHERE d.job_id = ?1 AND j.state <> 'finished' "
-                                                    "ORDER BY j.id"));
-  rows.with(waiting.job);
-  while (rows.next()) names.push_back(fmt::format("{} ({})", rows.text(0), rows.text(1)));
-  BERTH_TRY(rows.status());
-  return SaidReason{fmt::format("it starts only after {} has finished", join(names, " and ")), ""};
+  return say_dependencies(runtime, waiting.job);
 }
 
 // "queue nlp has 12 GPUs there (3 jobs), queue ads 4 GPUs (1 job); job bert is expected to end first, about ..."
@@ -218,6 +260,7 @@ void say_waiting(const Waiting& waiting, const TaskGroup& group, const ShapeExpl
     }
     said = say_passing(waiting.reason, shape, failing, nodes_say.eligible);
   }
+  if (waiting.in_pieces) said.sentence += "; as many GPUs as it lacks are free, but scattered";
   explanation.sentence = said.sentence;
   explanation.next_step = said.next_step;
 }
@@ -263,7 +306,7 @@ Result<JobExplanation> explain_job(Runtime& runtime, std::string_view name, cons
   const Ledger& ledger = planning.state->ledger();
   explanation.waiting = std::count_if(snapshot.jobs.begin(), snapshot.jobs.end(),
                                       [](const Job& waiting) { return waiting.state == JobState::kPending; });
-  BERTH_ASSIGN(explanation.place, place_in_order(snapshot, *job));
+  explanation.place = place_in_order(snapshot, schedule.order, job->id);
   for (const Placement& placement : schedule.plan.placements) {
     if (placement.job != job->id) continue;
     explanation.placements.push_back(placement);

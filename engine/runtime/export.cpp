@@ -40,7 +40,11 @@ Result<std::string> export_jobs(Runtime& runtime) {
           "g.task_count, g.min_tasks, "
           "g.cpu_milli, g.memory_mib, g.gpu_count, g.gpu_milli, g.gpu_memory_mib, coalesce(g.models, ''), "
           "coalesce(p.name, ''), g.locality, "
-          "g.locality_required FROM jobs j JOIN queues q ON q.id = j.queue_id JOIN task_groups g ON g.job_id = j.id "
+          "g.locality_required, j.tag, coalesce(j.time_limit_s, 0), j.preemptible, j.checkpoint_interval_s, "
+          "j.checkpoint_grace_s, j.restart_cost_s, j.min_runtime_s, (SELECT group_concat(name, '|') FROM (SELECT "
+          "a.name "
+          "FROM dependencies d JOIN jobs a ON a.id = d.after_id WHERE d.job_id = j.id AND d.state <> 'met' ORDER BY "
+          "a.id)) FROM jobs j JOIN queues q ON q.id = j.queue_id JOIN task_groups g ON g.job_id = j.id "
           "LEFT JOIN priority_classes c ON c.id = j.priority_class_id LEFT JOIN pools p ON p.id = g.pool_id "
           "WHERE j.state IN ('pending', 'held', 'running') ORDER BY j.id, g.group_index"));
   std::vector<TraceJob> jobs;
@@ -54,6 +58,17 @@ Result<std::string> export_jobs(Runtime& runtime) {
       job.priority = rows.text(3);
       job.user = rows.text(4);
       job.submit = rows.quantity<Seconds>(5);
+      job.tag = rows.text(18);
+      job.time_limit = rows.quantity<Seconds>(19);
+      TraceTerms& terms = job.terms;
+      terms.preemptible = rows.integer(20) != 0;
+      terms.checkpoint_every = rows.quantity<Seconds>(21);
+      terms.checkpoint_grace = rows.quantity<Seconds>(22);
+      terms.restart_cost = rows.quantity<Seconds>(23);
+      if (!rows.is_null(24)) terms.min_runtime = rows.quantity<Seconds>(24);
+      if (!rows.is_null(25)) {
+        for (const std::string_view name : split(rows.text(25), '|')) terms.after.emplace_back(name);
+      }
       jobs.push_back(std::move(job));
     }
     TraceTaskGroup group;

@@ -150,6 +150,12 @@ Result<ImportReport> import_jobs(Runtime& runtime, const std::string& path, cons
       request.user = job.user;
       request.tag = job.tag;
       request.time_limit = job.time_limit;
+      request.terms = {.preemptible = job.terms.preemptible,
+                       .checkpoint_every = job.terms.checkpoint_every,
+                       .checkpoint_grace = job.terms.checkpoint_grace,
+                       .restart_cost = job.terms.restart_cost,
+                       .min_runtime = job.terms.min_runtime,
+                       .after = job.terms.after};
       if (options.keep_times) request.submit_time = job.submit;
       request.allow_infeasible = options.allow_infeasible;
       for (const TraceTaskGroup& group : job.groups) request.groups.push_back(group_request(group));

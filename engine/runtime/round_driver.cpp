@@ -7,6 +7,7 @@
 #include <set>
 
 #include "engine/model/quota_ledger.h"
+#include "engine/policy/queue_outlook.h"
 #include "engine/policy/registry.h"
 #include "engine/policy/workload.h"
 #include "engine/store/journal.h"
@@ -42,7 +43,6 @@ Result<ApplyResult> apply_round(Runtime& runtime, const PlannedRound& round) {
                      .now = runtime.now(),
                      .seconds = round.seconds,
                      .last_reasons = round.loaded.last_reasons,
-                     .outlook = round.outlook,
                      .plan_id = 0,
                      .accept_new_jobs = true});
 }
@@ -126,7 +126,8 @@ Result<PlannedRound> plan_round(Runtime& runtime, const RoundOptions& options) {
   };
   BERTH_ASSIGN(const Planning planning, planning_of(snapshot));
   BERTH_ASSIGN(round.schedule, plan_schedule_on(snapshot, *planning.state, schedule_options));
-  round.outlook = queue_outlook(snapshot, round.schedule.plan, planning.state->quotas());
+  Plan& plan = round.schedule.plan;
+  plan.outlook = queue_outlook(snapshot, plan, planning.state->quotas());
   round.seconds.place = watch.lap();
   return round;
 }
@@ -164,7 +165,6 @@ Result<RoundReport> apply_saved_plan(Runtime& runtime, std::int64_t id) {
                                                       .now = runtime.now(),
                                                       .seconds = {},
                                                       .last_reasons = {},
-                                                      .outlook = {},
                                                       .plan_id = id,
                                                       .accept_new_jobs = false}));
   return RoundReport{std::move(saved.plan), applied, {}, {}};

@@ -26,7 +26,6 @@ struct RoundOptions {
 struct PlannedRound {
   Loaded loaded;
   ScheduleResult schedule;
-  std::vector<QueueOutlook> outlook;
   StepSeconds seconds;
 };
 Result<PlannedRound> plan_round(Runtime& runtime, const RoundOptions& options = {});

@@ -88,17 +88,43 @@ class BerthNodeReader : public NodeReader {
   CsvReader csv_;
 };
 
-constexpr std::array<CsvColumn, 26> kBerthJobColumns = {
-    {{"name", true},     {"submit", true},  {"duration"},      {"queue"},       {"priority"},
-     {"user"},           {"group"},         {"tasks"},         {"min_tasks"},   {"cpu", true},
-     {"memory", true},   {"gpus"},          {"gpu_memory"},    {"models"},      {"pool"},
-     {"locality"},       {"tag"},           {"start"},         {"outcome"},     {"time_limit"},
-     {"estimates"},      {"cpu_used_mean"}, {"cpu_used_peak"}, {"memory_peak"}, {"gpu_utilisation_mean"},
-     {"gpu_memory_peak"}}};
+constexpr std::array<CsvColumn, 32> kBerthJobColumns = {{{"name", true},
+                                                         {"submit", true},
+                                                         {"duration"},
+                                                         {"queue"},
+                                                         {"priority"},
+                                                         {"user"},
+                                                         {"group"},
+                                                         {"tasks"},
+                                                         {"min_tasks"},
+                                                         {"cpu", true},
+                                                         {"memory", true},
+                                                         {"gpus"},
+                                                         {"gpu_memory"},
+                                                         {"models"},
+                                                         {"pool"},
+                                                         {"locality"},
+                                                         {"tag"},
+                                                         {"start"},
+                                                         {"outcome"},
+                                                         {"time_limit"},
+                                                         {"estimates"},
+                                                         {"cpu_used_mean"},
+                                                         {"cpu_used_peak"},
+                                                         {"memory_peak"},
+                                                         {"gpu_utilisation_mean"},
+                                                         {"gpu_memory_peak"},
+                                                         {"preemptible"},
+                                                         {"checkpoint_every"},
+                                                         {"checkpoint_grace"},
+                                                         {"restart_cost"},
+                                                         {"min_runtime"},
+                                                         {"after"}}};
 
-// The names of the last ten, in two parts: of the job, of a group.
+// The names of the last sixteen, in three parts: of the job that ran, of a group, of the job.
 constexpr std::size_t kBerthHistoryColumn = 16;
 constexpr std::size_t kBerthUsageColumn = 21;
+constexpr std::size_t kBerthTermsColumn = 26;
 
 // One row is one task group. Rows of one name are gathered into a job, so the reader is always one row ahead; one bad
 // row makes the whole job bad.
@@ -149,6 +175,12 @@ class BerthJobReader : public JobReader {
     kMemoryPeak,
     kGpuMean,
     kGpuMemoryPeak,
+    kPreemptible,
+    kCheckpointEvery,
+    kCheckpointGrace,
+    kRestartCost,
+    kMinRuntime,
+    kAfter,
   };
 
   // Reads a row into ahead_; its name stays empty when not even that could be read.
@@ -160,6 +192,7 @@ class BerthJobReader : public JobReader {
   }
   Status read_job(TraceJob& job);
   Status read_history(TraceJob& job);
+  Status read_terms(TraceTerms& terms);
   Status read_usage(TraceUsage& usage);
   // An amount that may be left out.
   template <class Amount>
@@ -193,6 +226,7 @@ Status BerthJobReader::read_job(TraceJob& job) {
     BERTH_ASSIGN(job.duration, csv_.value(kDuration, bounded_amount(read_duration)));
   }
   BERTH_TRY(read_history(job));
+  BERTH_TRY(read_terms(job.terms));
   return read_group(job.groups.emplace_back());
 }
 
@@ -217,6 +251,31 @@ Status BerthJobReader::read_history(TraceJob& job) {
   BERTH_ASSIGN(job.outcome, csv_.value(kOutcome, read_outcome));
   BERTH_ASSIGN(job.time_limit, csv_.value_or(kTimeLimit, bounded_amount(read_duration), Seconds(0)));
   BERTH_ASSIGN(job.estimates, csv_.value(kEstimates, read_berth_estimates));
+  return {};
+}
+
+Result<bool> read_yes_or_no(std::string_view text) {
+  for (const std::string_view yes : {"yes", "true", "1"}) {
+    if (equals_ignoring_case(text, yes)) return true;
+  }
+  for (const std::string_view no : {"no", "false", "0"}) {
+    if (equals_ignoring_case(text, no)) return false;
+  }
+  return Status(Code::kInvalid, fmt::format("'{}' is neither yes nor no", text));
+}
+
+Status BerthJobReader::read_terms(TraceTerms& terms) {
+  const auto duration = bounded_amount(read_duration);
+  BERTH_ASSIGN(terms.preemptible, csv_.value_or(kPreemptible, read_yes_or_no, true));
+  BERTH_ASSIGN(terms.checkpoint_every, csv_.value_or(kCheckpointEvery, duration, Seconds(0)));
+  BERTH_ASSIGN(terms.checkpoint_grace, csv_.value_or(kCheckpointGrace, duration, Seconds(0)));
+  BERTH_ASSIGN(terms.restart_cost, csv_.value_or(kRestartCost, duration, Seconds(0)));
+  BERTH_TRY(read_optional(kMinRuntime, read_duration, terms.min_runtime));
+  if (csv_.text(kAfter).empty()) return {};
+  for (const std::string_view name : split(csv_.text(kAfter), '|')) {
+    if (trim(name).empty()) return csv_.error(kAfter, "a name is missing: jobs are separated by |");
+    terms.after.emplace_back(trim(name));
+  }
   return {};
 }
 
@@ -284,6 +343,7 @@ Status BerthJobReader::join_group(TraceJob& job, TraceJob& row) {
   if (row.outcome && row.outcome != job.outcome) return differs("outcome");
   if (row.time_limit != Seconds(0) && row.time_limit != job.time_limit) return differs("time_limit");
   if (!row.estimates.empty() && row.estimates != job.estimates) return differs("estimates");
+  if (row.terms != TraceTerms() && row.terms != job.terms) return differs("eviction or after");
   for (const TraceTaskGroup& other : job.groups) {
     if (other.name == group.name) {
       return Status(Code::kInvalid,
@@ -326,6 +386,14 @@ void append_history(std::string& text, const TraceJob& job) {
                  csv_field(join(estimates, " ")));
 }
 
+void append_terms(std::string& text, const TraceTerms& terms) {
+  const auto seconds = [](Seconds amount) { return amount == Seconds(0) ? "" : fmt::format("{}", amount.value()); };
+  fmt::format_to(std::back_inserter(text), ",{},{},{},{},{},{}", terms.preemptible ? "" : "no",
+                 seconds(terms.checkpoint_every), seconds(terms.checkpoint_grace), seconds(terms.restart_cost),
+                 terms.min_runtime ? fmt::format("{}", terms.min_runtime->value()) : "",
+                 csv_field(join(terms.after, "|")));
+}
+
 template <class Amount>
 void append_optional(std::string& text, const std::optional<Amount>& amount, std::string (*print)(Amount)) {
   text += ',';
@@ -366,6 +434,7 @@ std::string berth_nodes_csv(std::span<const TraceNode> nodes) {
 BerthJobsWriter::BerthJobsWriter(std::span<const TraceJob> jobs) {
   for (const TraceJob& job : jobs) {
     has_history_ = has_history_ || has_history(job);
+    has_terms_ = has_terms_ || job.terms != TraceTerms();
     for (const TraceTaskGroup& group : job.groups) has_usage_ = has_usage_ || group.usage != TraceUsage();
   }
 }
@@ -375,7 +444,8 @@ std::string BerthJobsWriter::header() const {
       "name,submit,duration,queue,priority,user,group,tasks,min_tasks,cpu,memory,gpus,gpu_memory,models,pool,"
       "locality";
   for (std::size_t c = kBerthHistoryColumn; c < kBerthJobColumns.size(); ++c) {
-    if (c < kBerthUsageColumn ? has_history_ : has_usage_) text += fmt::format(",{}", kBerthJobColumns[c].name);
+    const bool is_there = c < kBerthUsageColumn ? has_history_ : c < kBerthTermsColumn ? has_usage_ : has_terms_;
+    if (is_there) text += fmt::format(",{}", kBerthJobColumns[c].name);
   }
   return text + "\n";
 }
@@ -387,6 +457,7 @@ void BerthJobsWriter::append(std::string& text, const TraceJob& job) const {
                    csv_field(job.priority), csv_field(job.user), berth_group_fields(group));
     if (has_history_) append_history(text, job);
     if (has_usage_) append_usage(text, group.usage);
+    if (has_terms_) append_terms(text, job.terms);
     text += '\n';
   }
 }

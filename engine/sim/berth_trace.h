@@ -4,17 +4,22 @@
 //   jobs:
 //   name,submit,cpu,memory[,duration,queue,priority,user,group,tasks,min_tasks,gpus,gpu_memory,models,pool,locality,
 //   tag,start,outcome,time_limit,estimates,
-//   cpu_used_mean,cpu_used_peak,memory_peak,gpu_utilisation_mean,gpu_memory_peak]
+//   cpu_used_mean,cpu_used_peak,memory_peak,gpu_utilisation_mean,gpu_memory_peak,
+//   preemptible,checkpoint_every,checkpoint_grace,restart_cost,min_runtime,after]
 //
 // gpus is "2" whole devices or "0.5" of one. models is "A|B". locality is any, rack, node or link_group, with "
 // preferred" after it when it may be given up. tasks defaults to 1, min_tasks to tasks. A job with several task groups
 // has one row a group, one after the other, with the same name and different `group`; what belongs to the job (submit,
-// duration, queue, priority, user, tag, start, outcome, time_limit, estimates) must be equal or empty in the later
-// rows.
+// duration, queue, priority, user, tag, start, outcome, time_limit, estimates, and the last line of columns) must be
+// equal or empty in the later rows.
+//
+// The last line of columns is what SUBMIT JOB knows by the same names: preemptible is yes or no (also true or false),
+// after is "prep|clean", jobs that must finish first: earlier ones of the file, or known already. SIMULATE has no
+// dependencies: there `after` is read and does nothing.
 //
 // The second and third line of columns are for jobs that ran: outcome is finished, failed or cancelled; estimates are
 // "user=90 group=75.5", in seconds; what one task of the group used: cores, memory, how busy each device was ("0.042")
-// and memory of each device. They are written only where a job has them.
+// and memory of each device. These and the last are written only where a job has them.
 #pragma once
 
 #include <span>
@@ -37,6 +42,7 @@ class BerthJobsWriter {
 
  private:
   bool has_history_ = false;
+  bool has_terms_ = false;
   bool has_usage_ = false;
 };
 

@@ -4,6 +4,12 @@
 
 namespace berth {
 
+namespace {
+
+constexpr std::size_t kLongestChangeLog = 1 << 16;
+
+}  // namespace
+
 DeviceFloor::DeviceFloor(const RoundSetup& setup) : state_(setup), possible_(*setup.cluster) {}
 
 void DeviceFloor::begin_pass(Seconds now) {
@@ -19,6 +25,10 @@ void DeviceFloor::end_pass() {
     reservations_.clear();
   }
   released_.clear();
+  if (state_.ledger().change_count() - changes_forgotten_ > kLongestChangeLog) {
+    state_.placer().forget_changes();
+    changes_forgotten_ = state_.ledger().change_count();
+  }
 }
 
 std::optional<std::vector<PlacedTask>> DeviceFloor::place(const Job& job, Seconds now) {

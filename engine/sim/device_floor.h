@@ -41,6 +41,7 @@ class DeviceFloor : public Floor {
   std::optional<Pass> pass_;
   std::vector<Reservation> reservations_;  // kept from moment to moment
   std::vector<NodeIndex> released_;
+  std::size_t changes_forgotten_ = 0;  // of the ledger's log, up to here
 };
 
 }  // namespace berth

@@ -8,9 +8,9 @@ namespace berth {
 
 std::optional<std::string> EmptyCluster::why_never(const Job& job) {
   for (const TaskGroup& group : job.groups) {
-    DemandKey key;
-    append_demand(group, key);
-    const auto [known, is_new] = known_.try_emplace(std::move(key));
+    key_.clear();
+    append_demand(group, key_);
+    const auto [known, is_new] = known_.try_emplace(key_);
     if (is_new) known->second = why_never(group);
     if (known->second) return known->second;
   }

@@ -35,6 +35,7 @@ class EmptyCluster {
   Ledger ledger_;
   Placer placer_;
   std::map<DemandKey, std::optional<std::string>> known_;
+  DemandKey key_;  // asked for last
 };
 
 }  // namespace berth

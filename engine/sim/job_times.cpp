@@ -9,20 +9,36 @@ namespace berth {
 
 namespace {
 
-constexpr int kBitsKept = 11;
+constexpr int kBitsKept = 11;  // beyond the first
 constexpr std::size_t kMostExact = 1 << 13;
+constexpr std::int64_t kSmall = 1 << (kBitsKept + 1);  // values below are exact as they are
 
-std::int64_t leading_bits(std::int64_t value) {
-  const int bits = 64 - std::countl_zero(static_cast<std::uint64_t>(value));
-  const int dropped = bits > kBitsKept + 1 ? bits - kBitsKept : 0;
-  return value >> dropped << dropped;
+// Where values that begin with the same 12 bits are counted: those below kSmall each at its own place, and then
+// kSmall / 2 places for each length in bits.
+std::size_t place_of(std::int64_t value) {
+  const int dropped = std::max(0, 64 - std::countl_zero(static_cast<std::uint64_t>(value)) - kBitsKept - 1);
+  return static_cast<std::size_t>(dropped * (kSmall / 2) + (value >> dropped));
+}
+
+// The least value that is counted there.
+std::int64_t value_at(std::size_t place) {
+  const auto at = static_cast<std::int64_t>(place);
+  if (at < kSmall) return at;
+  const std::int64_t dropped = at / (kSmall / 2) - 1;
+  return (at - dropped * (kSmall / 2)) << dropped;
 }
 
 }  // namespace
 
 void DurationCounts::add(std::int64_t seconds, std::int64_t times) {
-  counts_[is_exact_ ? seconds : leading_bits(seconds)] += times;
-  if (is_exact_ && counts_.size() > kMostExact) cut();
+  if (is_exact_ && seconds >= kSmall) {
+    exact_[seconds] += times;
+    if (exact_.size() > kMostExact) cut();
+  } else {
+    const std::size_t place = place_of(seconds);
+    if (place >= by_place_.size()) by_place_.resize(std::bit_ceil(place + 1), 0);
+    by_place_[place] += times;
+  }
   count_ += times;
   sum_ += seconds * times;
   most_ = std::max(most_, seconds);
@@ -30,22 +46,31 @@ void DurationCounts::add(std::int64_t seconds, std::int64_t times) {
 
 void DurationCounts::add(const DurationCounts& other) {
   if (is_exact_ && !other.is_exact_) cut();
-  for (const auto& [value, times] : other.counts_) add(value, times);
-  sum_ += other.sum_ - other.sum_of_counts();
+  std::int64_t counted = 0;
+  other.for_each([&](std::int64_t value, std::int64_t times) {
+    add(value, times);
+    counted += value * times;
+  });
+  sum_ += other.sum_ - counted;  // what its values lost when they were cut
   most_ = std::max(most_, other.most_);
 }
 
-std::int64_t DurationCounts::sum_of_counts() const {
-  std::int64_t sum = 0;
-  for (const auto& [value, times] : counts_) sum += value * times;
-  return sum;
+template <class Visit>
+void DurationCounts::for_each(Visit visit) const {
+  for (std::size_t place = 0; place < by_place_.size(); ++place) {
+    if (by_place_[place] > 0) visit(value_at(place), by_place_[place]);
+  }
+  for (const auto& [value, times] : exact_) visit(value, times);
 }
 
 void DurationCounts::cut() {
   is_exact_ = false;
-  std::unordered_map<std::int64_t, std::int64_t> exact = std::move(counts_);
-  counts_.clear();
-  for (const auto& [value, times] : exact) counts_[leading_bits(value)] += times;
+  for (const auto& [value, times] : exact_) {
+    const std::size_t place = place_of(value);
+    if (place >= by_place_.size()) by_place_.resize(std::bit_ceil(place + 1), 0);
+    by_place_[place] += times;
+  }
+  exact_.clear();
 }
 
 std::optional<double> DurationCounts::mean() const {
@@ -54,7 +79,8 @@ std::optional<double> DurationCounts::mean() const {
 
 std::optional<std::int64_t> DurationCounts::percentile(int per_mille) const {
   if (count_ == 0) return std::nullopt;
-  std::vector<std::pair<std::int64_t, std::int64_t>> sorted(counts_.begin(), counts_.end());
+  std::vector<std::pair<std::int64_t, std::int64_t>> sorted;
+  for_each([&](std::int64_t value, std::int64_t times) { sorted.emplace_back(value, times); });
   std::ranges::sort(sorted);
   std::int64_t rank = std::max<std::int64_t>(divide_up(count_ * per_mille, 1000), 1);
   for (const auto& [value, times] : sorted) {

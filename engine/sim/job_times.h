@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "engine/base/units.h"
 #include "engine/sim/simulation.h"
@@ -26,9 +27,13 @@ class DurationCounts {
 
  private:
   void cut();
-  std::int64_t sum_of_counts() const;
+  // Calls visit(value, how often).
+  template <class Visit>
+  void for_each(Visit visit) const;
 
-  std::unordered_map<std::int64_t, std::int64_t> counts_;  // by value, when there were many by its leading bits
+  // Of values that are exact as they are, and of all once there were many: by place_of(value) in job_times.cpp.
+  std::vector<std::int64_t> by_place_;
+  std::unordered_map<std::int64_t, std::int64_t> exact_;  // of the others, by value
   bool is_exact_ = true;
   std::int64_t count_ = 0;
   std::int64_t sum_ = 0;

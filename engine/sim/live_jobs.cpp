@@ -5,19 +5,32 @@
 
 namespace berth {
 
+namespace {
+
+// As new, but for the memory that it has.
+void renew(LiveJob& used) {
+  std::vector<TaskGroup> groups = std::move(used.job.groups);
+  std::vector<std::size_t> first_of_group = std::move(used.first_of_group);
+  std::string name = std::move(used.name);
+  groups.clear();
+  first_of_group.clear();
+  used = LiveJob{};
+  used.job.groups = std::move(groups);
+  used.first_of_group = std::move(first_of_group);
+  used.name = std::move(name);
+}
+
+}  // namespace
+
 std::int32_t LiveJobs::add(std::int64_t id) {
   std::int32_t slot;
   if (free_.empty()) {
     slot = static_cast<std::int32_t>(slots_.size());
-    slots_.emplace_back();
+    slots_.push_back(std::make_unique<LiveJob>());
   } else {
     slot = free_.back();
     free_.pop_back();
-    LiveJob& used = slots_[static_cast<std::size_t>(slot)];
-    std::vector<std::size_t> groups = std::move(used.first_of_group);
-    groups.clear();
-    used = LiveJob{};
-    used.first_of_group = std::move(groups);
+    renew((*this)[slot]);
   }
   if (finds_ids_) slot_of_.emplace(id, slot);
   return slot;
@@ -32,7 +45,7 @@ void LiveJobs::remove(std::int32_t slot) {
 std::vector<std::int32_t> LiveJobs::all() const {
   std::vector<std::pair<std::int64_t, std::int32_t>> by_id;
   for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
-    if (slots_[slot].job.id != 0) by_id.emplace_back(slots_[slot].job.id, static_cast<std::int32_t>(slot));
+    if (slots_[slot]->job.id != 0) by_id.emplace_back(slots_[slot]->job.id, static_cast<std::int32_t>(slot));
   }
   std::ranges::sort(by_id);
   std::vector<std::int32_t> slots;

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -33,7 +33,7 @@ struct LiveJob {
   std::int32_t missing = 0;       // tasks not placed
   bool is_running = false;
   bool is_waiting = false;     // to start, or for its missing tasks
-  bool is_entitled = false;    // its queue's quota alone would have started it on arrival
+  bool is_entitled = false;    // see OwnQuota
   std::int64_t level = 0;      // of an order with levels
   std::size_t first_task = 0;  // row of its first task
   std::size_t task_count = 0;
@@ -51,8 +51,8 @@ class LiveJobs {
   std::int32_t add(std::int64_t id);
   void remove(std::int32_t slot);
 
-  LiveJob& operator[](std::int32_t slot) { return slots_[static_cast<std::size_t>(slot)]; }
-  const LiveJob& operator[](std::int32_t slot) const { return slots_[static_cast<std::size_t>(slot)]; }
+  LiveJob& operator[](std::int32_t slot) { return *slots_[static_cast<std::size_t>(slot)]; }
+  const LiveJob& operator[](std::int32_t slot) const { return *slots_[static_cast<std::size_t>(slot)]; }
   std::int32_t slot_of(std::int64_t id) const { return slot_of_.at(id); }
   std::size_t size() const { return slots_.size() - free_.size(); }
   // All slots in id order.
@@ -60,7 +60,7 @@ class LiveJobs {
 
  private:
   bool finds_ids_;
-  std::deque<LiveJob> slots_;  // stay where they are
+  std::vector<std::unique_ptr<LiveJob>> slots_;
   std::vector<std::int32_t> free_;
   std::unordered_map<std::int64_t, std::int32_t> slot_of_;
 };

@@ -1,24 +1,39 @@
 #include "engine/sim/own_quota.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace berth {
 
 OwnQuota::OwnQuota(const QuotaLedger& quotas)
-    : quotas_(quotas), held_(quotas.queues().size(), quotas.none()), ends_(quotas.queues().size()) {}
+    : quotas_(quotas),
+      lines_(quotas.queues().size(),
+             Line{.last_start = Seconds(std::numeric_limits<std::int64_t>::min()), .held = quotas.none(), .ends = {}}) {
+}
+
+bool OwnQuota::fits(std::int32_t queue, const Amounts& demand, const Amounts& held) const {
+  for (std::size_t r = 0; r < demand.size(); ++r) {
+    if (quotas_.counts_for(queue, r) && demand[r] > 0 && held[r] + demand[r] > quotas_.quota(queue, r)) return false;
+  }
+  return true;
+}
 
 bool OwnQuota::admits(const Job& job, Seconds duration) {
   if (job.queue < 0) return false;
-  Amounts& held = held_[static_cast<std::size_t>(job.queue)];
-  std::multimap<Seconds, Amounts>& ends = ends_[static_cast<std::size_t>(job.queue)];
-  for (; !ends.empty() && ends.begin()->first <= job.submit; ends.erase(ends.begin())) {
-    for (std::size_t r = 0; r < held.size(); ++r) held[r] -= ends.begin()->second[r];
-  }
   const Amounts demand = quotas_.demand_in_full(job);
-  for (std::size_t r = 0; r < held.size(); ++r) {
-    if (quotas_.is_governed(r) && demand[r] > 0 && held[r] + demand[r] > quotas_.quota(job.queue, r)) return false;
+  if (!fits(job.queue, demand, quotas_.none())) return false;
+  Line& line = lines_[static_cast<std::size_t>(job.queue)];
+  Seconds start = std::max(job.submit, line.last_start);
+  while (!line.ends.empty() && (line.ends.begin()->first <= start || !fits(job.queue, demand, line.held))) {
+    const auto& [end, amounts] = *line.ends.begin();
+    start = std::max(start, end);
+    for (std::size_t r = 0; r < line.held.size(); ++r) line.held[r] -= amounts[r];
+    line.ends.erase(line.ends.begin());
   }
-  for (std::size_t r = 0; r < held.size(); ++r) held[r] += demand[r];
-  ends.emplace(job.submit + duration, demand);
-  return true;
+  for (std::size_t r = 0; r < line.held.size(); ++r) line.held[r] += demand[r];
+  line.ends.emplace(start + duration, demand);
+  line.last_start = start;
+  return start == job.submit;
 }
 
 }  // namespace berth

@@ -82,7 +82,7 @@ struct QueueResult {
   // Where queues have quotas:
   std::int64_t starts_within_quota = 0;  // afterwards no amount the queue used was above its quota
   std::int64_t starts_borrowing = 0;
-  std::int64_t entitled_jobs = 0;            // the queue's quota alone would have started them on arrival (own_quota.h)
+  std::int64_t entitled_jobs = 0;  // with its quota for itself the queue had started them on arrival (own_quota.h)
   std::optional<double> entitled_wait_mean;  // of those
   Seconds longest_denied;  // that a job waited which would have kept its queue within its quota: the longest stretch
 

@@ -39,7 +39,7 @@ Status TimedRun::decide() {
 }
 
 void TimedRun::pass() {
-  const OrderInput input = order_input();
+  const OrderInput& input = order_input();
   floor_.begin_pass(now_);
   waiting_->begin_pass(input, floor_);
   for (std::size_t evictions = 0; !floor_.closed();) {
@@ -173,7 +173,7 @@ void TimedRun::refresh_running() {
 
 Status TimedRun::replan() {
   refresh_running();
-  const OrderInput input = order_input();
+  const OrderInput& input = order_input();
   const Replanned plan = replan_->choose(jobs_, input);
   for (const std::int32_t slot : plan.evict) {
     LiveJob& live = jobs_[slot];
@@ -230,7 +230,7 @@ void TimedRun::note_quota_of_start(const Job& job) {
   const QuotaLedger& quotas = *floor_.quotas();
   bool within = true;
   for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
-    within = within && (!quotas.is_governed(r) || quotas.used(job.queue, r) <= quotas.quota(job.queue, r));
+    within = within && (!quotas.counts_for(job.queue, r) || quotas.counted(job.queue, r) <= quotas.quota(job.queue, r));
   }
   times_of(job).note_quota(within);
 }

@@ -42,6 +42,14 @@ TimedRun::TimedRun(const TimedInput& input, const TimedOptions& options, const Q
       jobs_(options.rules.preemption == Preemption::kReclaim),
       times_(input.queues.size() + 1),
       utilisation_(floor.gpu_capacity()) {
+  order_input_ = {.now = now_,
+                  .seed = options.seed,
+                  .jobs = {},
+                  .priority_classes = input.priority_classes,
+                  .queues = input.queues,
+                  .aging_interval = options.aging_interval,
+                  .quotas = floor.quotas(),
+                  .knobs = options.order_knobs};
   waiting_ = make_waiting();
   if (options.rules.preemption == Preemption::kReplan) {
     replan_ = std::make_unique<Replan>(*order.keyed(), floor, input.cluster->pools.size(), options.replan_ties);
@@ -52,18 +60,12 @@ TimedRun::TimedRun(const TimedInput& input, const TimedOptions& options, const Q
   }
 }
 
-OrderInput TimedRun::order_input() const {
-  return {.now = now_,
-          .seed = options_.seed,
-          .jobs = {},
-          .priority_classes = input_.priority_classes,
-          .queues = input_.queues,
-          .aging_interval = options_.aging_interval,
-          .quotas = floor_.quotas(),
-          .knobs = options_.order_knobs};
+const OrderInput& TimedRun::order_input() {
+  order_input_.now = now_;
+  return order_input_;
 }
 
-std::unique_ptr<WaitingJobs> TimedRun::make_waiting() const {
+std::unique_ptr<WaitingJobs> TimedRun::make_waiting() {
   const RoundRules& rules = options_.rules;
   const KeyedOrder* keyed = order_.keyed();
   if (keyed == nullptr || rules.preemption == Preemption::kReclaim || options_.try_all) {
@@ -89,9 +91,11 @@ Result<SimulationResult> TimedRun::run(const std::string& policy) {
       options_.control.progress(policy, arrived_, input_.job_count);
     }
     BERTH_TRY(take_events());
-    const auto started = std::chrono::steady_clock::now();
+    using Clock = std::chrono::steady_clock;
+    const bool is_timed = replan_ || waiting_->size() > 0;  // looking at the clock costs more than deciding nothing
+    const Clock::time_point begin_deciding = is_timed ? Clock::now() : Clock::time_point{};
     BERTH_TRY(decide());
-    deciding_ += std::chrono::steady_clock::now() - started;
+    if (is_timed) deciding_ += Clock::now() - begin_deciding;
     utilisation_.record(now_, floor_.gpu_used(), running_jobs_,
                         static_cast<std::int64_t>(jobs_.size()) - running_jobs_);
     if (options_.check_invariants) {
@@ -155,10 +159,9 @@ Status TimedRun::admit() {
   const std::int64_t id = ++arrived_;
   ++result_.row.events;
   if (options_.binding_models) loosen_models();
-  BERTH_ASSIGN(Job job, modeller_.job_from(next_, id));
   const std::int32_t slot = jobs_.add(id);
   LiveJob& live = jobs_[slot];
-  live.job = std::move(job);
+  BERTH_TRY(modeller_.fill_job(next_, id, live.job));
   live.name = next_.name;
   live.duration = *next_.duration;
   live.left = live.duration;

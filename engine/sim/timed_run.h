@@ -33,8 +33,8 @@ class TimedRun {
   Result<SimulationResult> run(const std::string& policy);
 
  private:
-  OrderInput order_input() const;
-  std::unique_ptr<WaitingJobs> make_waiting() const;
+  const OrderInput& order_input();
+  std::unique_ptr<WaitingJobs> make_waiting();
 
   // ---- what happens
   Status read_next();
@@ -84,6 +84,7 @@ class TimedRun {
   std::unique_ptr<JobReader> reader_;
   JobModeller modeller_;
   EventQueue events_;
+  OrderInput order_input_;  // without its jobs
   Seconds now_;
   std::optional<Seconds> round_;  // a moment that must come, whatever happens
   LiveJobs jobs_;

@@ -71,6 +71,18 @@ struct TraceEstimate {
   bool operator==(const TraceEstimate&) const = default;
 };
 
+// What evicting a job means, and which jobs it comes after.
+struct TraceTerms {
+  bool preemptible = true;
+  Seconds checkpoint_every;            // 0 = it writes none
+  Seconds checkpoint_grace;            // 0 = none
+  Seconds restart_cost;                // 0 = none
+  std::optional<Seconds> min_runtime;  // nothing = the setting
+  std::vector<std::string> after;      // names
+
+  bool operator==(const TraceTerms&) const = default;
+};
+
 struct TraceJob {
   std::string name;
   std::string queue;     // empty = none
@@ -83,6 +95,7 @@ struct TraceJob {
   std::optional<JobState> outcome;  // how it ended: kFinished, kFailed or kCancelled
   Seconds time_limit;               // 0 = none
   std::vector<TraceEstimate> estimates;
+  TraceTerms terms = {};
   std::vector<TraceTaskGroup> groups;  // at least one
   std::string place;
 

@@ -89,8 +89,18 @@ JobModeller::JobModeller(const Cluster& cluster, std::vector<Queue> queues, std:
 
 Result<Job> JobModeller::job_from(const TraceJob& record, std::int64_t id) {
   Job job;
+  BERTH_TRY(fill_job(record, id, job));
+  return job;
+}
+
+Status JobModeller::fill_job(const TraceJob& record, std::int64_t id, Job& job) {
   job.id = id;
   job.queue = queue_index(record.queue);
+  job.eviction.preemptible = record.terms.preemptible;
+  job.eviction.checkpoint_interval = record.terms.checkpoint_every;
+  job.eviction.checkpoint_grace = record.terms.checkpoint_grace;
+  job.eviction.restart_cost = record.terms.restart_cost;
+  job.eviction.min_runtime = record.terms.min_runtime.value_or(Seconds(0));
   job.submit = record.submit;
   auto priority = class_index(record.priority);
   if (!priority.ok()) return std::move(priority).status().prefixed(record.place);
@@ -105,7 +115,7 @@ Result<Job> JobModeller::job_from(const TraceJob& record, std::int64_t id) {
                           .locality = group.locality,
                           .locality_required = group.locality_required});
   }
-  return job;
+  return {};
 }
 
 Result<TaskShape> JobModeller::shape_from(const TraceTaskGroup& group) const {
@@ -125,6 +135,7 @@ Result<TaskShape> JobModeller::shape_from(const TraceTaskGroup& group) const {
 // A model that no node has is bit models.size(): it matches nothing, but the set is not empty, which would mean "any".
 Result<ModelSet> JobModeller::models_from(std::string_view text) const {
   ModelSet models = 0;
+  if (text.empty()) return models;
   bool has_unknown = false;
   for (const std::string_view part : split(text, '|')) {
     const std::string_view name = trim(part);

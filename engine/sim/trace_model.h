@@ -35,6 +35,8 @@ class JobModeller {
   // nothing fits there - as long as the cluster has fewer than kMaxModels models. kInvalid with the record's place
   // otherwise.
   Result<Job> job_from(const TraceJob& record, std::int64_t id);
+  // The same into a job that is as new; memory that its groups have is used again.
+  Status fill_job(const TraceJob& record, std::int64_t id, Job& job);
   Result<TaskShape> shape_from(const TraceTaskGroup& group) const;
 
   std::span<const Queue> queues() const { return queues_; }

@@ -20,17 +20,17 @@ bool takes_one_more(const Job& job, const Floor& floor) {
 
 }  // namespace
 
-DemandKey WaitingBuckets::key_of(const Job& job) const {
-  if (alike_ == Alike::kAll) return {};
-  DemandKey key;
+const DemandKey& WaitingBuckets::key_of(const Job& job) {
+  key_.clear();
+  if (alike_ == Alike::kAll) return key_;
   if (alike_ == Alike::kQueue) {
-    key = {job.queue};
-    return key;
+    key_.push_back(job.queue);
+    return key_;
   }
-  if (alike_ == Alike::kDemandInQueue || !is_fixed_) key = {job.queue, job.priority_class};
-  key.push_back(static_cast<std::int64_t>(job.state));
-  for (const TaskGroup& group : job.groups) append_demand(group, key);
-  return key;
+  if (alike_ == Alike::kDemandInQueue || !is_fixed_) key_ = {job.queue, job.priority_class};
+  key_.push_back(static_cast<std::int64_t>(job.state));
+  for (const TaskGroup& group : job.groups) append_demand(group, key_);
+  return key_;
 }
 
 WaitingBuckets::Place WaitingBuckets::place_of(const Job& job, std::int32_t slot) const {
@@ -69,7 +69,7 @@ bool WaitingBuckets::may_start(Bucket& bucket, const Floor& floor) {
 }
 
 void WaitingBuckets::begin_pass(const OrderInput& input, const Floor& floor) {
-  input_ = input;
+  input_.now = input.now;
   if (!floor.released().empty()) ++releases_;
   heads_.clear();
   for (auto bucket = buckets_.begin(); bucket != buckets_.end(); ++bucket) {

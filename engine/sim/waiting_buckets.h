@@ -75,7 +75,7 @@ class WaitingBuckets : public WaitingJobs {
     bool operator<(const Head& other) const { return other.place < place; }  // the first on top of a heap
   };
 
-  DemandKey key_of(const Job& job) const;
+  const DemandKey& key_of(const Job& job);
   Place place_of(const Job& job, std::int32_t slot) const;
   void erase(Buckets::iterator bucket, std::set<Place>::iterator at);
   bool may_start(Bucket& bucket, const Floor& floor);
@@ -87,6 +87,7 @@ class WaitingBuckets : public WaitingJobs {
   bool remembers_;
   OrderInput input_;
   Buckets buckets_;
+  DemandKey key_;            // asked for last
   std::vector<Head> heads_;  // a heap
   Head current_{};           // named last
   std::size_t size_ = 0;

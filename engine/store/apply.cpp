@@ -15,6 +15,7 @@
 #include "engine/store/eviction_records.h"
 #include "engine/store/journal.h"
 #include "engine/store/outlook_records.h"
+#include "engine/store/queue_use.h"
 #include "engine/store/reservation_records.h"
 #include "engine/store/wait_records.h"
 
@@ -124,15 +125,21 @@ Status PlanWriter::insert_allocations() {
   std::sort(by_node.begin(), by_node.end(), [](const Placement* a, const Placement* b) {
     return std::tie(a->node_id, a->job, a->group, a->task) < std::tie(b->node_id, b->job, b->group, b->task);
   });
-  BERTH_ASSIGN(Statement device, db_.prepare("SELECT m.memory_mib FROM nodes n JOIN node_types t ON t.id = n.type_id "
-                                             "JOIN device_models m ON m.id = t.device_model_id WHERE n.id = ?1"));
+  BERTH_ASSIGN(Statement device,
+               db_.prepare("SELECT m.memory_mib, m.id FROM nodes n JOIN node_types t ON t.id = n.type_id "
+                           "LEFT JOIN device_models m ON m.id = t.device_model_id WHERE n.id = ?1"));
+  BERTH_ASSIGN(Statement queue, db_.prepare("SELECT queue_id FROM jobs WHERE id = ?1"));
+  QueueUseRows more;
   device_memory_.resize(plan_.placements.size());
   MiB device_memory;
+  std::int64_t model = 0;
   for (std::size_t i = 0; i < by_node.size(); ++i) {
     const Placement& p = *by_node[i];
     if (i == 0 || by_node[i - 1]->node_id != p.node_id) {
-      device_memory = device.with(p.node_id).next() ? device.quantity<MiB>(0) : MiB(0);
+      const bool is_there = device.with(p.node_id).next();
       BERTH_TRY(device.status());
+      device_memory = is_there ? device.quantity<MiB>(0) : MiB(0);
+      model = is_there ? device.integer(1) : 0;
     }
     device_memory_[static_cast<std::size_t>(&p - plan_.placements.data())] = device_memory;
     Status inserted = insert.run(p.node_id, p.job, p.group, p.task, p.devices, p.gpu_milli, p.gpu_memory, p.cpu,
@@ -141,9 +148,14 @@ Status PlanWriter::insert_allocations() {
       return std::move(inserted).prefixed(
           fmt::format("placing task {}.{} of job {} on node {}", p.group, p.task, p.job, p.node_id));
     }
+    QueueUseRow& use = more[{queue.with(p.job).next() ? queue.integer(0) : 0, model}];
+    BERTH_TRY(queue.status());
+    use.cpu += p.cpu.value();
+    use.memory += p.memory.value();
+    use.gpu += p.gpu_milli.value() * std::popcount(p.devices);
     if (i == by_node.size() / 2) failpoint("mid_write");
   }
-  return {};
+  return add_use(db_, more);
 }
 
 // By job, then group.
@@ -230,7 +242,8 @@ Status PlanWriter::evict() {
   result_.evicted_jobs = evictions_.ended;
   result_.stopping_jobs = evictions_.stopping;
   result_.shrunk_jobs = evictions_.shrunk;
-  return {};
+  result_.reprieved_jobs = static_cast<std::int64_t>(plan_.reprieves.size());
+  return withdraw_evictions(change_, plan_.reprieves);
 }
 
 Status PlanWriter::read_waits() {
@@ -296,6 +309,7 @@ Status PlanWriter::finish_round() {
   if (evictions_.ended > 0) detail += fmt::format(", {} evicted", evictions_.ended);
   if (evictions_.shrunk > 0) detail += fmt::format(", {} shrunk", evictions_.shrunk);
   if (evictions_.stopping > 0) detail += fmt::format(", {} told to stop", evictions_.stopping);
+  if (result_.reprieved_jobs > 0) detail += fmt::format(", {} told to run on", result_.reprieved_jobs);
   BERTH_TRY(change_.record("run " + request_.kind, fmt::format("round {}", result_.round), detail));
   result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
   BERTH_ASSIGN(Statement update, db_.prepare("UPDATE rounds SET started_jobs = ?2, apply_seconds = ?3 WHERE id = ?1"));
@@ -337,7 +351,7 @@ Result<ApplyResult> apply_plan(Database& db, const Plan& plan, const ApplyReques
   change.use_changed();  // and with time dated quotas and loans do
   PlanWriter writer(change, plan, request);
   BERTH_ASSIGN(ApplyResult result, writer.write());
-  BERTH_TRY(write_outlook(db, request.outlook));
+  BERTH_TRY(write_outlook(db, plan.outlook));
   BERTH_ASSIGN(result.version, change.commit());
   return result;
 }

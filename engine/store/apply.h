@@ -9,7 +9,6 @@
 #include <string>
 
 #include "engine/model/plan.h"
-#include "engine/policy/queue_outlook.h"
 #include "engine/store/load.h"
 #include "engine/store/sqlite.h"
 
@@ -29,8 +28,7 @@ struct ApplyRequest {
   StepSeconds seconds = {};
   // Loaded::last_reasons of the snapshot that the plan was made from; empty = read from the tables.
   std::span<const LastReason> last_reasons = {};
-  std::span<const QueueOutlook> outlook = {};  // of the plan; empty = not worked out
-  std::int64_t plan_id = 0;                    // saved plan to mark applied; 0 = none
+  std::int64_t plan_id = 0;  // saved plan to mark applied; 0 = none
   // Jobs submitted since the plan was made do not make it stale: on a busy database a live round would never end.
   bool accept_new_jobs = false;
 };
@@ -41,9 +39,10 @@ struct ApplyResult {
   std::int64_t placed_tasks = 0;
   std::int64_t started_jobs = 0;
   std::int64_t waiting_jobs = 0;
-  std::int64_t evicted_jobs = 0;   // that wait again
-  std::int64_t shrunk_jobs = 0;    // that gave up surplus tasks
-  std::int64_t stopping_jobs = 0;  // told to stop
+  std::int64_t evicted_jobs = 0;    // that wait again
+  std::int64_t shrunk_jobs = 0;     // that gave up surplus tasks
+  std::int64_t stopping_jobs = 0;   // told to stop
+  std::int64_t reprieved_jobs = 0;  // told to run on
   std::int64_t changed_reasons = 0;
   double seconds = 0;
 };

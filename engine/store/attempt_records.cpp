@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/base/failpoint.h"
+#include "engine/store/queue_use.h"
 #include "engine/store/settings.h"
 #include "engine/store/usage_records.h"
 
@@ -75,6 +76,7 @@ Status end_attempt(Change& change, std::int64_t job, std::string_view outcome, s
                  "JOIN task_groups g ON g.job_id = a.job_id AND g.group_index = a.group_index WHERE a.job_id = ?1"));
   BERTH_TRY(note.run(job, change.now(), outcome, detail));
   BERTH_ASSIGN(const std::vector<std::int64_t> draining, draining_nodes_of(db, job));
+  BERTH_TRY(take_away_use(change, job));
   BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM allocations WHERE job_id = ?1"));
   BERTH_TRY(remove.run(job));
   failpoint("mid_write");
@@ -94,6 +96,7 @@ Status end_tasks(Change& change, std::int64_t job, std::span<const TaskName> tas
                                             "task_index = ?3"));
   for (const TaskName& task : tasks) {
     BERTH_TRY(note_use(change, job, task, half_life));
+    BERTH_TRY(take_away_use(change, job, task));
     BERTH_TRY(remove.run(job, task.group, task.task));
   }
   return drain_when_empty(db, draining);

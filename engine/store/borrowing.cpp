@@ -9,6 +9,7 @@
 
 #include "engine/base/text.h"
 #include "engine/store/borrowing_match.h"
+#include "engine/store/names.h"
 #include "engine/store/quota_shortfall.h"
 #include "engine/store/quota_use.h"
 #include "engine/store/resource_names.h"
@@ -211,6 +212,25 @@ Status write_standings(Database& db, const QuotaUse& use, std::span<const Standi
   return {};
 }
 
+// What is kept of use is what the allocations add up to.
+Status find_use_that_differs(Database& db, std::vector<LedgerFlaw>& flaws) {
+  BERTH_ASSIGN(QueueUseRows kept, read_use(db));
+  BERTH_ASSIGN(QueueUseRows counted, count_use(db));
+  for (const auto& [key, row] : kept) counted.try_emplace(key);
+  for (const auto& [key, row] : counted) {
+    const QueueUseRow& stored = kept[key];
+    if (stored == row) continue;
+    const Result<std::string> name = name_of(db, Thing::kQueue, key.first);
+    flaws.push_back({fmt::format("queue {}", name.ok() ? *name : fmt::format("#{}", key.first)),
+                     fmt::format("its jobs hold {} CPU, {} and {} GPU on nodes of one model, queue_use says {}, {} and "
+                                 "{}",
+                                 print_cpu(MilliCpu(row.cpu)), print_memory(MiB(row.memory)),
+                                 print_gpu(MilliGpu(row.gpu)), print_cpu(MilliCpu(stored.cpu)),
+                                 print_memory(MiB(stored.memory)), print_gpu(MilliGpu(stored.gpu)))});
+  }
+  return {};
+}
+
 // What each borrower uses above its own quota is what its lenders lend, and no lender lends more than is idle.
 void find_sums_that_differ(const QuotaUse& use, std::span<const BorrowRecord> records, std::vector<LedgerFlaw>& flaws) {
   for (std::size_t r = 0; r < use.resources().size(); ++r) {
@@ -272,7 +292,8 @@ Status find_standings_that_differ(Database& db, const QuotaUse& use, std::span<c
 Status refresh_borrowing(Database& db, Seconds now) {
   BERTH_ASSIGN(const bool anything, has_anything_owned(db));
   if (!anything) return {};
-  BERTH_ASSIGN(const QuotaUse use, QuotaUse::read(db, now));
+  BERTH_ASSIGN(const QueueUseRows held, read_use(db));
+  BERTH_ASSIGN(const QuotaUse use, QuotaUse::make(db, now, held));
   BERTH_ASSIGN(const std::vector<BorrowRecord> so_far, read_borrow_records(db));
   BERTH_ASSIGN(const std::vector<BorrowRecord> records, settle_borrowing(db, use, so_far, now));
   BERTH_TRY(write_borrow_records(db, so_far, records));
@@ -284,6 +305,7 @@ Status refresh_borrowing(Database& db, Seconds now) {
 
 Result<std::vector<LedgerFlaw>> check_borrowing(Database& db) {
   std::vector<LedgerFlaw> flaws;
+  BERTH_TRY(find_use_that_differs(db, flaws));
   BERTH_ASSIGN(const bool anything, has_anything_owned(db));
   if (!anything) return flaws;
   BERTH_ASSIGN(Statement moment, db.prepare("SELECT value FROM meta WHERE key = 'borrowing_at'"));
@@ -293,7 +315,8 @@ Result<std::vector<LedgerFlaw>> check_borrowing(Database& db) {
     return flaws;
   }
   const Seconds at = moment.quantity<Seconds>(0);
-  BERTH_ASSIGN(const QuotaUse use, QuotaUse::read(db, at));
+  BERTH_ASSIGN(const QueueUseRows held, count_use(db));
+  BERTH_ASSIGN(const QuotaUse use, QuotaUse::make(db, at, held));
   BERTH_ASSIGN(const std::vector<BorrowRecord> records, read_borrow_records(db));
   find_sums_that_differ(use, records, flaws);
   BERTH_TRY(find_standings_that_differ(db, use, work_out_standings(use, records), flaws));

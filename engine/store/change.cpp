@@ -2,6 +2,7 @@
 
 #include "engine/store/borrowing.h"
 #include "engine/store/loan_records.h"
+#include "engine/store/queue_use.h"
 
 namespace berth {
 
@@ -19,6 +20,7 @@ Status Change::record(std::string_view kind, std::string_view object, std::strin
 
 Status Change::settle() {
   if (!use_changed_) return {};
+  if (devices_changed_) BERTH_TRY(recount_use(*db_));
   BERTH_TRY(end_loans(*this));
   return refresh_borrowing(*db_, now_);
 }

@@ -33,6 +33,8 @@ class Change {
 
   // What queues use, own or are owed may have changed: commit() brings the borrow ledger up to date (see borrowing.h).
   void use_changed() { use_changed_ = true; }
+  // Nodes that run tasks may have other devices: what queues use is counted anew.
+  void devices_changed() { use_changed_ = devices_changed_ = true; }
 
   // Brings up to date what follows from the change: loans that have ended, the borrow ledger. commit() does it first.
   Status settle();
@@ -48,6 +50,7 @@ class Change {
   Transaction transaction_;
   std::int64_t version_;
   bool use_changed_ = false;
+  bool devices_changed_ = false;
 };
 
 // The present state version.

@@ -121,6 +121,11 @@ constexpr PromiseQuery kPromises[] = {
      "SELECT 'job ' || j.name, 'it is told to stop and ' || j.state FROM stopping_jobs s JOIN jobs j ON j.id = "
      "s.job_id "
      "WHERE j.state <> 'running'"},
+    {{"stops_told", "evictions that are still to come are those of jobs told to stop"},
+     "SELECT 'job ' || s.job_id, 'it is told to stop without an eviction' FROM stopping_jobs s WHERE NOT EXISTS "
+     "(SELECT 1 FROM evictions e WHERE e.victim_id = s.job_id AND e.state = 'stopping') UNION ALL "
+     "SELECT 'job ' || e.victim_id, 'its eviction is to come, but it is not told to stop' FROM evictions e WHERE "
+     "e.state = 'stopping' AND NOT EXISTS (SELECT 1 FROM stopping_jobs s WHERE s.job_id = e.victim_id)"},
     {{"reservation_waits", "room is held for jobs that wait"},
      "SELECT 'job ' || j.name, 'room is held for it, and it is ' || j.state FROM reservations r JOIN jobs j ON j.id = "
      "r.job_id WHERE j.state <> 'pending'"},

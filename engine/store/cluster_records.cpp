@@ -296,7 +296,7 @@ Status add_node_type(Change& change, const NodeTypeRequest& request) {
 
 Status alter_node_type(Change& change, const std::string& name, const NodeTypeAlteration& alteration) {
   Database& db = change.db();
-  change.use_changed();  // tasks may then hold devices of another model
+  change.devices_changed();
   BERTH_ASSIGN(const std::int64_t id, find_id(db, Thing::kNodeType, name));
   BERTH_ASSIGN(Statement present, db.prepare("SELECT t.cpu_milli, t.memory_mib, coalesce(m.name, ''), t.device_count, "
                                              "t.link_groups FROM node_types t LEFT JOIN device_models m "
@@ -351,7 +351,7 @@ Status add_nodes(Change& change, std::span<const NodeRequest> requests) {
 
 Status alter_nodes(Change& change, std::span<const std::string> names, const NodeAlteration& alteration) {
   Database& db = change.db();
-  change.use_changed();  // tasks may then hold devices of another model
+  change.devices_changed();
   std::optional<std::int64_t> type_id;
   if (alteration.type) {
     BERTH_ASSIGN(type_id, find_id(db, Thing::kNodeType, *alteration.type));

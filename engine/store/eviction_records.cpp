@@ -32,14 +32,18 @@ Result<VictimRow> read_victim(Database& db, std::int64_t job) {
 }
 
 struct BeneficiaryRow {
-  std::string name;
+  std::string name;  // "job bert", "loan 3 of ads"
   std::int64_t queue = 0;
 };
 
-Result<BeneficiaryRow> read_beneficiary(Database& db, std::int64_t job) {
-  BERTH_ASSIGN(Statement row, db.prepare("SELECT name, queue_id FROM jobs WHERE id = ?1"));
-  BeneficiaryRow beneficiary{fmt::format("#{}", job), 0};
-  if (row.with(job).next()) beneficiary = {std::string(row.text(0)), row.integer(1)};
+Result<BeneficiaryRow> read_beneficiary(Database& db, const Eviction& e) {
+  BERTH_ASSIGN(Statement row,
+               db.prepare(e.rule == EvictionRule::kLoan
+                              ? "SELECT 'loan ' || l.id || ' of ' || q.name, q.id FROM loans l JOIN queues q ON q.id = "
+                                "l.lender_id WHERE l.id = ?1"
+                              : "SELECT 'job ' || name, queue_id FROM jobs WHERE id = ?1"));
+  BeneficiaryRow beneficiary{fmt::format("#{}", e.beneficiary), 0};
+  if (row.with(e.beneficiary).next()) beneficiary = {std::string(row.text(0)), row.integer(1)};
   BERTH_TRY(row.status());
   return beneficiary;
 }
@@ -52,7 +56,7 @@ Result<std::int64_t> count_tasks(Database& db, std::int64_t job) {
 }
 
 Status note_decision(Change& change, std::int64_t round, const Eviction& e, const VictimRow& victim,
-                     const BeneficiaryRow& beneficiary) {
+                     const BeneficiaryRow& beneficiary, bool ends_now) {
   Database& db = change.db();
   auto tasks = static_cast<std::int64_t>(e.tasks.size());
   if (e.whole) {
@@ -60,10 +64,10 @@ Status note_decision(Change& change, std::int64_t round, const Eviction& e, cons
   }
   BERTH_ASSIGN(Statement insert,
                db.prepare("INSERT INTO evictions (round_id, time, victim_id, victim_queue_id, beneficiary_id, "
-                          "beneficiary_queue_id, rule, tasks, whole, lost_gpu_milli_s) "
-                          "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"));
+                          "beneficiary_queue_id, rule, tasks, whole, lost_gpu_milli_s, state) "
+                          "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"));
   BERTH_TRY(insert.run(round, change.now(), e.job, victim.queue, e.beneficiary, beneficiary.queue,
-                       eviction_rule_name(e.rule), tasks, e.whole, e.lost));
+                       eviction_rule_name(e.rule), tasks, e.whole, e.lost, ends_now ? "done" : "stopping"));
   BERTH_ASSIGN(Statement count, db.prepare("UPDATE jobs SET evictions = evictions + 1 WHERE id = ?1"));
   return count.run(e.job);
 }
@@ -74,9 +78,24 @@ Status tell_to_stop(Change& change, const Eviction& e, Seconds stop_at) {
   return insert.run(e.job, e.beneficiary, eviction_rule_name(e.rule), stop_at);
 }
 
+// The eviction that a stopping job was told of is over, one way or the other; one that was not carried out counts no
+// more.
+Status close_stop(Change& change, std::int64_t job, std::string_view state) {
+  if (state != "done") {
+    BERTH_ASSIGN(Statement count,
+                 change.db().prepare("UPDATE jobs SET evictions = evictions - 1 WHERE id = ?1 AND EXISTS "
+                                     "(SELECT 1 FROM evictions WHERE victim_id = ?1 AND state = 'stopping')"));
+    BERTH_TRY(count.run(job));
+  }
+  BERTH_ASSIGN(Statement update,
+               change.db().prepare("UPDATE evictions SET state = ?2, lost_gpu_milli_s = iif(?2 = 'done', "
+                                   "lost_gpu_milli_s, 0) WHERE victim_id = ?1 AND state = 'stopping'"));
+  return update.run(job, state);
+}
+
 Status evict_job(Change& change, const Eviction& e, const BeneficiaryRow& beneficiary) {
-  BERTH_TRY(end_attempt(change, e.job, "evicted",
-                        fmt::format("{} for job {}", eviction_rule_name(e.rule), beneficiary.name)));
+  BERTH_TRY(
+      end_attempt(change, e.job, "evicted", fmt::format("{} for {}", eviction_rule_name(e.rule), beneficiary.name)));
   BERTH_ASSIGN(Statement update, change.db().prepare("UPDATE jobs SET state = 'pending', last_eviction = ?2 "
                                                      "WHERE id = ?1"));
   BERTH_TRY(update.run(e.job, change.now()));
@@ -107,14 +126,16 @@ Result<EvictionCounts> write_evictions(Change& change, std::int64_t round, const
     if (!victim.runs) {
       return Status(Code::kConflict, fmt::format("job '{}' does not run: it cannot be evicted", victim.name));
     }
-    BERTH_ASSIGN(const BeneficiaryRow beneficiary, read_beneficiary(change.db(), e.beneficiary));
+    BERTH_ASSIGN(const BeneficiaryRow beneficiary, read_beneficiary(change.db(), e));
     const Seconds stop_at =
         victim.was_told ? e.stop_at : change.now() + std::max(Seconds(0), e.stop_at - plan.planned_at);
-    if (!victim.was_told) BERTH_TRY(note_decision(change, round, e, victim, beneficiary));
+    const bool ends_now = !e.whole || stop_at <= change.now();
+    if (!victim.was_told) BERTH_TRY(note_decision(change, round, e, victim, beneficiary, ends_now));
     if (!e.whole) {
       BERTH_TRY(evict_surplus(change, e, victim));
       ++counts.shrunk;
-    } else if (stop_at <= change.now()) {
+    } else if (ends_now) {
+      if (victim.was_told) BERTH_TRY(close_stop(change, e.job, "done"));
       BERTH_TRY(evict_job(change, e, beneficiary));
       ++counts.ended;
     } else if (!victim.was_told) {
@@ -125,12 +146,20 @@ Result<EvictionCounts> write_evictions(Change& change, std::int64_t round, const
   return counts;
 }
 
-Status forgive_eviction(Change& change, std::int64_t job) {
-  BERTH_ASSIGN(Statement update,
-               change.db().prepare("UPDATE evictions SET lost_gpu_milli_s = 0 WHERE id = (SELECT max(id) FROM "
-                                   "evictions WHERE victim_id = ?1) AND EXISTS (SELECT 1 FROM stopping_jobs WHERE "
-                                   "job_id = ?1)"));
-  return update.run(job);
+Status forgive_eviction(Change& change, std::int64_t job) { return close_stop(change, job, "ended"); }
+
+Status withdraw_evictions(Change& change, std::span<const std::int64_t> jobs) {
+  Database& db = change.db();
+  BERTH_ASSIGN(Statement stop, db.prepare("DELETE FROM stopping_jobs WHERE job_id = ?1"));
+  for (const std::int64_t job : jobs) {
+    BERTH_ASSIGN(const VictimRow victim, read_victim(db, job));
+    if (!victim.runs || !victim.was_told) {
+      return Status(Code::kConflict, fmt::format("job '{}' is not stopping: it cannot be told to run on", victim.name));
+    }
+    BERTH_TRY(close_stop(change, job, "withdrawn"));
+    BERTH_TRY(stop.run(job));
+  }
+  return {};
 }
 
 }  // namespace berth

@@ -21,7 +21,10 @@ struct EvictionCounts {
 // more) or would keep less than a gang.
 Result<EvictionCounts> write_evictions(Change& change, std::int64_t round, const Plan& plan);
 
-// A job that was told to stop has ended by itself: it lost nothing.
+// A job that may have been told to stop has ended by itself: it lost nothing.
 Status forgive_eviction(Change& change, std::int64_t job);
+
+// Jobs told to stop run on, as if they never had been. kConflict when one is not stopping.
+Status withdraw_evictions(Change& change, std::span<const std::int64_t> jobs);
 
 }  // namespace berth

@@ -149,7 +149,7 @@ struct Submitter::Impl {
   Result<GroupRow> check_group(const TaskGroupRequest& request, std::size_t index);
   Result<std::vector<GroupRow>> check_groups(const JobRequest& request);
   Result<std::string> choose_name(const std::string& wanted);
-  Status check_models(const std::vector<std::string>& models);
+  Result<std::vector<std::string>> allowed_models(const std::vector<std::string>& names);
   Status insert_groups(std::int64_t job, const std::vector<GroupRow>& rows);
 
   Change& change;
@@ -190,26 +190,40 @@ Result<std::optional<std::int64_t>> Submitter::Impl::find_class(const std::strin
   return std::optional(id);
 }
 
-Status Submitter::Impl::check_models(const std::vector<std::string>& models) {
-  for (auto model = models.begin(); model != models.end(); ++model) {
+// A name is that of a model, or of a family: all models that it has now.
+Result<std::vector<std::string>> Submitter::Impl::allowed_models(const std::vector<std::string>& names) {
+  BERTH_ASSIGN(Statement family, change.db().prepare("SELECT name FROM device_models WHERE family = ?1 ORDER BY id"));
+  std::vector<std::string> models;
+  for (const std::string& name : names) {
+    std::vector<std::string> meant;
     const bool known = std::any_of(catalog.models().begin(), catalog.models().end(),
-                                   [&](const DeviceModel& each) { return each.name == *model; });
-    if (!known) return find_id(change.db(), Thing::kDeviceModel, *model).status();
-    if (std::find(models.begin(), model, *model) != model) {
-      return Status(Code::kInvalid, fmt::format("device model '{}' is named twice", *model));
+                                   [&](const DeviceModel& each) { return each.name == name; });
+    if (known) {
+      meant.push_back(name);
+    } else {
+      family.with(name);
+      while (family.next()) meant.emplace_back(family.text(0));
+      BERTH_TRY(family.status());
+    }
+    if (meant.empty()) return find_id(change.db(), Thing::kDeviceModel, name).status();
+    for (std::string& model : meant) {
+      if (std::find(models.begin(), models.end(), model) != models.end()) {
+        return Status(Code::kInvalid, fmt::format("device model '{}' is named twice", model));
+      }
+      models.push_back(std::move(model));
     }
   }
-  return {};
+  return models;
 }
 
 Result<Submitter::Impl::GroupRow> Submitter::Impl::check_group(const TaskGroupRequest& request, std::size_t index) {
   BERTH_TRY(check_group_sizes(request));
   BERTH_TRY(check_group_gpus(request));
-  BERTH_TRY(check_models(request.models));
+  BERTH_ASSIGN(const std::vector<std::string> models, allowed_models(request.models));
   GroupRow row;
   BERTH_TRY(check_plain_text("the name of a task group", request.name));
   row.name = !request.name.empty() ? request.name : index == 0 ? "main" : fmt::format("group{}", index);
-  if (!request.models.empty()) row.models = join(request.models, "|");
+  if (!models.empty()) row.models = join(models, "|");
   TaskShape& shape = row.group.shape;
   shape.cpu = request.cpu;
   shape.memory = request.memory;
@@ -386,6 +400,21 @@ Status release_job(Change& change, std::int64_t job) {
   BERTH_TRY(update.run(job));
   BERTH_TRY(begin_wait(change, job, WaitCause::kRound));
   return change.record("release job", row.name);
+}
+
+Status set_job_priority(Change& change, std::int64_t job, std::optional<std::string_view> priority_class) {
+  BERTH_ASSIGN(const JobRow row, read_job(change.db(), job));
+  if (row.state != JobState::kPending && row.state != JobState::kHeld && row.state != JobState::kRunning) {
+    return Status(Code::kConflict, fmt::format("job '{}' is {}: its priority class counts no more", row.name,
+                                               job_state_name(row.state)));
+  }
+  std::optional<std::int64_t> id;
+  if (priority_class) {
+    BERTH_ASSIGN(id, find_id(change.db(), Thing::kPriorityClass, *priority_class));
+  }
+  BERTH_ASSIGN(Statement update, change.db().prepare("UPDATE jobs SET priority_class_id = ?2 WHERE id = ?1"));
+  BERTH_TRY(update.run(job, id));
+  return change.record("alter job", fmt::format("{} priority {}", row.name, priority_class.value_or("NONE")));
 }
 
 }  // namespace berth

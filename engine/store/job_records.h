@@ -74,6 +74,8 @@ Result<std::int64_t> submit_job(Change& change, const JobRequest& request);
 Status cancel_job(Change& change, std::int64_t job);
 Status hold_job(Change& change, std::int64_t job);     // pending -> held
 Status release_job(Change& change, std::int64_t job);  // held -> pending
+// Nothing = no class. A job that has ended keeps its own.
+Status set_job_priority(Change& change, std::int64_t job, std::optional<std::string_view> priority_class);
 // A running job ended by itself: kFinished or kFailed. `detail` goes to runs.
 Status end_job(Change& change, std::int64_t job, JobState state, const std::string& detail = {});
 

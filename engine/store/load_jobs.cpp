@@ -119,9 +119,9 @@ Status JobLoader::read_stops() {
 }
 
 Status JobLoader::read_dependencies() {
-  BERTH_ASSIGN(Statement rows, db_.prepare("SELECT DISTINCT job_id FROM dependencies INDEXED BY dependencies_unmet "
-                                           "WHERE state <> 'met' ORDER BY job_id"));
-  while (rows.next()) dependent_.push_back(rows.integer(0));
+  BERTH_ASSIGN(Statement rows, db_.prepare("SELECT job_id, after_id FROM dependencies INDEXED BY dependencies_unmet "
+                                           "WHERE state <> 'met' ORDER BY job_id, after_id"));
+  while (rows.next()) dependent_.emplace_back(rows.integer(0), rows.integer(1));
   return rows.status();
 }
 
@@ -162,8 +162,10 @@ Status JobLoader::start_job(const Statement& row) {
       row.is_null(kJobMinRuntime) ? loaded_.snapshot.rules.min_runtime : row.quantity<Seconds>(kJobMinRuntime);
   terms.evictions = static_cast<std::int32_t>(row.integer(kJobEvictions));
   if (!row.is_null(kJobLastEviction)) terms.last_eviction = row.quantity<Seconds>(kJobLastEviction);
-  while (next_dependent_ < dependent_.size() && dependent_[next_dependent_] < job.id) ++next_dependent_;
-  job.waits_for_others = next_dependent_ < dependent_.size() && dependent_[next_dependent_] == job.id;
+  while (next_dependent_ < dependent_.size() && dependent_[next_dependent_].first < job.id) ++next_dependent_;
+  for (std::size_t d = next_dependent_; d < dependent_.size() && dependent_[d].first == job.id; ++d) {
+    job.after.push_back(dependent_[d].second);
+  }
 
   start_ = row.quantity<Seconds>(kJobStart);
   mark_ = static_cast<std::uint32_t>(row.integer(kJobQuotaMark));
@@ -241,12 +243,12 @@ Status JobLoader::end_job() {
 
 Status JobLoader::add_eviction_history() {
   BERTH_ASSIGN(Statement rows, db_.prepare("SELECT beneficiary_id, rule, whole FROM evictions WHERE victim_id = ?1 "
-                                           "ORDER BY id"));
+                                           "AND state <> 'withdrawn' ORDER BY id"));
   rows.with(job_->id);
   std::vector<std::int64_t>& evicted_for = job_->eviction.evicted_for;
   while (rows.next()) {
-    evicted_for.push_back(rows.integer(0));
     BERTH_ASSIGN(const EvictionRule rule, read_eviction_rule(rows.text(1)));
+    if (rule != EvictionRule::kLoan) evicted_for.push_back(rows.integer(0));
     if (rows.integer(2) != 0) last_.reclaimed = is_reclaim(rule);
   }
   std::ranges::sort(evicted_for);

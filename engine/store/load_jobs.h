@@ -70,10 +70,10 @@ class JobLoader {
   Database& db_;
   Names names_;
   Loaded& loaded_;
-  bool also_pass_ = false;               // reading the extra job alone
-  std::vector<PlacedGroup> placed_;      // by job, then group
-  std::vector<Stop> stops_;              // by job
-  std::vector<std::int64_t> dependent_;  // jobs with an unmet dependency
+  bool also_pass_ = false;                                        // reading the extra job alone
+  std::vector<PlacedGroup> placed_;                               // by job, then group
+  std::vector<Stop> stops_;                                       // by job
+  std::vector<std::pair<std::int64_t, std::int64_t>> dependent_;  // jobs with an unmet dependency, and on which
   std::size_t next_placed_ = 0;
   std::size_t next_stop_ = 0;
   std::size_t next_dependent_ = 0;

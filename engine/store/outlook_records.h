@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "engine/policy/queue_outlook.h"
+#include "engine/model/plan.h"
 #include "engine/store/sqlite.h"
 
 namespace berth {

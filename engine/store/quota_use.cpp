@@ -1,8 +1,10 @@
 #include "engine/store/quota_use.h"
 
+#include "engine/store/id_index.h"
+
 namespace berth {
 
-Result<QuotaUse> QuotaUse::read(Database& db, Seconds now) {
+Result<QuotaUse> QuotaUse::make(Database& db, Seconds now, const QueueUseRows& rows) {
   QuotaUse use;
   BERTH_ASSIGN(use.state_, load_quotas(db, now));
   const Amounts none(use.resources().size(), 0);
@@ -11,16 +13,18 @@ Result<QuotaUse> QuotaUse::read(Database& db, Seconds now) {
   }
   if (use.resources().empty()) return use;
   use.work_out_quotas(now);
-  BERTH_TRY(use.read_used(db));
+  BERTH_TRY(use.add_up_used(db, rows));
   return use;
 }
 
 void QuotaUse::work_out_quotas(Seconds now) {
+  counts_.resize(queue_count());
   const Cluster no_cluster;  // quotas alone: no capacity is asked for
   const QuotaLedger ledger(no_cluster, state_.queues, state_.quotas, now);
   for (std::size_t r = 0; r < resources().size(); ++r) {
     governed_.push_back(ledger.is_governed(r));
     for (std::size_t q = 0; q < queue_count(); ++q) {
+      counts_[q].push_back(ledger.counts_for(static_cast<std::int32_t>(q), r));
       quota_[q][r] = ledger.quota(static_cast<std::int32_t>(q), r);
       owned_[q][r] += quota_[q][r];
       if (parent(q) >= 0) owned_[static_cast<std::size_t>(parent(q))][r] -= quota_[q][r];
@@ -29,30 +33,28 @@ void QuotaUse::work_out_quotas(Seconds now) {
   }
 }
 
-Status QuotaUse::read_used(Database& db) {
-  BERTH_ASSIGN(Statement rows,
-               db.prepare("SELECT u.queue_id, (SELECT count(*) FROM device_models m WHERE m.id < u.model_id), u.cpu, "
-                          "u.memory, u.gpu FROM (SELECT j.queue_id, t.device_model_id AS model_id, sum(s.cpu_milli) AS "
-                          "cpu, sum(s.memory_mib) AS memory, sum(s.gpu_total_milli) AS gpu FROM allocation_sizes s "
-                          "JOIN jobs j ON j.id = s.job_id JOIN nodes n ON n.id = s.node_id "
-                          "JOIN node_types t ON t.id = n.type_id GROUP BY j.queue_id, t.device_model_id) u"));
-  while (rows.next()) {
-    const std::int32_t queue = queue_index(state_.queues, rows.integer(0));
+Status QuotaUse::add_up_used(Database& db, const QueueUseRows& use) {
+  BERTH_ASSIGN(Statement ids, db.prepare("SELECT id FROM device_models ORDER BY id"));
+  IdIndex models;
+  while (ids.next()) models.add(ids.integer(0));
+  BERTH_TRY(ids.status());
+  for (const auto& [key, row] : use) {
+    const std::int32_t queue = queue_index(state_.queues, key.first);
     if (queue < 0) continue;
     Amounts& used = used_[static_cast<std::size_t>(queue)];
-    const ModelSet model = ModelSet{1} << rows.integer(1);
+    const std::int32_t model = models.find(key.second);
     for (std::size_t r = 0; r < resources().size(); ++r) {
       const QuotaResource& resource = resources()[r];
       switch (resource.kind) {
-        case ResourceKind::kCpu: used[r] += rows.integer(2); break;
-        case ResourceKind::kMemory: used[r] += rows.integer(3); break;
+        case ResourceKind::kCpu: used[r] += row.cpu; break;
+        case ResourceKind::kMemory: used[r] += row.memory; break;
         case ResourceKind::kGpu:
-          if (resource.models == 0 || (resource.models & model) != 0) used[r] += rows.integer(4);
+          if (resource.models == 0 || (model >= 0 && ((resource.models >> model) & 1) != 0)) used[r] += row.gpu;
           break;
       }
     }
   }
-  return rows.status();
+  return {};
 }
 
 std::int64_t QuotaUse::owned_by_all(std::size_t resource) const {

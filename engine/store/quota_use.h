@@ -9,13 +9,15 @@
 
 #include "engine/model/quota_ledger.h"
 #include "engine/store/load_quotas.h"
+#include "engine/store/queue_use.h"
 #include "engine/store/sqlite.h"
 
 namespace berth {
 
 class QuotaUse {
  public:
-  static Result<QuotaUse> read(Database& db, Seconds now);
+  // `use`: of queue_use.h.
+  static Result<QuotaUse> make(Database& db, Seconds now, const QueueUseRows& use);
 
   // Queues and resources by index.
   const std::vector<Queue>& queues() const { return state_.queues; }
@@ -28,6 +30,7 @@ class QuotaUse {
   std::int64_t quota(std::size_t queue, std::size_t resource) const { return quota_[queue][resource]; }
   std::int64_t used(std::size_t queue, std::size_t resource) const { return used_[queue][resource]; }
   std::int64_t over(std::size_t queue, std::size_t resource) const {
+    if (!counts_[queue][resource]) return 0;  // see QuotaLedger::counts_for
     return std::max<std::int64_t>(0, used_[queue][resource] - owned_[queue][resource]);
   }
   std::int64_t idle(std::size_t queue, std::size_t resource) const {
@@ -37,13 +40,14 @@ class QuotaUse {
 
  private:
   void work_out_quotas(Seconds now);
-  Status read_used(Database& db);
+  Status add_up_used(Database& db, const QueueUseRows& use);
 
   QuotaState state_;
   std::vector<bool> governed_;
-  std::vector<Amounts> quota_;  // of the whole branch, loans counted
-  std::vector<Amounts> owned_;  // by the queue itself
-  std::vector<Amounts> used_;   // by its own jobs
+  std::vector<std::vector<bool>> counts_;  // by queue and resource
+  std::vector<Amounts> quota_;             // of the whole branch, loans counted
+  std::vector<Amounts> owned_;             // by the queue itself
+  std::vector<Amounts> used_;              // by its own jobs
 };
 
 }  // namespace berth

@@ -9,8 +9,17 @@ namespace {
 
 std::optional<std::int64_t> known_queue(std::int64_t queue) { return queue == 0 ? std::nullopt : std::optional(queue); }
 
-WaitCause found_cause(const Waiting& waiting, const LastReason* last) {
-  return cause_of(waiting.reason, last != nullptr && last->reclaimed);
+struct Found {
+  WaitCause cause;
+  std::int64_t beneficiary;  // queue; 0 = none
+};
+
+// Who took back what it ran on stays the one it waits for.
+Found found_now(const Waiting& waiting, const LastReason* last) {
+  if (last == nullptr) return {cause_of(waiting, WaitCause::kRound, false), waiting.beneficiary};
+  const WaitCause cause = cause_of(waiting, last->cause, last->reclaimed);
+  const bool goes_on = cause == WaitCause::kLenderReclaimed && last->cause == cause;
+  return {cause, goes_on ? last->beneficiary : waiting.beneficiary};
 }
 
 }  // namespace
@@ -100,17 +109,18 @@ Status WaitWriter::end(const LastReason& last) {
 }
 
 Status WaitWriter::judge(const Waiting& waiting, const LastReason* last) {
-  const WaitCause cause = found_cause(waiting, last);
-  if (last != nullptr && last->cause == cause && last->beneficiary == waiting.beneficiary)
+  const Found found = found_now(waiting, last);
+  if (last != nullptr && last->cause == found.cause && last->beneficiary == found.beneficiary)
     return reason_.run(waiting.job, reason_name(waiting.reason));
   if (last != nullptr) BERTH_TRY(end(*last));
-  return move_.run(waiting.job, reason_name(waiting.reason), wait_cause_name(cause), known_queue(waiting.beneficiary),
-                   last != nullptr ? std::max(now_, last->since) : now_);
+  return move_.run(waiting.job, reason_name(waiting.reason), wait_cause_name(found.cause),
+                   known_queue(found.beneficiary), last != nullptr ? std::max(now_, last->since) : now_);
 }
 
 bool finds_the_same(const Waiting& waiting, const LastReason* last) {
-  return last != nullptr && last->reason == waiting.reason && last->beneficiary == waiting.beneficiary &&
-         last->cause == found_cause(waiting, last);
+  if (last == nullptr || last->reason != waiting.reason) return false;
+  const Found found = found_now(waiting, last);
+  return last->cause == found.cause && last->beneficiary == found.beneficiary;
 }
 
 }  // namespace berth

@@ -326,6 +326,29 @@ TEST(BackfillTest, ConservativeFillsTheGapsBetweenReservations) {
   }
 }
 
+// What is known of one gang bounds only those that are no smaller and no shorter.
+TEST(BackfillTest, ConservativeFindsGapsForSmallerAndShorterGangs) {
+  LittleWorld world = busy_world(BackfillMode::kConservative);
+  const auto gang = [&](int tasks, std::int64_t duration) {
+    return world.submit("gpus=1 tasks=" + std::to_string(tasks), at(duration));
+  };
+  const std::int64_t half = gang(4, 2000);
+  const std::int64_t whole = gang(8, 100);
+  const std::int64_t short_half = gang(4, 100);
+  const std::int64_t long_half = gang(4, 2500);
+  const std::int64_t fitting_half = gang(4, 1900);
+  const std::int64_t last = gang(3, 1950);
+  for (int round = 0; round < 2; ++round) {
+    const Plan plan = world.round(at(10 + round));
+    EXPECT_EQ(reservation_of(plan, half)->expected, at(1000));
+    EXPECT_EQ(reservation_of(plan, whole)->expected, at(3000));
+    EXPECT_EQ(reservation_of(plan, short_half)->expected, at(1000));
+    EXPECT_EQ(reservation_of(plan, long_half)->expected, at(3100)) << "between the other halves it is too long";
+    EXPECT_EQ(reservation_of(plan, fitting_half)->expected, at(1100));
+    EXPECT_EQ(reservation_of(plan, last)->expected, at(3100));
+  }
+}
+
 TEST(BackfillTest, ConservativeStopsAtItsDepth) {
   LittleWorld world = busy_world(BackfillMode::kConservative);
   world.snapshot.rules.backfill_depth = 2;

@@ -45,6 +45,23 @@ TEST(Forecast, JobsAheadAreServedFirst) {
   EXPECT_EQ(must(forecast_start(snapshot, 2)).p50, Seconds(7000));
 }
 
+TEST(Forecast, RoomThatIsHeldForAJobIsTakenByItFirst) {
+  // Node 0 is held for job 2, whose victim stops; job 1 is before it in the order, and gets node 1 later.
+  Snapshot snapshot = snapshot_from("2x4:A100", {"gpus=4", "gpus=4"});
+  run_whole_node(snapshot, 11, 1, Seconds(3000), Seconds(3000));
+  const NodeKind& kind = snapshot.cluster.kind_of(0);
+  const TaskShape& shape = snapshot.jobs[1].groups[0].shape;
+  const Holding holding{0, 0xF, shape.gpu_milli, kind.device_memory, shape.cpu, shape.memory};
+  snapshot.reservations.push_back({.job = 2,
+                                   .kind = ReservationKind::kEviction,
+                                   .made_at = Seconds(0),
+                                   .expected = Seconds(0),
+                                   .expires = snapshot.now + Seconds(600),
+                                   .tasks = {{.group = 0, .task = 0, .node_id = 1, .holding = holding}}});
+  EXPECT_EQ(must(forecast_start(snapshot, 2)).p50, snapshot.now);
+  EXPECT_EQ(must(forecast_start(snapshot, 1)).p50, Seconds(3000));
+}
+
 TEST(Forecast, UnknownDurationsAreCountedAndTakeTheDefault) {
   Snapshot snapshot = snapshot_from("1x4:A100", {"gpus=4"});
   run_whole_node(snapshot, 10, 0, Seconds(0), Seconds(0));

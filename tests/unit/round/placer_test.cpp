@@ -154,5 +154,19 @@ TEST(PlacerTest, DrainingNodesTakeNothingNew) {
   EXPECT_TRUE(world.place("gpus=4").started);
 }
 
+// As a simulation does now and then: what placements know of the nodes must not depend on the log.
+TEST(PlacerTest, ForgetsTheLogAndPlacesAsBefore) {
+  World world("2x2:A100 rack=a; 3x2:A100 rack=b");
+  World other("2x2:A100 rack=a; 3x2:A100 rack=b");
+  for (const char* const job : {"gpus=1 tasks=3 locality=rack", "gpus=2", "gpus=1 tasks=4 locality=rack", "gpus=1"}) {
+    const JobOutcome one = world.place(job);
+    const JobOutcome same = other.place(job);
+    world.placer->forget_changes();
+    EXPECT_TRUE(world.ledger.changes_since(world.ledger.change_count()).empty());
+    ASSERT_EQ(one.placed.size(), same.placed.size()) << job;
+    for (std::size_t i = 0; i < one.placed.size(); ++i) EXPECT_EQ(one.placed[i].holding, same.placed[i].holding) << job;
+  }
+}
+
 }  // namespace
 }  // namespace berth

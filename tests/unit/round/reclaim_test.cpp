@@ -347,5 +347,62 @@ TEST(ReclaimTest, PreemptionNoneEvictsNobody) {
   EXPECT_TRUE(world.round(5000).evictions.empty());
 }
 
+TEST(ReclaimTest, AJobForSeveralModelsTakesBackWhatIsItsOwnOfAny) {
+  Company world("1x4:A100; 1x4:T4", "ads A100=4 / search T4=4");
+  const std::int64_t lent = world.submit("search", "gpus=4 models=A100");
+  const std::int64_t own = world.submit("search", "gpus=4 models=T4");
+  world.round(0);
+  ASSERT_TRUE(world.runs(lent) && world.runs(own));
+  const std::int64_t either = world.submit("ads", "gpus=2 models=T4|A100");
+  const Plan plan = world.round(1000);
+  EXPECT_EQ(victims_of(plan), Ids{lent}) << "search has its own T4";
+  EXPECT_TRUE(world.runs(either));
+  const std::int64_t any = world.submit("ads", "gpus=2");
+  EXPECT_TRUE(world.round(2000).evictions.empty()) << "there is room beside it";
+  EXPECT_TRUE(world.runs(any));
+  world.submit("ads", "gpus=2");
+  EXPECT_TRUE(world.round(9000).evictions.empty()) << "ads uses all its A100, and has no T4";
+}
+
+TEST(ReclaimTest, AQueueIsJudgedByWhatItHasAQuotaOf) {
+  Company world("2x8:A100", "ads gpu=8 / search gpu=8 cpu=64");
+  const std::int64_t own = world.submit("ads", "gpus=8 cpu=8");
+  const std::int64_t lent = world.submit("ads", "gpus=8 cpu=8");
+  world.round(0);
+  ASSERT_TRUE(world.runs(own) && world.runs(lent));
+  const std::int64_t owner = world.submit("search", "gpus=8 cpu=8");
+  EXPECT_EQ(world.round(1000).evictions.size(), 1u) << "one of ads is within its quota, though it has none of CPU";
+  EXPECT_TRUE(world.runs(owner));
+  EXPECT_TRUE(world.runs(own) || world.runs(lent));
+
+  Company other("2x8:A100", "ads gpu=8 / search gpu=8 cpu=64");
+  other.submit("search", "gpus=8 cpu=8");
+  const std::int64_t borrows = other.submit("search", "gpus=8 cpu=8");
+  other.round(0);
+  const std::int64_t of_ads = other.submit("ads", "gpus=8 cpu=8");
+  EXPECT_EQ(other.round(1000).evictions.size(), 1u) << "and takes back its GPUs";
+  EXPECT_TRUE(other.runs(of_ads));
+  EXPECT_FALSE(other.runs(borrows));
+}
+
+TEST(ReclaimTest, AVictimRunsOnWhenTheBeneficiaryStartsElsewhere) {
+  Company world("2x8:A100", "ads gpu=8 / search gpu=8");
+  const std::int64_t first = world.submit("search", "gpus=8", 1030);
+  const std::int64_t told = world.submit("search", "gpus=8");
+  world.round(0);
+  for (const std::int64_t job : {first, told}) world.running_job(job).job.eviction.checkpoint_grace = Seconds(120);
+  world.running_job(first).job.eviction.restart_cost = Seconds(50);
+  world.running_job(first).quota_mark = 1;
+  world.running_job(told).quota_mark = 0;
+  const std::int64_t owner = world.submit("ads", "gpus=8");
+  EXPECT_EQ(victims_of(world.round(1000)), Ids{told});
+  const Plan plan = world.round(1060);
+  EXPECT_TRUE(world.runs(owner)) << "the other has ended";
+  EXPECT_EQ(plan.reprieves, Ids{told});
+  EXPECT_TRUE(plan.reservations.empty());
+  EXPECT_TRUE(world.round(1200).evictions.empty());
+  EXPECT_TRUE(world.runs(told));
+}
+
 }  // namespace
 }  // namespace berth::test

@@ -60,6 +60,10 @@ TEST(StartSearchTest, KeepsWithinItsBounds) {
   world.run("gpus=4", Seconds(200), Seconds(3));
   EXPECT_EQ(world.start_of("gpus=4", {.before = Seconds(101)}), Seconds(100));
   EXPECT_EQ(world.start_of("gpus=4", {.before = Seconds(100)}), kNever);
+  EXPECT_EQ(world.start_of("gpus=4", {.from = Seconds(99)}), Seconds(100));
+  EXPECT_EQ(world.start_of("gpus=4", {.from = Seconds(100)}), Seconds(100));
+  EXPECT_EQ(world.start_of("gpus=4", {.from = Seconds(150)}), Seconds(150));
+  EXPECT_EQ(world.start_of("gpus=4", {.from = Seconds(150), .before = Seconds(150)}), kNever);
   EXPECT_EQ(world.start_of("gpus=4", {.started_by = Seconds(4)}), Seconds(200));
   EXPECT_EQ(world.start_of("gpus=4 tasks=2", {.started_by = Seconds(4)}), kNever);
 }
@@ -72,6 +76,8 @@ TEST(StartSearchTest, LooksForRoomThatLasts) {
   world.timeline.reserve(7, reserved, Seconds(150), Seconds(300));
   EXPECT_EQ(world.start_of("gpus=4", {}, Seconds(50)), Seconds(100));
   EXPECT_EQ(world.start_of("gpus=4", {}, Seconds(51)), Seconds(300));
+  EXPECT_EQ(world.start_of("gpus=4", {.from = Seconds(100)}, Seconds(50)), Seconds(100));
+  EXPECT_EQ(world.start_of("gpus=4", {.from = Seconds(101)}, Seconds(50)), Seconds(300));
 }
 
 // Groups that compete: each alone would fit earlier.
@@ -114,6 +120,10 @@ TEST(StartSearchTest, AgreesWithEndingOneAfterTheOther) {
         ledger.rollback(before);
       }
       EXPECT_EQ(world.start_of(text), plain) << text << ", trial " << trial;
+      if (plain == kNever) continue;
+      for (const Seconds from : {plain, plain + Seconds(1)}) {
+        EXPECT_EQ(world.start_of(text, {.from = from}), from) << text << ", trial " << trial;
+      }
     }
   }
 }

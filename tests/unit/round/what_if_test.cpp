@@ -145,6 +145,17 @@ TEST(WhatIf, AnEarlierPlaceNamesThoseItMustPass) {
   EXPECT_EQ(order->jobs, std::vector<std::int64_t>{3});
 }
 
+TEST(WhatIf, TheLowestPriorityClassThatWouldDo) {
+  Snapshot snapshot = snapshot_from("1x8:A100", {"gpus=8", "gpus=4"});
+  snapshot.order_policy = "priority";
+  snapshot.priority_classes = {{1, "low", 1}, {2, "high", 10}, {3, "highest", 100}};
+  snapshot.jobs[0].priority_class = 0;
+  const WhatIfAnswer answer = must(what_would_start(snapshot, 2));
+  const WhatIf* priority = change_of(answer, ChangeKind::kPriority);
+  ASSERT_NE(priority, nullptr);
+  EXPECT_EQ(priority->priority_class, 1);
+}
+
 TEST(WhatIf, NodesThatAreDrainingWouldDo) {
   const Snapshot snapshot = snapshot_from("1x4:A100; 2x8:A100 state=drained; 1x8:A100 state=down", {"gpus=8"});
   const WhatIfAnswer answer = must(what_would_start(snapshot, 1));
@@ -165,6 +176,55 @@ TEST(WhatIf, EvictionsClearOneNodeAtLeastCost) {
   std::ranges::sort(victims);
   EXPECT_EQ(victims, (std::vector<std::int64_t>{10, 20}));  // the node whose jobs are newest
   EXPECT_EQ(evict->lost, 100 * 3000);
+}
+
+TEST(WhatIf, WhereJobsAheadWouldTakeTheRoomItHasToGoBeforeThemToo) {
+  Snapshot snapshot = snapshot_from("2x8:A100", {"gpus=8", "gpus=8", "gpus=8", "gpus=4"});
+  run_job(snapshot, 10, {0}, 0xFF, Seconds(0));
+  run_job(snapshot, 11, {1}, 0xFF, Seconds(500));
+  const WhatIfAnswer answer = must(what_would_start(snapshot, 4));
+  EXPECT_EQ(answer.ahead, 3);
+  EXPECT_EQ(change_of(answer, ChangeKind::kOrder), nullptr);  // nothing is free, first or not
+  const WhatIf* evict = change_of(answer, ChangeKind::kEvict);
+  ASSERT_NE(evict, nullptr);
+  EXPECT_EQ(evict->jobs, std::vector<std::int64_t>{11});
+  EXPECT_TRUE(evict->goes_first);
+}
+
+TEST(WhatIf, AnEarlierPlacePassesThoseThatOnlyWaitToo) {
+  // Job 1 takes the room that 3 needs; 2 never fits and stands between them.
+  Snapshot snapshot = snapshot_from("1x8:A100", {"gpus=8", "gpus=8 tasks=9", "gpus=2"});
+  const WhatIfAnswer answer = must(what_would_start(snapshot, 3));
+  const WhatIf* order = change_of(answer, ChangeKind::kOrder);
+  ASSERT_NE(order, nullptr);
+  EXPECT_EQ(order->jobs, (std::vector<std::int64_t>{1, 2}));
+}
+
+TEST(WhatIf, QuotaForTheJobsOfItsQueueAheadOfItToo) {
+  Snapshot snapshot = two_queues("gpus=8 models=A100", 0);
+  snapshot.jobs.push_back(snapshot.jobs[0]);
+  snapshot.jobs.back().id = 2;
+  run_job(snapshot, 10, {0}, 0xFF, Seconds(-5000), 1);
+  run_job(snapshot, 11, {1}, 0xFF, Seconds(-4000), 1);
+  snapshot.quotas.terms[1][0].quota = 0;
+  const WhatIfAnswer answer = must(what_would_start(snapshot, 2));
+  const WhatIf* quota = change_of(answer, ChangeKind::kQuota);
+  ASSERT_NE(quota, nullptr);
+  EXPECT_FALSE(quota->goes_first);
+  EXPECT_EQ(quota->quotas[0].amount, 16000);
+}
+
+TEST(WhatIf, AtTheLimitOfItsQueueItsOwnJobsWouldMakeRoom) {
+  Snapshot snapshot = two_queues("gpus=4 models=A100", 8000);
+  snapshot.quotas.terms[0][0].limit = 8000;
+  run_job(snapshot, 10, {0}, 0x3, Seconds(-9000), 0);
+  run_job(snapshot, 11, {0}, 0xC, Seconds(-100), 0);
+  run_job(snapshot, 12, {0}, 0xF0, Seconds(-300), 0);
+  const WhatIfAnswer answer = must(what_would_start(snapshot, 1));
+  EXPECT_EQ(answer.waiting.reason, Reason::kLimit);
+  const WhatIf* evict = change_of(answer, ChangeKind::kEvict);
+  ASSERT_NE(evict, nullptr);
+  EXPECT_EQ(evict->jobs, std::vector<std::int64_t>{12});  // 11 is cheaper, and not enough without it not needed
 }
 
 TEST(WhatIf, EveryAnswerIsProvedByPlanningIt) {

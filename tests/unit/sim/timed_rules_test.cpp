@@ -202,10 +202,12 @@ TEST(RestartCost, ReadBySize) {
 
 // ---- queues ---------------------------------------------------------------------------------------------------------
 
-TEST(Entitled, TheQuotaAloneWouldHaveStartedThem) {
+// With 2 GPUs for itself b would run own 10-60, more 60-110, after 110-120, last 130-140.
+TEST(Entitled, TheQuotaForItselfWouldHaveStartedThemOnArrival) {
   SmallWorld world{
       must(cluster_from(std::vector{node_of("n", 4)})),
-      {job_of("greedy", 0, 100, 4000, "a"), job_of("own", 10, 50, 2000, "b"), job_of("more", 20, 50, 1000, "b")}};
+      {job_of("greedy", 0, 100, 4000, "a"), job_of("own", 10, 50, 2000, "b"), job_of("more", 20, 50, 1000, "b"),
+       job_of("after", 65, 10, 2000, "b"), job_of("last", 130, 10, 2000, "b")}};
   TimedInput input = world.input();
   QuotaResource gpu;
   gpu.name = "gpu";
@@ -218,8 +220,8 @@ TEST(Entitled, TheQuotaAloneWouldHaveStartedThem) {
   ASSERT_EQ(result.queues.size(), 2u);
   EXPECT_EQ(result.queues[0].entitled_jobs, 0);
   EXPECT_EQ(result.queues[0].starts_borrowing, 1);
-  EXPECT_EQ(result.queues[1].entitled_jobs, 1);
-  EXPECT_EQ(result.queues[1].entitled_wait_mean, 90);
+  EXPECT_EQ(result.queues[1].entitled_jobs, 2);
+  EXPECT_EQ(result.queues[1].entitled_wait_mean, (90 + 20) / 2);
   EXPECT_EQ(result.queues[1].longest_denied, Seconds(90));
 }
 

@@ -87,6 +87,12 @@ TEST_F(Evictions, OneWithAGraceIsToldToStopAndEndedByALaterRound) {
   Plan plan = plan_of(
       {{.job = victim, .beneficiary = wins, .rule = EvictionRule::kPriority, .lost = 10, .stop_at = Seconds(2620)}},
       Seconds(2500));
+  plan.reservations.push_back({.job = wins,
+                               .kind = ReservationKind::kEviction,
+                               .made_at = Seconds(2500),
+                               .expected = Seconds(2620),
+                               .expires = Seconds(6220),
+                               .tasks = {}});
   const ApplyResult told = must_have(apply_at(plan, Seconds(2510)));
   EXPECT_EQ(told.stopping_jobs, 1);
   EXPECT_EQ(told.evicted_jobs, 0);
@@ -232,9 +238,9 @@ TEST_F(Evictions, AJobWaitsForThoseItComesAfter) {
   JobRequest request = job("train-it", {group(1, 1)});
   request.terms.after = {"prep"};
   submit(*db_, request);
-  EXPECT_TRUE(load_at(Seconds(2000)).snapshot.jobs[0].waits_for_others);
+  EXPECT_FALSE(load_at(Seconds(2000)).snapshot.jobs[0].after.empty());
   EXPECT_OK(change(*db_, [&](Change& c) { return end_job(c, prep, JobState::kFinished); }));
-  EXPECT_FALSE(load_at(Seconds(2000)).snapshot.jobs[0].waits_for_others);
+  EXPECT_TRUE(load_at(Seconds(2000)).snapshot.jobs[0].after.empty());
   submit(*db_, [&] {
     request.name = "later";
     return request;
@@ -248,7 +254,7 @@ TEST_F(Evictions, AJobWaitsForThoseItComesAfter) {
   EXPECT_OK(change(*db_, [&](Change& c) { return end_job(c, fails, JobState::kFailed); }));
   const Snapshot snapshot = load_at(Seconds(2000)).snapshot;
   EXPECT_EQ(snapshot.jobs.back().id, never);
-  EXPECT_TRUE(snapshot.jobs.back().waits_for_others);
+  EXPECT_FALSE(snapshot.jobs.back().after.empty());
   expect_healthy(*db_);
   request.name = "refused";
   EXPECT_ERROR(change(*db_, [&](Change& c) { return submit_job(c, request); }), Code::kConflict, "'fails' has failed");

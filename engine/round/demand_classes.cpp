@@ -1,0 +1,25 @@
+#include "engine/round/demand_classes.h"
+
+#include <utility>
+
+namespace berth {
+
+std::size_t DemandClasses::of(const Job& job, bool may_evict, Seconds end) {
+  const bool has_a_past = may_evict && !job.eviction.evicted_for.empty();  // whom it may evict is its own matter
+  DemandKey key = {job.queue, job.priority_class, may_evict, has_a_past ? job.id : 0, !job.after.empty(), end.value()};
+  for (const TaskGroup& group : job.groups) append_demand(group, key);
+  return numbers_.try_emplace(std::move(key), numbers_.size()).first->second;
+}
+
+void FailedDemands::note(std::size_t demand_class, std::size_t evictions, std::size_t remembered) {
+  if (demand_class >= failures_.size()) failures_.resize(demand_class + 1);
+  failures_[demand_class] = Failure{evictions, remembered};
+}
+
+std::optional<std::size_t> FailedDemands::find(std::size_t demand_class, std::size_t evictions) const {
+  if (demand_class >= failures_.size() || !failures_[demand_class]) return std::nullopt;
+  const Failure& failure = *failures_[demand_class];
+  return failure.evictions == evictions ? std::optional(failure.remembered) : std::nullopt;
+}
+
+}  // namespace berth

@@ -1,0 +1,44 @@
+// Jobs that ask for the same in the same queue and class fail for the same reason: a pass tries one of them.
+//
+// Nothing is released during a pass but by evictions, so what failed once fails for the rest of the pass or until
+// somebody was evicted - unless it failed for a reservation, or got one of its own (PassOutcome::keeps_room).
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "engine/model/demand_key.h"
+#include "engine/model/rules.h"
+
+namespace berth {
+
+// Numbers for what decides whether a job starts. Outlives a pass.
+class DemandClasses {
+ public:
+  // `may_evict`: others may be evicted for the job now (reclaim.h); `end`: when it would end, where that matters to
+  // quotas (QuotaLedger::looks_at_end). Numbers count from 0.
+  std::size_t of(const Job& job, bool may_evict, Seconds end = Seconds(0));
+
+ private:
+  std::map<DemandKey, std::size_t> numbers_;
+};
+
+// Which classes have failed in a pass, and what is remembered of it.
+class FailedDemands {
+ public:
+  // `evictions`: how many the pass has made so far.
+  void note(std::size_t demand_class, std::size_t evictions, std::size_t remembered = 0);
+  // What was remembered of the failure, if it still counts.
+  std::optional<std::size_t> find(std::size_t demand_class, std::size_t evictions) const;
+
+ private:
+  struct Failure {
+    std::size_t evictions = 0;
+    std::size_t remembered = 0;
+  };
+  std::vector<std::optional<Failure>> failures_;  // by class
+};
+
+}  // namespace berth

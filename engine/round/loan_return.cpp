@@ -1,0 +1,339 @@
+#include "engine/round/loan_return.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+
+namespace berth {
+
+namespace {
+
+bool is_told_for_a_loan(const RunningJob& run) { return run.is_told_to_stop() && run.stop_rule == EvictionRule::kLoan; }
+
+// The first moment at which the rules of kind and time let it be stopped; nothing = never.
+std::optional<Seconds> first_stop(const RunningJob& run, const RoundRules& rules) {
+  const EvictionTerms& terms = run.job.eviction;
+  if (!terms.preemptible) return std::nullopt;
+  Seconds first = run.start + (terms.min_runtime > Seconds(0) ? terms.min_runtime : rules.min_runtime);
+  if (terms.evictions > 0) first = std::max(first, std::max(run.start, terms.last_eviction) + rules.eviction_cooldown);
+  return first;
+}
+
+// When it is to stop so that it loses least, at `end` as far as that goes.
+std::optional<Seconds> stop_for_end(const RunningJob& run, const RoundRules& rules, Seconds now, Seconds end) {
+  const EvictionTerms& terms = run.job.eviction;
+  std::optional<Seconds> stop = first_stop(run, rules);
+  if (!stop) return stop;
+  stop = std::max(*stop, now);
+  if (terms.checkpoint_grace > Seconds(0)) return std::max({*stop, end, now + terms.checkpoint_grace});
+  if (*stop > end) return std::nullopt;
+  if (terms.checkpoint_interval > Seconds(0)) {
+    const Seconds since((end - run.start).value() % terms.checkpoint_interval.value());
+    return std::max(*stop, end - since);
+  }
+  const bool is_known = run.job.expected_end(run.start) >= run.start;
+  return is_known ? *stop : end;
+}
+
+// Who could be stopped for a loan, and what that frees.
+struct LoanVictim {
+  const RunningJob* run = nullptr;
+  std::vector<std::size_t> surplus = {};  // places of its tasks, as they go
+  Seconds stop = {};
+  std::int64_t lost_seconds = 0;  // of each GPU
+  std::int64_t class_value = 0;
+  bool was_told = false;
+  std::size_t level = 0;  // surplus tasks given up; all() = everything
+
+  std::size_t all() const { return run->tasks.size(); }
+};
+
+class LoanReturnPlanner {
+ public:
+  LoanReturnPlanner(const RoundState& state, Seconds now, Seconds ahead) : state_(state), now_(now), ahead_(ahead) {
+    for (const Queue& queue : state.setup().queues) lost_.push_back(queue.lost_this_hour);
+    lost_.push_back(0);
+  }
+
+  std::vector<LoanReturn> plan() {
+    std::vector<LoanReturn> returns;
+    for (const LoanTerms& loan : due_loans()) returns.push_back(plan_one(loan));
+    return returns;
+  }
+
+ private:
+  std::vector<LoanTerms> due_loans() const;
+  LoanReturn plan_one(const LoanTerms& loan);
+  void look_ahead_to(Seconds end);
+  std::int32_t branch_of(std::int32_t queue, int depth) const;
+  bool lies_in(std::int32_t queue, std::int32_t branch) const;
+  std::int64_t to_free(const LoanTerms& loan, std::int32_t branch) const;
+  std::int64_t spare(std::size_t resource) const;
+  bool uses_more_than_its_own(std::int32_t queue, std::int32_t branch, std::size_t resource) const;
+  std::vector<LoanVictim> victims_for(const LoanTerms& loan, std::int32_t branch) const;
+  void raise(const LoanTerms& loan, std::int32_t branch, LoanVictim& victim, std::size_t level);
+  void move(LoanVictim& victim, std::size_t level);
+  Amounts held_between(const LoanVictim& victim, std::size_t from, std::size_t to) const;
+  std::int64_t lost_at(const LoanVictim& victim, std::size_t level) const;
+  Seconds looked_at(const LoanTerms& loan) const;
+  bool affords(const LoanVictim& victim, std::size_t level) const;
+  LoanStop stop_of(const LoanVictim& victim) const;
+
+  const RoundState& state_;
+  Seconds now_;
+  Seconds ahead_;
+  std::vector<std::int64_t> lost_;            // this hour, by queue, last that of jobs without one
+  std::map<std::int64_t, std::size_t> gone_;  // for loans before: job and level
+  std::optional<QuotaLedger> then_;           // at the end of the loan
+  Seconds then_at_{-1};
+  std::set<std::pair<std::size_t, std::int32_t>> lenders_;  // resource and branch, of the loans looked at
+};
+
+std::vector<LoanTerms> LoanReturnPlanner::due_loans() const {
+  std::vector<LoanTerms> due;
+  for (const LoanTerms& loan : state_.quotas().table().loans) {
+    if (loan.until >= Seconds(kNoLimit) || loan.until <= now_ || loan.return_grace <= Seconds(0)) continue;
+    if (now_ + ahead_ >= loan.until - loan.return_grace) due.push_back(loan);
+  }
+  std::ranges::stable_sort(due, {}, [](const LoanTerms& loan) { return std::tuple(loan.until, loan.id); });
+  return due;
+}
+
+// What is used at the end of a loan, by whom, and what queues own then.
+void LoanReturnPlanner::look_ahead_to(Seconds end) {
+  if (then_ && then_at_ == end) return;
+  then_at_ = end;
+  then_.emplace(state_.cluster(), state_.setup().queues, state_.quotas().table(), end);
+  for (const RunningJob& run : state_.running().all()) {
+    const bool lasts = run.makes_room_for_a_job() ? run.stop_at > end : untold_end_of(run, state_.rules(), now_) > end;
+    if (!lasts) continue;
+    const auto gone = gone_.find(run.job.id);
+    LoanVictim rest{.run = &run, .surplus = surplus_tasks(run)};
+    then_->take(run.job.queue, held_between(rest, gone == gone_.end() ? 0 : gone->second, rest.all()));
+  }
+}
+
+std::int32_t LoanReturnPlanner::branch_of(std::int32_t queue, int depth) const {
+  while (queue >= 0 && then_->depth(queue) > depth)
+    queue = state_.setup().queues[static_cast<std::size_t>(queue)].parent;
+  return queue;
+}
+
+bool LoanReturnPlanner::lies_in(std::int32_t queue, std::int32_t branch) const {
+  return queue >= 0 && branch_of(queue, then_->depth(branch)) == branch;
+}
+
+std::int64_t LoanReturnPlanner::to_free(const LoanTerms& loan, std::int32_t branch) const {
+  const auto r = static_cast<std::size_t>(loan.resource);
+  const std::int64_t over = then_->used(branch, r) - then_->quota(branch, r);
+  return std::max<std::int64_t>(0, std::min({loan.amount, over, -spare(r)}));
+}
+
+// What is then free beyond what the lenders own and do not use.
+std::int64_t LoanReturnPlanner::spare(std::size_t resource) const {
+  std::int64_t spare = then_->capacity(resource) - then_->used_by_all(resource);
+  for (const auto& [r, lender] : lenders_) {
+    if (r == resource) spare -= std::max<std::int64_t>(0, then_->quota(lender, r) - then_->used(lender, r));
+  }
+  return spare;
+}
+
+bool LoanReturnPlanner::uses_more_than_its_own(std::int32_t queue, std::int32_t branch, std::size_t resource) const {
+  for (;; queue = state_.setup().queues[static_cast<std::size_t>(queue)].parent) {
+    if (then_->used(queue, resource) <= then_->quota(queue, resource)) return false;
+    if (queue == branch) return true;
+  }
+}
+
+// The first to go in front.
+std::vector<LoanVictim> LoanReturnPlanner::victims_for(const LoanTerms& loan, std::int32_t branch) const {
+  std::vector<LoanVictim> victims;
+  for (const RunningJob& run : state_.running().all()) {
+    if (run.makes_room_for_a_job() || gone_.contains(run.job.id) || !lies_in(run.job.queue, branch)) continue;
+    if (untold_end_of(run, state_.rules(), now_) <= loan.until) continue;
+    LoanVictim victim{.run = &run, .was_told = is_told_for_a_loan(run)};
+    if (victim.was_told) {
+      victim.stop = run.stop_at;
+    } else {
+      const std::optional<Seconds> stop = stop_for_end(run, state_.rules(), looked_at(loan), loan.until);
+      if (!stop) continue;
+      victim.stop = *stop;
+      victim.surplus = surplus_tasks(run);
+    }
+    victim.lost_seconds = lost_work(run, MilliGpu(1), victim.stop);
+    victim.class_value = state_.class_value(run.job);
+    victims.push_back(std::move(victim));
+  }
+  std::ranges::sort(victims, {}, [](const LoanVictim& v) {
+    return std::tuple(!v.was_told, v.class_value, v.lost_seconds, Seconds(0) - v.run->start, v.run->job.id);
+  });
+  return victims;
+}
+
+Amounts LoanReturnPlanner::held_between(const LoanVictim& victim, std::size_t from, std::size_t to) const {
+  Amounts amounts = state_.quotas().none();
+  const std::vector<RunningTask>& tasks = victim.run->tasks;
+  if (to == victim.all() && from == 0) {
+    for (const RunningTask& task : tasks) state_.quotas().add_holding(task.holding, amounts);
+    return amounts;
+  }
+  std::vector<std::size_t> order = victim.surplus;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (std::ranges::find(victim.surplus, i) == victim.surplus.end()) order.push_back(i);
+  }
+  for (std::size_t i = from; i < to; ++i) state_.quotas().add_holding(tasks[order[i]].holding, amounts);
+  return amounts;
+}
+
+std::int64_t LoanReturnPlanner::lost_at(const LoanVictim& victim, std::size_t level) const {
+  if (level == victim.all()) return victim.run->gpu_held().value() * victim.lost_seconds;
+  std::int64_t milli = 0;
+  for (std::size_t i = 0; i < level; ++i) {
+    const Holding& holding = victim.run->tasks[victim.surplus[i]].holding;
+    milli += holding.gpu_milli.value() * __builtin_popcountll(holding.devices);
+  }
+  return milli * lost_work(*victim.run, MilliGpu(1), now_);
+}
+
+bool LoanReturnPlanner::affords(const LoanVictim& victim, std::size_t level) const {
+  const std::int32_t queue = victim.run->job.queue;
+  const std::int64_t own = state_.setup().queues[static_cast<std::size_t>(queue)].eviction_budget;
+  const std::int64_t budget = own >= 0 ? own : state_.rules().eviction_budget;
+  if (budget < 0 || victim.was_told) return true;  // what was told to stop is in lost_this_hour
+  const std::int64_t more = lost_at(victim, level) - lost_at(victim, victim.level);
+  return lost_[static_cast<std::size_t>(queue)] + more <= budget;
+}
+
+void LoanReturnPlanner::move(LoanVictim& victim, std::size_t level) {
+  const std::int32_t queue = victim.run->job.queue;
+  if (!victim.was_told)
+    lost_[static_cast<std::size_t>(queue)] += lost_at(victim, level) - lost_at(victim, victim.level);
+  if (level > victim.level) {
+    then_->give_back(queue, held_between(victim, victim.level, level));
+  } else {
+    then_->take(queue, held_between(victim, level, victim.level));
+  }
+  victim.level = level;
+}
+
+void LoanReturnPlanner::raise(const LoanTerms& loan, std::int32_t branch, LoanVictim& victim, std::size_t level) {
+  const auto r = static_cast<std::size_t>(loan.resource);
+  if (!uses_more_than_its_own(victim.run->job.queue, branch, r) || !affords(victim, level)) return;
+  if (held_between(victim, victim.level, level)[r] > 0) move(victim, level);
+}
+
+// When a round first looks at it.
+Seconds LoanReturnPlanner::looked_at(const LoanTerms& loan) const {
+  return std::max(now_, loan.until - loan.return_grace);
+}
+
+LoanReturn LoanReturnPlanner::plan_one(const LoanTerms& loan) {
+  LoanReturn result{.loan = loan, .stops = {}};
+  look_ahead_to(loan.until);
+  const int fork = then_->fork_depth(loan.lender, loan.borrower);
+  if (fork < 0) return result;
+  const std::int32_t lender = branch_of(loan.lender, fork);
+  const std::int32_t branch = branch_of(loan.borrower, fork);
+  const auto r = static_cast<std::size_t>(loan.resource);
+  lenders_.insert({r, lender});
+  std::vector<LoanVictim> victims;
+  if (to_free(loan, branch) > 0) victims = victims_for(loan, branch);
+  const auto is_enough = [&] { return to_free(loan, branch) == 0; };
+  for (LoanVictim& victim : victims) {
+    if (victim.was_told && !is_enough()) raise(loan, branch, victim, victim.all());
+  }
+  for (LoanVictim& victim : victims) {
+    for (std::size_t level = 1; level <= victim.surplus.size() && !is_enough(); ++level) {
+      if (victim.level + 1 == level) raise(loan, branch, victim, level);
+    }
+  }
+  for (LoanVictim& victim : victims) {
+    if (victim.level < victim.all() && !is_enough()) raise(loan, branch, victim, victim.all());
+  }
+  // The dearest first: whom it takes not.
+  for (auto victim = victims.rbegin(); victim != victims.rend(); ++victim) {
+    if (victim->level == 0) continue;
+    const std::size_t level = victim->level;
+    move(*victim, 0);
+    if (!is_enough()) move(*victim, level);
+  }
+  for (const LoanVictim& victim : victims) {
+    if (victim.level == 0) continue;
+    gone_[victim.run->job.id] = victim.level;
+    result.stops.push_back(stop_of(victim));
+    if (!result.stops.back().whole) result.stops.back().stop_at = looked_at(loan);
+  }
+  result.missing = to_free(loan, branch);
+  result.spare = spare(r);
+  return result;
+}
+
+LoanStop LoanReturnPlanner::stop_of(const LoanVictim& victim) const {
+  LoanStop stop{.job = victim.run->job.id,
+                .whole = victim.level == victim.all(),
+                .tasks = {},
+                .stop_at = victim.stop,
+                .lost = lost_at(victim, victim.level),
+                .was_told = victim.was_told};
+  if (stop.whole) return stop;
+  for (std::size_t i = 0; i < victim.level; ++i) {
+    const RunningTask& task = victim.run->tasks[victim.surplus[i]];
+    stop.tasks.push_back({task.group, task.task});
+  }
+  return stop;
+}
+
+// No loan needs it any more, and it has not begun to write its last checkpoint for one that is over.
+bool may_run_on(const RunningJob& run, std::span<const LoanReturn> returns, Seconds now) {
+  bool is_over = true;
+  for (const LoanReturn& each : returns) {
+    if (std::ranges::find(each.stops, run.job.id, &LoanStop::job) != each.stops.end()) return false;
+    is_over = is_over && each.loan.id != run.stops_for;
+  }
+  return !is_over || run.stop_at - now > run.job.eviction.checkpoint_grace;
+}
+
+}  // namespace
+
+std::vector<LoanReturn> plan_loan_returns(const RoundState& state, Seconds now, Seconds ahead) {
+  return LoanReturnPlanner(state, now, ahead).plan();
+}
+
+Status return_loans(RoundState& state, Seconds now, LoanStops& stops) {
+  const std::vector<LoanReturn> returns = plan_loan_returns(state, now);
+  for (RunningJob& run : state.running().all()) {
+    if (!is_told_for_a_loan(run) || !may_run_on(run, returns, now)) continue;
+    run.run_on();
+    stops.reprieves.push_back(run.job.id);
+  }
+  for (const LoanReturn& each : returns) {
+    for (const LoanStop& stop : each.stops) {
+      if (stop.was_told || state.rules().preemption == Preemption::kNone) continue;
+      stops.evictions.push_back({.job = stop.job,
+                                 .beneficiary = each.loan.id,
+                                 .rule = EvictionRule::kLoan,
+                                 .whole = stop.whole,
+                                 .tasks = stop.tasks,
+                                 .lost = stop.lost,
+                                 .stop_at = stop.stop_at});
+      if (!stop.whole) {
+        BERTH_TRY(state.shrink(stop.job, stop.tasks));
+      } else if (stop.stop_at <= now) {
+        BERTH_TRY(state.end(stop.job));
+      } else {
+        RunningJob& run = *state.running().find(stop.job);
+        run.stop_at = stop.stop_at;
+        run.stops_for = each.loan.id;
+        run.stop_rule = EvictionRule::kLoan;
+      }
+    }
+  }
+  for (const LoanReturn& each : returns) {
+    state.quotas().keep_from(static_cast<std::size_t>(each.loan.resource), each.loan.until, each.spare);
+  }
+  return {};
+}
+
+}  // namespace berth

@@ -1,0 +1,64 @@
+// Loans of quota are returned by planning ahead: when one ends, the lender finds its quota free.
+//
+// In the return grace of a loan, the time just before its end, a round looks ahead to the moment of the end: which
+// running jobs still run then as far as is known, and what queues own without the loan. What must be freed until then
+// is the least of
+//   - the amount of the loan,
+//   - what the borrower's branch of the queue tree (below the lowest common ancestor with the lender) uses then beyond
+//     its quota,
+//   - what the lender lacks: what it then owns and does not use, less what is free.
+// Jobs of the borrower's branch are told to stop for that, as few as suffice, those first that were told already, then
+// surplus tasks of elastic jobs, then lower classes, then whoever loses least per GPU. Only preemptible jobs whose
+// queue, and every queue from there up to the branch, uses more than its quota then: nothing within its own quota is
+// stopped. Minimum run time, cool-down and the eviction budget hold as for any eviction. Jobs that end before by
+// themselves are left alone. A job is stopped when it loses least:
+//   - one that writes a checkpoint when told to, and one about whose duration nothing is known: at the end of the loan,
+//   - one that writes checkpoints by itself: at its last checkpoint before,
+//   - any other, and surplus tasks: at once, for it only gets to lose more.
+// A grace to write a checkpoint may end after the loan when the loan's own was shorter, or rounds came late. Those told
+// to stop run on when they are not needed any more: others have ended earlier than expected, or the loan was returned.
+//
+// Meanwhile jobs that would borrow and outlast the loan may take no more than leaves the lender what it owns
+// (QuotaLedger::keep_from). After the end of the loan, who still uses what is not its own is an ordinary borrower.
+//
+// Time: running jobs times tasks for each loan; nothing without loans in their grace.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/model/plan.h"
+#include "engine/round/round_state.h"
+
+namespace berth {
+
+// A job that makes room for the lender.
+struct LoanStop {
+  std::int64_t job = 0;
+  bool whole = true;
+  std::vector<TaskName> tasks;  // when not whole
+  Seconds stop_at;
+  std::int64_t lost = 0;  // milli-GPU-seconds
+  bool was_told = false;  // by an earlier round
+};
+
+struct LoanReturn {
+  LoanTerms loan;
+  std::vector<LoanStop> stops;  // in the order of their choice
+  std::int64_t spare = 0;       // what is then free beyond what the lender owns and does not use
+  std::int64_t missing = 0;     // of what must be freed, nobody may be stopped for; milli-cores, MiB or milli-GPU
+};
+
+// How loans are returned whose grace has begun or begins within `ahead`, in the order in which they end; those without
+// a grace are not. As things are `now`, the moment of the state.
+std::vector<LoanReturn> plan_loan_returns(const RoundState& state, Seconds now, Seconds ahead = Seconds(0));
+
+struct LoanStops {
+  std::vector<Eviction> evictions;      // new ones
+  std::vector<std::int64_t> reprieves;  // jobs told to stop that run on
+};
+// Plans the returns and carries them out in the state: surplus tasks and jobs that stop now are gone, others are told
+// to stop, and what is due to lenders is kept. With Preemption::kNone nobody is stopped.
+Status return_loans(RoundState& state, Seconds now, LoanStops& stops);
+
+}  // namespace berth

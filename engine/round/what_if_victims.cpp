@@ -1,0 +1,105 @@
+#include "engine/round/what_if_victims.h"
+
+#include <algorithm>
+
+#include "engine/round/room_search.h"
+#include "engine/round/schedule.h"
+#include "engine/round/victims.h"
+
+namespace berth {
+
+namespace {
+
+constexpr int kMostRoomTries = 16;
+
+Snapshot without_eviction_rules(const Snapshot& snapshot) {
+  Snapshot relaxed = snapshot;
+  relaxed.rules.preemption = Preemption::kNone;
+  relaxed.rules.min_runtime = Seconds(0);
+  relaxed.rules.eviction_cooldown = Seconds(0);
+  relaxed.rules.eviction_budget = -1;
+  for (Queue& queue : relaxed.queues) queue.eviction_budget = -1;
+  for (RunningJob& run : relaxed.running) run.job.eviction.min_runtime = Seconds(0);
+  return relaxed;
+}
+
+// `queue`, an index, is the queue with that id or below it.
+bool is_below(const Snapshot& snapshot, std::int32_t queue, std::int64_t id) {
+  for (; queue >= 0; queue = snapshot.queues[static_cast<std::size_t>(queue)].parent) {
+    if (snapshot.queues[static_cast<std::size_t>(queue)].id == id) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<ChosenVictims> victims_for_room(const Snapshot& snapshot, const Job& job, const std::atomic<bool>* interrupted) {
+  const Snapshot relaxed = without_eviction_rules(snapshot);
+  BERTH_ASSIGN(const Planning planning, planning_of(relaxed));
+  RoundState& state = *planning.state;
+  BERTH_TRY(plan_schedule_on(relaxed, state, {.interrupted = interrupted, .until_job = job.id}).status());
+  const VictimIndex index(state, relaxed.now);
+  const std::vector<VictimReach> reach(index.size(), VictimReach::kAll);
+  const std::vector<std::int64_t> lost(relaxed.queues.size() + 1, 0);
+  VictimChoice choice(state, index, lost);
+  RoomSearch search(state, index, reach, choice, relaxed.now);
+  ChosenVictims victims;
+  for (const TaskGroup& group : job.groups) {
+    if (!search.make_room(group)) return victims;
+  }
+  for (int tries = 0; tries < kMostRoomTries; ++tries) {
+    const Ledger::Checkpoint mark = state.ledger().checkpoint();
+    for (const std::size_t victim : choice.chosen()) {
+      for (const RunningTask& task : index[victim].tasks) (void)state.ledger().release(task.holding);
+    }
+    const JobOutcome outcome = state.placer().place_job(job);
+    state.ledger().rollback(mark);
+    if (outcome.started) break;
+    if (!search.make_one_more(job.groups[static_cast<std::size_t>(outcome.group)])) break;
+  }
+  for (const std::size_t victim : choice.chosen()) {
+    const RunningJob& run = *state.running().find(index[victim].job);
+    victims.jobs.push_back(run.job.id);
+    victims.lost += lost_work(run, run.gpu_held(), snapshot.now);
+  }
+  std::ranges::sort(victims.jobs);
+  return victims;
+}
+
+Result<ChosenVictims> victims_for_quota(const Snapshot& snapshot, const Waiting& refused) {
+  const auto named = std::ranges::find(snapshot.quotas.resources, refused.resource, &QuotaResource::name);
+  ChosenVictims victims;
+  if (named == snapshot.quotas.resources.end()) return victims;
+  const auto resource = static_cast<std::size_t>(named - snapshot.quotas.resources.begin());
+  BERTH_ASSIGN(const Planning planning, planning_of(snapshot));
+  struct Candidate {
+    std::int64_t lost;
+    std::int64_t job;
+    std::int64_t uses;
+    auto operator<=>(const Candidate&) const = default;
+  };
+  std::vector<Candidate> candidates;
+  for (const RunningJob& run : planning.state->running().all()) {
+    if (!run.job.eviction.preemptible || !is_below(snapshot, run.job.queue, refused.queue)) continue;
+    const std::int64_t uses = planning.state->held_by(run).all[resource];
+    if (uses > 0) candidates.push_back({lost_work(run, run.gpu_held(), snapshot.now), run.job.id, uses});
+  }
+  std::ranges::sort(candidates);
+  std::int64_t freed = 0;
+  std::size_t count = 0;
+  for (; count < candidates.size() && freed < refused.short_by; ++count) freed += candidates[count].uses;
+  if (freed < refused.short_by) return victims;
+  while (count-- > 0) {
+    const Candidate& candidate = candidates[count];
+    if (freed - candidate.uses >= refused.short_by) {
+      freed -= candidate.uses;
+    } else {
+      victims.jobs.push_back(candidate.job);
+      victims.lost += candidate.lost;
+    }
+  }
+  std::ranges::sort(victims.jobs);
+  return victims;
+}
+
+}  // namespace berth

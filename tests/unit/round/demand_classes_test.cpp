@@ -1,0 +1,43 @@
+#include "engine/round/demand_classes.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/builders.h"
+
+namespace berth::test {
+namespace {
+
+TEST(DemandClasses, JobsThatAskForTheSameShareOne) {
+  Cluster cluster = cluster_from("1x8:A100");
+  Job job = job_from("gpus=2", 1, cluster);
+  DemandClasses classes;
+  const std::size_t first = classes.of(job, false);
+  job.id = 2;
+  EXPECT_EQ(classes.of(job, false), first);
+  EXPECT_NE(classes.of(job, true), first);
+  job.groups[0].shape.gpu_count = 3;
+  EXPECT_NE(classes.of(job, false), first);
+}
+
+TEST(DemandClasses, WhomItWasEvictedForIsAJobsOwnMatter) {
+  Cluster cluster = cluster_from("1x8:A100");
+  Job first = job_from("gpus=2", 1, cluster);
+  first.eviction.evicted_for = {9};
+  Job second = first;
+  second.id = 2;
+  DemandClasses classes;
+  EXPECT_NE(classes.of(first, true), classes.of(second, true));
+  EXPECT_EQ(classes.of(first, false), classes.of(second, false));
+}
+
+TEST(FailedDemands, CountUntilTheNextEviction) {
+  FailedDemands failed;
+  EXPECT_FALSE(failed.find(3, 0).has_value());
+  failed.note(3, 0, 17);
+  EXPECT_EQ(failed.find(3, 0), 17u);
+  EXPECT_FALSE(failed.find(2, 0).has_value());
+  EXPECT_FALSE(failed.find(3, 1).has_value());
+}
+
+}  // namespace
+}  // namespace berth::test
