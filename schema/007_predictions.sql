@@ -54,3 +54,30 @@ CREATE TABLE requested_amounts (
   PRIMARY KEY (job_id, group_index),
   FOREIGN KEY (job_id, group_index) REFERENCES task_groups ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
+
+-- What became of the jobs of each queue in a timed simulation asked BY QUEUE. Waits in seconds.
+CREATE TABLE simulation_queues (
+  simulation          TEXT NOT NULL,
+  policy              TEXT NOT NULL,
+  seq                 INTEGER NOT NULL,  -- in the order of the queues
+  queue               TEXT,              -- '' = jobs without a queue, NULL = all jobs
+  jobs                INTEGER NOT NULL,
+  started             INTEGER NOT NULL,
+  wait_mean           REAL,
+  wait_p50            INTEGER,
+  wait_p90            INTEGER,
+  wait_p99            INTEGER,
+  wait_most           INTEGER,
+  completion_mean     REAL,
+  worst_finish_ratio  REAL,
+  evictions           INTEGER NOT NULL,
+  lost_gpu_milli_s    INTEGER NOT NULL,
+  gpu_milli_s         INTEGER NOT NULL,
+  starts_within_quota INTEGER NOT NULL,
+  starts_borrowing    INTEGER NOT NULL,
+  entitled_jobs       INTEGER NOT NULL,
+  entitled_wait_mean  REAL,
+  longest_denied_s    INTEGER NOT NULL,
+  PRIMARY KEY (simulation, policy, seq),
+  FOREIGN KEY (simulation, policy) REFERENCES simulation_results ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;

@@ -232,6 +232,11 @@ Result<Output> import_trace_statement(Session& session, const Arguments& argumen
   Output output = import_output(*report, "past job");
   if (report->left_out > 0)
     output.add_note(fmt::format("left out {} that had not ended", counted(report->left_out, "job")));
+  if (report->in_future > 0) {
+    output.add_note(
+        fmt::format("left out {} with an end in the future; shift = true moves all times so that the last ends now",
+                    counted(report->in_future, "job")));
+  }
   return output;
 }
 
@@ -383,7 +388,8 @@ constexpr CommandRow kDataRows[] = {
      .options = kImportTraceOptions,
      .details =
          "All of the file or nothing. A job starts when the file says, else when it was submitted, and ended well "
-         "unless the file says otherwise; one whose duration is not known is left out. INTO QUEUE takes all jobs, "
+         "unless the file says otherwise; one whose duration is not known, or that ends in the future, is left out. "
+         "INTO QUEUE takes all jobs, "
          "whatever their own queue."},
     {.family = kDataFamily,
      .syntax = "GENERATE TRACE PAI_LIKE [WITH (<options>)] INTO <file:file>",

@@ -1,4 +1,6 @@
 // EXPLAIN JOB: why it waits, what would start it, whether it fits a node.
+#include <algorithm>
+
 #include "engine/base/text.h"
 #include "engine/runtime/counterfactual.h"
 #include "engine/runtime/explanation.h"
@@ -104,14 +106,28 @@ Result<Output> explain_job_on_node_statement(Session& session, const Arguments& 
   return Output(std::move(table));
 }
 
+// What stands above the changes.
+std::string_view counterfactual_heading(const std::vector<CounterfactualLine>& lines) {
+  const auto waits = std::ranges::count(lines, "wait", &CounterfactualLine::change);
+  const bool waiting_helps = std::ranges::any_of(lines, [](const CounterfactualLine& line) {
+    return line.change == "wait" && line.sentence.starts_with("wait until");
+  });
+  if (std::ssize(lines) > waits) {
+    return waiting_helps
+               ? "It would start now if one of these held - each was proved by planning it - or later by waiting:"
+               : "It would start now if one of these held - each was proved by planning it:";
+  }
+  return waiting_helps ? "None of the changes that were tried would start it now; it would start later by waiting:"
+                       : "None of the changes that were tried would start it now.";
+}
+
 Result<Output> explain_job_counterfactual(Session& session, const Arguments& arguments) {
   Result<Counterfactual> result = explain_counterfactual(engine_of(session), arguments.text("job"), session.interrupt);
   if (!result.ok()) return blame(std::move(result).status(), arguments.span("job"));
   const Counterfactual& answer = *result;
   Output output;
   std::string text = fmt::format("Job {}: {}.\n", answer.job, answer.why);
-  if (!answer.lines.empty())
-    text += "It would start now if one of these held - each was proved by planning it - or later by waiting:\n";
+  if (!answer.lines.empty()) text += fmt::format("{}\n", counterfactual_heading(answer.lines));
   output.add_chart(text);
   ResultTable table{.title = "counterfactual",
                     .columns = {{"change"},
@@ -122,7 +138,13 @@ Result<Output> explain_job_counterfactual(Session& session, const Arguments& arg
   for (const CounterfactualLine& line : answer.lines) {
     table.rows.push_back({line.change, line.sentence, cell_of(line.cost), cell_of(line.statement)});
   }
-  output.add(std::move(table));
+  if (answer.lines.empty()) {  // it starts anyway, runs or has ended: the text above says so to people
+    table.rows.push_back(
+        {"none", answer.why, std::monostate(), answer.starts_anyway ? Cell("RUN SCHEDULE;") : Cell(std::monostate())});
+    output.add(std::move(table), Audience::kPrograms);
+  } else {
+    output.add(std::move(table));
+  }
   return output;
 }
 

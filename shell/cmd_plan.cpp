@@ -21,6 +21,9 @@ std::string outlook_sentence(const ChangeOutlook& outlook) {
         fmt::format("; evictions would lose {:.1f} GPU-hours instead of {:.1f}",
                     static_cast<double>(outlook.lost_after) / 3.6e6, static_cast<double>(outlook.lost_before) / 3.6e6);
   }
+  if (outlook.more_moves > 0) {
+    sentence += fmt::format("; {} would move in the order", counted(outlook.more_moves, "more job"));
+  }
   return sentence + "; nothing has changed";
 }
 
@@ -29,6 +32,12 @@ std::string amount_text(const std::string& resource, std::int64_t amount) {
   if (resource == "cpu") return print_cpu(MilliCpu(amount));
   if (resource == "memory") return print_memory(MiB(amount));
   return print_gpu(MilliGpu(amount));
+}
+
+// People are not shown an empty table; programs are.
+void add_changes(ResultTable table, Output& output) {
+  const Audience audience = table.rows.empty() ? Audience::kPrograms : Audience::kEveryone;
+  output.add(std::move(table), audience);
 }
 
 }  // namespace
@@ -50,17 +59,20 @@ Result<Output> plan_change_statement(Session& session, const Arguments& argument
   for (const JobDifference& job : outlook->jobs) {
     jobs.rows.push_back({job.job, job.queue, std::string(job_turn_name(job.turn)), job.detail});
   }
-  if (!jobs.rows.empty()) output.add(std::move(jobs));
+  add_changes(std::move(jobs), output);
   ResultTable borrowing{
       .title = "borrowing",
-      .columns = {{"borrower"}, {"lender"}, {"resource"}, {"before", Align::kRight}, {"after", Align::kRight}},
+      .columns = {{"borrower"}, {"lender"}, {"resource"}, {"without_it", Align::kRight}, {"with_it", Align::kRight}},
       .rows = {}};
   for (const BorrowingDifference& row_of : outlook->borrowing) {
     borrowing.rows.push_back({row_of.borrower, row_of.lender.empty() ? std::string("(nobody's)") : row_of.lender,
                               row_of.resource, amount_text(row_of.resource, row_of.before),
                               amount_text(row_of.resource, row_of.after)});
   }
-  if (!borrowing.rows.empty()) output.add(std::move(borrowing));
+  add_changes(std::move(borrowing), output);
+  for (std::string& note : notes.notes) {
+    if (note.starts_with("warning: ")) output.add_note(std::move(note));
+  }
   output.add_note(outlook_sentence(*outlook));
   return output;
 }

@@ -123,7 +123,7 @@ Result<Output> set_share_statement(Session& session, const Arguments& arguments)
     alteration.priority_band = arguments.integer("band");
     blamed = "band";
   }
-  if (arguments.has("budget")) alteration.eviction_budget = arguments.gpu("budget").value();
+  if (arguments.has("budget")) alteration.eviction_budget = arguments.integer("budget");
   if (arguments.has_word("NONE")) alteration.eviction_budget = -1;
   if (arguments.has("rightsizing")) alteration.rightsizing = arguments.text("rightsizing");
   return change_with_note(session, fmt::format("queue {} altered", arguments.text("name")), [&](Change& change) {
@@ -182,53 +182,22 @@ Result<Output> show_quotas(Session& session, const Arguments& arguments) {
 
 constexpr std::string_view kQuotaFamily = "quotas";
 
-// The entries of one clause of SET.
+// clang-format off
 #define BERTH_QUOTA_CLAUSE(label) "(" label ":{<resource:resource> = {<amount:amount> | NONE}}, ...)"
+constexpr std::string_view kSetQuotaSyntax =
+    "ALTER QUEUE <name:queue> SET {"
+    "QUOTA " BERTH_QUOTA_CLAUSE("quota")
+    " | LIMIT " BERTH_QUOTA_CLAUSE("limit")
+    " | BORROW LIMIT " BERTH_QUOTA_CLAUSE("borrow_limit")
+    " | LEND LIMIT " BERTH_QUOTA_CLAUSE("lend_limit")
+    " | WEIGHT " BERTH_QUOTA_CLAUSE("weights")
+    "} ... [FROM <from:time>] [TO <to:time>]";
+#undef BERTH_QUOTA_CLAUSE
+// clang-format on
 
 constexpr CommandRow kQuotaRows[] = {
     {.family = kQuotaFamily,
-     .syntax = "ALTER QUEUE <name:queue> SET {QUOTA " BERTH_QUOTA_CLAUSE("quota") " | LIMIT " BERTH_QUOTA_CLAUSE(
-         "l"
-         "i"
-         "m"
-         "i"
-         "t") " | BORROW LIMIT " BERTH_QUOTA_CLAUSE("borrow_limit") " | LEND LIMIT " BERTH_QUOTA_CLAUSE("lend_"
-                                                                                                        "limit") " "
-                                                                                                                 "|"
-                                                                                                                 " "
-                                                                                                                 "W"
-                                                                                                                 "E"
-                                                                                                                 "I"
-                                                                                                                 "G"
-                                                                                                                 "H"
-                                                                                                                 "T"
-                                                                                                                 " " BERTH_QUOTA_CLAUSE(
-                                                                                                                     "w"
-                                                                                                                     "e"
-                                                                                                                     "i"
-                                                                                                                     "g"
-                                                                                                                     "h"
-                                                                                                                     "t"
-                                                                                                                     "s") "} "
-                                                                                                                          ".."
-                                                                                                                          ". "
-                                                                                                                          "[F"
-                                                                                                                          "RO"
-                                                                                                                          "M "
-                                                                                                                          "<f"
-                                                                                                                          "ro"
-                                                                                                                          "m:"
-                                                                                                                          "ti"
-                                                                                                                          "me"
-                                                                                                                          ">]"
-                                                                                                                          " ["
-                                                                                                                          "TO"
-                                                                                                                          " <"
-                                                                                                                          "to"
-                                                                                                                          ":t"
-                                                                                                                          "im"
-                                                                                                                          "e>"
-                                                                                                                          "]",
+     .syntax = kSetQuotaSyntax,
      .effect = Effect::kChanges,
      .handler = set_quota_statement,
      .summary = "Says what a queue owns of a resource, and how much it may hold, borrow and lend of it.",
@@ -249,12 +218,12 @@ constexpr CommandRow kQuotaRows[] = {
      .ask = ask_always},
     {.family = kQuotaFamily,
      .syntax = "ALTER QUEUE <name:queue> SET {WEIGHT <weight:real> | PRIORITY BAND <band:integer> | EVICTION BUDGET "
-               "{<budget:gpu> | NONE} | RIGHTSIZE <rightsizing:off|wpai|histogram>}",
+               "{<budget:gpu_hours> | NONE} | RIGHTSIZE <rightsizing:off|wpai|histogram>}",
      .effect = Effect::kChanges,
      .handler = set_share_statement,
      .summary = "Says how a queue shares what nobody's quota covers, and what eviction may cost it.",
      .example = "ALTER QUEUE search SET EVICTION BUDGET 4",
-     .details = "Surplus goes to higher priority bands first, within a band by weight. The eviction budget is in "
+     .details = "Surplus goes to higher priority bands first, within a band by weight. The eviction budget is the "
                 "GPU-hours that its jobs may lose in an hour; NONE = as the setting says. RIGHTSIZE: whether jobs get "
                 "what they were seen to use instead of what they ask for."},
     {.family = kQuotaFamily,
@@ -264,7 +233,6 @@ constexpr CommandRow kQuotaRows[] = {
      .summary = "What was said of quotas and limits, row by row, dated ones too.",
      .example = "SHOW QUOTAS OF QUEUE search"},
 };
-#undef BERTH_QUOTA_CLAUSE
 
 }  // namespace
 

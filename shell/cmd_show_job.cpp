@@ -119,13 +119,14 @@ Result<Output> show_evictions(Session& session, const Arguments& arguments) {
   if (count < 1) return arguments.fail("count", Code::kInvalid, fmt::format("LAST takes at least 1, found {}", count));
   return query_output(
       session,
-      "SELECT * FROM (SELECT l.eviction, datetime(l.time, 'unixepoch') AS time, l.victim, "
-      "l.victim_queue, l.beneficiary, l.beneficiary_queue, l.rule, l.tasks, iif(l.whole, 'all', "
-      "'surplus') AS gives_up, round(l.lost_gpu_milli_s / 3.6e6, 3) AS gpu_hours_lost, l.round_id AS round, "
-      "iif(l.state = 'stopping', 'stops ' || datetime(s.stop_at, 'unixepoch'), l.state) AS outcome FROM evictions e "
-      "JOIN eviction_log l ON l.eviction "
-      "= e.id LEFT JOIN stopping_jobs s ON s.job_id = e.victim_id AND e.state = 'stopping' WHERE ?1 IS NULL OR "
-      "e.victim_id = ?1 OR (e.beneficiary_id = ?1 AND e.rule <> 'loan') ORDER BY e.id DESC LIMIT ?2) ORDER BY eviction",
+      "SELECT datetime(l.time, 'unixepoch') AS time, l.victim, l.beneficiary, l.rule, iif(l.whole, 'all', "
+      "printf('%d task%s', l.tasks, iif(l.tasks = 1, '', 's'))) AS gives_up, "
+      "round(l.lost_gpu_milli_s / 3.6e6, 3) AS gpu_hours_lost, l.round_id AS round, "
+      "iif(l.state = 'stopping', 'stops ' || datetime(s.stop_at, 'unixepoch'), l.state) AS outcome "
+      "FROM (SELECT id, victim_id, state FROM evictions WHERE ?1 IS NULL OR victim_id = ?1 "
+      "OR (beneficiary_id = ?1 AND rule <> 'loan') ORDER BY id DESC LIMIT ?2) e "
+      "JOIN eviction_log l ON l.eviction = e.id "
+      "LEFT JOIN stopping_jobs s ON s.job_id = e.victim_id AND e.state = 'stopping' ORDER BY e.id",
       job, count);
 }
 
@@ -193,7 +194,7 @@ constexpr CommandRow kJobShowRows[] = {
      .example = "SHOW EVICTIONS LAST 5",
      .details = "A victim that was told to stop stops when its grace is over; then it is done. It is withdrawn "
                 "when nobody needs its room any more: the job runs on. It has ended when the job did by itself before. "
-                "Neither cost anything."},
+                "Neither cost anything. The view eviction_log has all columns, the queues among them."},
     {.family = kJobShowFamily,
      .syntax = "SHOW RESERVATIONS",
      .effect = Effect::kReads,

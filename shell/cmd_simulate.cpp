@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "engine/base/text.h"
+#include "engine/policy/registry.h"
 #include "engine/runtime/simulate.h"
 #include "engine/store/simulations.h"
 #include "shell/cmd_support.h"
@@ -197,7 +198,7 @@ void add_waits(const std::vector<SimulationResult>& results, const ChartStyle& s
   if (bars.size() > 1) output.add_chart(draw_bars(bars, 0, style));
 }
 
-Output simulation_output(Session& session, const SimulationSet& set) {
+Output simulation_output(Session& session, const SimulationSet& set, bool by_queue) {
   Output output;
   ResultTable table = results_table(set.complete);
   ResultTable for_people = without_empty_columns(table);
@@ -207,6 +208,7 @@ Output simulation_output(Session& session, const SimulationSet& set) {
   }
   output.add(std::move(for_people), Audience::kPeople);
   output.add(std::move(table), Audience::kPrograms);
+  if (by_queue) output.add(queues_table(set.complete));
   const ChartStyle style = chart_style(session.display, 14);
   add_curves(set.complete, style, output);
   add_utilisation(set.complete, style, output);
@@ -260,6 +262,15 @@ SimulationTarget target_of(const Arguments& arguments) {
           .replace = arguments.options().boolean("replace")};
 }
 
+// "option 'estimate': ..." points at that option, when it was given.
+Status blame_option(Status status, const Options& options, std::span<const OptionRow> rows) {
+  for (const OptionRow& row : rows) {
+    if (status.message().starts_with(fmt::format("option '{}'", row.name)) && options.given(row.name))
+      return blame(std::move(status), options.value(row.name).span);
+  }
+  return status;
+}
+
 // Points at the policy, the name, or the file that the error is about; `suspects` are those of one kind of simulation.
 Status blame_simulation(Status status, const Arguments& arguments, std::vector<Value> suspects) {
   for (const std::string_view argument : {"into", "jobs", "nodes"}) {
@@ -273,12 +284,12 @@ Status blame_simulation(Status status, const Arguments& arguments, std::vector<V
 }
 
 Result<Output> finish_simulation(Session& session, const Arguments& arguments, const std::vector<Value>& suspects,
-                                 Result<SimulationSet> set) {
+                                 Result<SimulationSet> set, bool by_queue = false) {
   session.progress->finish();
   if (!set.ok()) return blame_simulation(std::move(set).status(), arguments, suspects);
   if (set->interrupted && set->complete.empty())
     return Status(Code::kInterrupted, "interrupted before a policy was complete; nothing was kept");
-  Output output = simulation_output(session, *set);
+  Output output = simulation_output(session, *set, by_queue);
   for (std::size_t i = 0; i < std::min<std::size_t>(set->skipped.size(), 5); ++i)
     output.add_note("skipped " + set->skipped[i]);
   if (!set->skipped.empty()) {
@@ -288,8 +299,8 @@ Result<Output> finish_simulation(Session& session, const Arguments& arguments, c
   if (set->interrupted) output.add_note("interrupted: the policies above are complete, the rest was not run");
   if (arguments.has("into"))
     output.add_note(
-        fmt::format("saved as {}; tables simulation_results, simulation_curves, simulation_utilisation and "
-                    "simulation_tasks hold it",
+        fmt::format("saved as {}; tables simulation_results, simulation_queues, simulation_curves, "
+                    "simulation_utilisation and simulation_tasks hold it",
                     arguments.text("into")));
   return output;
 }
@@ -315,6 +326,14 @@ Result<Output> simulate_arrivals_statement(Session& session, const Arguments& ar
   return finish_simulation(session, arguments, words, simulate(engine_of(session), request));
 }
 
+// Pooled devices know no score: one that is named would do nothing.
+Status refuse_score(const Value& policy) {
+  if (!check_policy_name(PolicyKind::kScore, policy.text).ok()) return {};
+  return Status(Code::kInvalid, fmt::format("devices = pooled has no score policy, found '{}'", policy.text),
+                "name the order alone, as in USING fifo; node_choice says which node is taken")
+      .at(policy.span);
+}
+
 Result<Output> simulate_jobs_statement(Session& session, const Arguments& arguments) {
   const Options& options = arguments.options();
   BERTH_TRY(refuse_standard_input(arguments));
@@ -330,15 +349,16 @@ Result<Output> simulate_jobs_statement(Session& session, const Arguments& argume
                                                    : policy.text("first"));
   }
   BERTH_ASSIGN(request.options, timed_options(options));
+  for (const Value& policy : policies) {
+    if (request.options.pooled_devices) BERTH_TRY(refuse_score(policy));
+  }
+  request.target.by_queue = arguments.has_word("BY");
   request.sort = options.boolean("sort");
   request.skip_bad_rows = options.boolean("skip_bad_rows");
   request.control = control_of(session);
   Result<SimulationSet> set = simulate(engine_of(session), request);
-  std::optional<ResultTable> by_queue;
-  if (set.ok() && arguments.has_word("BY")) by_queue = queues_table(set->complete);
-  BERTH_ASSIGN(Output output, finish_simulation(session, arguments, policies, std::move(set)));
-  if (by_queue) output.add(*std::move(by_queue));
-  return output;
+  if (!set.ok()) set = blame_option(std::move(set).status(), options, jobs_options());
+  return finish_simulation(session, arguments, policies, std::move(set), arguments.has_word("BY"));
 }
 
 Result<Output> show_simulations(Session& session, const Arguments& arguments) {
@@ -350,7 +370,8 @@ Result<Output> show_simulations(Session& session, const Arguments& arguments) {
   }
   Result<std::vector<SimulationResult>> results = load_saved_simulation(engine_of(session), arguments.text("name"));
   if (!results.ok()) return blame(std::move(results).status(), arguments.span("name"));
-  return simulation_output(session, {.complete = *std::move(results), .interrupted = false});
+  const bool by_queue = std::ranges::any_of(*results, [](const SimulationResult& r) { return !r.queues.empty(); });
+  return simulation_output(session, {.complete = *std::move(results), .interrupted = false}, by_queue);
 }
 
 std::string outcome_text(TaskOutcome state, const std::string& node, DeviceMask devices) {
@@ -461,7 +482,7 @@ const CommandRow kSimulateRows[] = {
      .syntax = "SHOW {SIMULATION | SIMULATIONS} [<name:simulation>]",
      .effect = Effect::kReads,
      .handler = show_simulations,
-     .summary = "Saved simulations, or one of them with its curves.",
+     .summary = "Saved simulations, or one of them with its curves, and by queue where it was asked BY QUEUE.",
      .example = "SHOW SIMULATIONS run1"},
     {.family = kSimulateFamily,
      .syntax = "COMPARE SIMULATIONS <a:simulation> [POLICY <policy_a:text>], <b:simulation> [POLICY <policy_b:text>]",

@@ -198,13 +198,30 @@ std::string option_section(const CommandRow& row, int width) {
   return text;
 }
 
+// What the options' amounts may look like, and the unit of a bare number: once for each kind.
+std::string value_section(const CommandRow& row, int width) {
+  std::vector<ArgumentHelp> kinds;
+  for (const OptionRow& option : row.options) {
+    const KindRow* kind = option.kind.find('|') == std::string_view::npos ? find_kind(option.kind) : nullptr;
+    if (kind == nullptr || kind->tokens != TokenClass::kAmount || kind->type == ValueType::kInteger ||
+        kind->type == ValueType::kReal) {
+      continue;
+    }
+    std::string name(kind->name);
+    std::ranges::replace(name, '_', ' ');  // as with the option
+    if (std::ranges::find(kinds, name, &ArgumentHelp::name) != kinds.end()) continue;
+    kinds.push_back({std::move(name), std::string(kind->sentence)});
+  }
+  return kinds.empty() ? std::string() : "\n  values\n" + two_columns(kinds, 4, widest(kinds), width);
+}
+
 std::string full_text(const CommandRow& row, int width) {
   std::string text = shown_syntax(row.syntax) + "\n" + hanging("", 2, row.summary, width);
   if (!row.details.empty()) text += hanging("", 2, row.details, width);
   std::vector<ArgumentHelp> arguments;
   if (const Result<SyntaxNode> tree = parse_syntax(row.syntax); tree.ok()) collect_arguments(*tree, arguments);
   if (!arguments.empty()) text += "\n" + two_columns(arguments, 4, widest(arguments), width);
-  text += option_section(row, width);
+  text += option_section(row, width) + value_section(row, width);
   return text + "\n  example\n    " + std::string(row.example) + (row.example.starts_with('.') ? "\n" : ";\n");
 }
 

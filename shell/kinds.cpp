@@ -26,6 +26,7 @@ constexpr std::array kKinds = {
     amount_kind("integer", ValueType::kInteger, "an integer", "a whole number: 42"),
     amount_kind("real", ValueType::kReal, "a number", "a number: 0.25"),
     amount_kind("gpu", ValueType::kGpu, "a number of GPUs", "GPUs: 8, 0.5, 500m (thousandths) or 1/4"),
+    amount_kind("gpu_hours", ValueType::kGpuHours, "a number of GPU-hours", "GPU-hours: 8, 0.5 or 1/4"),
     amount_kind("cpu", ValueType::kCpu, "a number of CPU cores", "CPU cores: 96, 0.5 or 500m"),
     amount_kind("memory", ValueType::kMemory, "an amount of memory",
                 "memory: 40GiB, 512MiB, 2TiB; a bare number is MiB"),
@@ -33,7 +34,8 @@ constexpr std::array kKinds = {
                 "a duration: 90m, 2h, 1d12h, 45s; a bare number is seconds"),
     amount_kind("time", ValueType::kTime, "a time", "a moment (UTC): 2026-12-01, '2026-12-01 08:00'"),
     text_kind("amount", TokenClass::kAmount, "an amount",
-              "an amount of the resource: 512 cores, 2TiB, 8.5 GPUs; text in quotes is read the same way"),
+              "an amount of the resource: 512 cores, 2TiB, 8.5 GPUs; a bare number is cores, MiB or GPUs; text in "
+              "quotes is read the same way"),
     KindRow{"boolean", TokenClass::kFlag, ValueType::kBoolean, "true or false",
             "true or false (also on/off, yes/no, 1/0)"},
     text_kind("text", TokenClass::kAnyText, "a text", "a text, in quotes when it is more than one word: 'two words'"),
@@ -84,6 +86,12 @@ Result<std::int64_t> unwrap_quantity(Result<Quantity> quantity) {
   return quantity->value();
 }
 
+Result<std::int64_t> read_gpu_hours_of(std::string_view text) {
+  const Result<MilliGpu> hours = read_gpu(text);  // written as GPUs are
+  if (hours.ok()) return hours->value();
+  return Status(Code::kInvalid, "'" + std::string(text) + "' is not a number of GPU-hours such as 8, 0.5 or 1/4");
+}
+
 Result<std::int64_t> read_boolean(std::string_view text) {
   for (const std::string_view yes : {"true", "on", "yes", "1"}) {
     if (equals_ignoring_case(text, yes)) return std::int64_t{1};
@@ -98,6 +106,7 @@ Result<std::int64_t> read_number(const KindRow& kind, std::string_view text) {
   switch (kind.type) {
     case ValueType::kInteger: return read_integer(text);
     case ValueType::kGpu: return unwrap_quantity(read_gpu(text));
+    case ValueType::kGpuHours: return read_gpu_hours_of(text);
     case ValueType::kCpu: return unwrap_quantity(read_cpu(text));
     case ValueType::kMemory: return unwrap_quantity(read_memory(text));
     case ValueType::kDuration: return unwrap_quantity(read_duration(text));

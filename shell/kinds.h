@@ -30,6 +30,7 @@ enum class ValueType : std::uint8_t {
   kInteger,
   kReal,
   kGpu,       // integer in milli-GPU
+  kGpuHours,  // integer in milli-GPU-hours
   kCpu,       // integer in milli-cores
   kMemory,    // integer in MiB
   kDuration,  // integer in seconds

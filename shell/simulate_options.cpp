@@ -134,6 +134,20 @@ std::optional<std::vector<std::string>> read_binding_models(std::string_view tex
   return models;
 }
 
+Status read_las_levels(const Options& options, OrderKnobs& knobs) {
+  if (!options.given("las_levels")) return {};
+  knobs.las_thresholds.clear();
+  for (const Value& level : options.list("las_levels")) {
+    const std::int64_t service = level.integer * 1000;
+    if (service <= (knobs.las_thresholds.empty() ? 0 : knobs.las_thresholds.back())) {
+      return Status(Code::kInvalid, "option 'las_levels': the levels must rise from above 0", "as in (3250s, 2h)")
+          .at(level.span);
+    }
+    knobs.las_thresholds.push_back(service);
+  }
+  return {};
+}
+
 Status read_rules(const Options& options, RoundRules& rules) {
   BERTH_ASSIGN(rules.backfill, read_backfill_mode(options.text("backfill")));
   BERTH_ASSIGN(rules.preemption, read_preemption(options.text("preemption")));
@@ -142,6 +156,11 @@ Status read_rules(const Options& options, RoundRules& rules) {
   rules.pending_delay = options.duration("pending_delay");
   rules.eviction_cooldown = options.duration("eviction_cooldown");
   const double budget = options.real("eviction_budget");
+  if (budget < 0 && budget != -1) {
+    return options.fail("eviction_budget", Code::kInvalid,
+                        fmt::format("option 'eviction_budget' must be at least 0, or -1 for any, found '{}'",
+                                    options.text("eviction_budget")));
+  }
   rules.eviction_budget = budget < 0 ? -1 : static_cast<std::int64_t>(budget * 3600 * 1000);
   return {};
 }
@@ -168,17 +187,17 @@ Result<TimedOptions> timed_options(const Options& options) {
   timed.estimate = options.text_or("estimate", "");
   if (timed.durations == DurationSource::kEstimate && timed.estimate.empty())
     return options.fail("durations", Code::kInvalid, "which estimate?", "estimate = 'user' names one of the file");
+  if (timed.durations != DurationSource::kEstimate && !timed.estimate.empty()) {
+    return options.fail(
+        "estimate", Code::kInvalid,
+        fmt::format("option 'estimate' is of durations = estimate, not of durations = {}", options.text("durations")));
+  }
   timed.pooled_devices = options.text("devices") == "pooled";
   BERTH_ASSIGN(timed.node_choice, read_node_choice(options.text("node_choice")));
   timed.binding_models = read_binding_models(options.text("binding_models"));
   timed.arrivals_per_minute = options.integer("arrivals_per_minute");
   timed.aging_interval = options.duration("aging_interval");
-  if (options.given("las_levels")) {
-    timed.order_knobs.las_thresholds.clear();
-    for (const Value& level : options.list("las_levels")) {
-      timed.order_knobs.las_thresholds.push_back(level.integer * 1000);
-    }
-  }
+  BERTH_TRY(read_las_levels(options, timed.order_knobs));
   timed.order_knobs.las_by_gpu = options.boolean("las_by_gpu");
   return timed;
 }

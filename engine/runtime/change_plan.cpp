@@ -5,15 +5,17 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <ranges>
 #include <tuple>
 
 #include "engine/base/text.h"
 #include "engine/runtime/reason_words.h"
-#include "engine/store/names.h"
 
 namespace berth {
 
 namespace {
+
+constexpr std::int64_t kMostMovesNamed = 20;
 
 // One round as the comparison sees it, by job.
 struct RoundSeen {
@@ -24,6 +26,8 @@ struct RoundSeen {
   std::map<std::int64_t, Start> starts;
   std::map<std::int64_t, Eviction> evictions;
   std::map<std::int64_t, Reason> waits;
+  std::map<std::int64_t, Seconds> reserved;                           // expected start
+  std::vector<std::int64_t> waiting;                                  // in the order in which they were looked at
   std::map<std::int64_t, std::pair<std::string, std::string>> names;  // job and queue, of all above
   std::map<std::tuple<std::string, std::string, std::string>, std::int64_t> borrowing;
   std::int64_t lost = 0;
@@ -46,7 +50,8 @@ Status add_names(Database& db, RoundSeen& seen) {
   return {};
 }
 
-Result<RoundSeen> see_round(Runtime& runtime, const std::atomic<bool>* interrupted) {
+// Plans the round and carries it out within `change`, which is to be taken back.
+Result<RoundSeen> see_round(Runtime& runtime, Change& change, const std::atomic<bool>* interrupted) {
   RoundSeen seen;
   BERTH_ASSIGN(const PlannedRound round,
                plan_round(runtime, {.interrupted = interrupted, .order_policy = {}, .score_policy = {}}));
@@ -61,7 +66,15 @@ Result<RoundSeen> see_round(Runtime& runtime, const std::atomic<bool>* interrupt
     seen.lost += eviction.lost;
   }
   for (const Waiting& waiting : plan.waiting) seen.waits.emplace(waiting.job, waiting.reason);
+  for (const Reservation& reservation : plan.reservations) seen.reserved.emplace(reservation.job, reservation.expected);
+  for (const std::int64_t job : round.schedule.order) {
+    if (seen.waits.contains(job)) seen.waiting.push_back(job);
+  }
   BERTH_TRY(add_names(runtime.db(), seen));
+  ApplyRequest request{.actor = runtime.actor(), .now = runtime.now()};
+  request.last_reasons = round.loaded.last_reasons;
+  BERTH_TRY(write_plan(change, plan, request).status());
+  BERTH_TRY(change.settle());
   BERTH_ASSIGN(Statement rows, runtime.db().prepare("SELECT borrower, coalesce(lender, ''), resource, sum(amount) "
                                                     "FROM borrowing GROUP BY 1, 2, 3"));
   while (rows.next()) {
@@ -69,6 +82,48 @@ Result<RoundSeen> see_round(Runtime& runtime, const std::atomic<bool>* interrupt
   }
   BERTH_TRY(rows.status());
   return seen;
+}
+
+std::map<std::int64_t, std::int64_t> places_of(const std::vector<std::int64_t>& order) {
+  std::map<std::int64_t, std::int64_t> places;
+  for (const std::int64_t job : order) places.emplace(job, static_cast<std::int64_t>(places.size()) + 1);
+  return places;
+}
+
+// The fewest jobs of `after` that must move for the others to stand as in `before`, whose places are given: all but a
+// longest increasing run of places. Jobs that are not in both do not count.
+std::vector<std::int64_t> moved_jobs(const std::map<std::int64_t, std::int64_t>& places,
+                                     const std::vector<std::int64_t>& after) {
+  struct Stayer {
+    std::int64_t job;
+    std::int64_t place;
+    std::ptrdiff_t previous;
+  };
+  std::vector<Stayer> jobs;
+  std::vector<std::ptrdiff_t> ends;  // of the run of each length that ends at the lowest place
+  for (const std::int64_t job : after) {
+    const auto place = places.find(job);
+    if (place == places.end()) continue;
+    const auto longer = std::ranges::lower_bound(
+        ends, place->second, {}, [&](std::ptrdiff_t at) { return jobs[static_cast<std::size_t>(at)].place; });
+    const std::ptrdiff_t previous = longer == ends.begin() ? -1 : *std::prev(longer);
+    const auto at = std::ssize(jobs);
+    if (longer == ends.end()) {
+      ends.push_back(at);
+    } else {
+      *longer = at;
+    }
+    jobs.push_back({job, place->second, previous});
+  }
+  std::vector<bool> stays(jobs.size(), false);
+  for (std::ptrdiff_t at = ends.empty() ? -1 : ends.back(); at >= 0; at = jobs[static_cast<std::size_t>(at)].previous) {
+    stays[static_cast<std::size_t>(at)] = true;
+  }
+  std::vector<std::int64_t> moved;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (!stays[i]) moved.push_back(jobs[i].job);
+  }
+  return moved;
 }
 
 std::string say_start(const RoundSeen::Start& start) {
@@ -102,6 +157,11 @@ class RoundComparison {
         add(job, JobTurn::kWaitsOtherwise, say_wait(job));
       }
     }
+    for (const auto& [job, reason] : before_.waits) {
+      if (!after_.waits.contains(job) && !after_.starts.contains(job)) add(job, JobTurn::kWaitsNoMore, {});
+    }
+    compare_reservations();
+    compare_order();
     compare_borrowing();
     outlook_.started_before = static_cast<std::int64_t>(before_.starts.size());
     outlook_.started_after = static_cast<std::int64_t>(after_.starts.size());
@@ -136,6 +196,36 @@ class RoundComparison {
     return before == before_.waits.end() ? then : fmt::format("{}; before: {}", then, reason_words(before->second));
   }
 
+  void compare_reservations() {
+    for (const auto& [job, expected] : after_.reserved) {
+      if (!before_.reserved.contains(job)) {
+        add(job, JobTurn::kReserved, fmt::format("expected start {}", print_time(expected)));
+      }
+    }
+    for (const auto& [job, expected] : after_.reserved) {
+      const auto was = before_.reserved.find(job);
+      if (was == before_.reserved.end() || was->second == expected) continue;
+      add(job, JobTurn::kReservedOtherwise,
+          fmt::format("expected start {}; before: {}", print_time(expected), print_time(was->second)));
+    }
+    for (const auto& [job, expected] : before_.reserved) {
+      if (!after_.reserved.contains(job)) {
+        add(job, JobTurn::kReservedNoMore, fmt::format("before: expected start {}", print_time(expected)));
+      }
+    }
+  }
+
+  void compare_order() {
+    const auto before = places_of(before_.waiting);
+    const auto after = places_of(after_.waiting);
+    const std::vector<std::int64_t> moved = moved_jobs(before, after_.waiting);
+    for (const std::int64_t job : moved | std::views::take(kMostMovesNamed)) {
+      add(job, JobTurn::kMoves,
+          fmt::format("place {} of {}; before: {} of {}", after.at(job), after.size(), before.at(job), before.size()));
+    }
+    outlook_.more_moves = std::max<std::int64_t>(0, std::ssize(moved) - kMostMovesNamed);
+  }
+
   void compare_borrowing() {
     auto all = before_.borrowing;
     for (const auto& [pair, amount] : after_.borrowing) all.try_emplace(pair, 0);
@@ -165,16 +255,25 @@ std::string_view job_turn_name(JobTurn turn) {
     case JobTurn::kEvicted: return "evicted";
     case JobTurn::kEvictedNoMore: return "evicted no more";
     case JobTurn::kWaitsOtherwise: return "waits";
+    case JobTurn::kWaitsNoMore: return "waits no more";
+    case JobTurn::kReserved: return "reserved";
+    case JobTurn::kReservedOtherwise: return "reservation moves";
+    case JobTurn::kReservedNoMore: return "reserved no more";
+    case JobTurn::kMoves: return "moves";
   }
   return "";
 }
 
 Result<ChangeOutlook> outlook_of_change(Runtime& runtime, const std::function<Status()>& make_change,
                                         const std::atomic<bool>* interrupted) {
-  BERTH_ASSIGN(const RoundSeen before, see_round(runtime, interrupted));
+  RoundSeen before;
+  {
+    BERTH_ASSIGN(Change nothing, Change::begin(runtime.db(), runtime.actor(), runtime.now()));
+    BERTH_ASSIGN(before, see_round(runtime, nothing, interrupted));
+  }
   RoundSeen after = before;
-  runtime.try_changes([&](Change&) -> Status {
-    BERTH_ASSIGN(after, see_round(runtime, interrupted));
+  runtime.try_changes([&](Change& change) -> Status {
+    BERTH_ASSIGN(after, see_round(runtime, change, interrupted));
     return {};
   });
   const Status made = make_change();

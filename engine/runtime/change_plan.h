@@ -1,7 +1,9 @@
 // PLAN <statement>: what the next round would do differently after a change, without making it.
 //
-// The statement runs in a transaction that is taken back; inside it the round is planned on what the tables then say,
-// and compared with the round planned on what they say now. Nothing that both would do is named.
+// The statement runs in a transaction that is taken back; inside it the round is planned on what the tables then say
+// and carried out, and compared with the round on what they say now. Nothing that both would do is named. Of a job that
+// waits both times its reason, its reservation and its place in the order are compared; when it would start without a
+// reservation is a forecast of its own (EXPLAIN JOB), not made here.
 #pragma once
 
 #include <functional>
@@ -13,14 +15,25 @@
 
 namespace berth {
 
-enum class JobTurn : std::uint8_t { kStarts, kStartsNoMore, kEvicted, kEvictedNoMore, kWaitsOtherwise };
+enum class JobTurn : std::uint8_t {
+  kStarts,
+  kStartsNoMore,
+  kEvicted,
+  kEvictedNoMore,
+  kWaitsOtherwise,
+  kWaitsNoMore,  // nor does it start: held, cancelled, ...
+  kReserved,
+  kReservedOtherwise,  // expected to start at another time
+  kReservedNoMore,
+  kMoves,  // in the order of the jobs that wait both times
+};
 std::string_view job_turn_name(JobTurn turn);  // "starts", "starts no more", ...
 
 struct JobDifference {
   std::string job;
   std::string queue;
   JobTurn turn = JobTurn::kStarts;
-  std::string detail;  // "4 tasks on 8 GPUs", "for job ranking: 1.5 GPU-hours lost", "quota -> no room"
+  std::string detail;  // "4 tasks on 8 GPUs", "for job ranking: 1.5 GPU-hours lost", "place 1 of 12; before: 9"
 };
 
 struct BorrowingDifference {
@@ -32,8 +45,9 @@ struct BorrowingDifference {
 };
 
 struct ChangeOutlook {
-  std::vector<JobDifference> jobs;             // in the order of JobTurn, then by job number
-  std::vector<BorrowingDifference> borrowing;  // at once, before the round
+  std::vector<JobDifference> jobs;  // in the order of JobTurn, then by job number; those that move by their new place
+  std::int64_t more_moves = 0;      // jobs that move beyond those named
+  std::vector<BorrowingDifference> borrowing;  // after the round without the change, and with it
   std::int64_t started_before = 0;             // jobs that the round would start
   std::int64_t started_after = 0;
   std::int64_t lost_before = 0;  // milli-GPU-seconds by evictions

@@ -26,7 +26,8 @@ struct ImportOptions {
 };
 
 // IMPORT TRACE puts jobs that ran elsewhere into the tables as history: ended, with a run each and what they used, for
-// predictions and right-sizing to learn from. A job whose duration the file does not say is left out: it had not ended.
+// predictions and right-sizing to learn from. A job whose duration the file does not say is left out: it had not ended;
+// so is one that ends after now. kInvalid when the file says no duration at all.
 struct TraceImport {
   std::string queue;   // of all jobs, whatever the file says; empty = as it says
   std::string prefix;  // put before every name; names that are numbers get "<format>-" without one
@@ -38,6 +39,7 @@ struct ImportReport {
   std::vector<std::string> also_created;  // "device model G2", "queue nlp"
   std::vector<std::string> skipped;       // "nodes.csv:12:4: ..." in file order
   std::int64_t left_out = 0;              // IMPORT TRACE: jobs that had not ended
+  std::int64_t in_future = 0;             // IMPORT TRACE: left out, too, as they end after now
 };
 
 Result<ImportReport> import_nodes(Runtime& runtime, const std::string& path, const ImportOptions& options);

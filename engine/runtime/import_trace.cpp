@@ -48,6 +48,16 @@ PastJob past_job(const TraceJob& job, const ImportOptions& options, const TraceI
   return past;
 }
 
+// Of a file that says no duration there is nothing to learn.
+Status check_durations(const std::vector<TraceJob>& jobs, const std::string& path, const ImportOptions& options) {
+  const bool none = std::ranges::none_of(jobs, [](const TraceJob& job) { return job.duration.has_value(); });
+  if (jobs.empty() || !none) return {};
+  const bool gavel = to_lower(options.format) == "gavel" && options.trace.throughputs_file.empty();
+  return Status(Code::kInvalid, fmt::format("{}: the durations of all jobs are unknown: none is history", path),
+                gavel ? "WITH (throughputs_file = '...') names the file of speeds that gives them"
+                      : "IMPORT JOBS takes jobs that are to run");
+}
+
 Status ensure_names(MissingNames& missing, const PastJob& job) {
   if (job.queue.empty())
     return Status(Code::kInvalid, "the row names no queue", "INTO QUEUE says where such jobs belong");
@@ -66,6 +76,7 @@ Result<ImportReport> import_trace(Runtime& runtime, const std::string& path, con
       read_trace_jobs(options.format, path, {.skip_bad_rows = options.skip_bad_rows, .format = options.trace}));
   ImportReport report;
   report.skipped = import_sentences(read.skipped);
+  BERTH_TRY(check_durations(read.records, path, options));
   const Seconds shift = import.shift ? trace_shift(read.records, runtime.now()) : Seconds(0);
   const Result<std::int64_t> version = runtime.change([&](Change& change) -> Status {
     MissingNames missing(change, options.create_missing, report);
@@ -76,6 +87,10 @@ Result<ImportReport> import_trace(Runtime& runtime, const std::string& path, con
         continue;
       }
       const PastJob past = past_job(job, options, import, shift);
+      if (past.end > runtime.now()) {
+        ++report.in_future;
+        continue;
+      }
       Status added = ensure_names(missing, past);
       if (added.ok()) added = writer.add(past);
       if (!added.ok()) return std::move(added).prefixed(job.place);

@@ -73,6 +73,42 @@ Result<std::vector<TaskResult>> saved_tasks(Runtime& runtime, const std::string&
   return tasks;
 }
 
+std::optional<std::int64_t> whole_or_null(const Statement& row, int column) {
+  return row.is_null(column) ? std::nullopt : std::optional(row.integer(column));
+}
+
+Status load_queues(Runtime& runtime, const std::string& name, const std::string& policy, SimulationResult& result) {
+  BERTH_ASSIGN(Statement row,
+               runtime.db().prepare(
+                   "SELECT queue, jobs, started, wait_mean, wait_p50, wait_p90, wait_p99, wait_most, completion_mean, "
+                   "worst_finish_ratio, evictions, lost_gpu_milli_s, gpu_milli_s, starts_within_quota, "
+                   "starts_borrowing, entitled_jobs, entitled_wait_mean, longest_denied_s FROM simulation_queues "
+                   "WHERE simulation = ?1 AND policy = ?2 ORDER BY seq"));
+  row.with(name, policy);
+  while (row.next()) {
+    QueueResult& queue = row.is_null(0) ? result.all_queues : result.queues.emplace_back();
+    queue.queue = row.text(0);
+    queue.jobs = row.integer(1);
+    queue.started = row.integer(2);
+    queue.wait_mean = real_or_null(row, 3);
+    queue.wait_p50 = whole_or_null(row, 4);
+    queue.wait_p90 = whole_or_null(row, 5);
+    queue.wait_p99 = whole_or_null(row, 6);
+    queue.wait_most = whole_or_null(row, 7);
+    queue.completion_mean = real_or_null(row, 8);
+    queue.worst_finish_ratio = real_or_null(row, 9);
+    queue.evictions = row.integer(10);
+    queue.lost = row.integer(11);
+    queue.delivered = row.integer(12);
+    queue.starts_within_quota = row.integer(13);
+    queue.starts_borrowing = row.integer(14);
+    queue.entitled_jobs = row.integer(15);
+    queue.entitled_wait_mean = real_or_null(row, 16);
+    queue.longest_denied = Seconds(row.integer(17));
+  }
+  return row.status();
+}
+
 }  // namespace
 
 Result<Comparison> compare_saved_simulations(Runtime& runtime, const std::string& a, const std::string& policy_a,
@@ -124,6 +160,7 @@ Result<std::vector<SimulationResult>> load_saved_simulation(Runtime& runtime, co
     while (curve.next())
       result.curves.push_back({static_cast<std::int32_t>(curve.real(0)), curve.real(1), real_or_null(curve, 2)});
     BERTH_TRY(curve.status());
+    BERTH_TRY(load_queues(runtime, name, policy, result));
     results.push_back(std::move(result));
   }
   return results;

@@ -76,6 +76,34 @@ std::optional<double> as_real(const std::optional<std::int64_t>& value) {
   return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
 }
 
+SimulationQueueRow queue_row(std::optional<std::string> queue, const QueueResult& q) {
+  return {.queue = std::move(queue),
+          .jobs = q.jobs,
+          .started = q.started,
+          .wait_mean = q.wait_mean,
+          .wait_p50 = q.wait_p50,
+          .wait_p90 = q.wait_p90,
+          .wait_p99 = q.wait_p99,
+          .wait_most = q.wait_most,
+          .completion_mean = q.completion_mean,
+          .worst_finish_ratio = q.worst_finish_ratio,
+          .evictions = q.evictions,
+          .lost = q.lost,
+          .delivered = q.delivered,
+          .starts_within_quota = q.starts_within_quota,
+          .starts_borrowing = q.starts_borrowing,
+          .entitled_jobs = q.entitled_jobs,
+          .entitled_wait_mean = q.entitled_wait_mean,
+          .longest_denied = q.longest_denied};
+}
+
+std::vector<SimulationQueueRow> queue_rows(const SimulationResult& result) {
+  std::vector<SimulationQueueRow> rows;
+  for (const QueueResult& queue : result.queues) rows.push_back(queue_row(queue.queue, queue));
+  rows.push_back(queue_row(std::nullopt, result.all_queues));
+  return rows;
+}
+
 SimulationResultRow result_row(const SimulationRow& row) {
   return {.policy = row.policy,
           .tasks = row.tasks,
@@ -101,13 +129,16 @@ MilliGpu device_capacity(const Cluster& cluster) {
   return capacity;
 }
 
-Status save_policy(Runtime& runtime, const std::string& simulation, const SimulationResult& result, MilliGpu capacity) {
+Status save_policy(Runtime& runtime, const SimulationTarget& target, const SimulationResult& result,
+                   MilliGpu capacity) {
   const std::vector<SimulationCurveRow> curve = curve_rows(result);
   const std::vector<SimulationTaskRow> tasks = task_rows(result);
   const std::vector<SimulationUtilisationRow> utilisation = utilisation_rows(result, capacity);
+  std::vector<SimulationQueueRow> queues;
+  if (target.by_queue) queues = queue_rows(result);
   return save_simulation_policy(
-      runtime.db(), simulation,
-      {.result = result_row(result.row), .curve = curve, .tasks = tasks, .utilisation = utilisation});
+      runtime.db(), target.name,
+      {.result = result_row(result.row), .curve = curve, .tasks = tasks, .utilisation = utilisation, .queues = queues});
 }
 
 Status begin_saving(Runtime& runtime, const SimulationTarget& target, std::string_view kind, std::uint64_t seed) {
@@ -130,7 +161,7 @@ Result<SimulationSet> run_and_save(Runtime& runtime, const SimulationTarget& tar
     BERTH_ASSIGN(SimulationResult result, one(policy));
     result.row.simulation = target.name;
     result.row.policy = policy.name();
-    if (!target.name.empty()) BERTH_TRY(save_policy(runtime, target.name, result, capacity));
+    if (!target.name.empty()) BERTH_TRY(save_policy(runtime, target, result, capacity));
     return result;
   });
 }
@@ -205,6 +236,7 @@ Result<SimulationSet> simulate(Runtime& runtime, const JobsRequest& request) {
   const bool own_cluster = request.source.nodes.empty();
   BERTH_ASSIGN(QuotaState owned, own_cluster ? load_quotas(runtime.db(), runtime.now()) : QuotaState());
   BERTH_ASSIGN(TimedInput input, timed_from(cluster, open_jobs, std::move(owned.queues)));
+  BERTH_TRY(check_named(input, request.options));
   if (!request.options.pooled_devices) input.quotas = std::move(owned.quotas);
   BERTH_TRY(begin_saving(runtime, request.target, "jobs", request.options.seed));
   TimedOptions options = request.options;

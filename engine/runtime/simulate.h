@@ -27,6 +27,7 @@ struct SimulationTarget {
   std::string name;       // in the tables; empty = nothing is saved
   std::string statement;  // as typed, kept beside it
   bool replace = false;
+  bool by_queue = false;  // JOBS: what became of each queue, too
 };
 
 struct ArrivalsRequest {
@@ -60,7 +61,7 @@ Result<SimulationSet> simulate(Runtime& runtime, const JobsRequest& request);
 Result<Comparison> compare_saved_simulations(Runtime& runtime, const std::string& a, const std::string& policy_a,
                                              const std::string& b, const std::string& policy_b);
 
-// The saved result of one policy: row, curves and utilisation (no tasks).
+// The saved result of each policy: row, curves, and queues where they were saved (no tasks).
 Result<std::vector<SimulationResult>> load_saved_simulation(Runtime& runtime, const std::string& name);
 
 }  // namespace berth

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "engine/base/text.h"
 #include "engine/policy/registry.h"
@@ -37,7 +38,56 @@ Status check_options(const QueueOrder& order, const PolicyChoice& policy, const 
   return {};
 }
 
+void note_named(const TraceJob& job, TimedInput& input) {
+  for (const TraceEstimate& estimate : job.estimates) {
+    if (!input.estimates.contains(estimate.name)) input.estimates.insert(estimate.name);
+  }
+  for (const TraceTaskGroup& group : job.groups) {
+    if (!input.models_texts.contains(group.models)) input.models_texts.insert(group.models);
+  }
+  input.has_time_limits = input.has_time_limits || job.time_limit > Seconds(0);
+}
+
+// Names of the cluster's device models and of those that jobs ask for.
+std::vector<std::string> known_models(const TimedInput& input) {
+  std::set<std::string> names;
+  for (const DeviceModel& model : input.cluster->models) names.insert(model.name);
+  for (const std::string& text : input.models_texts) {
+    for (const std::string_view part : split(text, '|')) {
+      if (!trim(part).empty()) names.emplace(trim(part));
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+Status unknown_name(std::string_view option, std::string_view what, std::string_view name,
+                    const std::vector<std::string>& known) {
+  const std::string near = suggest(name, known);
+  return Status(Code::kNotFound, fmt::format("option '{}': no {} '{}'", option, what, name),
+                !near.empty()   ? near
+                : known.empty() ? "there are none"
+                                : "there are " + join(known, ", "));
+}
+
 }  // namespace
+
+Status check_named(const TimedInput& input, const TimedOptions& options) {
+  if (options.durations == DurationSource::kEstimate && !input.estimates.contains(options.estimate)) {
+    return unknown_name("estimate", "job of the file has an estimate", options.estimate,
+                        {input.estimates.begin(), input.estimates.end()});
+  }
+  if (options.durations == DurationSource::kLimit && !input.has_time_limits) {
+    return Status(Code::kInvalid, "option 'durations': no job of the file has a time limit",
+                  "oracle and predicted need none");
+  }
+  if (!options.binding_models) return {};
+  const std::vector<std::string> known = known_models(input);
+  for (const std::string& model : *options.binding_models) {
+    if (std::ranges::find(known, model) == known.end())
+      return unknown_name("binding_models", "node has device model, and no job names,", model, known);
+  }
+  return {};
+}
 
 Result<RestartCost> read_restart_cost(std::string_view text) {
   RestartCost cost;
@@ -80,6 +130,7 @@ Result<TimedInput> timed_from(const Cluster& cluster, std::function<Result<std::
     BERTH_TRY(check_timed_job(job, previous_submit));
     BERTH_TRY(modeller.job_from(job, 1).status());
     BERTH_TRY(counter.add(modeller, job));
+    note_named(job, input);
     previous_submit = job.submit;
   }
   if (input.job_count == 0) return Status(Code::kInvalid, "no jobs: the trace is empty");

@@ -12,6 +12,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +34,10 @@ struct TimedInput {
   std::function<Result<std::unique_ptr<JobReader>>()> open_jobs;
   std::vector<WorkloadShape> workload;  // typical shapes of all tasks
   std::int64_t job_count = 0;
+  // What some job of the file has, for options that name it:
+  std::set<std::string, std::less<>> estimates = {};
+  std::set<std::string, std::less<>> models_texts = {};  // "V100|A100" as written
+  bool has_time_limits = false;
 };
 
 // What the scheduler believes about durations.
@@ -94,6 +99,9 @@ Result<TimedInput> timed_from(const Cluster& cluster, std::function<Result<std::
                               std::vector<Queue> queues = {}, std::vector<PriorityClass> priority_classes = {});
 // Stable, by submit time: for files that are not sorted.
 void sort_by_submit(std::vector<TraceJob>& jobs);
+
+// Refuses options that name what neither the file nor the cluster has: "option 'estimate': ...".
+Status check_named(const TimedInput& input, const TimedOptions& options);
 
 // One policy; run_policies for several. kInterrupted when stopped, kInvalid for options that do not go together.
 // row.simulation is left for the caller to fill.

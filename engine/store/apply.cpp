@@ -345,13 +345,18 @@ Status check_version(Database& db, const Plan& plan, const ApplyRequest& request
 
 }  // namespace
 
-Result<ApplyResult> apply_plan(Database& db, const Plan& plan, const ApplyRequest& request) {
-  BERTH_ASSIGN(Change change, Change::begin(db, request.actor, request.now));
-  BERTH_TRY(check_version(db, plan, request, change.version_before()));
+Result<ApplyResult> write_plan(Change& change, const Plan& plan, const ApplyRequest& request) {
   change.use_changed();  // and with time dated quotas and loans do
   PlanWriter writer(change, plan, request);
   BERTH_ASSIGN(ApplyResult result, writer.write());
-  BERTH_TRY(write_outlook(db, plan.outlook));
+  BERTH_TRY(write_outlook(change.db(), plan.outlook));
+  return result;
+}
+
+Result<ApplyResult> apply_plan(Database& db, const Plan& plan, const ApplyRequest& request) {
+  BERTH_ASSIGN(Change change, Change::begin(db, request.actor, request.now));
+  BERTH_TRY(check_version(db, plan, request, change.version_before()));
+  BERTH_ASSIGN(ApplyResult result, write_plan(change, plan, request));
   BERTH_ASSIGN(result.version, change.commit());
   return result;
 }

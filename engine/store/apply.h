@@ -9,6 +9,7 @@
 #include <string>
 
 #include "engine/model/plan.h"
+#include "engine/store/change.h"
 #include "engine/store/load.h"
 #include "engine/store/sqlite.h"
 
@@ -48,5 +49,7 @@ struct ApplyResult {
 };
 
 Result<ApplyResult> apply_plan(Database& db, const Plan& plan, const ApplyRequest& request);
+// The same inside a change that the caller commits or takes back; the state must be the one it was planned on.
+Result<ApplyResult> write_plan(Change& change, const Plan& plan, const ApplyRequest& request);
 
 }  // namespace berth

@@ -58,6 +58,16 @@ Status insert_details(Database& db, const std::string& simulation, const Simulat
   for (const SimulationUtilisationRow& row : rows.utilisation) {
     BERTH_TRY(utilisation.run(simulation, policy, row.time, row.allocated_pct, row.running, row.waiting));
   }
+  BERTH_ASSIGN(Statement queue,
+               db.prepare("INSERT INTO simulation_queues VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, "
+                          "?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)"));
+  std::int64_t seq = 0;
+  for (const SimulationQueueRow& row : rows.queues) {
+    BERTH_TRY(queue.run(simulation, policy, seq++, row.queue, row.jobs, row.started, row.wait_mean, row.wait_p50,
+                        row.wait_p90, row.wait_p99, row.wait_most, row.completion_mean, row.worst_finish_ratio,
+                        row.evictions, row.lost, row.delivered, row.starts_within_quota, row.starts_borrowing,
+                        row.entitled_jobs, row.entitled_wait_mean, row.longest_denied));
+  }
   return {};
 }
 

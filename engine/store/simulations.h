@@ -1,5 +1,5 @@
 // Results of simulations as rows: simulations, simulation_results, simulation_curves, simulation_tasks,
-// simulation_utilisation.
+// simulation_utilisation, simulation_queues.
 //
 // Plain rows in, one transaction a policy, so that what is complete stays when a simulation is interrupted. Simulations
 // are no part of the cluster's state: the state version does not move.
@@ -65,11 +65,33 @@ struct SimulationUtilisationRow {
   std::int64_t waiting = 0;
 };
 
+struct SimulationQueueRow {
+  std::optional<std::string> queue;  // "" = jobs without a queue; nothing = all jobs
+  std::int64_t jobs = 0;
+  std::int64_t started = 0;
+  std::optional<double> wait_mean;  // seconds, as are the next
+  std::optional<std::int64_t> wait_p50;
+  std::optional<std::int64_t> wait_p90;
+  std::optional<std::int64_t> wait_p99;
+  std::optional<std::int64_t> wait_most;
+  std::optional<double> completion_mean;
+  std::optional<double> worst_finish_ratio;
+  std::int64_t evictions = 0;
+  std::int64_t lost = 0;       // milli-GPU-seconds
+  std::int64_t delivered = 0;  // milli-GPU-seconds
+  std::int64_t starts_within_quota = 0;
+  std::int64_t starts_borrowing = 0;
+  std::int64_t entitled_jobs = 0;
+  std::optional<double> entitled_wait_mean;
+  Seconds longest_denied;
+};
+
 struct SimulationPolicyRows {
   SimulationResultRow result;
   std::span<const SimulationCurveRow> curve;
   std::span<const SimulationTaskRow> tasks;
   std::span<const SimulationUtilisationRow> utilisation;
+  std::span<const SimulationQueueRow> queues = {};
 };
 
 // kExists when the name is taken and `replace` is false; with `replace` the old rows go.

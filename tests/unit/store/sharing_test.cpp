@@ -269,7 +269,8 @@ TEST_F(Sharing, SimulationsKeepWhatIsComplete) {
   const std::vector<SimulationTaskRow> tasks = {{0, "pod-1", "node-7", "0-1", "placed", 0, 0, std::nullopt},
                                                 {1, "pod-2", "", "", "failed", 0, std::nullopt, std::nullopt}};
   const std::vector<SimulationUtilisationRow> utilisation = {{0, 10.5, 3, 1}};
-  SimulationPolicyRows rows{{}, curve, tasks, utilisation};
+  const std::vector<SimulationQueueRow> queues = {{.queue = "nlp", .jobs = 2, .wait_mean = 1.5}, {.jobs = 2}};
+  SimulationPolicyRows rows{{}, curve, tasks, utilisation, queues};
   rows.result.policy = "fgd";
   rows.result.allocated_pct_at_100 = 95.14;
   EXPECT_OK(save_simulation_policy(*db_, "run1", rows));
@@ -279,8 +280,10 @@ TEST_F(Sharing, SimulationsKeepWhatIsComplete) {
                 "SELECT group_concat(task || coalesce(node, '-') || coalesce(devices, '-')) FROM simulation_tasks")),
             "pod-1node-70-1,pod-2--");
   EXPECT_EQ(must_have(db_->integer("SELECT count(*) FROM simulation_curves WHERE fragmented_pct IS NULL")), 1);
+  EXPECT_EQ(must_have(db_->text("SELECT group_concat(seq || coalesce(queue, '-')) FROM simulation_queues")), "0nlp,1-");
   EXPECT_OK(start_simulation(*db_, {"run1", "jobs", "", 0, Seconds(2)}, true));
-  for (const char* table : {"simulation_results", "simulation_curves", "simulation_tasks", "simulation_utilisation"}) {
+  for (const char* table :
+       {"simulation_results", "simulation_curves", "simulation_tasks", "simulation_utilisation", "simulation_queues"}) {
     EXPECT_EQ(must_have(db_->integer(std::string("SELECT count(*) FROM ") + table)), 0) << table;
   }
   EXPECT_OK(drop_simulation(*db_, "run1"));
