@@ -94,7 +94,12 @@ Result<Output> show_predictions(Session& session, const Arguments& arguments) {
   Output output;
   output.add(keys_table(keys));
   output.add(accuracy_table(measured));
-  if (keys.empty()) output.add_note("nothing is known yet: durations are learnt when jobs finish");
+  if (keys.empty()) {
+    output.add_note(fmt::format("nothing is known {}: durations are learnt when jobs finish",
+                                filter.tag     ? fmt::format("of tag '{}' yet", *filter.tag)
+                                : filter.queue ? fmt::format("of queue {} yet", arguments.text("queue"))
+                                               : "yet"));
+  }
   return output;
 }
 

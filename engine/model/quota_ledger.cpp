@@ -13,7 +13,7 @@ namespace {
 std::int64_t capacity_of(const Cluster& cluster, const QuotaResource& resource) {
   std::int64_t total = 0;
   for (const Node& node : cluster.nodes) {
-    if (node.state != NodeState::kUp && node.state != NodeState::kDraining) continue;
+    if (node.state != NodeState::kUp) continue;
     const NodeKind& kind = cluster.kinds[static_cast<std::size_t>(node.kind)];
     switch (resource.kind) {
       case ResourceKind::kCpu: total += kind.cpu.value(); break;
@@ -347,6 +347,10 @@ std::int32_t QuotaLedger::in_the_way(const QuotaVerdict& refusal) const {
 
 void QuotaLedger::keep_from(std::size_t resource, Seconds from, std::int64_t spare) {
   kept_rooms_.push_back({resource, from, spare});
+}
+
+void QuotaLedger::add_capacity(const Amounts& amounts, std::int64_t sign) {
+  for (std::size_t r = 0; r < resource_count(); ++r) capacity_[r] += sign * amounts[r];
 }
 
 void QuotaLedger::take(std::int32_t queue, const Amounts& amounts) { change_usage(queue, amounts, 1); }

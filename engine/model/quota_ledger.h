@@ -53,8 +53,9 @@ struct QuotaVerdict {
 
 class QuotaLedger {
  public:
-  // Nobody uses anything yet. `cluster` and `queues` must outlive it. Capacity is that of all healthy devices and nodes
-  // that are up or draining. Loans that have ended at `now` are left out.
+  // Nobody uses anything yet. `cluster` and `queues` must outlive it. Capacity is that of nodes that are up, their
+  // healthy devices; see add_capacity().
+  // Loans that have ended at `now` are left out.
   QuotaLedger(const Cluster& cluster, std::span<const Queue> queues, const QuotaTable& table, Seconds now);
 
   // Whether jobs of the queue are judged by that resource: it is governed, and the path of the queue does not leave it
@@ -95,6 +96,10 @@ class QuotaLedger {
   // From that moment on somebody is due what is free then but for `spare`: who borrows and does not end before may take
   // no more. What is taken and given back later counts as lasting.
   void keep_from(std::size_t resource, Seconds from, std::int64_t spare);
+
+  // What still runs on nodes that are not up counts as capacity until it ends (`sign` 1, then -1): what ends there
+  // comes back to nobody.
+  void add_capacity(const Amounts& amounts, std::int64_t sign);
 
   void take(std::int32_t queue, const Amounts& amounts);
   void give_back(std::int32_t queue, const Amounts& amounts);

@@ -79,32 +79,39 @@ std::array<std::optional<std::uint64_t>, kHistoryLevels> prediction_keys(const D
   return keys;
 }
 
+DurationEstimate estimate_of_key(PredictionLevel level, const DurationHistory& history, const PredictorKnobs& knobs,
+                                 Seconds now) {
+  const std::int64_t count = history.count(now, knobs.half_life);
+  const bool enough = count >= std::max<std::int64_t>(knobs.min_count, 1);
+  if (!enough && (count == 0 || level > PredictionLevel::kTag)) return {};
+  DurationEstimate estimate = history.estimate(now, knobs.half_life);
+  if (enough) return estimate;
+  estimate.p80 = std::max(estimate.p80, Seconds(estimate.p50.value() * 5 / 4));
+  estimate.p90 = std::max(estimate.p90, Seconds(estimate.p50.value() * 3 / 2));
+  return estimate;
+}
+
 Prediction predict_from(const DurationFeatures& features,
                         const std::function<const DurationHistory*(PredictionLevel, std::uint64_t key)>& history_of,
                         const PredictorKnobs& knobs, Seconds now, Seconds time_limit) {
   const auto keys = prediction_keys(features);
-  const std::int64_t enough = std::max<std::int64_t>(knobs.min_count, 1);
-  const auto found = [&](PredictionLevel level, const DurationHistory& history, std::int64_t count) -> Prediction {
-    DurationEstimate estimate = history.estimate(now, knobs.half_life);
-    if (count < enough) {
-      estimate.p80 = std::max(estimate.p80, Seconds(estimate.p50.value() * 5 / 4));
-      estimate.p90 = std::max(estimate.p90, Seconds(estimate.p50.value() * 3 / 2));
-    }
-    return {{capped(estimate.p50, time_limit), capped(estimate.p80, time_limit), capped(estimate.p90, time_limit)},
-            level,
-            count};
-  };
-  std::optional<Prediction> of_few;  // the narrowest level of the tag with too few runs
+  std::optional<Prediction> of_few;  // of the narrowest level of the tag with too few runs
   for (std::size_t i = 0; i < kHistoryLevels; ++i) {
     const auto level = static_cast<PredictionLevel>(i);
-    if (level > PredictionLevel::kTag && of_few) return *of_few;
+    if (level > PredictionLevel::kTag && of_few) break;
     if (!keys[i]) continue;
     const DurationHistory* history = history_of(level, *keys[i]);
     if (history == nullptr) continue;
-    const std::int64_t count = history->count(now, knobs.half_life);
-    if (count >= enough) return found(level, *history, count);
-    if (count > 0 && level <= PredictionLevel::kTag && !of_few) of_few = found(level, *history, count);
+    const DurationEstimate estimate = estimate_of_key(level, *history, knobs, now);
+    if (estimate.p50 == Seconds(0)) continue;
+    const Prediction made{
+        {capped(estimate.p50, time_limit), capped(estimate.p80, time_limit), capped(estimate.p90, time_limit)},
+        level,
+        history->count(now, knobs.half_life)};
+    if (made.count >= knobs.min_count) return made;
+    if (!of_few) of_few = made;
   }
+  if (of_few) return *of_few;
   if (time_limit > Seconds(0)) return {{time_limit, time_limit, time_limit}, PredictionLevel::kTimeLimit, 0};
   return {};
 }

@@ -80,6 +80,9 @@ struct Prediction {
 
   bool operator==(const Prediction&) const = default;
 };
+// What a key of that level would answer, uncapped; all 0 where it knows too little to be asked.
+DurationEstimate estimate_of_key(PredictionLevel level, const DurationHistory& history, const PredictorKnobs& knobs,
+                                 Seconds now);
 // `history_of` finds the history of a key at a level, or null; asked level by level until one answers.
 Prediction predict_from(const DurationFeatures& features,
                         const std::function<const DurationHistory*(PredictionLevel, std::uint64_t key)>& history_of,

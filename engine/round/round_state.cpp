@@ -53,6 +53,13 @@ void RoundState::unmark(std::int32_t queue, const Held& held, std::uint32_t mark
   quotas_.unmark(queue, held.surplus, marks >> kMarkedDepths);
 }
 
+void RoundState::count_capacity(const Holding& holding, std::int64_t sign) {
+  if (cluster().nodes[static_cast<std::size_t>(holding.node)].state == NodeState::kUp) return;
+  Amounts amounts = quotas_.none();
+  quotas_.add_holding(holding, amounts);
+  quotas_.add_capacity(amounts, sign);
+}
+
 Status RoundState::add_running(RunningJob job) {
   for (const RunningTask& task : job.tasks) {
     if (Status placed = ledger_.place(task.holding); !placed.ok()) {
@@ -61,6 +68,7 @@ Status RoundState::add_running(RunningJob job) {
                                 task.task, placed.message()),
                     "CHECK; names everything that is broken");
     }
+    count_capacity(task.holding, 1);
   }
   ledger_.commit();
   quotas_.take(job.job.queue, held_by(job).all);
@@ -111,6 +119,7 @@ Status RoundState::end(std::int64_t id) {
   Amounts all = quotas_.none();
   for (const RunningTask& task : job.tasks) {
     BERTH_TRY(ledger_.release(task.holding));
+    count_capacity(task.holding, -1);
     quotas_.add_holding(task.holding, all);
   }
   ledger_.commit();
@@ -128,6 +137,7 @@ Status RoundState::shrink(std::int64_t id, std::span<const TaskName> tasks) {
     const auto found = std::ranges::find_if(
         job.tasks, [&](const RunningTask& t) { return t.group == name.group && t.task == name.task; });
     BERTH_TRY(ledger_.release(found->holding));
+    count_capacity(found->holding, -1);
     --job.job.groups[static_cast<std::size_t>(name.group)].placed;
     job.tasks.erase(found);
   }

@@ -77,6 +77,9 @@ class RoundState {
   const RunningJobs& running() const { return running_; }
 
  private:
+  // Of a task on a node that is not up; see QuotaLedger::add_capacity.
+  void count_capacity(const Holding& holding, std::int64_t sign);
+
   RoundSetup setup_;
   Ledger ledger_;
   QuotaLedger quotas_;

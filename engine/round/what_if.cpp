@@ -125,16 +125,25 @@ class WhatIfSearch {
   void raise(const QuotaRise& rise) {
     QuotaTerms& terms =
         fork_.quotas.terms[static_cast<std::size_t>(rise.queue)][static_cast<std::size_t>(rise.resource)];
-    if (rise.is_limit) {
-      terms.limit += rise.amount;
-    } else {
-      terms.has_quota = true;
-      terms.quota += rise.amount;
+    switch (rise.term) {
+      case QuotaTerm::kLimit: terms.limit += rise.amount; break;
+      case QuotaTerm::kLendLimit: terms.lend_limit += rise.amount; break;
+      case QuotaTerm::kQuota:
+        terms.has_quota = true;
+        terms.quota += rise.amount;
+        break;
     }
+  }
+
+  Result<bool> starts_with(const std::vector<QuotaRise>& rises) {
+    fork_.quotas = snapshot_.quotas;
+    for (const QuotaRise& rise : rises) raise(rise);
+    return starts();
   }
 
   Status more_quota() {
     if (snapshot_.quotas.resources.empty() || job().queue < 0) return {};
+    if (answer_.waiting.reason == Reason::kLenderKeeps) BERTH_TRY(others_lend_more());
     BERTH_TRY(is_about_quota(answer_.waiting.reason) ? quota_where_short() : quota_to_reclaim());
     fork_.quotas = snapshot_.quotas;
     return {};
@@ -149,35 +158,89 @@ class WhatIfSearch {
                     quotas.used(rise.queue, r) + quotas.demand_to_start(job())[r] - quotas.quota(rise.queue, r));
   }
 
-  // The quota that refused it, then the next one that does.
+  // Those that keep most idle lend what it lacks.
+  Status others_lend_more() {
+    fork_.quotas = snapshot_.quotas;
+    BERTH_ASSIGN(const Planning planning, planning_of(snapshot_));
+    const QuotaLedger& quotas = planning.state->quotas();
+    const std::int32_t resource = resource_index(answer_.waiting.resource);
+    std::vector<std::pair<std::int64_t, std::int32_t>> keepers;
+    for (std::size_t q = 0; q < snapshot_.queues.size(); ++q) {
+      const auto queue = static_cast<std::int32_t>(q);
+      const std::int64_t idle = quotas.kept_idle(queue, static_cast<std::size_t>(resource));
+      if (idle > 0) keepers.emplace_back(-idle, queue);
+    }
+    std::ranges::sort(keepers);
+    WhatIf change{.kind = ChangeKind::kQuota};
+    std::int64_t lacks = answer_.waiting.short_by;
+    for (const auto& [idle, queue] : keepers) {
+      if (lacks <= 0) break;
+      const std::int64_t more = std::min(lacks, -idle);
+      change.quotas.push_back({.queue = queue, .resource = resource, .term = QuotaTerm::kLendLimit, .amount = more});
+      lacks -= more;
+    }
+    if (lacks > 0) return {};
+    BERTH_ASSIGN(const bool started, starts_with(change.quotas));
+    if (started) add(std::move(change));
+    fork_.quotas = snapshot_.quotas;
+    return {};
+  }
+
+  // A queue without a quota of its own has the sum of those below it: there it is to be raised.
+  std::int32_t where_to_raise(std::int32_t refusing, std::int32_t resource) {
+    const auto has_own = [&](std::int32_t queue) {
+      return snapshot_.quotas.terms[static_cast<std::size_t>(queue)][static_cast<std::size_t>(resource)].has_quota;
+    };
+    std::int32_t found = job().queue;
+    for (std::int32_t q = job().queue; q >= 0; q = snapshot_.queues[static_cast<std::size_t>(q)].parent) {
+      if (has_own(q)) found = q;
+      if (q == refusing) break;
+    }
+    return found;
+  }
+
+  // The quota that refused it, then the next one that does; in the end without those that are not needed.
   Status quota_where_short() {
     WhatIf change{.kind = ChangeKind::kQuota};
     Waiting refused = answer_.waiting;
-    for (int i = 0; i < kMostQuotaRises && is_about_quota(refused.reason); ++i) {
+    bool started = false;
+    for (int i = 0; i < kMostQuotaRises && !started && is_about_quota(refused.reason); ++i) {
       const auto queue = std::ranges::find(snapshot_.queues, refused.queue, &Queue::id);
       QuotaRise rise{.queue = static_cast<std::int32_t>(queue - snapshot_.queues.begin()),
                      .resource = resource_index(refused.resource),
-                     .is_limit = refused.reason == Reason::kLimit,
+                     .term = refused.reason == Reason::kLimit ? QuotaTerm::kLimit : QuotaTerm::kQuota,
                      .amount = refused.short_by};
       if (refused.reason == Reason::kLenderKeeps) {
         BERTH_ASSIGN(rise.amount, above_own_quota(rise));
       }
+      if (rise.term == QuotaTerm::kQuota) rise.queue = where_to_raise(rise.queue, rise.resource);
       const auto same = std::ranges::find_if(change.quotas, [&](const QuotaRise& other) {
-        return other.queue == rise.queue && other.resource == rise.resource && other.is_limit == rise.is_limit;
+        return other.queue == rise.queue && other.resource == rise.resource && other.term == rise.term;
       });
-      raise(rise);
       if (same != change.quotas.end()) {
         same->amount += rise.amount;
       } else {
         change.quotas.push_back(rise);
       }
-      BERTH_ASSIGN(const bool started, starts());
-      if (started) {
-        add(std::move(change));
-        return {};
-      }
+      BERTH_ASSIGN(started, starts_with(change.quotas));
       refused = planned_.waiting;
     }
+    if (!started) return {};
+    const bool may_do_with_less = change.quotas.size() > 1;
+    for (std::size_t i = 0; change.quotas.size() > 1 && i < change.quotas.size();) {
+      std::vector<QuotaRise> fewer = change.quotas;
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+      BERTH_ASSIGN(const bool enough, starts_with(fewer));
+      if (enough) {
+        change.quotas = std::move(fewer);
+      } else {
+        ++i;
+      }
+    }
+    if (may_do_with_less) {
+      BERTH_ASSIGN(started, starts_with(change.quotas));
+    }
+    if (started) add(std::move(change));
     return {};
   }
 
@@ -216,7 +279,8 @@ class WhatIfSearch {
       for (std::int32_t q = job().queue; q >= 0; q = snapshot_.queues[static_cast<std::size_t>(q)].parent) {
         const bool sums_children =
             q != job().queue && !snapshot_.quotas.terms[static_cast<std::size_t>(q)][r].has_quota;
-        const std::int64_t lacks = quotas.marked(q, r) + demand[r] - quotas.quota(q, r);
+        // What runs on borrowed quota already would be covered first.
+        const std::int64_t lacks = quotas.counted(q, r) + demand[r] - quotas.quota(q, r);
         if (lacks <= 0 || sums_children) continue;
         change.quotas.push_back({.queue = q, .resource = static_cast<std::int32_t>(r), .amount = lacks});
       }

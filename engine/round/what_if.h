@@ -26,7 +26,7 @@
 namespace berth {
 
 enum class ChangeKind : std::uint8_t {
-  kQuota,     // `quotas` raised
+  kQuota,     // `quotas` raised: quotas, limits, or what others lend
   kModel,     // `models` allowed too
   kLocality,  // the group is content with `locality`
   kTasks,     // the group starts with `count` tasks
@@ -37,11 +37,13 @@ enum class ChangeKind : std::uint8_t {
   kEvict,     // `jobs` evicted, `lost` milli-GPU-seconds of work lost
 };
 
+enum class QuotaTerm : std::uint8_t { kQuota, kLimit, kLendLimit };
+
 struct QuotaRise {
   std::int32_t queue = -1;     // index
   std::int32_t resource = -1;  // index into QuotaTable::resources
-  bool is_limit = false;       // its limit, not its quota
-  std::int64_t amount = 0;     // how much more
+  QuotaTerm term = QuotaTerm::kQuota;
+  std::int64_t amount = 0;  // how much more
 };
 
 struct WhatIf {

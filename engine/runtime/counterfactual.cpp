@@ -31,6 +31,19 @@ std::string_view change_name(ChangeKind kind) {
   return "";
 }
 
+struct RiseWords {
+  std::string_view verb;
+  std::string_view of_what;
+  std::string_view keyword;
+  std::int64_t QuotaTerms::*amount;
+};
+// By QuotaTerm.
+constexpr RiseWords kRiseWords[] = {
+    {"has", "", "QUOTA", &QuotaTerms::quota},
+    {"has", " as its limit", "LIMIT", &QuotaTerms::limit},
+    {"lends", "", "LEND LIMIT", &QuotaTerms::lend_limit},
+};
+
 std::string gpu_hours(std::int64_t milli_seconds) {
   return fmt::format("{:.1f} GPU-hours", static_cast<double>(milli_seconds) / 1000.0 / 3600.0);
 }
@@ -113,13 +126,14 @@ class CounterfactualWords {
       const auto r = static_cast<std::size_t>(rise.resource);
       const QuotaResource& resource = snapshot_.quotas.resources[r];
       const QuotaTerms& terms = snapshot_.quotas.terms[q][r];
-      const std::int64_t before = rise.is_limit ? terms.limit : terms.quota;
+      const RiseWords& words = kRiseWords[static_cast<std::size_t>(rise.term)];
+      const std::int64_t before = terms.*(words.amount);
       const std::string& name = snapshot_.queues[q].name;
-      parts.push_back(fmt::format("queue {} has {} more{} ({} instead of {})", name,
-                                  describe_amount(resource, rise.amount), rise.is_limit ? " as its limit" : "",
+      parts.push_back(fmt::format("queue {} {} {} more{} ({} instead of {})", name, words.verb,
+                                  describe_amount(resource, rise.amount), words.of_what,
                                   plain_amount(resource, before + rise.amount), plain_amount(resource, before)));
-      statements.push_back(fmt::format("ALTER QUEUE {} SET {} ({} = {});", name, rise.is_limit ? "LIMIT" : "QUOTA",
-                                       resource.name, plain_amount(resource, before + rise.amount)));
+      statements.push_back(fmt::format("ALTER QUEUE {} SET {} ({} = {});", name, words.keyword, resource.name,
+                                       plain_amount(resource, before + rise.amount)));
     }
     line.sentence = join(parts, ", ");
     line.statement = join(statements, " ");

@@ -122,6 +122,17 @@ const LoanTerms* loan_to_return(const Snapshot& snapshot, std::int32_t resource)
   return next;
 }
 
+// " (4 A100 of it on loan until ...)"; empty = no loan to the queue ends.
+std::string say_borrowed_quota(const Snapshot& snapshot, std::int32_t queue, std::int32_t resource) {
+  for (const LoanTerms& loan : snapshot.quotas.loans) {
+    if (loan.borrower != queue || loan.resource != resource || loan.until.value() >= kNoLimit) continue;
+    return fmt::format(" ({} of it on loan until {}: for jobs that end before)",
+                       describe_amount(snapshot.quotas.resources[static_cast<std::size_t>(resource)], loan.amount),
+                       print_time(loan.until));
+  }
+  return {};
+}
+
 SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const QuotaLedger& quotas) {
   const Queue* queue = queue_with(snapshot, waiting.queue);
   const auto resource = std::ranges::find(snapshot.quotas.resources, waiting.resource, &QuotaResource::name);
@@ -152,8 +163,9 @@ SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const Quo
                           lacks, queue->name, describe_amount(*resource, quotas.quota(q, r))),
               fmt::format("wait for jobs of {} to end, raise its quota, or the lend limit of another", queue->name)};
     default:
-      return {fmt::format("queue {} uses {} of its quota of {}{}; the job needs {} more", queue->name, used,
+      return {fmt::format("queue {} uses {} of its quota of {}{}{}; the job needs {} more", queue->name, used,
                           describe_amount(*resource, quotas.quota(q, r)),
+                          say_borrowed_quota(snapshot, q, static_cast<std::int32_t>(r)),
                           terms.borrow_limit >= kNoLimit || terms.borrow_limit == 0
                               ? " and may not borrow"
                               : fmt::format(" and may borrow {}", describe_amount(*resource, terms.borrow_limit)),

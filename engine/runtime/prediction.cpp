@@ -33,9 +33,7 @@ Result<std::vector<PredictionKey>> list_predictions(Database& db, const Predicti
     BERTH_ASSIGN(const DurationHistory history, read_history(rows.text(7)));
     key.prediction.level = key.level;
     key.prediction.count = history.count(now, settings.predictor.half_life);
-    if (key.prediction.count >= settings.predictor.min_count) {
-      key.prediction.estimate = history.estimate(now, settings.predictor.half_life);
-    }
+    key.prediction.estimate = estimate_of_key(key.level, history, settings.predictor, now);
     keys.push_back(std::move(key));
   }
   BERTH_TRY(rows.status());

@@ -19,7 +19,7 @@ struct PredictionKey {
   std::string models;
   std::string request;
   std::int64_t runs = 0;  // ever observed
-  Prediction prediction;  // count: runs it rests on now; no estimate below the least count
+  Prediction prediction;  // count: runs it rests on now; no estimate where they are too few
   Seconds last_end;
 };
 

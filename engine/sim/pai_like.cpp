@@ -233,10 +233,10 @@ class PaiLikeTrace::Planner {
   // Gangs come again as often as single tasks do: the groups that recur and those that do not each hold their part of
   // the gangs. No group has more than a hundredth of all instances, and no gang takes more than half of the cluster.
   void draw_gangs() {
-    std::vector<std::size_t> recurring = shuffled();
-    const auto once = std::ranges::stable_partition(recurring, [&](std::size_t g) { return recurs(g); });
-    draw_gangs_of({recurring.begin(), once.begin()});
-    draw_gangs_of(once);
+    std::vector<std::size_t> groups = shuffled();
+    const auto once = std::stable_partition(groups.begin(), groups.end(), [&](std::size_t g) { return recurs(g); });
+    draw_gangs_of({groups.begin(), once});
+    draw_gangs_of({once, groups.end()});
   }
   // Large gangs until they have their share of the instances, then small ones until all gangs have theirs.
   void draw_gangs_of(std::span<const std::size_t> groups) {
@@ -314,9 +314,9 @@ class PaiLikeTrace::Planner {
     }
     std::vector<std::size_t> order = shuffled();
     std::ranges::stable_sort(order, {}, [&](std::size_t g) { return length[g]; });
-    const auto once = std::ranges::stable_partition(order, [&](std::size_t g) { return recurs(g); });
+    const auto once = std::stable_partition(order.begin(), order.end(), [&](std::size_t g) { return recurs(g); });
     for (const std::span<const std::size_t> part :
-         {std::span<const std::size_t>(order.begin(), once.begin()), std::span<const std::size_t>(once)}) {
+         {std::span<const std::size_t>(order.begin(), once), std::span<const std::size_t>(once, order.end())}) {
       spread(part, 0, [&](Group& group, double p) {
         group.duration = kPaiDurationMedian * portable_exp(between * trace_.quantiles_(p));
       });

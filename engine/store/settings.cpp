@@ -43,7 +43,8 @@ constexpr Knob kKnobs[] = {
     {"prediction_half_life", KnobType::kDuration, "30d", 3600, 36500 * kDay,
      "how long until a past run counts half when the duration of the next is predicted"},
     {"prediction_min_count", KnobType::kInteger, "3", 1, 32,
-     "how many like runs are needed to predict from them; of the same tag fewer still count before those of other tags"},
+     "how many like runs are needed to predict from them; of the same tag fewer still count before those of other "
+     "tags"},
     {"prediction_retention", KnobType::kDuration, "365d", 0, 36500 * kDay,
      "how long past durations are kept of a kind of job that no longer comes"},
     {"preemption", KnobType::kChoice, "reclaim", 0, 0, "whether running jobs may be evicted for others",

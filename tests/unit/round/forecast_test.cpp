@@ -62,6 +62,35 @@ TEST(Forecast, RoomThatIsHeldForAJobIsTakenByItFirst) {
   EXPECT_EQ(must(forecast_start(snapshot, 1)).p50, Seconds(3000));
 }
 
+TEST(Forecast, AJobThatDependsOnOthersStartsWhenTheyHaveEnded) {
+  // Job 1 comes after 11, which runs, and 2, which waits behind it.
+  Snapshot snapshot = snapshot_from("2x4:A100", {"gpus=4", "gpus=4"});
+  snapshot.jobs[0].after = {2, 11};
+  snapshot.jobs[1].estimate = {Seconds(500), Seconds(500), Seconds(500)};
+  run_whole_node(snapshot, 11, 1, Seconds(3000), Seconds(8000));
+  EXPECT_EQ(must(forecast_start(snapshot, 1)).p50, Seconds(3000));
+  snapshot.jobs[0].after = {2, 99};  // held, or failed
+  EXPECT_EQ(must(forecast_start(snapshot, 1)).p50, std::nullopt);
+}
+
+TEST(Forecast, WhatADrainingNodeGivesBackIsNobodys) {
+  Snapshot snapshot = snapshot_from("1x4:A100 state=draining; 1x4:A100", {"gpus=4"});
+  run_whole_node(snapshot, 10, 0, Seconds(2000), Seconds(2000));
+  snapshot.queues.resize(2);
+  snapshot.queues[0].id = 1;
+  snapshot.queues[1].id = 2;
+  snapshot.quotas.resources = {{"A100", ResourceKind::kGpu, 1}};
+  snapshot.quotas.terms.assign(2, std::vector<QuotaTerms>(1));
+  snapshot.quotas.terms[0][0] = {.has_quota = true, .quota = 4000, .lend_limit = 0};
+  snapshot.running[0].job.queue = 0;
+  snapshot.jobs[0].queue = 1;
+  // While job 10 uses what its queue keeps, the other node is free; then it is kept.
+  EXPECT_EQ(must(forecast_start(snapshot, 1)).p50, snapshot.now);
+  snapshot.allocations.clear();
+  snapshot.running.clear();
+  EXPECT_EQ(must(forecast_start(snapshot, 1)).p50, std::nullopt);
+}
+
 TEST(Forecast, UnknownDurationsAreCountedAndTakeTheDefault) {
   Snapshot snapshot = snapshot_from("1x4:A100", {"gpus=4"});
   run_whole_node(snapshot, 10, 0, Seconds(0), Seconds(0));

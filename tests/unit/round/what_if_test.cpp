@@ -214,6 +214,50 @@ TEST(WhatIf, QuotaForTheJobsOfItsQueueAheadOfItToo) {
   EXPECT_EQ(quota->quotas[0].amount, 16000);
 }
 
+TEST(WhatIf, OthersCouldLendWhatTheyKeep) {
+  Snapshot snapshot = two_queues("gpus=4 models=A100", 0);
+  run_job(snapshot, 10, {0}, 0xFF, Seconds(-5000), 0);
+  snapshot.quotas.terms[1][0].lend_limit = 2000;  // keeps 6 of 8
+  const WhatIfAnswer answer = must(what_would_start(snapshot, 1));
+  ASSERT_EQ(answer.waiting.reason, Reason::kLenderKeeps);
+  const WhatIf* lends = change_of(answer, ChangeKind::kQuota);
+  ASSERT_NE(lends, nullptr);
+  ASSERT_EQ(lends->quotas.size(), 1u);
+  EXPECT_EQ(lends->quotas[0].term, QuotaTerm::kLendLimit);
+  EXPECT_EQ(lends->quotas[0].queue, 1);
+  EXPECT_EQ(lends->quotas[0].amount, 2000);
+  EXPECT_EQ(answer.waiting.beneficiary, 2);
+}
+
+TEST(WhatIf, AParentThatSumsItsQueuesIsRaisedThroughThem) {
+  Snapshot snapshot = two_queues("gpus=4 models=A100", 2000, 0);
+  Queue parent;
+  parent.id = 3;
+  parent.name = "parent";
+  snapshot.queues.push_back(parent);
+  snapshot.queues[0].parent = 2;
+  snapshot.quotas.terms.push_back(std::vector<QuotaTerms>(1));
+  snapshot.quotas.terms[2][0].borrow_limit = 0;
+  const WhatIfAnswer answer = must(what_would_start(snapshot, 1));
+  const WhatIf* quota = change_of(answer, ChangeKind::kQuota);
+  ASSERT_NE(quota, nullptr);
+  ASSERT_EQ(quota->quotas.size(), 1u);
+  EXPECT_EQ(quota->quotas[0].queue, 0);
+  EXPECT_EQ(quota->quotas[0].amount, 2000);
+}
+
+TEST(WhatIf, WhatItsQueueHasBorrowedIsCoveredFirst) {
+  Snapshot snapshot = two_queues("gpus=4 models=A100", 0);
+  run_job(snapshot, 10, {0}, 0xF, Seconds(-9000), 0);
+  run_job(snapshot, 11, {0}, 0xF0, Seconds(-5000), 1);
+  run_job(snapshot, 12, {1}, 0xFF, Seconds(-4000), 1);
+  snapshot.quotas.terms[1][0].quota = 0;
+  const WhatIfAnswer answer = must(what_would_start(snapshot, 1));
+  const WhatIf* quota = change_of(answer, ChangeKind::kQuota);
+  ASSERT_NE(quota, nullptr);
+  EXPECT_EQ(quota->quotas[0].amount, 8000);
+}
+
 TEST(WhatIf, AtTheLimitOfItsQueueItsOwnJobsWouldMakeRoom) {
   Snapshot snapshot = two_queues("gpus=4 models=A100", 8000);
   snapshot.quotas.terms[0][0].limit = 8000;

@@ -123,7 +123,7 @@ TEST_F(PredictionRecordsTest, LearnsFromThePastWithoutLookingAhead) {
   EXPECT_EQ(count("SELECT sum(runs) FROM prediction_errors WHERE level = 'unknown'"), 1);
   EXPECT_EQ(count("SELECT sum(runs) FROM prediction_errors WHERE level = 'tag+user+models+request' AND "
                   "error_percent = 0"),
-            7);
+            9);
   EXPECT_EQ(features.request, "8 x (1 CPU)");
 }
 

@@ -92,8 +92,7 @@ TEST_F(Waits, AfterAReclaimQuotaIsTheLendersUntilItStartsAgain) {
   judge(Seconds(2200), Reason::kGpu);
   judge(Seconds(2300), Reason::kLimit);
   start(Seconds(2400));
-  EXPECT_EQ(parts(),
-            "round 1000-1100; lender_reclaimed 2000-2200 q2; no_capacity 2200-2300; lender_reclaimed 2300-2400");
+  EXPECT_EQ(parts(), "round 1000-1100; lender_reclaimed 2000-2400 q2");
   expect_healthy(*db_);
 }
 
@@ -128,10 +127,25 @@ TEST_F(Waits, DaysAddUpToo) {
 TEST_F(Waits, EveryReasonHasACause) {
   for (int r = 0; r <= static_cast<int>(Reason::kDependency); ++r) {
     const auto reason = static_cast<Reason>(r);
-    const WaitCause cause = cause_of(reason, false);
+    const WaitCause cause = cause_of({.job = 1, .reason = reason}, WaitCause::kRound, false);
     EXPECT_EQ(cause == WaitCause::kRound, reason == Reason::kNone) << reason_name(reason);
     EXPECT_EQ(must_have(read_wait_cause(wait_cause_name(cause))), cause);
   }
+}
+
+TEST_F(Waits, OrderAndReclaimLastAsLongAsItFindsNoRoom) {
+  const Waiting no_gpu = {.job = 1, .reason = Reason::kGpu};
+  Waiting passed_over = no_gpu;
+  passed_over.passed_over = true;
+  Waiting scattered = no_gpu;
+  scattered.in_pieces = true;
+  EXPECT_EQ(cause_of(no_gpu, WaitCause::kRound, false), WaitCause::kNoCapacity);
+  EXPECT_EQ(cause_of(scattered, WaitCause::kRound, false), WaitCause::kFragmentation);
+  EXPECT_EQ(cause_of(passed_over, WaitCause::kNoCapacity, false), WaitCause::kOrder);
+  EXPECT_EQ(cause_of(no_gpu, WaitCause::kOrder, false), WaitCause::kOrder);
+  EXPECT_EQ(cause_of({.job = 1, .reason = Reason::kQuota}, WaitCause::kOrder, false), WaitCause::kOwnQuota);
+  EXPECT_EQ(cause_of(no_gpu, WaitCause::kLenderReclaimed, true), WaitCause::kLenderReclaimed);
+  EXPECT_EQ(cause_of({.job = 1, .reason = Reason::kReserved}, WaitCause::kOrder, true), WaitCause::kReservation);
 }
 
 }  // namespace
