@@ -66,24 +66,24 @@ struct SimulationUtilisationRow {
 };
 
 struct SimulationQueueRow {
-  std::optional<std::string> queue;  // "" = jobs without a queue; nothing = all jobs
+  std::optional<std::string> queue = {};  // "" = jobs without a queue; nothing = all jobs
   std::int64_t jobs = 0;
   std::int64_t started = 0;
-  std::optional<double> wait_mean;  // seconds, as are the next
-  std::optional<std::int64_t> wait_p50;
-  std::optional<std::int64_t> wait_p90;
-  std::optional<std::int64_t> wait_p99;
-  std::optional<std::int64_t> wait_most;
-  std::optional<double> completion_mean;
-  std::optional<double> worst_finish_ratio;
+  std::optional<double> wait_mean = {};  // seconds, as are the next
+  std::optional<std::int64_t> wait_p50 = {};
+  std::optional<std::int64_t> wait_p90 = {};
+  std::optional<std::int64_t> wait_p99 = {};
+  std::optional<std::int64_t> wait_most = {};
+  std::optional<double> completion_mean = {};
+  std::optional<double> worst_finish_ratio = {};
   std::int64_t evictions = 0;
   std::int64_t lost = 0;       // milli-GPU-seconds
   std::int64_t delivered = 0;  // milli-GPU-seconds
   std::int64_t starts_within_quota = 0;
   std::int64_t starts_borrowing = 0;
   std::int64_t entitled_jobs = 0;
-  std::optional<double> entitled_wait_mean;
-  Seconds longest_denied;
+  std::optional<double> entitled_wait_mean = {};
+  Seconds longest_denied = {};
 };
 
 struct SimulationPolicyRows {

@@ -49,7 +49,7 @@ TEST(WpaiRightsizing, VariantA) {
   const Rightsizing result = sized("wpai", published(WpaiVariant::kA), asked_shape(), last_three());
   EXPECT_EQ(result.shape.gpu_milli, MilliGpu(270));      // 0.9 x mean(300, 360, 240)
   EXPECT_EQ(result.shape.cpu, MilliCpu(2000));           // 0.5 x peak 4000
-  EXPECT_EQ(result.shape.gpu_memory, MiB(4800));         // peak 3200 + 50 %: only three runs
+  EXPECT_EQ(result.shape.gpu_memory, MiB(5120));         // peak 3200 + 60 %: only three runs
   EXPECT_EQ(result.shape.memory, asked_shape().memory);  // not in the article
   EXPECT_EQ(result.guard(RightsizedResource::kGpu), RightsizeGuard::kPolicy);
   EXPECT_EQ(result.guard(RightsizedResource::kGpuMemory), RightsizeGuard::kPeakMemory);
@@ -85,13 +85,13 @@ TEST(HistogramRightsizing, PercentileAndMargin) {
   RightsizeKnobs knobs;
   knobs.compute_floor = false;
   Rightsizing result = sized("histogram", knobs, asked_shape(), runs);
-  EXPECT_EQ(result.shape.cpu, MilliCpu(1035));       // 900 + 15 %
-  EXPECT_EQ(result.shape.gpu_milli, MilliGpu(420));  // 360 + 15 % = 414
-  EXPECT_EQ(result.shape.memory, MiB(1334));         // 1010 + 32 %: the guard rail at ten runs
-  EXPECT_EQ(result.shape.gpu_memory, MiB(2654));
+  EXPECT_EQ(result.shape.cpu, MilliCpu(990));        // 900 + 10 %
+  EXPECT_EQ(result.shape.gpu_milli, MilliGpu(400));  // 360 + 10 % = 396
+  EXPECT_EQ(result.shape.memory, MiB(1404));         // 1010 + 39 %: the guard rail at ten runs
+  EXPECT_EQ(result.shape.gpu_memory, MiB(2794));
   knobs.compute_percentile = 0;
   result = sized("histogram", knobs, asked_shape(), runs);
-  EXPECT_EQ(result.shape.cpu, MilliCpu(633));  // mean 550 + 15 %
+  EXPECT_EQ(result.shape.cpu, MilliCpu(605));  // mean 550 + 10 %
 }
 
 TEST(HistogramRightsizing, OldRunsCountLess) {
@@ -101,7 +101,7 @@ TEST(HistogramRightsizing, OldRunsCountLess) {
   for (int i = 0; i < 6; ++i) runs[static_cast<std::size_t>(i)].end = kNow - Seconds(70 * 86400);
   RightsizeKnobs knobs;
   knobs.compute_floor = false;
-  EXPECT_EQ(sized("histogram", knobs, asked_shape(), runs).shape.cpu, MilliCpu(460));
+  EXPECT_EQ(sized("histogram", knobs, asked_shape(), runs).shape.cpu, MilliCpu(440));
 }
 
 TEST(RightsizeGuards, TooFewRuns) {
@@ -122,7 +122,7 @@ TEST(RightsizeGuards, BackToTheRequestAfterAnOom) {
   EXPECT_EQ(after.guard(RightsizedResource::kMemory), RightsizeGuard::kAfterOom);
   for (int i = 0; i < 3; ++i) runs.push_back(sample(1000, 2000, 20000, 300, 9000));
   const Rightsizing later = sized("histogram", {}, asked_shape(), runs);
-  EXPECT_EQ(later.shape.memory, MiB(30000));
+  EXPECT_EQ(later.shape.memory, MiB(32000));
   EXPECT_EQ(later.runs, 3);
 }
 
@@ -130,8 +130,8 @@ TEST(RightsizeGuards, NeverBelowMeanUseUnlessSwitchedOff) {
   RightsizeKnobs knobs = published(WpaiVariant::kB);
   knobs.compute_floor = true;
   const Rightsizing result = sized("wpai", knobs, asked_shape(), last_three());
-  EXPECT_EQ(result.shape.cpu, MilliCpu(1380));       // 1200 + 15 %
-  EXPECT_EQ(result.shape.gpu_milli, MilliGpu(420));  // 360 + 15 % = 414
+  EXPECT_EQ(result.shape.cpu, MilliCpu(1260));       // 1200 + 5 %
+  EXPECT_EQ(result.shape.gpu_milli, MilliGpu(380));  // 360 + 5 % = 378
   EXPECT_EQ(result.guard(RightsizedResource::kCpu), RightsizeGuard::kMeanUse);
 }
 
@@ -144,7 +144,7 @@ TEST(RightsizeGuards, WhatIsNotMeasuredStands) {
   EXPECT_EQ(result.guard(RightsizedResource::kGpu), RightsizeGuard::kNotMeasured);
   EXPECT_LT(result.shape.cpu, asked_shape().cpu);
   // Where device memory is not tracked, nothing can run out of it.
-  EXPECT_EQ(sized("histogram", {}, asked_shape(), runs, MiB(0)).shape.gpu_milli, MilliGpu(420));
+  EXPECT_EQ(sized("histogram", {}, asked_shape(), runs, MiB(0)).shape.gpu_milli, MilliGpu(400));
 }
 
 TEST(RightsizeGuards, APeakAboveTheSmallestDeviceKeepsTheRequest) {
