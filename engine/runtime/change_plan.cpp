@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
-#include <ranges>
+#include <span>
 #include <tuple>
 
 #include "engine/base/text.h"
@@ -15,7 +15,7 @@ namespace berth {
 
 namespace {
 
-constexpr std::int64_t kMostMovesNamed = 20;
+constexpr std::size_t kMostMovesNamed = 20;
 
 // One round as the comparison sees it, by job.
 struct RoundSeen {
@@ -219,11 +219,11 @@ class RoundComparison {
     const auto before = places_of(before_.waiting);
     const auto after = places_of(after_.waiting);
     const std::vector<std::int64_t> moved = moved_jobs(before, after_.waiting);
-    for (const std::int64_t job : moved | std::views::take(kMostMovesNamed)) {
+    for (const std::int64_t job : std::span(moved).first(std::min(moved.size(), kMostMovesNamed))) {
       add(job, JobTurn::kMoves,
           fmt::format("place {} of {}; before: {} of {}", after.at(job), after.size(), before.at(job), before.size()));
     }
-    outlook_.more_moves = std::max<std::int64_t>(0, std::ssize(moved) - kMostMovesNamed);
+    if (moved.size() > kMostMovesNamed) outlook_.more_moves = static_cast<std::int64_t>(moved.size() - kMostMovesNamed);
   }
 
   void compare_borrowing() {

@@ -269,7 +269,8 @@ TEST_F(Sharing, SimulationsKeepWhatIsComplete) {
   const std::vector<SimulationTaskRow> tasks = {{0, "pod-1", "node-7", "0-1", "placed", 0, 0, std::nullopt},
                                                 {1, "pod-2", "", "", "failed", 0, std::nullopt, std::nullopt}};
   const std::vector<SimulationUtilisationRow> utilisation = {{0, 10.5, 3, 1}};
-  const std::vector<SimulationQueueRow> queues = {{.queue = "nlp", .jobs = 2, .wait_mean = 1.5}, {.jobs = 2}};
+  std::vector<SimulationQueueRow> queues(2);
+  queues[0].queue = "nlp";
   SimulationPolicyRows rows{{}, curve, tasks, utilisation, queues};
   rows.result.policy = "fgd";
   rows.result.allocated_pct_at_100 = 95.14;
