@@ -45,7 +45,7 @@ Status add_names(Database& db, RoundSeen& seen) {
   for (const auto& [job, reason] : seen.waits) add(job);
   for (const auto& [job, eviction] : seen.evictions) {
     add(job);
-    add(eviction.beneficiary);
+    if (eviction.rule != EvictionRule::kLoan) add(eviction.beneficiary);
   }
   return {};
 }
@@ -184,8 +184,10 @@ class RoundComparison {
   }
 
   std::string say_eviction(const Eviction& eviction) const {
-    return fmt::format("for job {}: {:.1f} GPU-hours lost", names(eviction.beneficiary).first,
-                       static_cast<double>(eviction.lost) / 3.6e6);
+    const std::string beneficiary = eviction.rule == EvictionRule::kLoan
+                                        ? fmt::format("the return of loan {}", eviction.beneficiary)
+                                        : fmt::format("job {}", names(eviction.beneficiary).first);
+    return fmt::format("for {}: {:.1f} GPU-hours lost", beneficiary, static_cast<double>(eviction.lost) / 3.6e6);
   }
 
   // What it waits for then, and what it waited for before.
