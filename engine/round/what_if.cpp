@@ -476,14 +476,20 @@ class WhatIfSearch {
     bring_up(out);
     BERTH_ASSIGN(bool started, starts());
     if (started) {
+      // Those it would run on, unless it is others that make room for it there.
       std::set<NodeIndex> used;
       for (const Placement& placement : planned_.placed) {
         if (out.contains(placement.node)) used.insert(placement.node);
       }
+      Planned with_all = std::move(planned_);
       fork_.cluster.nodes = snapshot_.cluster.nodes;
-      bring_up(used.empty() ? out : used);
+      bring_up(used);
       BERTH_ASSIGN(started, starts());
-      if (started) add({.kind = ChangeKind::kNodes, .nodes = {used.begin(), used.end()}});
+      if (!started) {
+        planned_ = std::move(with_all);
+        used = std::move(out);
+      }
+      add({.kind = ChangeKind::kNodes, .nodes = {used.begin(), used.end()}});
     }
     fork_.cluster.nodes = snapshot_.cluster.nodes;
     return {};
