@@ -77,8 +77,8 @@ class Future {
   bool pass() {
     Pass pass(state_, reservations_, now_);
     if (const std::vector<std::int64_t> promised = pass.promised(); !promised.empty()) {
-      std::ranges::stable_partition(waiting_,
-                                    [&](const Job* job) { return std::ranges::binary_search(promised, job->id); });
+      std::stable_partition(waiting_.begin(), waiting_.end(),
+                            [&](const Job* job) { return std::ranges::binary_search(promised, job->id); });
     }
     FailedDemands failed;
     bool has_started = false;

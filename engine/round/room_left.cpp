@@ -23,8 +23,7 @@ RoomLeft::RoomLeft(const Ledger& ledger, const Cluster& cluster, std::span<const
     if (before_->release(holding).ok()) touched_.push_back(holding.node);
   }
   std::ranges::sort(touched_);
-  const auto again = std::ranges::unique(touched_);
-  touched_.erase(again.begin(), again.end());
+  touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
 }
 
 bool RoomLeft::is_in_pieces(const TaskShape& shape, std::int32_t tasks) const {
