@@ -118,7 +118,6 @@ Status compare_orders(const PaiLikeOptions& options, const std::vector<TraceJob>
                         {"fifo", "fifo", DurationSource::kOracle, 50}};
   for (const auto& [title, order, source, percentile] : cases) {
     TimedOptions timed;
-    timed.rules.backfill = BackfillMode::kEasy;  // as rounds have it by default
     timed.durations = source;
     timed.order_knobs.sjf_percentile = percentile;
     timed.keep_tasks = false;
