@@ -29,7 +29,7 @@ PassOutcome Pass::refuse(const Job& job, const QuotaVerdict& verdict) const {
   outcome.waiting.queue = queue_id(verdict.queue);
   outcome.waiting.resource = state_.quotas().table().resources[static_cast<std::size_t>(verdict.resource)].name;
   outcome.waiting.short_by = verdict.short_by;
-  outcome.waiting.beneficiary = queue_id(state_.quotas().in_the_way(verdict));
+  outcome.refusal = verdict;
   return outcome;
 }
 

@@ -18,7 +18,8 @@ namespace berth {
 struct PassOutcome {
   bool started = false;            // or gained tasks
   std::vector<PlacedTask> placed;  // the new ones
-  Waiting waiting;          // why not, when not everything it needs was placed; kNone: ask the nodes (explain_shape)
+  Waiting waiting;  // why not, when not everything it needs was placed; kNone: ask the nodes (explain_shape)
+  std::optional<QuotaVerdict> refusal;  // when a quota refuses it
   bool keeps_room = false;  // its failure says nothing about jobs that ask for the same (a reservation, a budget)
 };
 

@@ -133,10 +133,6 @@ Result<ToldToStop> settle_stops(const Snapshot& snapshot, RoundState& state) {
   return told;
 }
 
-void append_holdings(std::span<const PlacedTask> placed, std::vector<Holding>& holdings) {
-  for (const PlacedTask& task : placed) holdings.push_back(task.holding);
-}
-
 // One pass over the jobs.
 class ScheduleRun {
  public:
@@ -200,10 +196,13 @@ class ScheduleRun {
     }
     ++result_.jobs_tried;
     const std::size_t made = evictions();
-    const PassOutcome outcome = pass_.try_job(job);
+    PassOutcome outcome = pass_.try_job(job);
+    if (outcome.refusal) outcome.waiting.beneficiary = queue_id(state_.quotas().in_the_way(*outcome.refusal));
     for (const PlacedTask& task : outcome.placed) result_.plan.placements.push_back(placement_of(snapshot_, job, task));
     // What was evicted for a job was never there for others.
-    if (made == evictions()) append_holdings(outcome.placed, taken_);
+    if (made == evictions()) {
+      for (const PlacedTask& task : outcome.placed) taken_.push_back(task.holding);
+    }
     if (!outcome.started) {
       if (outcome.waiting.needed > 0) {
         if (!outcome.keeps_room) failed_.note(demand, evictions(), result_.plan.waiting.size());
@@ -253,23 +252,27 @@ class ScheduleRun {
       if (entry->second == Reason::kNone) entry->second = Reason::kOrder;
       waiting.reason = entry->second;
     }
-    const RoomLeft room(state_.ledger(), snapshot_.cluster, taken_);
+    std::optional<RoomLeft> room;  // made when somebody lacks GPUs
     for (std::size_t i = 0; i < waiting_jobs_.size(); ++i) {
       Waiting& waiting = result_.plan.waiting[i];
       if (waiting.behind_job != 0 && waiting.beneficiary == 0) waiting.beneficiary = queue_of(waiting.behind_job);
       if (waiting.reason != Reason::kGpu && waiting.reason != Reason::kGang) continue;
       const TaskShape& shape = waiting_jobs_[i]->groups[static_cast<std::size_t>(waiting.group)].shape;
       const std::int32_t needed = std::max(1, waiting.needed);
-      waiting.in_pieces = room.is_in_pieces(shape, needed);
-      waiting.passed_over = room.was_there(shape, needed - waiting.fits);
+      if (!room) room.emplace(state_.ledger(), snapshot_.cluster, taken_);
+      waiting.in_pieces = room->is_in_pieces(shape, needed);
+      waiting.passed_over = room->was_there(shape, needed - waiting.fits);
     }
   }
 
   // Its id; 0 = none.
   std::int64_t queue_of(std::int64_t job) const {
     const auto found = std::ranges::lower_bound(snapshot_.jobs, job, {}, &Job::id);
-    if (found == snapshot_.jobs.end() || found->id != job || found->queue < 0) return 0;
-    return snapshot_.queues[static_cast<std::size_t>(found->queue)].id;
+    return found == snapshot_.jobs.end() || found->id != job ? 0 : queue_id(found->queue);
+  }
+
+  std::int64_t queue_id(std::int32_t queue) const {
+    return queue < 0 ? 0 : snapshot_.queues[static_cast<std::size_t>(queue)].id;
   }
 
   std::vector<ReservedTask*> reserved_tasks() {
