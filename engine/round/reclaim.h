@@ -2,8 +2,7 @@
 // class goes before a lower one of the same queue.
 //
 // Who may be evicted for job b (the beneficiary):
-//   reclaim   a job v of another queue that runs on what it borrowed from b's (QuotaLedger::may_reclaim): after b
-//   starts
+//   reclaim   a job v of another queue that runs on what it borrowed from b's (QuotaLedger::may_reclaim): once b runs
 //             it is within its quota, and v does not count against the quota of its own - of an elastic v, if its gang
 //             does but not what it has beyond, only that
 //   priority  a job of the same queue with a strictly lower class; b counts against every quota that v counted against

@@ -1,9 +1,8 @@
 // Whose idle quota a queue uses when it uses more than its own: the matching behind the borrow ledger, of one resource.
 //
 // Method, in this order, until everything used above a quota has a lender:
-//   1. pairs that exist already are kept as far as they still hold; those beyond a limit give way only when less is
-//   then
-//      beyond limits, so that nothing changes when nothing has changed,
+//   1. pairs that exist already are kept as far as they still hold; those beyond a limit give way only when that puts
+//      less beyond limits, so that nothing changes when nothing has changed,
 //   2. the nearest idle quota: walking up the tree, borrowers meet the lenders below the same queue first, so a pair
 //      never has a lender further away than another that was left; lend limits hold for all that leaves a branch,
 //   3. capacity that is nobody's quota,
