@@ -101,8 +101,7 @@ void print_row(const std::string& what, const std::vector<Time>& ours, const std
              median(bound, &Time::processor), ratio(&Time::processor));
 }
 
-// ---- the database
-// -----------------------------------------------------------------------------------------------------
+// ---- the database ---------------------------------------------------------------------------------------------------
 
 class Generator {
  public:
@@ -211,8 +210,7 @@ class Generator {
   Random random_;
 };
 
-// ---- bounds
-// -----------------------------------------------------------------------------------------------------------
+// ---- bounds ---------------------------------------------------------------------------------------------------------
 
 // Plain SQLite, none of our classes.
 std::int64_t read_every_column(Database& db, const std::string& sql) {
@@ -352,8 +350,7 @@ class BareInsert {
   std::vector<Row> rows_;
 };
 
-// ---- measuring
-// --------------------------------------------------------------------------------------------------------
+// ---- measuring ------------------------------------------------------------------------------------------------------
 
 std::string in_folder(const std::string& folder, const std::string& name) { return folder + "/" + name; }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # From a fresh machine to a planned round: installs what is missing, builds, fills a demo database with the cluster of
-# examples/demo, plans a round, shows the plan, the cluster, and why one job waits. On a terminal it then opens the shell
-# on that database. May be run again: the demo database is made anew each time.
+# examples/demo, plans a round, shows the plan, the cluster, and why one job waits; then lets three jobs really run on this
+# machine. On a terminal it opens the shell on the demo database in the end. May be run again: the demo database is made anew each time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -31,6 +31,22 @@ run "SHOW CLUSTER;"
 run "SHOW MAP;"
 run "EXPLAIN JOB foundation;"
 run "EXPLAIN JOB crawl;"
+
+title "-- jobs that really run: this machine as a node, with two pretended GPUs"
+demo=$database
+database=$PWD/build/quickstart/local.db
+rm -rf "$database" "$database"-wal "$database"-shm "$database".executors
+run "IMPORT NODES FROM LOCAL WITH (fake_gpus = 2);"
+run "CREATE QUEUE lab;"
+run "SUBMIT JOB gang IN QUEUE lab WITH (tasks = 2, gpus = 1, memory = 64MiB, command = 'echo task \$BERTH_RANK of \$BERTH_GANG_SIZE on device \$CUDA_VISIBLE_DEVICES; sleep 2');"
+run "SUBMIT JOB after IN QUEUE lab WITH (gpus = 1, memory = 64MiB, command = 'echo the gang is done');"
+run "SUBMIT JOB lucky IN QUEUE lab WITH (memory = 64MiB, retries = 1, command = 'test \$BERTH_ATTEMPT = 2');"
+run "RUN ALL; EXPLAIN JOB after;"
+title "berth> RUN ALL EVERY 1s;    (for 7 seconds)"
+"$berth" --db "$database" --timeout 7s -c "RUN ALL EVERY 1s" 2>&1 || true
+run "SELECT j.name, r.attempt, r.state, r.detail FROM runs r JOIN jobs j ON j.id = r.job_id ORDER BY r.id;"
+run "SHOW LOG OF JOB gang TASK 1;"
+database=$demo
 
 if [ -t 0 ] && [ -t 1 ]; then
   title "-- the shell on this database; HELP lists the statements, Ctrl-D leaves"

@@ -5,10 +5,14 @@ set -euo pipefail
 packages=(
   ca-certificates g++ cmake ninja-build ccache pkg-config git
   clang clang-format clang-tidy
-  libsqlite3-dev libreadline-dev libfmt-dev nlohmann-json3-dev zlib1g-dev
+  libsqlite3-dev libreadline-dev libfmt-dev nlohmann-json3-dev libpugixml-dev zlib1g-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   sqlite3 less
+  slurm-wlm munge  # for the tests of the slurm executor alone
+  libcpp-httplib-dev libssl-dev
 )
+# For tests/kubernetes; any kubectl will do.
+command -v kubectl >/dev/null || packages+=(kubernetes-client)
 
 missing=()
 for package in "${packages[@]}"; do

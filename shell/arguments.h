@@ -9,6 +9,9 @@
 // "unknown node type 'a100x9'", suggest(...)).
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <set>
@@ -34,6 +37,15 @@ struct OptionRow {
   bool many = false;          // also takes a list: key = (a, b)
   bool required = false;
 };
+
+// Tables of options one after the other, for statements that share some of them.
+template <std::size_t... kSizes>
+constexpr std::array<OptionRow, (kSizes + ...)> option_table(const OptionRow (&... tables)[kSizes]) {
+  std::array<OptionRow, (kSizes + ...)> all{};
+  auto next = all.begin();
+  ((next = std::copy(std::begin(tables), std::end(tables), next)), ...);
+  return all;
+}
 
 // The options of one WITH (...), with defaults filled in.
 class Options {

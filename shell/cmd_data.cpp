@@ -7,16 +7,19 @@
 #include "shell/cmd_support.h"
 #include "shell/families.h"
 #include "shell/output_file.h"
+#include "shell/trace_options.h"
 
 namespace berth {
 
 namespace {
 
-constexpr OptionRow kImportNodesOptions[] = {
+constexpr OptionRow kSkipOptions[] = {
     {.name = "skip_bad_rows",
      .kind = "boolean",
      .default_value = "false",
      .sentence = "Leave bad rows out and report them, instead of refusing the file."},
+};
+constexpr OptionRow kNodesOptions[] = {
     {.name = "create_missing",
      .kind = "boolean",
      .default_value = "false",
@@ -26,18 +29,8 @@ constexpr OptionRow kImportNodesOptions[] = {
      .kind = "memory",
      .default_value = "0",
      .sentence = "Memory of new device models whose memory the file does not say; 0 = not tracked."},
-    {.name = "node_devices",
-     .kind = "integer",
-     .default_value = "8",
-     .minimum = "1",
-     .maximum = "32",
-     .sentence = "Devices of a node, where the format does not say (philly, helios, gavel)."},
 };
-constexpr OptionRow kImportJobsOptions[] = {
-    {.name = "skip_bad_rows",
-     .kind = "boolean",
-     .default_value = "false",
-     .sentence = "Leave bad rows out and report them, instead of refusing the file."},
+constexpr OptionRow kJobsOptions[] = {
     {.name = "create_missing",
      .kind = "boolean",
      .default_value = "false",
@@ -51,44 +44,8 @@ constexpr OptionRow kImportJobsOptions[] = {
      .kind = "boolean",
      .default_value = "false",
      .sentence = "Accept jobs that no node of this cluster could ever run."},
-    {.name = "node_devices",
-     .kind = "integer",
-     .default_value = "8",
-     .minimum = "1",
-     .maximum = "32",
-     .sentence = "Devices of a node, where the format does not say (philly, helios, gavel)."},
-    {.name = "devices_per_task",
-     .kind = "integer",
-     .default_value = "1",
-     .minimum = "1",
-     .maximum = "32",
-     .sentence = "Devices of each task of a gang, where the format only counts devices (philly, gavel)."},
-    {.name = "processors_are_gpus",
-     .kind = "boolean",
-     .default_value = "false",
-     .sentence = "swf: a processor is a GPU, not a core."},
-    {.name = "tasks_file",
-     .kind = "file",
-     .default_value = "",
-     .sentence = "pai2020: the task table; else beside the job table."},
-    {.name = "tags_file",
-     .kind = "file",
-     .default_value = "",
-     .sentence = "pai2020: the group tag table; else beside the job table, if there."},
-    {.name = "throughputs_file",
-     .kind = "file",
-     .default_value = "",
-     .sentence = "gavel: steps per second by device model, without which durations are not known."},
-    {.name = "throughput_model",
-     .kind = "text",
-     .default_value = "v100",
-     .sentence = "gavel: the device model that durations are for."},
 };
-constexpr OptionRow kImportTraceOptions[] = {
-    {.name = "skip_bad_rows",
-     .kind = "boolean",
-     .default_value = "false",
-     .sentence = "Leave bad rows out and report them, instead of refusing the file."},
+constexpr OptionRow kPastJobsOptions[] = {
     {.name = "create_missing",
      .kind = "boolean",
      .default_value = "false",
@@ -101,39 +58,10 @@ constexpr OptionRow kImportTraceOptions[] = {
      .kind = "boolean",
      .default_value = "false",
      .sentence = "Move all times so that the last job ends now."},
-    {.name = "node_devices",
-     .kind = "integer",
-     .default_value = "8",
-     .minimum = "1",
-     .maximum = "32",
-     .sentence = "Devices of a node, where the format does not say (philly, helios, gavel)."},
-    {.name = "devices_per_task",
-     .kind = "integer",
-     .default_value = "1",
-     .minimum = "1",
-     .maximum = "32",
-     .sentence = "Devices of each task of a gang, where the format only counts devices (philly, gavel)."},
-    {.name = "processors_are_gpus",
-     .kind = "boolean",
-     .default_value = "false",
-     .sentence = "swf: a processor is a GPU, not a core."},
-    {.name = "tasks_file",
-     .kind = "file",
-     .default_value = "",
-     .sentence = "pai2020: the task table; else beside the job table."},
-    {.name = "tags_file",
-     .kind = "file",
-     .default_value = "",
-     .sentence = "pai2020: the group tag table; else beside the job table, if there."},
-    {.name = "throughputs_file",
-     .kind = "file",
-     .default_value = "",
-     .sentence = "gavel: steps per second by device model, without which durations are not known."},
-    {.name = "throughput_model",
-     .kind = "text",
-     .default_value = "v100",
-     .sentence = "gavel: the device model that durations are for."},
 };
+constexpr auto kImportNodesOptions = option_table(kSkipOptions, kNodesOptions, kNodeFileOptions);
+constexpr auto kImportJobsOptions = option_table(kSkipOptions, kJobsOptions, kNodeFileOptions, kJobFileOptions);
+constexpr auto kImportTraceOptions = option_table(kSkipOptions, kPastJobsOptions, kNodeFileOptions, kJobFileOptions);
 constexpr OptionRow kGenerateOptions[] = {
     {.name = "jobs",
      .kind = "integer",
@@ -159,19 +87,6 @@ constexpr OptionRow kGenerateOptions[] = {
 constexpr OptionRow kReplaceOptions[] = {
     {.name = "replace", .kind = "boolean", .default_value = "false", .sentence = "Overwrite the file when it exists."},
 };
-
-// Those of a statement that reads jobs.
-TraceOptions trace_options(const Options& options) {
-  TraceOptions trace;
-  trace.node_devices = options.integer("node_devices");
-  trace.devices_per_task = options.integer("devices_per_task");
-  trace.processors_are_gpus = options.boolean("processors_are_gpus");
-  trace.tasks_file = options.text_or("tasks_file", "");
-  trace.tags_file = options.text_or("tags_file", "");
-  trace.throughputs_file = options.text_or("throughputs_file", "");
-  trace.throughput_model = options.text_or("throughput_model", "");
-  return trace;
-}
 
 Output import_output(const ImportReport& report, std::string_view noun) {
   Output output;
@@ -204,19 +119,22 @@ Result<Output> import_nodes_statement(Session& session, const Arguments& argumen
   import.pool = options.text_or("pool", "");
   import.device_memory = options.memory("device_memory");
   Result<ImportReport> report = import_nodes(engine_of(session), arguments.text("file"), import);
-  if (!report.ok()) return blame(std::move(report).status(), arguments.span("file"));
+  if (!report.ok()) return blame_trace_file(std::move(report).status(), arguments, "file", TraceContent::kNodes);
   return import_output(*report, "node");
 }
 
 Result<Output> import_jobs_statement(Session& session, const Arguments& arguments) {
   const Options& options = arguments.options();
   BERTH_ASSIGN(ImportOptions import, common_options(arguments));
-  import.trace = trace_options(options);
+  import.trace = job_file_options(options);
   import.queue = options.text_or("queue", "");
   import.keep_times = options.boolean("keep_times");
   import.allow_infeasible = options.boolean("allow_infeasible");
   Result<ImportReport> report = import_jobs(engine_of(session), arguments.text("file"), import);
-  if (!report.ok()) return blame(std::move(report).status(), arguments.span("file"));
+  if (!report.ok()) {
+    return blame_trace_file(blame_file_option(std::move(report).status(), options), arguments, "file",
+                            TraceContent::kJobs);
+  }
   return import_output(*report, "job");
 }
 
@@ -226,9 +144,12 @@ Result<Output> import_trace_statement(Session& session, const Arguments& argumen
                           .prefix = options.text_or("prefix", ""),
                           .shift = options.boolean("shift")};
   BERTH_ASSIGN(ImportOptions import, common_options(arguments));
-  import.trace = trace_options(options);
+  import.trace = job_file_options(options);
   Result<ImportReport> report = import_trace(engine_of(session), arguments.text("file"), import, trace);
-  if (!report.ok()) return blame(std::move(report).status(), arguments.span("file"));
+  if (!report.ok()) {
+    return blame_trace_file(blame_file_option(std::move(report).status(), options), arguments, "file",
+                            TraceContent::kJobs);
+  }
   Output output = import_output(*report, "past job");
   if (report->left_out > 0)
     output.add_note(fmt::format("left out {} that had not ended", counted(report->left_out, "job")));
@@ -236,6 +157,12 @@ Result<Output> import_trace_statement(Session& session, const Arguments& argumen
     output.add_note(
         fmt::format("left out {} with an end in the future; shift = true moves all times so that the last ends now",
                     counted(report->in_future, "job")));
+  }
+  if (report->too_old) {
+    output.add_note(
+        "all of them ended longer ago than prediction_retention: nothing is predicted from them; shift = true moves "
+        "all "
+        "times so that the last ends now");
   }
   return output;
 }
@@ -247,31 +174,45 @@ PaiLikeOptions generator_options(const Options& options) {
           .days = options.integer("days")};
 }
 
-Result<Output> generate_nodes_statement(Session& session, const Arguments& arguments) {
+Status check_generator(const PaiLikeOptions& options, const Arguments& arguments) {
+  Status status = check_pai_like(options);
+  if (status.ok() || !arguments.options().given("gpus")) return status;
+  return blame(std::move(status), arguments.options().value("gpus").span);
+}
+
+// Into the file, with what `output` says of it; to standard output the text alone.
+Result<Output> written(Session& session, const Arguments& arguments, std::string text, Output output) {
   const std::string& file = arguments.text("file");
-  const PaiLikeOptions options = generator_options(arguments.options());
-  BERTH_TRY(check_pai_like(options));
+  if (file == "-") {
+    Output raw;
+    raw.raw = std::move(text);
+    return raw;
+  }
   BERTH_TRY(blame(check_not_database(file, session.database), arguments.span("file")));
+  BERTH_TRY(blame(write_whole_file(file, text, arguments.options().boolean("replace")), arguments.span("file")));
+  return output;
+}
+
+Result<Output> generate_nodes_statement(Session& session, const Arguments& arguments) {
+  const PaiLikeOptions options = generator_options(arguments.options());
+  BERTH_TRY(check_generator(options, arguments));
   const std::vector<TraceNode> nodes = pai_like_nodes(options);
   std::int64_t devices = 0;
   for (const TraceNode& node : nodes) devices += node.devices;
-  BERTH_TRY(blame(write_whole_file(file, berth_nodes_csv(nodes), arguments.options().boolean("replace")),
-                  arguments.span("file")));
-  return Output::note(fmt::format("{} with {} written to {}", counted(static_cast<std::int64_t>(nodes.size()), "node"),
-                                  counted(devices, "GPU"), file));
+  return written(
+      session, arguments, berth_nodes_csv(nodes),
+      Output::note(fmt::format("{} with {} written to {}", counted(static_cast<std::int64_t>(nodes.size()), "node"),
+                               counted(devices, "GPU"), arguments.text("file"))));
 }
 
 Result<Output> generate_trace_statement(Session& session, const Arguments& arguments) {
-  const std::string& file = arguments.text("file");
   const PaiLikeOptions options = generator_options(arguments.options());
-  BERTH_TRY(check_pai_like(options));
-  BERTH_TRY(blame(check_not_database(file, session.database), arguments.span("file")));
+  BERTH_TRY(check_generator(options, arguments));
   const PaiLikeTrace trace(options);
   const std::vector<TraceJob> first = {trace.job(0)};  // what one job has, all have
   const BerthJobsWriter writer(first);
   std::string text = writer.header();
   for (std::int64_t j = 0; j < trace.jobs(); ++j) writer.append(text, trace.job(j));
-  BERTH_TRY(blame(write_whole_file(file, text, arguments.options().boolean("replace")), arguments.span("file")));
   const PaiLikeSummary made = trace.summary();
   Output output;
   ResultTable table{
@@ -290,7 +231,7 @@ Result<Output> generate_trace_statement(Session& session, const Arguments& argum
                 made.top_user_instances, made.mean_gpus, made.mean_whole_gpus, made.cluster_gpus}}};
   output.add(std::move(table), Audience::kPrograms);
   output.add_note(fmt::format("{} with {} by {} written to {}", counted(made.jobs, "job"),
-                              counted(made.instances, "task"), counted(made.users, "user"), file));
+                              counted(made.instances, "task"), counted(made.users, "user"), arguments.text("file")));
   output.add_note(
       fmt::format("{:.0f} % of the jobs recur, {:.0f} % of the tasks are in gangs, 5 % of the users have "
                   "{:.0f} % of them",
@@ -299,21 +240,14 @@ Result<Output> generate_trace_statement(Session& session, const Arguments& argum
       fmt::format("on average they want {:.0f} GPUs, {:.0f} if every fraction took a whole one; the cluster "
                   "for them has {}",
                   made.mean_gpus, made.mean_whole_gpus, made.cluster_gpus));
-  return output;
+  return written(session, arguments, std::move(text), std::move(output));
 }
 
 Result<Output> export_statement(Session& session, const Arguments& arguments) {
   const bool nodes = arguments.has_word("NODES");
-  const std::string& file = arguments.text("file");
-  BERTH_TRY(blame(check_not_database(file, session.database), arguments.span("file")));
   BERTH_ASSIGN(std::string text, nodes ? export_nodes(engine_of(session)) : export_jobs(engine_of(session)));
-  if (file == "-") {
-    Output output;
-    output.raw = std::move(text);
-    return output;
-  }
-  BERTH_TRY(blame(write_whole_file(file, text, arguments.options().boolean("replace")), arguments.span("file")));
-  return Output::note(fmt::format("{} written to {}", nodes ? "nodes" : "live jobs", file));
+  return written(session, arguments, std::move(text),
+                 Output::note(fmt::format("{} written to {}", nodes ? "nodes" : "live jobs", arguments.text("file"))));
 }
 
 Result<Output> snapshot_save(Session& session, const Arguments& arguments) {
@@ -433,7 +367,8 @@ constexpr CommandRow kDataRows[] = {
      .handler = snapshot_load,
      .summary = "Replaces everything in this database by a saved snapshot.",
      .example = "SNAPSHOT LOAD 'before.db'",
-     .ask = ask_always},
+     .ask = ask_always,
+     .plannable = false},
     {.family = kDataFamily,
      .syntax = "CHECK",
      .effect = Effect::kReads,

@@ -106,6 +106,34 @@ constexpr OptionRow kSubmitOptions[] = {
      .default_value = "",
      .sentence = "Jobs that must finish before it starts: prep or (prep, clean).",
      .many = true},
+    {.name = "command",
+     .kind = "text",
+     .default_value = "",
+     .sentence =
+         "What an executor starts for each task, by /bin/sh; without it Berth keeps the books and starts nothing."},
+    {.name = "directory",
+     .kind = "text",
+     .default_value = "",
+     .sentence = "The command's working directory; default: the executor's."},
+    {.name = "env",
+     .kind = "text",
+     .default_value = "",
+     .sentence = "Variables of its environment: 'EPOCHS=10' or ('EPOCHS=10', 'SEED=7').",
+     .many = true},
+    {.name = "image",
+     .kind = "text",
+     .default_value = "",
+     .sentence = "Container image, for executors that need one; default: the executor's."},
+    {.name = "checkpoint_signal",
+     .kind = "HUP|INT|QUIT|USR1|USR2|TERM|CONT",
+     .default_value = "",
+     .sentence = "Sent to its tasks when it is told to stop for another; its checkpoint_grace follows."},
+    {.name = "retries",
+     .kind = "integer",
+     .default_value = "0",
+     .minimum = "0",
+     .maximum = "1000",
+     .sentence = "How often it is started again after it has failed."},
     {.name = "allow_infeasible",
      .kind = "boolean",
      .default_value = "false",
@@ -121,14 +149,14 @@ constexpr OptionRow kFileOptions[] = {
      .sentence = "Accept a job that no node of this cluster could ever run."},
 };
 
-constexpr OptionRow kFinishOptions[] = {
+constexpr OptionRow kEndOptions[] = {
     {.name = "failed", .kind = "boolean", .default_value = "false", .sentence = "It ended badly."},
     {.name = "detail",
      .kind = "text",
      .default_value = "",
      .sentence = "What to remember of it, such as an exit code."},
-    BERTH_USAGE_OPTIONS,
 };
+constexpr auto kFinishOptions = option_table(kEndOptions, kUsageOptions);
 
 Result<TaskGroupRequest> group_from(const Options& options) {
   TaskGroupRequest group;
@@ -171,6 +199,27 @@ JobTerms terms_from(const Options& options) {
   if (options.given("min_runtime")) terms.min_runtime = options.duration("min_runtime");
   for (const Value& job : options.list("after")) terms.after.push_back(job.text);
   return terms;
+}
+
+Result<JobCommand> command_from(const Options& options) {
+  JobCommand command;
+  command.command = options.text_or("command", "");
+  command.working_directory = options.text_or("directory", "");
+  for (const Value& variable : options.list("env")) {
+    auto read = read_variable(variable.text);
+    if (!read.ok()) return blame(std::move(read).status(), variable.span);
+    command.environment.push_back(*std::move(read));
+  }
+  command.image = options.text_or("image", "");
+  command.checkpoint_signal = options.text_or("checkpoint_signal", "");
+  command.retries = options.integer("retries");
+  if (Status status = check_command(command); !status.ok()) {
+    for (const std::string_view option : {"directory", "env", "image", "checkpoint_signal", "retries"}) {
+      if (options.given(option)) return blame(std::move(status), options.list(option).front().span);
+    }
+    return status;
+  }
+  return command;
 }
 
 // What an error about an option's amount says, the telling words first.
@@ -238,7 +287,7 @@ Result<Output> submitted(Session& session, const JobRequest& request, const std:
                                            request.held ? ", held" : ""));
   BERTH_ASSIGN(const std::string policy, rightsized_by(engine_of(session).db(), id));
   if (!policy.empty()) {
-    output.add_note(fmt::format("right-sized by {}: it gets less than it asks for, see PLAN RIGHTSIZE", policy));
+    output.add_note(fmt::format("right-sized by {}: it gets less than it asks for, see SHOW JOB {}", policy, name));
   }
   return output;
 }
@@ -254,6 +303,7 @@ Result<Output> submit_statement(Session& session, const Arguments& arguments) {
   request.time_limit = options.duration("time_limit");
   request.held = options.boolean("held");
   request.terms = terms_from(options);
+  BERTH_ASSIGN(request.command, command_from(options));
   request.allow_infeasible = options.boolean("allow_infeasible");
   if (arguments.groups("groups").empty()) {
     BERTH_ASSIGN(TaskGroupRequest group, group_from(options));
@@ -299,7 +349,21 @@ Result<Output> change_jobs(Session& session, const Arguments& arguments,
 }
 
 Result<Output> cancel_statement(Session& session, const Arguments& arguments) {
-  return change_jobs(session, arguments, cancel_job, "cancelled");
+  std::int64_t told = 0;
+  BERTH_ASSIGN(Output output, change_jobs(
+                                  session, arguments,
+                                  [&](Change& change, std::int64_t job) -> Status {
+                                    BERTH_ASSIGN(const auto run, live_run_of(change.db(), job));
+                                    told += run ? 1 : 0;
+                                    return cancel_job(change, job);
+                                  },
+                                  "cancelled"));
+  if (told > 0) {
+    output.add_note(fmt::format("{} told to stop: cancelled when {} executor says that {} gone",
+                                counted(told, "running job"), told == 1 ? "its" : "their",
+                                told == 1 ? "it is" : "they are"));
+  }
+  return output;
 }
 Result<Output> hold_statement(Session& session, const Arguments& arguments) {
   return change_jobs(session, arguments, hold_job, "held");
@@ -366,7 +430,8 @@ constexpr CommandRow kJobRows[] = {
      .options = kFileOptions,
      .details =
          "Keys: name, queue, priority, user, tag, time_limit, held, checkpoint_every, checkpoint_grace, restart_cost, "
-         "min_runtime, preemptible, after, groups; of a group: name, tasks, min_tasks, "
+         "min_runtime, preemptible, after, command, directory, env, image, checkpoint_signal, retries, groups; of a "
+         "group: name, tasks, min_tasks, "
          "gpus, gpu_memory, cpu, memory, models, pool, "
          "locality, locality_required. A job of one group may have the group's keys at the top."},
     {.family = kJobFamily,

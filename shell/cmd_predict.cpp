@@ -164,6 +164,11 @@ constexpr OptionRow kRightsizeOptions[] = {
      .sentence = "Which policy; default: that of the job's queue, histogram where it has none."},
 };
 
+// Device memory that one task gets of its device; only parts of a device name it.
+MiB memory_of_part(const TaskShape& shape, MiB device_memory) {
+  return shape.gpu_count == 1 ? device_memory_for(shape, device_memory) : MiB(0);
+}
+
 struct ResizedAmount {
   std::string_view resource;
   std::int64_t asked;
@@ -182,10 +187,14 @@ std::vector<ResizedAmount> amounts_of(const RightsizedGroup& group) {
     amounts.push_back({resource, before.value(), after.value(), group.next.guard(which), print(before), print(after)});
   };
   add("gpu", RightsizedResource::kGpu, asked.gpu_total(), next.gpu_total(), print_gpu);
+  add("gpu_memory", RightsizedResource::kGpuMemory, memory_of_part(asked, group.next.device_memory),
+      memory_of_part(next, group.next.device_memory), print_memory);
   add("cpu", RightsizedResource::kCpu, asked.cpu, next.cpu, print_cpu);
   add("memory", RightsizedResource::kMemory, asked.memory, next.memory, print_memory);
   return amounts;
 }
+
+bool gets_less(const RightsizedGroup& group) { return group.next.shape != group.asked; }
 
 std::string_view guard_words(RightsizeGuard guard) {
   switch (guard) {
@@ -202,13 +211,7 @@ std::string_view guard_words(RightsizeGuard guard) {
   return "";
 }
 
-Result<Output> plan_rightsize(Session& session, const Arguments& arguments) {
-  RightsizeQuestion question;
-  BERTH_ASSIGN(question.queue, queue_argument(session, arguments));
-  const std::string policy = arguments.options().text_or("policy", "");
-  question.policy = policy;
-  Runtime& engine = engine_of(session);
-  BERTH_ASSIGN(const std::vector<RightsizedGroup> groups, plan_rightsizing(engine.db(), question, engine.now()));
+ResultTable rightsize_table(std::span<const RightsizedGroup> groups, bool only_smaller) {
   ResultTable table{.title = "",
                     .columns = {{"queue"},
                                 {"tag"},
@@ -225,10 +228,8 @@ Result<Output> plan_rightsize(Session& session, const Arguments& arguments) {
                                 {"policy"},
                                 {"applied"}},
                     .rows = {}};
-  MilliGpu gpu_saved;
-  MilliCpu cpu_saved;
-  std::int64_t smaller = 0;
   for (const RightsizedGroup& group : groups) {
+    if (only_smaller && !gets_less(group)) continue;
     for (const ResizedAmount& amount : amounts_of(group)) {
       table.rows.push_back({group.queue, group.tag, group.user, group.group, group.tasks, group.next.runs,
                             std::string(amount.resource), amount.asked_text, amount.next_text,
@@ -236,25 +237,68 @@ Result<Output> plan_rightsize(Session& session, const Arguments& arguments) {
                             std::string(rightsize_guard_name(amount.guard)), std::string(guard_words(amount.guard)),
                             group.policy, group.applied ? Cell("yes") : Cell(std::monostate())});
     }
-    if (group.next.shape == group.asked) continue;
+  }
+  return table;
+}
+
+// What all of it would save, and why the groups that keep their request do.
+void add_rightsize_notes(std::span<const RightsizedGroup> groups, Output& output) {
+  if (groups.empty()) {
+    output.add_note(
+        "no job group yet: FINISH JOB ... WITH, RECORD USAGE and IMPORT TRACE say what the runs of jobs with a tag "
+        "used");
+    return;
+  }
+  MilliGpu gpu_saved;
+  MilliCpu cpu_saved;
+  std::int64_t smaller = 0;
+  std::int64_t too_few = 0;
+  std::int64_t after_oom = 0;
+  bool all_applied = true;
+  for (const RightsizedGroup& group : groups) {
+    if (!gets_less(group)) {
+      const RightsizeGuard why = group.next.guard(RightsizedResource::kCpu);  // these two hold all resources alike
+      too_few += why == RightsizeGuard::kTooFewRuns ? 1 : 0;
+      after_oom += why == RightsizeGuard::kAfterOom ? 1 : 0;
+      continue;
+    }
     ++smaller;
+    all_applied = all_applied && group.applied;
     gpu_saved += (group.asked.gpu_total() - group.next.shape.gpu_total()) * group.tasks;
     cpu_saved += (group.asked.cpu - group.next.shape.cpu) * group.tasks;
   }
-  Output output(std::move(table));
+  const auto all = static_cast<std::int64_t>(groups.size());
   output.add_note(fmt::format("{} of {} would be given less: {} GPUs and {} CPU when one run of each goes on at a time",
-                              print_count(smaller), counted(static_cast<std::int64_t>(groups.size()), "job group"),
-                              print_gpu(gpu_saved), print_cpu(cpu_saved)));
-  const bool all_applied =
-      std::all_of(groups.begin(), groups.end(), [](const RightsizedGroup& group) { return group.applied; });
+                              print_count(smaller), counted(all, "job group"), print_gpu(gpu_saved),
+                              print_cpu(cpu_saved)));
+  if (smaller < all) {
+    output.add_note(
+        fmt::format("{} would keep the request: {} with too few runs, {} after a run out of memory, {} that "
+                    "need it or use no less",
+                    print_count(all - smaller), print_count(too_few), print_count(after_oom),
+                    print_count(all - smaller - too_few - after_oom)));
+  }
   if (smaller > 0 && !all_applied) {
     output.add_note(
         "ALTER QUEUE q SET RIGHTSIZE histogram (or wpai) applies it to what is submitted to q from then on");
   }
+}
+
+Result<Output> plan_rightsize(Session& session, const Arguments& arguments) {
+  RightsizeQuestion question;
+  BERTH_ASSIGN(question.queue, queue_argument(session, arguments));
+  const std::string policy = arguments.options().text_or("policy", "");
+  question.policy = policy;
+  Runtime& engine = engine_of(session);
+  BERTH_ASSIGN(const std::vector<RightsizedGroup> groups, plan_rightsizing(engine.db(), question, engine.now()));
+  Output output;
+  const bool some = std::ranges::any_of(groups, gets_less);
+  output.add(rightsize_table(groups, some), Audience::kPeople);
+  output.add(rightsize_table(groups, false), Audience::kPrograms);
+  add_rightsize_notes(groups, output);
   return output;
 }
 
-constexpr OptionRow kRecordOptions[] = {BERTH_USAGE_OPTIONS};
 constexpr std::string_view kPredictFamily = "predictions";
 
 constexpr CommandRow kPredictRows[] = {
@@ -284,7 +328,7 @@ constexpr CommandRow kPredictRows[] = {
      .handler = record_usage_statement,
      .summary = "Says what the last run of a job used; right-sizing goes by it.",
      .example = "RECORD USAGE OF JOB bert WITH (cpu_mean = 2.5, memory_peak = 12GiB, gpu_util = 0.4)",
-     .options = kRecordOptions,
+     .options = kUsageOptions,
      .details = "Means over the tasks of the group, peaks of the task that used most. A job of several groups needs "
                 "GROUP. What was recorded before and is not named now stays."},
     {.family = kPredictFamily,
@@ -300,10 +344,10 @@ constexpr CommandRow kPredictRows[] = {
      .summary = "What jobs that come again would be given next time, what that saves, and what holds it up.",
      .example = "PLAN RIGHTSIZE QUEUE nlp",
      .options = kRightsizeOptions,
-     .details = "A job group is one task group of one tag and user. It changes nothing: admission gives less only in "
-                "queues that opted in, and remembers what was asked for (table requested_amounts). Never below the "
-                "observed memory peak, back to the request after a run out of memory, never above the request. "
-                "Settings: rightsizing_*."},
+     .details = "A job group is one task group of one tag and user; people see those that would be given less, --json "
+                "and csv all. It changes nothing: admission gives less only in queues that opted in, and remembers "
+                "what was asked for (SHOW JOB). Never below the observed memory peak, back to the request after a run "
+                "out of memory, never above the request. Settings: rightsizing_*."},
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "engine/policy/registry.h"
 #include "engine/runtime/explanation.h"
 #include "engine/runtime/round_driver.h"
+#include "engine/runtime/scheduled_run.h"
 #include "engine/store/journal.h"
 #include "engine/store/names.h"
 #include "shell/cmd_support.h"
@@ -101,9 +102,9 @@ ResultTable evictions_table(Session& session, const Plan& plan) {
                     .rows = {}};
   Database& db = engine_of(session).db();
   for (const Eviction& e : plan.evictions) {
-    const std::string beneficiary =
-        e.rule == EvictionRule::kLoan ? fmt::format("loan {}", e.beneficiary) : job_word(db, e.beneficiary);
-    table.rows.push_back({job_word(db, e.job), beneficiary, std::string(eviction_rule_name(e.rule)),
+    table.rows.push_back({job_word(db, e.job),
+                          beneficiary_words(e, [&](std::int64_t job) { return job_word(db, job); }),
+                          std::string(eviction_rule_name(e.rule)),
                           e.whole ? std::string("all") : counted(static_cast<std::int64_t>(e.tasks.size()), "task"),
                           print_time(e.stop_at), gpu_hours_of(e.lost)});
   }
@@ -208,7 +209,11 @@ ResultTable round_row(const RoundReport& report) {
 
 Result<Output> run_schedule(Session& session, const Arguments& arguments) {
   BERTH_ASSIGN(const RoundOptions options, round_options(session, arguments));
-  BERTH_ASSIGN(const RoundReport report, run_round(engine_of(session), options));
+  BERTH_ASSIGN(ScheduledRun run, ScheduledRun::begin(engine_of(session), "schedule"));
+  const Result<RoundReport> done = run_round(engine_of(session), options);
+  BERTH_TRY(run.end(done.status(), done.ok() ? summary_of(*done) : std::string()));
+  if (!done.ok()) return done.status();
+  const RoundReport& report = *done;
   Output output(round_row(report));
   BERTH_TRY(add_consequences(session, report.plan, output));
   output.add_note(plan_sentence(report.plan, "started"));
@@ -276,9 +281,9 @@ constexpr CommandRow kRoundRows[] = {
      .summary = "Shows what a scheduling round would do and keeps it as a numbered plan; nothing starts.",
      .example = "PLAN SCHEDULE",
      .options = kRoundOptions,
-     .details =
-         "PLAN before a statement that changes nodes, queues, quotas, loans, jobs or settings shows what the next "
-         "round would do differently after it: PLAN ALTER QUEUE search SET QUOTA (A100 = 16). Nothing changes."},
+     .details = "PLAN before a statement that changes or imports nodes, queues, quotas, loans, jobs or settings shows "
+                "what the next "
+                "round would do differently after it: PLAN ALTER QUEUE search SET QUOTA (A100 = 16). Nothing changes."},
     {.family = kRoundFamily,
      .syntax = "APPLY PLAN <plan:integer>",
      .effect = Effect::kChanges,

@@ -50,11 +50,23 @@ constexpr JobPart kJobParts[] = {
      "tag, j.state, datetime(j.submit_time, 'unixepoch') AS submitted, datetime(j.start_time, 'unixepoch') AS started, "
      "datetime(j.end_time, 'unixepoch') AS ended, nullif(j.time_limit_s, 0) AS time_limit, j.wait_reason FROM jobs j "
      "JOIN queues q ON q.id = j.queue_id LEFT JOIN priority_classes c ON c.id = j.priority_class_id WHERE j.id = ?1"},
+    {"command",  // of jobs that an executor starts
+     "SELECT command, nullif(working_directory, '') AS directory, nullif(environment, '{}') AS env, nullif(image, '') "
+     "AS "
+     "image, nullif(checkpoint_signal, '') AS checkpoint_signal, retry_limit AS retries, failures, losses FROM jobs "
+     "WHERE "
+     "id = ?1 AND command IS NOT NULL"},
     {"task_groups",
      "SELECT g.name AS task_group, g.task_count AS tasks, g.min_tasks, (SELECT count(*) FROM allocations a WHERE "
      "a.job_id = g.job_id AND a.group_index = g.group_index) AS running, g.gpu_count * g.gpu_milli / 1000.0 AS gpus, "
-     "g.cpu_milli / 1000.0 AS cpu, g.memory_mib / 1024.0 AS memory_gib, g.models, p.name AS pool, g.locality FROM "
+     "nullif(g.gpu_memory_mib, 0) / 1024.0 AS gpu_memory_gib, g.cpu_milli / 1000.0 AS cpu, g.memory_mib / 1024.0 AS "
+     "memory_gib, g.models, p.name AS pool, g.locality FROM "
      "task_groups g LEFT JOIN pools p ON p.id = g.pool_id WHERE g.job_id = ?1 ORDER BY g.group_index"},
+    {"asked_for",  // where right-sizing gave less
+     "SELECT g.name AS task_group, r.gpu_count * r.gpu_milli / 1000.0 AS gpus, nullif(r.gpu_memory_mib, 0) / 1024.0 AS "
+     "gpu_memory_gib, r.cpu_milli / 1000.0 AS cpu, r.memory_mib / 1024.0 AS memory_gib, r.policy AS right_sized_by "
+     "FROM requested_amounts r JOIN task_groups g USING (job_id, group_index) WHERE r.job_id = ?1 "
+     "ORDER BY r.group_index"},
     {"eviction_terms",
      "SELECT iif(preemptible, 'yes', 'no') AS preemptible, nullif(checkpoint_interval_s, 0) AS checkpoint_every, "
      "nullif(checkpoint_grace_s, 0) AS checkpoint_grace, nullif(restart_cost_s, 0) AS restart_cost, min_runtime_s AS "
@@ -67,7 +79,7 @@ constexpr JobPart kJobParts[] = {
      "starts: CANCEL and submit it anew' END AS outcome FROM dependencies d JOIN jobs a ON a.id = d.after_id "
      "WHERE d.job_id = ?1 ORDER BY a.id"},
     {"attempts",
-     "SELECT attempt, datetime(start_time, 'unixepoch') AS started, datetime(end_time, 'unixepoch') AS ended, outcome, "
+     "SELECT attempt, datetime(start_time, 'unixepoch') AS started, datetime(end_time, 'unixepoch') AS ended, state, "
      "tasks, gpu_milli / 1000.0 AS gpus, nullif(detail, '') AS detail FROM runs WHERE job_id = ?1 ORDER BY attempt"},
 };
 
@@ -176,7 +188,8 @@ constexpr CommandRow kJobShowRows[] = {
      .syntax = "SHOW JOB <job:job>",
      .effect = Effect::kReads,
      .handler = show_job,
-     .summary = "One job in full: what it asks for, what evicting it means, what it comes after, its attempts.",
+     .summary = "One job in full: what it is given and asked for, what evicting it means, what it comes after, its "
+                "attempts.",
      .example = "SHOW JOB bert"},
     {.family = kJobShowFamily,
      .syntax = "SHOW WAITS [OF JOB <job:job>]",

@@ -10,12 +10,13 @@
 #include "shell/cmd_support.h"
 #include "shell/families.h"
 #include "shell/simulate_options.h"
+#include "shell/trace_options.h"
 
 namespace berth {
 
 namespace {
 
-constexpr OptionRow kArrivalsOptions[] = {
+constexpr OptionRow kArrivalRows[] = {
     {.name = "order",
      .kind = "text",
      .default_value = "",
@@ -45,6 +46,8 @@ constexpr OptionRow kArrivalsOptions[] = {
      .default_value = "false",
      .sentence = "Overwrite a simulation of the same name."},
 };
+constexpr auto kArrivalsOptions = option_table(kArrivalRows, kNodeFileOptions, kJobFileOptions);
+
 Cell cell_or_null(const std::optional<double>& value) { return value ? Cell(*value) : Cell(std::monostate()); }
 Cell cell_or_null(const std::optional<std::int64_t>& value) { return value ? Cell(*value) : Cell(std::monostate()); }
 
@@ -217,8 +220,8 @@ Output simulation_output(Session& session, const SimulationSet& set, bool by_que
   for (const SimulationResult& result : set.complete) {
     for (std::size_t i = 0; i < std::min(result.infeasible.size(), kMostSentences); ++i)
       output.add_note(result.infeasible[i]);
-    if (result.infeasible.size() > kMostSentences)
-      output.add_note(fmt::format("and {} more jobs that can never start", result.infeasible.size() - kMostSentences));
+    const std::int64_t more = result.row.infeasible_jobs - static_cast<std::int64_t>(kMostSentences);
+    if (more > 0) output.add_note(fmt::format("and {} that can never start", counted(more, "more job")));
     output.findings = output.findings || !result.infeasible.empty();
     if (!result.infeasible.empty()) break;  // the same for every policy
   }
@@ -234,10 +237,13 @@ SimulationControl control_of(Session& session) {
 
 SimulationSource source_of(const Arguments& arguments) {
   const std::string format = arguments.text_or("format", "berth");
+  const Result<const TraceFormat*> known = find_trace_format(format);
+  const bool has_nodes = !known.ok() || (*known)->open_nodes != nullptr;
   return {.jobs = arguments.text("jobs"),
           .jobs_format = format,
           .nodes = arguments.text_or("nodes", ""),
-          .nodes_format = arguments.text_or("nodes_format", format)};
+          .nodes_format = arguments.text_or("nodes_format", has_nodes ? format : "berth"),
+          .files = job_file_options(arguments.options())};
 }
 
 std::vector<std::string> texts(const std::vector<Value>& values) {
@@ -273,13 +279,17 @@ Status blame_option(Status status, const Options& options, std::span<const Optio
 
 // Points at the policy, the name, or the file that the error is about; `suspects` are those of one kind of simulation.
 Status blame_simulation(Status status, const Arguments& arguments, std::vector<Value> suspects) {
-  for (const std::string_view argument : {"into", "jobs", "nodes"}) {
-    suspects.insert(suspects.end(), arguments.list(argument).begin(), arguments.list(argument).end());
-  }
+  suspects.insert(suspects.end(), arguments.list("into").begin(), arguments.list("into").end());
   for (const Value& value : suspects) {
     if (!value.text.empty() && status.message().find(value.text) != std::string::npos)
       return blame(std::move(status), value.span);
   }
+  status = blame_file_option(std::move(status), arguments.options());
+  const auto is_about = [&](std::string_view argument) {
+    return arguments.has(argument) && status.message().find(arguments.text(argument)) != std::string::npos;
+  };
+  if (is_about("jobs")) return blame_trace_file(std::move(status), arguments, "jobs", TraceContent::kJobs);
+  if (is_about("nodes")) return blame_trace_file(std::move(status), arguments, "nodes", TraceContent::kNodes);
   return status;
 }
 
@@ -341,7 +351,7 @@ Result<Output> simulate_jobs_statement(Session& session, const Arguments& argume
   JobsRequest request;
   request.source = source_of(arguments);
   request.target = target_of(arguments);
-  std::vector<Value> policies;
+  std::vector<Value> policies;  // and what else an error may be about
   for (const Arguments& policy : arguments.groups("policy")) {
     for (const std::string_view argument : {"first", "score"}) {
       if (policy.has(argument)) policies.push_back(policy.value(argument));
@@ -354,6 +364,8 @@ Result<Output> simulate_jobs_statement(Session& session, const Arguments& argume
     if (request.options.pooled_devices) BERTH_TRY(refuse_score(policy));
   }
   request.target.by_queue = arguments.has_word("BY");
+  request.history = options.text_or("history", "");
+  if (options.given("history")) policies.push_back(options.value("history"));
   request.sort = options.boolean("sort");
   request.skip_bad_rows = options.boolean("skip_bad_rows");
   request.control = control_of(session);
@@ -459,8 +471,10 @@ const CommandRow kSimulateRows[] = {
      .example = "SIMULATE ARRIVALS FROM 'pods.csv' FORMAT openb ON NODES FROM 'nodes.csv' USING fgd, best_fit, berth "
                 "WITH (inflate = 1.3, seed = 42) INTO run1",
      .options = kArrivalsOptions,
-     .details = "A task that does not fit is dropped. The node file's format is the task file's unless said. Ctrl-C "
-                "keeps the policies already complete. " BERTH_RESULT_COLUMNS},
+     .details =
+         "A task that does not fit is dropped. The node file's format is the task file's unless said (berth where "
+         "that has none). Ctrl-C "
+         "keeps the policies already complete. " BERTH_RESULT_COLUMNS},
     {.family = kSimulateFamily,
      .syntax = "SIMULATE JOBS FROM <jobs:file> [FORMAT <format:format>] ON {CLUSTER | NODES FROM <nodes:file> "
                "[FORMAT <nodes_format:format>]} "

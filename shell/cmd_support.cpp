@@ -31,6 +31,12 @@ Result<ResultTable> table_of(Statement rows) {
   return table;
 }
 
+void round_memory_columns(ResultTable& table) {
+  for (Column& column : table.columns) {
+    if (column.name.ends_with("_gib")) column.decimals = 2;
+  }
+}
+
 Result<std::vector<std::string>> expand_names(const std::vector<Value>& values) {
   std::vector<std::string> names;
   for (const Value& value : values) {

@@ -21,11 +21,16 @@ inline Runtime& engine_of(Session& session) { return *session.runtime; }
 // A finished statement as a table: columns by name, cells by what SQLite holds.
 Result<ResultTable> table_of(Statement rows);
 
+// People see amounts in GiB (columns "..._gib") to two decimals.
+void round_memory_columns(ResultTable& table);
+
 template <class... Values>
 Result<ResultTable> query_table(Session& session, std::string_view sql, const Values&... values) {
   BERTH_ASSIGN(Statement rows, engine_of(session).db().prepare(sql));
   rows.with(values...);
-  return table_of(std::move(rows));
+  BERTH_ASSIGN(ResultTable table, table_of(std::move(rows)));
+  round_memory_columns(table);
+  return table;
 }
 
 template <class... Values>

@@ -10,8 +10,8 @@ namespace berth {
 
 namespace {
 
-constexpr std::array<std::string_view, 8> kOptionNames = {"--db",         "--mode", "--json", "--read-only",
-                                                          "--keep-going", "-c",     "--help", "--version"};
+constexpr std::array<std::string_view, 9> kOptionNames = {
+    "--db", "--mode", "--json", "--read-only", "--keep-going", "--timeout", "-c", "--help", "--version"};
 
 constexpr std::string_view kUsage = R"(berth - schedules a GPU cluster from one SQLite file
 
@@ -26,6 +26,7 @@ usage: berth [options] [-c STATEMENTS | FILE | -] ...
   --json          the same as --mode json
   --read-only     refuse statements that change the database
   --keep-going    go on after an error; the exit code still tells it
+  --timeout TIME  stop after so long, as Ctrl-C would: 90s, 5m; exit code 1
   --help          this text; the statement HELP explains the statements
   --version       the version
 
@@ -63,6 +64,7 @@ class CommandLineReader {
     const std::string option = argument.substr(0, equals);
     if (option == "--db") return take_value(option, line_.database);
     if (option == "--mode") return take_mode(option);
+    if (option == "--timeout") return take_timeout(option);
     if (option == "-c") return take_statements(option);
     if (has_value_ && std::find(kOptionNames.begin(), kOptionNames.end(), option) != kOptionNames.end()) {
       return Status(Code::kInvalid, "option '" + option + "' takes no value");
@@ -102,6 +104,16 @@ class CommandLineReader {
     std::string name;
     BERTH_TRY(take_value(option, name));
     BERTH_ASSIGN(line_.mode, read_output_mode(name));
+    return {};
+  }
+
+  Status take_timeout(const std::string& option) {
+    std::string text;
+    BERTH_TRY(take_value(option, text));
+    Result<Seconds> timeout = read_duration(text);
+    if (!timeout.ok()) return std::move(timeout).status().prefixed("option '--timeout'");
+    if (*timeout < Seconds(1)) return Status(Code::kInvalid, "option '--timeout' is at least 1s");
+    line_.timeout = *timeout;
     return {};
   }
 

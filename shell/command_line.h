@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/base/status.h"
+#include "engine/base/units.h"
 #include "shell/session.h"
 
 namespace berth {
@@ -20,6 +21,7 @@ struct CommandLine {
 
   std::string database;  // empty = $BERTH_DB, else ./berth.db
   OutputMode mode = OutputMode::kTable;
+  Seconds timeout{0};  // 0 = none
   bool read_only = false;
   bool keep_going = false;
   bool help = false;

@@ -3,11 +3,18 @@
 // Each cmd_*.cpp holds the handlers of one family and exports its rows as a span; families.cpp lists the families.
 // Adding a statement is a handler, a row and a .test file.
 //
-//   constexpr OptionRow kNodeTypeOptions[] = {{.name = "cpu", .kind = "cpu", .default_value = "1", .sentence = "CPU
-//   cores."}}; constexpr CommandRow kClusterRows[] = {{
-//       .family = "cluster", .syntax = "CREATE NODE TYPE <name:new_name> [WITH (<options>)]", .effect =
-//       Effect::kChanges, .handler = create_node_type, .summary = "Describes a kind of node.", .example = "CREATE NODE
-//       TYPE a100x8 WITH (cpu = 96)", .options = kNodeTypeOptions}};
+//   constexpr OptionRow kNodeTypeOptions[] = {
+//       {.name = "cpu", .kind = "cpu", .default_value = "1", .sentence = "CPU cores."}};
+//   constexpr CommandRow kClusterRows[] = {
+//       {.family = "cluster",
+//        .syntax = "CREATE NODE TYPE <name:new_name> [WITH (<options>)]",
+//        .effect = Effect::kChanges,
+//        .handler = create_node_type,
+//        .summary = "Describes a kind of node.",
+//        .example = "CREATE NODE TYPE a100x8 WITH (cpu = 96)",
+//        .options = kNodeTypeOptions}};
+//
+// Options that several statements share stand in one table; option_table() of arguments.h puts tables together.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +51,7 @@ struct CommandRow {
   std::span<const OptionRow> options = {};
   std::string_view details = {};  // further sentences for HELP
   Question ask = nullptr;
+  bool plannable = true;              // of those that change: PLAN <statement> looks at it first (families.cpp)
   const CommandRow* plans = nullptr;  // PLAN <statement>: the row of the statement; not listed by HELP
 };
 

@@ -15,7 +15,8 @@ namespace berth {
 namespace {
 
 // Statements of these families may be looked at first: PLAN <statement>.
-constexpr std::array<std::string_view, 5> kPlannedFamilies = {"cluster", "jobs", "queues", "quotas", "settings"};
+constexpr std::array<std::string_view, 7> kPlannedFamilies = {"cluster", "jobs",     "queues",     "quotas",
+                                                              "data",    "settings", "predictions"};
 
 std::span<const CommandRow> plans_of(std::span<const std::span<const CommandRow>> families) {
   static std::deque<std::string> texts;
@@ -23,7 +24,7 @@ std::span<const CommandRow> plans_of(std::span<const std::span<const CommandRow>
     std::vector<CommandRow> made;
     for (const std::span<const CommandRow> family : families) {
       for (const CommandRow& row : family) {
-        if (row.effect != Effect::kChanges ||
+        if (row.effect != Effect::kChanges || !row.plannable ||
             std::ranges::find(kPlannedFamilies, row.family) == kPlannedFamilies.end()) {
           continue;
         }
@@ -47,10 +48,10 @@ std::span<const CommandRow> plans_of(std::span<const std::span<const CommandRow>
 std::span<const std::span<const CommandRow>> all_families() {
   static const auto kFamilies = [] {
     static const std::array families = {
-        cluster_commands(), queue_commands(),    quota_commands(),    loan_commands(),
-        job_commands(),     round_commands(),    explain_commands(),  show_commands(),
-        map_commands(),     settings_commands(), simulate_commands(), data_commands(),
-        sql_commands(),     shell_commands(),    job_show_commands(), predict_commands(),
+        cluster_commands(),  queue_commands(),    quota_commands(), loan_commands(),  job_commands(),
+        round_commands(),    explain_commands(),  show_commands(),  map_commands(),   settings_commands(),
+        simulate_commands(), data_commands(),     sql_commands(),   shell_commands(), job_show_commands(),
+        predict_commands(),  executor_commands(), loop_commands(),
     };
     std::vector<std::span<const CommandRow>> with_plans(families.begin(), families.end());
     with_plans.push_back(plans_of(families));

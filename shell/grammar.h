@@ -6,8 +6,8 @@
 //   <name:kind>         argument of a kind of kinds.h           <name:a|b|c> one of these words
 //   <name:kind>, ...    one or more, with commas                <name:kind> ...  one or more
 //   [ ... ]             may be left out                         { A | B }    one of these
-//   label:{ ... }, ...  repeated group, bound as Arguments      (<options>)  options of the row; <options:set> of that
-//   set
+//   label:{ ... }, ...  repeated group, bound as Arguments      (<options>)  options of the row
+//                                                               (<options:set>)  those of that set
 //
 // Method: each syntax is compiled into a small non-deterministic automaton; all rows run side by side over the tokens
 // (Pike's simulation), each thread carrying what it has bound. What the live threads could take next is, at a wrong

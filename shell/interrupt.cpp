@@ -1,5 +1,7 @@
 #include "shell/interrupt.h"
 
+#include <unistd.h>
+
 #include <csignal>
 
 namespace berth {
@@ -14,7 +16,21 @@ void on_interrupt(int) {
   if (interrupted.exchange(true) && second_ends.load()) std::signal(SIGINT, SIG_DFL), std::raise(SIGINT);
 }
 
+std::atomic<bool> timed_out{false};
+
+void on_alarm(int) { timed_out = interrupted = true; }
+
 }  // namespace
+
+void interrupt_after(unsigned seconds) {
+  struct sigaction action = {};
+  action.sa_handler = on_alarm;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGALRM, &action, nullptr);
+  alarm(seconds);
+}
+
+bool has_timed_out() { return timed_out; }
 
 std::atomic<bool>& interrupt_flag() { return interrupted; }
 

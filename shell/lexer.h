@@ -4,9 +4,8 @@
 // symbol that the grammar then rejects with the place. Only a string or comment that does not end is an error, told by
 // Lexed::open. Offsets are bytes into the text given.
 //
-//   word    train  a100x8  lua:night_scale  train[001-064]  rack.a-1   letters first, joined by . - : when more
-//   follows,
-//           and bracketed ranges; "quoted name" with "" for a quote
+//   word    train  a100x8  lua:night_scale  train[001-064]  rack.a-1   letters first, joined by . - : when
+//           more follows; bracketed ranges; "quoted name" with "" for a quote
 //   number  40GiB  90m  0.5  1/4  -3  2026-12-01T08:00:00Z             anything that starts with a digit
 //   string  'text' with '' for a quote
 //   symbol  ( ) , = + * ...

@@ -4,6 +4,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <cerrno>
 #include <clocale>
 #include <csignal>
@@ -13,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/text.h"
+#include "engine/exec/supervisor.h"
 #include "shell/command_line.h"
 #include "shell/error_report.h"
 #include "shell/families.h"
@@ -133,7 +137,12 @@ int run(CommandLine line) {
   session.commands = &command_table();
   TerminalProgress progress(stderr, columns_of(STDERR_FILENO));
   if (isatty(STDERR_FILENO) != 0) session.progress = &progress;
+  if (line.timeout > Seconds(0)) interrupt_after(static_cast<unsigned>(line.timeout.value()));
   const ExitCode code = line.inputs.empty() ? run_interactive(session) : run_batch(session, line.inputs);
+  if (has_timed_out()) {
+    printer.say(fmt::format("stopped by --timeout {}\n", print_duration(line.timeout)));
+    return static_cast<int>(combine(code, ExitCode::kFailed));
+  }
   return static_cast<int>(code);
 }
 
@@ -151,6 +160,8 @@ int print_data(std::string_view text) {
 
 int main(int count, char** arguments) {
   using berth::ExitCode;
+  // Not for people: the process that stands by running tasks (see supervisor.h).
+  if (berth::is_supervisor_call(count, arguments)) return berth::supervise();
   berth::keep_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves is an error of the write
   std::signal(SIGXFSZ, SIG_IGN);  // so is a limit on the size of files

@@ -1,8 +1,7 @@
 // Result tables as text, one function per output mode.
 //
 //   table     columns side by side, fitted to the terminal by narrowing the widest text columns; what still does not
-//   fit goes
-//             below, with the first column repeated
+//             fit goes below, with the first column repeated
 //   csv       RFC 4180 with a header and LF line ends; an empty text is "", NULL is nothing (or .nullvalue)
 //   json      one array of objects; several tables: an object of arrays by title
 //   jsonl     one object per line

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/base/text.h"
+#include "engine/exec/executor.h"
 #include "engine/policy/registry.h"
 #include "engine/runtime/runtime.h"
 #include "engine/sim/trace.h"
@@ -62,6 +63,7 @@ std::string_view names_query(std::string_view kind) {
        "SELECT name FROM jobs WHERE state IN ('pending', 'held', 'running') AND name LIKE ?1 ESCAPE '\\' ORDER BY id "
        "LIMIT ?2"},
       {"user", "SELECT DISTINCT user_name FROM jobs WHERE user_name LIKE ?1 ESCAPE '\\' ORDER BY 1 LIMIT ?2"},
+      {"executor", "SELECT name FROM executors WHERE name LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT ?2"},
       {"loan", "SELECT id FROM loans WHERE state = 'open' AND id LIKE ?1 ESCAPE '\\' ORDER BY id DESC LIMIT ?2"},
       {"plan", "SELECT id FROM plans WHERE id LIKE ?1 ESCAPE '\\' ORDER BY id DESC LIMIT ?2"},
       {"round", "SELECT id FROM rounds WHERE id LIKE ?1 ESCAPE '\\' ORDER BY id DESC LIMIT ?2"},
@@ -109,6 +111,8 @@ Names names_of_kind(Runtime& runtime, std::string_view kind, std::string_view pr
     names = setting_names();
   } else if (kind == "format") {
     names = format_names();
+  } else if (kind == "executor_type") {
+    for (const ExecutorType& type : executor_types()) names.emplace_back(type.name);
   } else if (kind.starts_with("column:")) {
     return run_names(runtime.queries(),
                      "SELECT name FROM pragma_table_info(?3) WHERE name LIKE ?1 ESCAPE '\\' LIMIT ?2",

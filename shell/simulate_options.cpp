@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/text.h"
+#include "shell/trace_options.h"
 
 namespace berth {
 
@@ -73,6 +74,10 @@ constexpr OptionRow kTimedOptionRows[] = {
      .kind = "text",
      .default_value = "",
      .sentence = "durations estimate: its name, e.g. user, group, group_gpu or given."},
+    {.name = "history",
+     .kind = "text",
+     .default_value = "",
+     .sentence = "durations predicted: a file of jobs that ran before, of the same format; predictions start from it."},
     {.name = "devices",
      .kind = "exact|pooled",
      .default_value = "exact",
@@ -119,6 +124,7 @@ constexpr OptionRow kTimedOptionRows[] = {
      .default_value = "false",
      .sentence = "Overwrite a simulation of the same name."},
 };
+constexpr auto kTimedOptions = option_table(kTimedOptionRows, kNodeFileOptions, kJobFileOptions);
 
 DurationSource read_duration_source(std::string_view text) {
   if (text == "predicted") return DurationSource::kPredicted;
@@ -167,7 +173,7 @@ Status read_rules(const Options& options, RoundRules& rules) {
 
 }  // namespace
 
-std::span<const OptionRow> jobs_options() { return kTimedOptionRows; }
+std::span<const OptionRow> jobs_options() { return kTimedOptions; }
 
 Result<TimedOptions> timed_options(const Options& options) {
   TimedOptions timed;
@@ -191,6 +197,11 @@ Result<TimedOptions> timed_options(const Options& options) {
     return options.fail(
         "estimate", Code::kInvalid,
         fmt::format("option 'estimate' is of durations = estimate, not of durations = {}", options.text("durations")));
+  }
+  if (timed.durations != DurationSource::kPredicted && !options.text_or("history", "").empty()) {
+    return options.fail(
+        "history", Code::kInvalid,
+        fmt::format("option 'history' is of durations = predicted, not of durations = {}", options.text("durations")));
   }
   timed.pooled_devices = options.text("devices") == "pooled";
   BERTH_ASSIGN(timed.node_choice, read_node_choice(options.text("node_choice")));

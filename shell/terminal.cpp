@@ -87,8 +87,7 @@ LineEnd read_line(const char* prompt) {
   return terminal.end;
 }
 
-// ---- completion
-// -------------------------------------------------------------------------------------------------------
+// ---- completion -----------------------------------------------------------------------------------------------------
 
 std::vector<std::string> list_files(std::string_view prefix) {
   const std::size_t slash = prefix.rfind('/');
@@ -179,8 +178,7 @@ int complete_typed(int, int) {
   return 0;
 }
 
-// ---- the loop
-// ---------------------------------------------------------------------------------------------------------
+// ---- the loop -------------------------------------------------------------------------------------------------------
 
 bool ask(std::string_view question) {
   terminal.completes = false;

@@ -6,26 +6,22 @@
 
 namespace berth {
 
-#define BERTH_USAGE_OPTIONS                                                                                       \
-  {.name = "cpu_mean", .kind = "cpu", .default_value = "", .sentence = "CPU cores a task used in the mean."},     \
-      {.name = "cpu_peak",                                                                                        \
-       .kind = "cpu",                                                                                             \
-       .default_value = "",                                                                                       \
-       .sentence = "The most CPU cores a task used at a time."},                                                  \
-      {.name = "memory_peak", .kind = "memory", .default_value = "", .sentence = "The most memory a task used."}, \
-      {.name = "gpu_util",                                                                                        \
-       .kind = "gpu",                                                                                             \
-       .default_value = "",                                                                                       \
-       .minimum = "0",                                                                                            \
-       .maximum = "1",                                                                                            \
-       .sentence = "How busy each device was in the mean: 0.42 = 42 %."},                                         \
-      {.name = "gpu_memory_peak",                                                                                 \
-       .kind = "memory",                                                                                          \
-       .default_value = "",                                                                                       \
-       .sentence = "The most memory a task used of each device."},                                                \
-  {                                                                                                               \
-    .name = "oom", .kind = "boolean", .default_value = "false", .sentence = "A task ran out of memory."           \
-  }
+inline constexpr OptionRow kUsageOptions[] = {
+    {.name = "cpu_mean", .kind = "cpu", .default_value = "", .sentence = "CPU cores a task used in the mean."},
+    {.name = "cpu_peak", .kind = "cpu", .default_value = "", .sentence = "The most CPU cores a task used at a time."},
+    {.name = "memory_peak", .kind = "memory", .default_value = "", .sentence = "The most memory a task used."},
+    {.name = "gpu_util",
+     .kind = "gpu",
+     .default_value = "",
+     .minimum = "0",
+     .maximum = "1",
+     .sentence = "How busy each device was in the mean: 0.42 = 42 %."},
+    {.name = "gpu_memory_peak",
+     .kind = "memory",
+     .default_value = "",
+     .sentence = "The most memory a task used of each device."},
+    {.name = "oom", .kind = "boolean", .default_value = "false", .sentence = "A task ran out of memory."},
+};
 
 inline UsageSample usage_from(const Options& options) {
   UsageSample usage;

@@ -3,7 +3,7 @@
 // BERTH_FAILPOINT="mid_write:3" in the environment makes the third call of failpoint("mid_write") end the process with
 // SIGKILL, as a power switch would: nothing is flushed, no destructor runs. Without the variable a call costs one test
 // of a cached pointer. Names: before_begin, mid_write, mid_eviction, before_commit,
-// after_commit (engine/store).
+// after_commit (engine/store); before_delivery, after_delivery, before_acknowledge, mid_observe (engine/runtime).
 #pragma once
 
 #include <csignal>

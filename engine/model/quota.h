@@ -61,6 +61,7 @@ struct QuotaTable {
   std::vector<QuotaResource> resources;
   std::vector<std::vector<QuotaTerms>> terms;  // [queue][resource]
   std::vector<LoanTerms> loans;                // in id order
+  std::vector<LoanTerms> ended_loans;          // over since the last round: what they lent is due back now
 
   bool operator==(const QuotaTable&) const = default;
 };

@@ -25,6 +25,9 @@ struct RunningJob {
   // Bit d = its gang counts against the quota of its ancestor at depth d of the queue tree (0 = the root), bit 16 + d =
   // so do the tasks that it has beyond min_tasks; see quota_ledger.h.
   std::uint32_t quota_mark = 0;
+  // Once it is stopped, until what it holds is free: an executor has to see its processes gone. 0 = at once. Such a job
+  // gives up everything or nothing.
+  Seconds end_delay{0};
   Seconds stop_at{-1};         // told to stop at that moment; -1 = not
   std::int64_t stops_for = 0;  // the job it makes room for; of EvictionRule::kLoan the loan
   EvictionRule stop_rule = EvictionRule::kReclaim;

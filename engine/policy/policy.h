@@ -2,7 +2,7 @@
 //
 //   QueueOrder   which waiting job is tried first. Exactly one is active.
 //   NodeScore    which feasible node a task goes to. Exactly one is active; the highest score wins, ties go to the
-//   lowest rank.
+//                lowest rank.
 //
 // Policies are pure: they see what is passed to them, own no clock, no randomness, no I/O, and answer the same question
 // the same way. They are made by name from registry.h. Adding one: its own file pair, a registry row, a CMake line, a

@@ -48,6 +48,7 @@ class Rightsizer {
       : input_(input), wish_(wish), knobs_(knobs) {
     result_.shape = input.asked;
     result_.runs = static_cast<std::int64_t>(input.runs.size());
+    result_.device_memory = input.device_memory;
   }
 
   Rightsizing run() {
@@ -190,7 +191,8 @@ Rightsizing rightsize(const RightsizePolicy& policy, const RightsizeInput& input
   const auto bad = std::find_if(runs.rbegin(), runs.rend(), [](const UsageSample& run) { return run.out_of_memory; });
   const auto good = static_cast<std::size_t>(bad - runs.rbegin());
   if (static_cast<std::int64_t>(good) < std::max<std::int64_t>(knobs.min_runs, 1)) {
-    Rightsizing stands{.shape = input.asked, .runs = static_cast<std::int64_t>(good)};
+    Rightsizing stands{
+        .shape = input.asked, .runs = static_cast<std::int64_t>(good), .device_memory = input.device_memory};
     stands.guards.fill(good < runs.size() ? RightsizeGuard::kAfterOom : RightsizeGuard::kTooFewRuns);
     return stands;
   }

@@ -115,6 +115,7 @@ struct Rightsizing {
   TaskShape shape;  // what the next run is given: `asked` with smaller amounts
   std::array<RightsizeGuard, kRightsizedResources> guards = {};
   std::int64_t runs = 0;  // that it rests on
+  MiB device_memory;      // as in RightsizeInput
 
   RightsizeGuard guard(RightsizedResource resource) const { return guards[static_cast<std::size_t>(resource)]; }
 };

@@ -8,7 +8,9 @@
 //   CPU        50 % of the highest peak            50 % of the mean use
 //
 // Utilisation is read as a share of a device: 63 % busy asks for 0.63 of one. Host memory is not in the article: the
-// request stands. Device memory of the share is left to the guard rails, which keep it above the observed peak.
+// request stands. Variant B also has a CPU limit, 50 % of the highest peak: Berth knows requests only, and a limit
+// below the peak slows a job down by construction. Device memory of the share is left to the guard rails, which keep it
+// above the observed peak.
 #pragma once
 
 #include "engine/policy/rightsizing.h"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -22,126 +22,131 @@ Snapshot with_median_durations(const Snapshot& snapshot) {
   return median;
 }
 
-// Plays forward from a snapshot until `job` starts.
+// Of some duration more is known than one number.
+bool has_spread(const Snapshot& snapshot) {
+  const auto is_spread = [](const Job& job) { return job.estimate.p90 != job.estimate.p50; };
+  return std::ranges::any_of(snapshot.jobs, is_spread) ||
+         std::ranges::any_of(snapshot.running, is_spread, &RunningJob::job);
+}
+
+// Plays forward until `job` starts, in a snapshot of its own and the state made from it.
 class Future {
  public:
-  Future(const Snapshot& snapshot, RoundState& state, std::int64_t job)
-      : state_(state), job_(job), now_(snapshot.now), reservations_(snapshot.reservations) {}
+  Future(Snapshot& snapshot, RoundState& state, std::int64_t job) : snapshot_(snapshot), state_(state), job_(job) {}
 
-  // The jobs ahead of it in the present order, and itself.
-  Status load(const Snapshot& snapshot) {
-    BERTH_ASSIGN(const Ordering ordering, ordering_of(snapshot, state_));
+  // Leaves the jobs that matter: where the order of two jobs never changes, those ahead of it and those that they come
+  // after.
+  Status load() {
+    for (const Job& job : snapshot_.jobs) awaited_.insert(job.after.begin(), job.after.end());
+    BERTH_ASSIGN(const Ordering ordering, ordering_of(snapshot_, state_));
+    if (!ordering.policy->is_fixed()) return {};
+    std::unordered_set<std::int64_t> ahead;
     while (const std::optional<std::int32_t> index = ordering.sequence->next()) {
-      waiting_.push_back(&snapshot.jobs[static_cast<std::size_t>(*index)]);
-      if (waiting_.back()->id == job_) break;
+      const std::int64_t id = snapshot_.jobs[static_cast<std::size_t>(*index)].id;
+      ahead.insert(id);
+      if (id == job_) break;
     }
-    load_behind(snapshot);
+    std::erase_if(snapshot_.jobs,
+                  [&](const Job& job) { return !ahead.contains(job.id) && !awaited_.contains(job.id); });
     return {};
   }
 
   // Nothing = it does not start even when all that runs has ended.
   Result<std::optional<Seconds>> run(const std::atomic<bool>* interrupted) {
-    while (!pass()) {
+    for (;;) {
       if (interrupted != nullptr && interrupted->load(std::memory_order_relaxed)) {
         return Status(Code::kInterrupted, "the forecast was interrupted");
       }
+      BERTH_TRY(pass());
+      if (has_started_) return std::optional(snapshot_.now);
       if (state_.running().size() == 0) return std::optional<Seconds>();
       BERTH_TRY(end_some());
     }
-    return std::optional(now_);
   }
 
  private:
-  // Jobs behind it that it, or one ahead of it, has to wait for.
-  void load_behind(const Snapshot& snapshot) {
-    std::unordered_set<std::int64_t> known;
-    for (const Job* job : waiting_) known.insert(job->id);
-    for (std::size_t i = 0; i < waiting_.size(); ++i) {
-      for (const std::int64_t id : waiting_[i]->after) {
-        const auto other = std::ranges::find(snapshot.jobs, id, &Job::id);
-        if (other != snapshot.jobs.end() && known.insert(id).second) waiting_.push_back(&*other);
-      }
-    }
-  }
-
-  // The job as it waits now: without those that have ended meanwhile.
-  const Job* renewed(const Job* job) {
-    const auto has_ended = [&](std::int64_t id) { return ended_jobs_.contains(id); };
-    if (job->after.empty() || !std::ranges::all_of(job->after, has_ended)) return job;
-    Job free = *job;
-    free.after.clear();
-    return &freed_.emplace_back(std::move(free));
-  }
-
-  // Whether the job has started.
-  bool pass() {
-    Pass pass(state_, reservations_, now_);
-    if (const std::vector<std::int64_t> promised = pass.promised(); !promised.empty()) {
-      std::stable_partition(waiting_.begin(), waiting_.end(),
-                            [&](const Job* job) { return std::ranges::binary_search(promised, job->id); });
-    }
+  // One over the jobs as they stand in order now, until it has been tried; behind it only those that others await.
+  Status pass() {
+    Pass pass(state_, snapshot_.reservations, snapshot_.now);
     FailedDemands failed;
-    bool has_started = false;
-    std::vector<const Job*> still_waiting;
-    for (const Job* waiting : waiting_) {
-      const Job* job = renewed(waiting);
-      if (starts(*job, pass, failed)) {
-        has_started = has_started || job->id == job_;
-      } else {
-        still_waiting.push_back(job);
-      }
+    std::unordered_set<std::int64_t> started;
+    const auto try_one = [&](const Job& job) {
+      if (starts(job, pass, failed)) started.insert(job.id);
+    };
+    const std::vector<std::int64_t> promised = pass.promised();
+    for (const std::int64_t id : promised) {
+      const auto job = std::ranges::find(snapshot_.jobs, id, &Job::id);
+      if (job != snapshot_.jobs.end()) try_one(*job);
     }
-    waiting_ = std::move(still_waiting);
-    reservations_ = pass.reservations();
-    return has_started;
+    BERTH_ASSIGN(const Ordering ordering, ordering_of(snapshot_, state_));
+    bool is_behind = false;
+    while (const std::optional<std::int32_t> index = ordering.sequence->next()) {
+      const Job& job = snapshot_.jobs[static_cast<std::size_t>(*index)];
+      if (!std::ranges::binary_search(promised, job.id) && (!is_behind || awaited_.contains(job.id))) try_one(job);
+      is_behind = is_behind || job.id == job_;
+      if (pass.closed() || (is_behind && awaited_.empty())) break;
+    }
+    has_started_ = started.contains(job_);
+    snapshot_.reservations = pass.reservations();
+    if (!started.empty()) std::erase_if(snapshot_.jobs, [&](const Job& job) { return started.contains(job.id); });
+    return {};
   }
 
   bool starts(const Job& job, Pass& pass, FailedDemands& failed) {
     if (pass.closed()) return false;
-    const bool may_evict = (ended_ == 0 || job.id == job_) && may_evict_others(job, state_.rules(), now_);
-    const Seconds end = state_.quotas().looks_at_end() ? job.expected_end(now_) : Seconds(0);
-    const std::size_t demand = classes_.of(job, may_evict, end);
+    const bool may_evict = (ended_ == 0 || job.id == job_) && may_evict_others(job, state_.rules(), snapshot_.now);
+    const Seconds end = state_.quotas().looks_at_end() ? job.expected_end(snapshot_.now) : Seconds(0);
+    const std::size_t demand = demand_class(job, may_evict, end);
     if (failed.find(demand, pass.evictions().size())) return false;
     const PassOutcome outcome = pass.try_job(job, may_evict);
     if (!outcome.started && !outcome.keeps_room) failed.note(demand, pass.evictions().size());
     return outcome.started;
   }
 
+  // Of most jobs it stays what it is.
+  std::size_t demand_class(const Job& job, bool may_evict, Seconds end) {
+    if (may_evict || end != Seconds(0) || !job.after.empty()) return classes_.of(job, may_evict, end);
+    const auto [known, is_new] = known_classes_.try_emplace(job.id);
+    if (is_new) known->second = classes_.of(job, false);
+    return known->second;
+  }
+
   // The next few ends among what runs.
   Status end_some() {
     std::vector<std::pair<Seconds, std::int64_t>> ends;
     for (const RunningJob& run : state_.running().all()) {
-      ends.emplace_back(expected_end_of(run, state_.rules(), now_), run.job.id);
+      ends.emplace_back(expected_end_of(run, state_.rules(), snapshot_.now), run.job.id);
     }
     const std::size_t taken = std::min(1 + ended_ / kForecastFineness, ends.size());
     std::ranges::nth_element(ends, ends.begin() + static_cast<std::ptrdiff_t>(taken - 1));
-    now_ = std::max(now_, ends[taken - 1].first);
-    std::erase_if(ends, [&](const auto& end) { return end.first > now_; });
+    snapshot_.now = std::max(snapshot_.now, ends[taken - 1].first);
+    std::erase_if(ends, [&](const auto& end) { return end.first > snapshot_.now; });
     std::ranges::sort(ends);
     for (const auto& [end, id] : ends) {
       BERTH_TRY(state_.end(id));
       ended_jobs_.insert(id);
     }
     ended_ += ends.size();
+    if (awaited_.empty()) return {};
+    for (Job& job : snapshot_.jobs) std::erase_if(job.after, [&](std::int64_t id) { return ended_jobs_.contains(id); });
     return {};
   }
 
+  Snapshot& snapshot_;
   RoundState& state_;
   std::int64_t job_;
-  Seconds now_;
-  std::vector<Reservation> reservations_;
-  std::vector<const Job*> waiting_;
+  bool has_started_ = false;
   std::size_t ended_ = 0;  // jobs, so far
   DemandClasses classes_;
+  std::unordered_map<std::int64_t, std::size_t> known_classes_;  // by job
   std::unordered_set<std::int64_t> ended_jobs_;
-  std::deque<Job> freed_;  // jobs in waiting_ whose dependencies have ended
+  std::unordered_set<std::int64_t> awaited_;  // jobs that others come after
 };
 
-Result<std::optional<Seconds>> play_forward(const Snapshot& snapshot, std::int64_t job,
-                                            const std::atomic<bool>* interrupted) {
+Result<std::optional<Seconds>> play_forward(Snapshot snapshot, std::int64_t job, const std::atomic<bool>* interrupted) {
   BERTH_ASSIGN(const Planning planning, planning_of(snapshot));
   Future future(snapshot, *planning.state, job);
-  BERTH_TRY(future.load(snapshot));
+  BERTH_TRY(future.load());
   return future.run(interrupted);
 }
 
@@ -156,7 +161,10 @@ Result<Forecast> forecast_start(const Snapshot& snapshot, std::int64_t job, cons
   for (const RunningJob& run : snapshot.running) forecast.guesses += is_guess(run.job);
   for (const Job& other : snapshot.jobs) forecast.guesses += other.id != job && is_guess(other);
   BERTH_ASSIGN(forecast.p50, play_forward(with_median_durations(snapshot), job, interrupted));
-  BERTH_ASSIGN(forecast.p90, play_forward(snapshot, job, interrupted));
+  forecast.p90 = forecast.p50;
+  if (has_spread(snapshot)) {
+    BERTH_ASSIGN(forecast.p90, play_forward(snapshot, job, interrupted));
+  }
   if (forecast.p50 && forecast.p90) forecast.p90 = std::max(*forecast.p50, *forecast.p90);
   return forecast;
 }

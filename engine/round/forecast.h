@@ -1,10 +1,10 @@
 // When a waiting job will start, if everything lasts as long as expected.
 //
 // Time is played forward on a copy of the state: running jobs end as expected (estimate, time limit, or the default
-// duration), and after each few ends a pass (round/pass.h) is made over the jobs ahead of this one in the present order
-// and the job itself. Twice: with every duration at its median, and at its 90th percentile. What is left out makes it
-// an estimate: jobs that will be submitted, jobs behind it, victims that come back, and evictions for others than it
-// that are not due now.
+// duration), and after each few ends a pass (round/pass.h) is made over the jobs ahead of this one and the job itself,
+// in the order in which the policy puts them by then. Twice: with every duration at its median, and at its 90th
+// percentile, where the two differ. What is left out makes it an estimate: jobs that will be submitted, jobs behind it,
+// victims that come back, and evictions for others than it that are not due now.
 //
 // The near future is played end by end, the far one in steps that grow with what has ended so far: an answer is about
 // as exact as it is near, and its cost grows with the logarithm of the ends before it.

@@ -26,8 +26,8 @@ std::optional<Seconds> stop_for_end(const RunningJob& run, const RoundRules& rul
   const EvictionTerms& terms = run.job.eviction;
   std::optional<Seconds> stop = first_stop(run, rules);
   if (!stop) return stop;
-  stop = std::max(*stop, now);
-  if (terms.checkpoint_grace > Seconds(0)) return std::max({*stop, end, now + terms.checkpoint_grace});
+  stop = std::max(*stop, now + run.end_delay);
+  if (terms.checkpoint_grace > Seconds(0)) return std::max({*stop, end, now + terms.checkpoint_grace + run.end_delay});
   if (*stop > end) return std::nullopt;
   if (terms.checkpoint_interval > Seconds(0)) {
     const Seconds since((end - run.start).value() % terms.checkpoint_interval.value());
@@ -292,7 +292,28 @@ bool may_run_on(const RunningJob& run, std::span<const LoanReturn> returns, Seco
     if (std::ranges::find(each.stops, run.job.id, &LoanStop::job) != each.stops.end()) return false;
     is_over = is_over && each.loan.id != run.stops_for;
   }
-  return !is_over || run.stop_at - now > run.job.eviction.checkpoint_grace;
+  return !is_over || run.stop_at - now > run.job.eviction.checkpoint_grace + run.end_delay;
+}
+
+// What lenders own and do not use, of the loans that are over since the last round, is not borrowed anew in this one.
+void keep_what_came_back(RoundState& state, Seconds now) {
+  QuotaLedger& quotas = state.quotas();
+  const auto branch_at = [&](std::int32_t queue, int depth) {
+    while (quotas.depth(queue) > depth) queue = state.setup().queues[static_cast<std::size_t>(queue)].parent;
+    return queue;
+  };
+  std::map<std::size_t, std::set<std::int32_t>> lenders;  // branches, by resource
+  for (const LoanTerms& loan : quotas.table().ended_loans) {
+    const int fork = quotas.fork_depth(loan.lender, loan.borrower);
+    if (fork >= 0) lenders[static_cast<std::size_t>(loan.resource)].insert(branch_at(loan.lender, fork));
+  }
+  for (const auto& [r, branches] : lenders) {
+    std::int64_t spare = quotas.capacity(r) - quotas.used_by_all(r);
+    for (const std::int32_t lender : branches) {
+      spare -= std::max<std::int64_t>(0, quotas.quota(lender, r) - quotas.used(lender, r));
+    }
+    quotas.keep_from(r, now, spare);
+  }
 }
 
 }  // namespace
@@ -333,6 +354,7 @@ Status return_loans(RoundState& state, Seconds now, LoanStops& stops) {
   for (const LoanReturn& each : returns) {
     state.quotas().keep_from(static_cast<std::size_t>(each.loan.resource), each.loan.until, each.spare);
   }
+  keep_what_came_back(state, now);
   return {};
 }
 

@@ -19,7 +19,8 @@
 // to stop run on when they are not needed any more: others have ended earlier than expected, or the loan was returned.
 //
 // Meanwhile jobs that would borrow and outlast the loan may take no more than leaves the lender what it owns
-// (QuotaLedger::keep_from). After the end of the loan, who still uses what is not its own is an ordinary borrower.
+// (QuotaLedger::keep_from). So it is in the first round after the end, whatever the order: the lender's jobs get what
+// is theirs before somebody borrows it anew. From then on who uses what is not its own is an ordinary borrower.
 //
 // Time: running jobs times tasks for each loan; nothing without loans in their grace.
 #pragma once
@@ -58,7 +59,8 @@ struct LoanStops {
   std::vector<std::int64_t> reprieves;  // jobs told to stop that run on
 };
 // Plans the returns and carries them out in the state: surplus tasks and jobs that stop now are gone, others are told
-// to stop, and what is due to lenders is kept. With Preemption::kNone nobody is stopped.
+// to stop, and what is due to lenders is kept, also of loans that are over since the last round. With Preemption::kNone
+// nobody is stopped.
 Status return_loans(RoundState& state, Seconds now, LoanStops& stops);
 
 }  // namespace berth

@@ -36,6 +36,7 @@ RunningJob* RunningJobs::find(std::int64_t id) {
 
 std::vector<std::size_t> surplus_tasks(const RunningJob& job) {
   std::vector<std::size_t> surplus;
+  if (job.end_delay > Seconds(0)) return surplus;
   if (std::ranges::all_of(job.job.groups, [](const TaskGroup& group) { return group.min_tasks == group.count; })) {
     return surplus;
   }

@@ -239,10 +239,14 @@ class ScheduleRun {
     waiting_jobs_.push_back(&job);
   }
 
+  // A caller who names one job reads the reason of that one.
+  bool is_read(const Job& job) const { return options_.until_job == 0 || job.id == options_.until_job; }
+
   // Where not one task fits, the nodes know why; asked once per shape, at the end of the pass.
   void name_reasons() {
     std::unordered_map<TaskShape, Reason, TaskShapeHash> dominant;
     for (std::size_t i = 0; i < waiting_jobs_.size(); ++i) {
+      if (!is_read(*waiting_jobs_[i])) continue;
       Waiting& waiting = result_.plan.waiting[i];
       if (waiting.reason != Reason::kNone) continue;
       const TaskShape& shape = waiting_jobs_[i]->groups[static_cast<std::size_t>(waiting.group)].shape;
@@ -254,6 +258,7 @@ class ScheduleRun {
     }
     std::optional<RoomLeft> room;  // made when somebody lacks GPUs
     for (std::size_t i = 0; i < waiting_jobs_.size(); ++i) {
+      if (!is_read(*waiting_jobs_[i])) continue;
       Waiting& waiting = result_.plan.waiting[i];
       if (waiting.behind_job != 0 && waiting.beneficiary == 0) waiting.beneficiary = queue_of(waiting.behind_job);
       if (waiting.reason != Reason::kGpu && waiting.reason != Reason::kGang) continue;

@@ -26,7 +26,7 @@ Victim victim_of(const RoundState& state, const RunningJob& run, Seconds now) {
                 .marks = run.quota_mark,
                 .is_within_quota = (run.quota_mark & all_marks) == all_marks,
                 .start = run.start,
-                .stop = now + run.job.eviction.checkpoint_grace,
+                .stop = now + run.job.eviction.checkpoint_grace + run.end_delay,
                 .lost_seconds = 0,
                 .tasks = {},
                 .surplus = 0};

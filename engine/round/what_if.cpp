@@ -495,11 +495,19 @@ class WhatIfSearch {
     return {};
   }
 
+  // The job that it may not pass or delay; null = it would have room to do so.
+  const Job* blocker() const {
+    const Waiting& why = answer_.waiting;
+    if (why.reason != Reason::kBlocked && why.reason != Reason::kReserved) return nullptr;
+    const auto found = std::ranges::find(snapshot_.jobs, why.behind_job, &Job::id);
+    return found == snapshot_.jobs.end() ? nullptr : &*found;
+  }
+
   Status evictions() {
     const Waiting& why = answer_.waiting;
     BERTH_ASSIGN(const ChosenVictims victims, is_about_quota(why.reason)
                                                   ? victims_for_quota(snapshot_, why)
-                                                  : victims_for_room(snapshot_, job(), interrupted_));
+                                                  : victims_for_room(snapshot_, job(), blocker(), interrupted_));
     ++answer_.plans;
     if (victims.jobs.empty()) return {};
     const std::set<std::int64_t> gone(victims.jobs.begin(), victims.jobs.end());

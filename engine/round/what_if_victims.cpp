@@ -1,6 +1,8 @@
 #include "engine/round/what_if_victims.h"
 
 #include <algorithm>
+#include <functional>
+#include <span>
 
 #include "engine/round/room_search.h"
 #include "engine/round/schedule.h"
@@ -31,9 +33,48 @@ bool is_below(const Snapshot& snapshot, std::int32_t queue, std::int64_t id) {
   return false;
 }
 
+// Of the first of `jobs` that does not fit beside those before it when the victims have gone, the group; null = all
+// fit.
+const TaskGroup* first_that_lacks_room(RoundState& state, const VictimIndex& index,
+                                       std::span<const std::size_t> victims, std::span<const Job* const> jobs) {
+  const Ledger::Checkpoint mark = state.ledger().checkpoint();
+  for (const std::size_t victim : victims) {
+    for (const RunningTask& task : index[victim].tasks) (void)state.ledger().release(task.holding);
+  }
+  const TaskGroup* lacks_room = nullptr;
+  for (const Job* job : jobs) {
+    const JobOutcome outcome = state.placer().place_job(*job);
+    if (outcome.started || outcome.needed == 0) continue;
+    lacks_room = &job->groups[static_cast<std::size_t>(outcome.group)];
+    break;
+  }
+  state.ledger().rollback(mark);
+  return lacks_room;
+}
+
+// Without those that turn out not to be needed, the dearest first.
+void spare_needless(RoundState& state, const VictimIndex& index, std::span<const Job* const> jobs, Seconds now,
+                    std::vector<std::size_t>& victims) {
+  const auto lost_by = [&](std::size_t victim) {
+    const RunningJob& run = *state.running().find(index[victim].job);
+    return lost_work(run, run.gpu_held(), now);
+  };
+  std::ranges::stable_sort(victims, std::greater<>(), lost_by);
+  for (std::size_t i = 0; victims.size() > 1 && i < victims.size();) {
+    std::vector<std::size_t> fewer = victims;
+    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+    if (first_that_lacks_room(state, index, fewer, jobs) == nullptr) {
+      victims = std::move(fewer);
+    } else {
+      ++i;
+    }
+  }
+}
+
 }  // namespace
 
-Result<ChosenVictims> victims_for_room(const Snapshot& snapshot, const Job& job, const std::atomic<bool>* interrupted) {
+Result<ChosenVictims> victims_for_room(const Snapshot& snapshot, const Job& job, const Job* blocker,
+                                       const std::atomic<bool>* interrupted) {
   const Snapshot relaxed = without_eviction_rules(snapshot);
   BERTH_ASSIGN(const Planning planning, planning_of(relaxed));
   RoundState& state = *planning.state;
@@ -44,20 +85,21 @@ Result<ChosenVictims> victims_for_room(const Snapshot& snapshot, const Job& job,
   VictimChoice choice(state, index, lost);
   RoomSearch search(state, index, reach, choice, relaxed.now);
   ChosenVictims victims;
-  for (const TaskGroup& group : job.groups) {
-    if (!search.make_room(group)) return victims;
-  }
-  for (int tries = 0; tries < kMostRoomTries; ++tries) {
-    const Ledger::Checkpoint mark = state.ledger().checkpoint();
-    for (const std::size_t victim : choice.chosen()) {
-      for (const RunningTask& task : index[victim].tasks) (void)state.ledger().release(task.holding);
+  std::vector<const Job*> jobs = {&job};
+  if (blocker != nullptr) jobs.insert(jobs.begin(), blocker);
+  for (const Job* wanted : jobs) {
+    for (const TaskGroup& group : wanted->groups) {
+      if (!search.make_room(group)) return victims;
     }
-    const JobOutcome outcome = state.placer().place_job(job);
-    state.ledger().rollback(mark);
-    if (outcome.started) break;
-    if (!search.make_one_more(job.groups[static_cast<std::size_t>(outcome.group)])) break;
   }
-  for (const std::size_t victim : choice.chosen()) {
+  const TaskGroup* lacks_room = nullptr;
+  for (int tries = 0; tries < kMostRoomTries; ++tries) {
+    lacks_room = first_that_lacks_room(state, index, choice.chosen(), jobs);
+    if (lacks_room == nullptr || !search.make_one_more(*lacks_room)) break;
+  }
+  std::vector<std::size_t> chosen(choice.chosen().begin(), choice.chosen().end());
+  if (lacks_room == nullptr && blocker != nullptr) spare_needless(state, index, jobs, relaxed.now, chosen);
+  for (const std::size_t victim : chosen) {
     const RunningJob& run = *state.running().find(index[victim].job);
     victims.jobs.push_back(run.job.id);
     victims.lost += lost_work(run, run.gpu_held(), snapshot.now);

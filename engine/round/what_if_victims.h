@@ -19,7 +19,8 @@ struct ChosenVictims {
 };
 
 // Those whose end lets `job` fit after all that start ahead of it, chosen as reclaim chooses (room_search.h).
-Result<ChosenVictims> victims_for_room(const Snapshot& snapshot, const Job& job,
+// `blocker`, null = nobody: a waiting job that it may not pass or delay; then they fit side by side.
+Result<ChosenVictims> victims_for_room(const Snapshot& snapshot, const Job& job, const Job* blocker = nullptr,
                                        const std::atomic<bool>* interrupted = nullptr);
 
 // Those of the queue that refuses a job (Waiting::queue), or below that queue, which together use as much of what is

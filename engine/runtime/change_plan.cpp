@@ -184,9 +184,7 @@ class RoundComparison {
   }
 
   std::string say_eviction(const Eviction& eviction) const {
-    const std::string beneficiary = eviction.rule == EvictionRule::kLoan
-                                        ? fmt::format("the return of loan {}", eviction.beneficiary)
-                                        : fmt::format("job {}", names(eviction.beneficiary).first);
+    const std::string beneficiary = beneficiary_words(eviction, [this](std::int64_t job) { return names(job).first; });
     return fmt::format("for {}: {:.1f} GPU-hours lost", beneficiary, static_cast<double>(eviction.lost) / 3.6e6);
   }
 

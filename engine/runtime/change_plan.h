@@ -33,7 +33,7 @@ struct JobDifference {
   std::string job;
   std::string queue;
   JobTurn turn = JobTurn::kStarts;
-  std::string detail;  // "4 tasks on 8 GPUs", "for job ranking: 1.5 GPU-hours lost", "place 1 of 12; before: 9"
+  std::string detail;  // "4 tasks on 8 GPUs", "for ranking: 1.5 GPU-hours lost", "place 1 of 12; before: 9"
 };
 
 struct BorrowingDifference {

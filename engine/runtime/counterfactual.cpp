@@ -203,17 +203,18 @@ CounterfactualLine say_wait(const Forecast& forecast, Seconds guessed_duration) 
 
 Result<Counterfactual> explain_counterfactual(Runtime& runtime, std::string_view name,
                                               const std::atomic<bool>* interrupted) {
-  BERTH_ASSIGN(const JobExplanation now, explain_job(runtime, name, interrupted));
+  BERTH_ASSIGN(const std::int64_t id, find_job(runtime.db(), name));
+  BERTH_ASSIGN(const Loaded loaded,
+               load_for_planning(runtime, {.now = runtime.now(), .node_names = true, .also_job = id}));
+  const Snapshot& snapshot = loaded.snapshot;
+  BERTH_ASSIGN(const JobExplanation now,
+               explain_loaded_job(runtime, snapshot, id, {.interrupted = interrupted, .next_step = false}));
   Counterfactual answer;
   answer.job = now.job;
   answer.state = now.state;
   answer.why = now.sentence;
   answer.starts_anyway = now.starts;
   if (now.starts || (now.state != JobState::kPending && now.state != JobState::kHeld)) return answer;
-  BERTH_ASSIGN(const std::int64_t id, find_job(runtime.db(), name));
-  BERTH_ASSIGN(const Loaded loaded,
-               load_for_planning(runtime, {.now = runtime.now(), .node_names = true, .also_job = id}));
-  const Snapshot& snapshot = loaded.snapshot;
   if (now.state == JobState::kHeld) {
     answer.lines.push_back({"release", "it is released", fmt::format("RELEASE JOB {};", now.job), {}});
   }

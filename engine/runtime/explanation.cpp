@@ -38,15 +38,21 @@ struct FoundJob {
   JobState state = JobState::kPending;
 };
 
-Result<FoundJob> look_up_job(Runtime& runtime, std::string_view name) {
+Result<FoundJob> look_up_job(Runtime& runtime, std::int64_t id) {
   FoundJob job;
-  BERTH_ASSIGN(job.id, find_job(runtime.db(), name));
+  job.id = id;
   BERTH_ASSIGN(Statement row, runtime.db().prepare("SELECT name, state FROM jobs WHERE id = ?1"));
   row.with(job.id);
-  if (!row.next()) return Status(Code::kNotFound, fmt::format("no job '{}'", name));
+  if (!row.next()) return Status(Code::kNotFound, fmt::format("no job with id {}", id));
   job.name = row.text(0);
   BERTH_ASSIGN(job.state, read_job_state(row.text(1)));
   return job;
+}
+
+bool rounds_look_at(const Job& job) {
+  const auto is_missing_some = [](const TaskGroup& group) { return group.placed < group.count; };
+  return job.state == JobState::kPending ||
+         (job.state == JobState::kRunning && std::ranges::any_of(job.groups, is_missing_some));
 }
 
 const Job* job_in(const Snapshot& snapshot, std::int64_t id) {
@@ -122,6 +128,12 @@ const LoanTerms* loan_to_return(const Snapshot& snapshot, std::int32_t resource)
   return next;
 }
 
+// The first of it that is over since the last round.
+const LoanTerms* ended_loan(const Snapshot& snapshot, std::int32_t resource) {
+  const auto loan = std::ranges::find(snapshot.quotas.ended_loans, resource, &LoanTerms::resource);
+  return loan == snapshot.quotas.ended_loans.end() ? nullptr : &*loan;
+}
+
 // " (4 A100 of it on loan until ...)"; empty = no loan to the queue ends.
 std::string say_borrowed_quota(const Snapshot& snapshot, std::int32_t queue, std::int32_t resource) {
   for (const LoanTerms& loan : snapshot.quotas.loans) {
@@ -133,7 +145,7 @@ std::string say_borrowed_quota(const Snapshot& snapshot, std::int32_t queue, std
   return {};
 }
 
-SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const QuotaLedger& quotas) {
+SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const QuotaLedger& quotas, bool waiting_helps) {
   const Queue* queue = queue_with(snapshot, waiting.queue);
   const auto resource = std::ranges::find(snapshot.quotas.resources, waiting.resource, &QuotaResource::name);
   if (queue == nullptr || resource == snapshot.quotas.resources.end()) {
@@ -144,11 +156,12 @@ SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const Quo
   const QuotaTerms& terms = snapshot.quotas.terms[static_cast<std::size_t>(q)][r];
   const std::string used = describe_amount(*resource, quotas.used(q, r));
   const std::string lacks = describe_amount(*resource, waiting.short_by);
+  const std::string wait = waiting_helps ? fmt::format("wait for jobs of {} to end, or ", queue->name) : "";
   switch (waiting.reason) {
     case Reason::kLimit:
       return {fmt::format("queue {} uses {} of its limit of {}; the job is {} above it", queue->name, used,
                           describe_amount(*resource, terms.limit), lacks),
-              fmt::format("wait for jobs of {} to end, or raise its limit", queue->name)};
+              fmt::format("{}raise the limit of {}", wait, queue->name)};
     case Reason::kLenderKeeps:
       if (const LoanTerms* loan = loan_to_return(snapshot, static_cast<std::int32_t>(r)); loan != nullptr) {
         const std::string& lender = snapshot.queues[static_cast<std::size_t>(loan->lender)].name;
@@ -156,12 +169,20 @@ SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const Quo
         return {fmt::format("it would take {} more than the quota of queue {} ({}) and still run at {}, when loan {} "
                             "ends: what is free then is kept for queue {}",
                             lacks, queue->name, describe_amount(*resource, quotas.quota(q, r)), end, loan->id, lender),
-                fmt::format("wait until {}, or submit it with a time limit that ends before", end)};
+                fmt::format("wait until {}", end), Remedy::kEarlierEnd};
+      }
+      if (const LoanTerms* loan = ended_loan(snapshot, static_cast<std::int32_t>(r)); loan != nullptr) {
+        return {
+            fmt::format("it would take {} more than the quota of queue {} ({}); loan {} has just ended, and in this "
+                        "round what is free is for queue {} first",
+                        lacks, queue->name, describe_amount(*resource, quotas.quota(q, r)), loan->id,
+                        snapshot.queues[static_cast<std::size_t>(loan->lender)].name),
+            "wait for the round after"};
       }
       return {fmt::format("it would take {} more than the quota of queue {} ({}), and what is idle is quota that its "
                           "owners do not lend",
                           lacks, queue->name, describe_amount(*resource, quotas.quota(q, r))),
-              fmt::format("wait for jobs of {} to end, raise its quota, or the lend limit of another", queue->name)};
+              fmt::format("{}raise the quota of {} or the lend limit of another", wait, queue->name)};
     default:
       return {fmt::format("queue {} uses {} of its quota of {}{}{}; the job needs {} more", queue->name, used,
                           describe_amount(*resource, quotas.quota(q, r)),
@@ -170,7 +191,7 @@ SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const Quo
                               ? " and may not borrow"
                               : fmt::format(" and may borrow {}", describe_amount(*resource, terms.borrow_limit)),
                           lacks),
-              fmt::format("wait for jobs of {} to end, or raise its quota", queue->name)};
+              fmt::format("{}raise the quota of {}", wait, queue->name)};
   }
 }
 
@@ -217,14 +238,14 @@ Result<SaidReason> say_behind(Runtime& runtime, const Waiting& waiting, const Sn
   if (waiting.reason == Reason::kBlocked) {
     return SaidReason{fmt::format("{} ahead of it does not fit, and backfill = {} lets nobody pass it", other,
                                   backfill_mode_name(snapshot.rules.backfill)),
-                      "wait for it to start, or SET backfill = easy"};
+                      "wait for it to start", Remedy::kBackfill};
   }
   if (waiting.reason == Reason::kReserved && waiting.behind_job == 0) {
     return SaidReason{"room is being made for it: jobs that were told to stop are still writing their checkpoints", ""};
   }
   if (waiting.reason == Reason::kReserved) {
     return SaidReason{fmt::format("it would fit now, but delay {}, which has a reservation", other),
-                      "wait, or submit it with a time limit that ends before"};
+                      "wait for that job to start", Remedy::kEarlierEnd};
   }
   return say_dependencies(runtime, waiting.job);
 }
@@ -248,33 +269,36 @@ std::string say_held_by(const Snapshot& snapshot, const RoundState& state, const
   return sentence;
 }
 
-void say_waiting(const Waiting& waiting, const TaskGroup& group, const ShapeExplanation& nodes_say,
-                 const Cluster& cluster, JobExplanation& explanation) {
+SaidReason say_order(const JobExplanation& explanation) {
+  return {fmt::format("it would fit the cluster as it runs now, but jobs ahead of it take the room: it is number {} of "
+                      "{} in the order",
+                      print_count(explanation.place), print_count(explanation.waiting)),
+          "wait", Remedy::kHigherClass};
+}
+
+SaidReason say_nodes_lack(const Waiting& waiting, const TaskGroup& group, const ShapeExplanation& nodes_say,
+                          const Cluster& cluster) {
   const TaskShape& shape = group.shape;
-  explanation.reason = waiting.reason;
   SaidReason said;
+  if (is_permanent(waiting.reason)) {
+    said = say_permanent(waiting.reason, shape, cluster);
+    said.sentence = fmt::format("it can never start on this cluster: {}", said.sentence);
+    return said;
+  }
   if (waiting.reason == Reason::kGang) {
     said = {fmt::format("{} of the {} tasks that must start together ({} each) fit now", waiting.fits, waiting.needed,
                         describe_shape(shape, cluster)),
-            "wait for running jobs to end, or submit it with a smaller min_tasks"};
+            "wait for running jobs to end", Remedy::kSmallerGang};
   } else if (waiting.reason == Reason::kLocality) {
     said = {fmt::format("its {} tasks fit, but not within one {}", waiting.needed, locality_name(group.locality)),
-            "submit it with a wider locality, or with preferred instead of required"};
-  } else if (is_permanent(waiting.reason)) {
-    said = say_permanent(waiting.reason, shape, cluster);
-    explanation.sentence = fmt::format("it can never start on this cluster: {}", said.sentence);
-    explanation.next_step = said.next_step;
-    return;
+            "wait for running jobs to end", Remedy::kWiderLocality};
   } else {
-    std::int32_t failing = 0;
-    for (const ReasonCount& count : nodes_say.reasons) {
-      if (count.reason == waiting.reason) failing = count.eligible_nodes;
-    }
-    said = say_passing(waiting.reason, shape, failing, nodes_say.eligible);
+    const auto count = std::ranges::find(nodes_say.reasons, waiting.reason, &ReasonCount::reason);
+    said = say_passing(waiting.reason, shape, count == nodes_say.reasons.end() ? 0 : count->eligible_nodes,
+                       nodes_say.eligible);
   }
   if (waiting.in_pieces) said.sentence += "; as many GPUs as it lacks are free, but scattered";
-  explanation.sentence = said.sentence;
-  explanation.next_step = said.next_step;
+  return said;
 }
 
 // Who has what it needs, and when it is expected to start.
@@ -296,25 +320,54 @@ Status look_ahead(Runtime& runtime, const Snapshot& snapshot, const RoundState& 
   return {};
 }
 
+// Waiting where that is expected to help, the remedy if it is one, or else where to find one.
+Status say_next_step(const Snapshot& snapshot, const Waiting& waiting, const SaidReason& said,
+                     const std::atomic<bool>* interrupted, JobExplanation& explanation) {
+  std::string& step = explanation.next_step;
+  if (said.remedy == Remedy::kNone || explanation.start_p50) step = said.next_step;
+  if (said.remedy == Remedy::kNone) return {};
+  const Snapshot remedied = with_remedy(snapshot, waiting.job, waiting.group, said.remedy);
+  BERTH_ASSIGN(const bool helps, would_start(remedied, waiting.job, interrupted));
+  if (helps) {
+    step += fmt::format("{}{}", step.empty() ? "" : ", or ", remedy_words(said.remedy));
+    return {};
+  }
+  if (said.remedy == Remedy::kResumeNodes && !explanation.start_p50) {
+    BERTH_ASSIGN(const Forecast forecast, forecast_start(remedied, waiting.job, interrupted));
+    if (forecast.p50) {
+      step = fmt::format("{}, and wait for running jobs to end", remedy_words(said.remedy));
+      return {};
+    }
+  }
+  step += fmt::format("{}EXPLAIN JOB {} COUNTERFACTUAL; tells what {}would start it", step.empty() ? "" : "; ",
+                      explanation.job, step.empty() ? "" : "else ");
+  return {};
+}
+
 }  // namespace
 
 Result<JobExplanation> explain_job(Runtime& runtime, std::string_view name, const std::atomic<bool>* interrupted) {
-  BERTH_ASSIGN(const FoundJob found, look_up_job(runtime, name));
+  BERTH_ASSIGN(const std::int64_t id, find_job(runtime.db(), name));
+  BERTH_ASSIGN(const Loaded loaded,
+               load_for_planning(runtime, {.now = runtime.now(), .node_names = true, .also_job = std::nullopt}));
+  return explain_loaded_job(runtime, loaded.snapshot, id, {.interrupted = interrupted});
+}
+
+Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snapshot, std::int64_t id,
+                                          const ExplainOptions& options) {
+  BERTH_ASSIGN(const FoundJob found, look_up_job(runtime, id));
   JobExplanation explanation;
   explanation.job = found.name;
   explanation.state = found.state;
-  BERTH_ASSIGN(const Loaded loaded,
-               load_for_planning(runtime, {.now = runtime.now(), .node_names = true, .also_job = std::nullopt}));
-  const Snapshot& snapshot = loaded.snapshot;
   const Job* job = job_in(snapshot, found.id);
-  if (job == nullptr) {
+  if (job == nullptr || !rounds_look_at(*job)) {
     say_state(found, explanation);
     return explanation;
   }
 
   BERTH_ASSIGN(const Planning planning, planning_of(snapshot));
   BERTH_ASSIGN(const ScheduleResult schedule,
-               plan_schedule_on(snapshot, *planning.state, {.interrupted = interrupted}));
+               plan_schedule_on(snapshot, *planning.state, {.interrupted = options.interrupted, .until_job = id}));
   const Ledger& ledger = planning.state->ledger();
   explanation.waiting = std::count_if(snapshot.jobs.begin(), snapshot.jobs.end(),
                                       [](const Job& waiting) { return waiting.state == JobState::kPending; });
@@ -351,36 +404,31 @@ Result<JobExplanation> explain_job(Runtime& runtime, std::string_view name, cons
   std::stable_partition(explanation.reasons.begin(), explanation.reasons.end(),
                         [&](const ReasonLine& line) { return line.reason == waiting->reason; });
   if (!is_permanent(waiting->reason)) {
-    BERTH_TRY(look_ahead(runtime, snapshot, *planning.state, *job, group.shape, interrupted, explanation));
+    BERTH_TRY(look_ahead(runtime, snapshot, *planning.state, *job, group.shape, options.interrupted, explanation));
   }
   const bool is_about_quota =
       waiting->reason == Reason::kQuota || waiting->reason == Reason::kLimit || waiting->reason == Reason::kLenderKeeps;
   const bool is_behind = waiting->reason == Reason::kReserved || waiting->reason == Reason::kBlocked ||
                          waiting->reason == Reason::kDependency;
-  BERTH_ASSIGN(const bool alone, fits_alone(snapshot, *job));
-  if (is_about_quota || is_behind) {
-    SaidReason said = say_quota(*waiting, snapshot, planning.state->quotas());
-    if (is_behind) {
-      BERTH_ASSIGN(said, say_behind(runtime, *waiting, snapshot));
-    }
-    explanation.reason = waiting->reason;
-    explanation.sentence = said.sentence;
-    explanation.next_step = said.next_step;
-  } else if (alone) {
-    explanation.reason = Reason::kOrder;
-    explanation.sentence = fmt::format(
-        "it would fit the cluster as it runs now, but jobs ahead of it take the room: it is number {} of {} in the "
-        "order",
-        print_count(explanation.place), print_count(explanation.waiting));
-    explanation.next_step = "wait, or submit it in a higher priority class";
+  SaidReason said;
+  explanation.reason = waiting->reason;
+  if (is_about_quota) {
+    said = say_quota(*waiting, snapshot, planning.state->quotas(), explanation.start_p50.has_value());
+  } else if (is_behind) {
+    BERTH_ASSIGN(said, say_behind(runtime, *waiting, snapshot));
   } else {
-    say_waiting(*waiting, group, nodes_say, snapshot.cluster, explanation);
+    BERTH_ASSIGN(const bool alone, fits_alone(snapshot, *job));
+    if (alone) explanation.reason = Reason::kOrder;
+    said = alone ? say_order(explanation) : say_nodes_lack(*waiting, group, nodes_say, snapshot.cluster);
   }
+  explanation.sentence = said.sentence;
+  if (options.next_step) BERTH_TRY(say_next_step(snapshot, *waiting, said, options.interrupted, explanation));
   return explanation;
 }
 
 Result<NodeExplanation> explain_job_on_node(Runtime& runtime, std::string_view job_text, std::string_view node_text) {
-  BERTH_ASSIGN(const FoundJob found, look_up_job(runtime, job_text));
+  BERTH_ASSIGN(const std::int64_t id, find_job(runtime.db(), job_text));
+  BERTH_ASSIGN(const FoundJob found, look_up_job(runtime, id));
   BERTH_ASSIGN(const std::int64_t node_id, find_id(runtime.db(), Thing::kNode, node_text));
   BERTH_ASSIGN(const Loaded loaded,
                load_for_planning(runtime, {.now = runtime.now(), .node_names = true, .also_job = found.id}));

@@ -1,9 +1,9 @@
 // EXPLAIN JOB in words: the one dominant reason with its numbers, the next step, and the evidence behind it.
 //
-// The answer comes from the round itself: it is planned on the present state without applying, and the job is found in
-// the plan. When the plan starts it, the answer says where. When it waits, one reason dominates: what its queue may
-// use, a reservation, the jobs ahead of it (when it would fit the cluster as it is), or the nodes. Beside it: who has
-// what it needs, and when it is expected to start (round/forecast.h).
+// The answer comes from the round itself: it is planned on the present state up to the job, without applying. When the
+// plan starts it, the answer says where. When it waits, one reason dominates: what its queue may use, a reservation,
+// the jobs ahead of it (when it would fit the cluster as it is), or the nodes. Beside it: who has what it needs, and
+// when it is expected to start (round/forecast.h). What to do next is proved before it is advised (remedy.h).
 #pragma once
 
 #include <atomic>
@@ -52,6 +52,14 @@ struct JobExplanation {
 
 Result<JobExplanation> explain_job(Runtime& runtime, std::string_view job,
                                    const std::atomic<bool>* interrupted = nullptr);
+
+struct ExplainOptions {
+  const std::atomic<bool>* interrupted = nullptr;
+  bool next_step = true;  // of a job that waits; costs up to a round more
+};
+// The same of the present state loaded already, with node names; of a job by its id.
+Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snapshot, std::int64_t job,
+                                          const ExplainOptions& options = {});
 
 struct NodeExplanation {
   std::string job;

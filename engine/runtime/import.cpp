@@ -51,7 +51,7 @@ class NodeImport {
   NodeImport(Change& change, const ImportOptions& options, ImportReport& report)
       : change_(change), options_(options), report_(report), missing_(change, options.create_missing, report) {}
 
-  Status run(const std::vector<TraceNode>& nodes) {
+  Status run(std::span<const TraceNode> nodes) {
     BERTH_ASSIGN(types_, node_types_by_contents(change_.db()));
     std::vector<NodeRequest> requests;
     requests.reserve(nodes.size());
@@ -116,10 +116,15 @@ Result<ImportReport> import_nodes(Runtime& runtime, const std::string& path, con
   BERTH_ASSIGN(
       const ReadRecords<TraceNode> read,
       read_trace_nodes(options.format, path, {.skip_bad_rows = options.skip_bad_rows, .format = options.trace}));
-  ImportReport report;
+  BERTH_ASSIGN(ImportReport report, import_nodes(runtime, read.records, options));
   report.skipped = import_sentences(read.skipped);
+  return report;
+}
+
+Result<ImportReport> import_nodes(Runtime& runtime, std::span<const TraceNode> nodes, const ImportOptions& options) {
+  ImportReport report;
   const Result<std::int64_t> version =
-      runtime.change([&](Change& change) { return NodeImport(change, options, report).run(read.records); });
+      runtime.change([&](Change& change) { return NodeImport(change, options, report).run(nodes); });
   if (!version.ok()) return version.status();
   return report;
 }

@@ -5,6 +5,7 @@
 // must exist unless the caller asks for them to be made.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,9 +41,12 @@ struct ImportReport {
   std::vector<std::string> skipped;       // "nodes.csv:12:4: ..." in file order
   std::int64_t left_out = 0;              // IMPORT TRACE: jobs that had not ended
   std::int64_t in_future = 0;             // IMPORT TRACE: left out, too, as they end after now
+  bool too_old = false;                   // IMPORT TRACE: all ended so long ago that they teach nothing
 };
 
 Result<ImportReport> import_nodes(Runtime& runtime, const std::string& path, const ImportOptions& options);
+// The same of records that come from elsewhere.
+Result<ImportReport> import_nodes(Runtime& runtime, std::span<const TraceNode> nodes, const ImportOptions& options);
 Result<ImportReport> import_jobs(Runtime& runtime, const std::string& path, const ImportOptions& options);
 
 // Starts when the file says, else at once; outcome finished unless it says otherwise.

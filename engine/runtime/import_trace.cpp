@@ -4,6 +4,7 @@
 #include "engine/runtime/import.h"
 #include "engine/runtime/import_names.h"
 #include "engine/store/past_jobs.h"
+#include "engine/store/settings.h"
 
 namespace berth {
 
@@ -52,10 +53,9 @@ PastJob past_job(const TraceJob& job, const ImportOptions& options, const TraceI
 Status check_durations(const std::vector<TraceJob>& jobs, const std::string& path, const ImportOptions& options) {
   const bool none = std::ranges::none_of(jobs, [](const TraceJob& job) { return job.duration.has_value(); });
   if (jobs.empty() || !none) return {};
-  const bool gavel = to_lower(options.format) == "gavel" && options.trace.throughputs_file.empty();
+  const std::string_view hint = durations_hint(options.format, options.trace);
   return Status(Code::kInvalid, fmt::format("{}: the durations of all jobs are unknown: none is history", path),
-                gavel ? "WITH (throughputs_file = '...') names the file of speeds that gives them"
-                      : "IMPORT JOBS takes jobs that are to run");
+                hint.empty() ? "IMPORT JOBS takes jobs that are to run" : std::string(hint));
 }
 
 Status ensure_names(MissingNames& missing, const PastJob& job) {
@@ -80,6 +80,7 @@ Result<ImportReport> import_trace(Runtime& runtime, const std::string& path, con
   const Seconds shift = import.shift ? trace_shift(read.records, runtime.now()) : Seconds(0);
   const Result<std::int64_t> version = runtime.change([&](Change& change) -> Status {
     MissingNames missing(change, options.create_missing, report);
+    Seconds last_end(INT64_MIN);
     BERTH_ASSIGN(PastJobWriter writer, PastJobWriter::make(change));
     for (const TraceJob& job : read.records) {
       if (!job.duration) {
@@ -95,7 +96,10 @@ Result<ImportReport> import_trace(Runtime& runtime, const std::string& path, con
       if (added.ok()) added = writer.add(past);
       if (!added.ok()) return std::move(added).prefixed(job.place);
       ++report.added;
+      last_end = std::max(last_end, past.end);
     }
+    BERTH_ASSIGN(const Settings settings, read_settings(change.db()));
+    report.too_old = report.added > 0 && last_end < runtime.now() - settings.prediction_retention;
     BERTH_TRY(writer.finish());
     return change.record("import trace", path, print_counted(report.added, "job"));
   });

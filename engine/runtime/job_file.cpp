@@ -41,6 +41,12 @@ const std::vector<std::string>& job_keys() {
                                                 "min_runtime",
                                                 "preemptible",
                                                 "after",
+                                                "command",
+                                                "directory",
+                                                "env",
+                                                "image",
+                                                "checkpoint_signal",
+                                                "retries",
                                                 "groups"};
   return keys;
 }
@@ -155,6 +161,35 @@ Result<bool> take_terms_key(const std::string& key, const Json& value, JobTerms&
   return true;
 }
 
+// What an executor starts. Variables are an object or a list of "NAME=value".
+Result<bool> take_command_key(const std::string& key, const Json& value, JobCommand& command) {
+  if (key == "command") {
+    BERTH_ASSIGN(command.command, plain_text(key, value));
+  } else if (key == "directory") {
+    BERTH_ASSIGN(command.working_directory, plain_text(key, value));
+  } else if (key == "env" && value.is_object()) {
+    for (const auto& [name, text] : value.items()) {
+      BERTH_ASSIGN(std::string plain, plain_text(key, text));
+      command.environment.emplace_back(name, std::move(plain));
+    }
+  } else if (key == "env") {
+    BERTH_ASSIGN(const std::vector<std::string> variables, name_list(key, value));
+    for (const std::string& variable : variables) {
+      BERTH_ASSIGN(auto read, read_variable(variable));
+      command.environment.push_back(std::move(read));
+    }
+  } else if (key == "image") {
+    BERTH_ASSIGN(command.image, plain_text(key, value));
+  } else if (key == "checkpoint_signal") {
+    BERTH_ASSIGN(command.checkpoint_signal, plain_text(key, value));
+  } else if (key == "retries") {
+    BERTH_ASSIGN(command.retries, whole_number(key, value));
+  } else {
+    return false;
+  }
+  return true;
+}
+
 Result<bool> take_job_key(const std::string& key, const Json& value, JobRequest& job) {
   if (key == "name") {
     BERTH_ASSIGN(job.name, plain_text(key, value));
@@ -173,7 +208,8 @@ Result<bool> take_job_key(const std::string& key, const Json& value, JobRequest&
   } else if (key == "allow_infeasible") {
     BERTH_ASSIGN(job.allow_infeasible, truth(key, value));
   } else {
-    return take_terms_key(key, value, job.terms);
+    BERTH_ASSIGN(const bool is_command, take_command_key(key, value, job.command));
+    return is_command ? Result<bool>(true) : take_terms_key(key, value, job.terms);
   }
   return true;
 }

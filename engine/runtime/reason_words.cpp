@@ -64,7 +64,8 @@ SaidReason say_permanent(Reason reason, const TaskShape& shape, const Cluster& c
     case Reason::kNoDevice:
       return {fmt::format("a task asks for {} on one node; the largest node{} has {}", count_gpus(shape.gpu_count),
                           pool, count_gpus(largest.devices)),
-              "submit it with fewer GPUs per task and more tasks"};
+              largest.devices == 0 ? "add nodes with GPUs, or submit it without"
+                                   : "submit it with fewer GPUs per task and more tasks"};
     case Reason::kDeviceModel:
       return {fmt::format("it allows only {}, and no node{} has that", model_names(shape.models, cluster), pool),
               "submit it with more device models allowed, or add such nodes"};
@@ -83,40 +84,42 @@ SaidReason say_permanent(Reason reason, const TaskShape& shape, const Cluster& c
 SaidReason say_passing(Reason reason, const TaskShape& shape, std::int32_t failing, std::int32_t eligible) {
   const std::string share = share_of_nodes(failing, eligible);
   const std::string_view has = failing == 1 ? "has" : "have";
+  const std::string wait_for_jobs = "wait for running jobs to end";
   switch (reason) {
     case Reason::kNodeNotUp:
-      return {fmt::format("{} {} not up", share, failing == 1 ? "is" : "are"),
-              "SHOW NODES; tells which, and RESUME NODE brings one back"};
+      return {fmt::format("{} {} not up", share, failing == 1 ? "is" : "are"), wait_for_jobs, Remedy::kResumeNodes};
     case Reason::kUnhealthyDevice:
       return {fmt::format("{} would have room but for devices marked unhealthy", share), "SHOW UNHEALTHY DEVICES;"};
     case Reason::kCpu:
       return {fmt::format("a task asks for {} CPU; {} {} less free", print_cpu(shape.cpu), share, has),
-              "wait for tasks there to end, or submit it with less CPU per task"};
+              "wait for tasks there to end", Remedy::kLessCpu};
     case Reason::kMemory:
       return {fmt::format("a task asks for {} of memory; {} {} less free", print_memory(shape.memory), share, has),
-              "wait for tasks there to end, or submit it with less memory per task"};
+              "wait for tasks there to end", Remedy::kLessMemory};
     case Reason::kGpu:
       if (shape.is_fraction()) {
         return {fmt::format("a task asks for {} of a GPU; {} {} no device with that much free",
                             print_gpu(shape.gpu_milli), share, has),
-                "wait for running jobs to end, or submit it with a smaller fraction"};
+                wait_for_jobs, Remedy::kSmallerFraction};
       }
       return {fmt::format("a task asks for {} on one node; {} {} fewer free", count_gpus(shape.gpu_count), share, has),
-              shape.gpu_count == 1 ? "wait for running jobs to end, or submit it as a fraction of a GPU"
-                                   : "wait for running jobs to end, or submit it with fewer GPUs per task"};
+              wait_for_jobs, shape.gpu_count == 1 ? Remedy::kFraction : Remedy::kFewerGpus};
     case Reason::kGpuFragmented:
       return {shape.is_fraction()
                   ? fmt::format("a task asks for {} of one GPU; {} {} that much free in total, but on no single device",
                                 print_gpu(shape.gpu_milli), share, has)
                   : fmt::format("a task asks for {}; {} {} that much free in total, but in pieces",
                                 count_gpus(shape.gpu_count), share, has),
-              "wait for the fractions there to end, or submit it with fewer GPUs per task"};
+              "wait for the fractions there to end",
+              shape.is_fraction()    ? Remedy::kSmallerFraction
+              : shape.gpu_count == 1 ? Remedy::kFraction
+                                     : Remedy::kFewerGpus};
     case Reason::kGpuMemory:
       return {fmt::format("{} {} devices with enough compute free, but too little memory left on them", share, has),
-              "submit it with less device memory, or wait"};
+              wait_for_jobs, Remedy::kLessDeviceMemory};
     case Reason::kLinkGroup:
-      return {fmt::format("{} {} enough free devices, but not inside one link group", share, has),
-              "submit it WITH (locality = node), or wait"};
+      return {fmt::format("{} {} enough free devices, but not inside one link group", share, has), wait_for_jobs,
+              Remedy::kAnyLinkGroup};
     default: return {std::string(reason_words(reason)), ""};
   }
 }

@@ -1,6 +1,9 @@
 // Reasons as sentences with their numbers and what to do about them: what EXPLAIN, PLAN and errors share.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -8,12 +11,14 @@
 #include "engine/model/cluster.h"
 #include "engine/model/plan.h"
 #include "engine/round/explain.h"
+#include "engine/runtime/remedy.h"
 
 namespace berth {
 
 struct SaidReason {
   std::string sentence;
-  std::string next_step;  // what would help; may be empty
+  std::string next_step;          // "wait for running jobs to end"; may be empty
+  Remedy remedy = Remedy::kNone;  // what else might start it, to be proved first
 };
 
 // "not enough free devices": a reason as words, without numbers.
@@ -30,6 +35,12 @@ std::string describe_shape(const TaskShape& shape, const Cluster& cluster);
 std::string describe_shortfall(const Shortfall& lacks);
 // "A100 or H100".
 std::string model_names(ModelSet models, const Cluster& cluster);
+// Whom an eviction makes room for, as the view eviction_log has it: the name of a job, or "loan 3", which is returned.
+template <std::invocable<std::int64_t> NameOfJob>
+std::string beneficiary_words(const Eviction& eviction, NameOfJob&& name_of_job) {
+  if (eviction.rule == EvictionRule::kLoan) return fmt::format("loan {}", eviction.beneficiary);
+  return name_of_job(eviction.beneficiary);
+}
 // "1 GPU", "8 GPUs"; "1 node".
 std::string count_gpus(std::int64_t count);
 std::string count_nodes(std::int64_t count);

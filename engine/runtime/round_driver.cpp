@@ -10,8 +10,8 @@
 #include "engine/policy/queue_outlook.h"
 #include "engine/policy/registry.h"
 #include "engine/policy/workload.h"
+#include "engine/runtime/sync.h"
 #include "engine/store/journal.h"
-#include "engine/store/lease.h"
 #include "engine/store/load_quotas.h"
 #include "engine/store/settings.h"
 
@@ -55,13 +55,6 @@ Status prune_now_and_then(Runtime& runtime) {
   return pruned.status();
 }
 
-Result<Lease> take_round_lease(Runtime& runtime) {
-  BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));
-  return Lease::acquire(
-      runtime.db(),
-      {.name = "round", .holder = runtime.actor(), .now = runtime.now(), .duration = settings.lease_duration});
-}
-
 // Bit d for each queue on the path of `queue`, itself included: what a job within every quota is marked with.
 std::uint32_t marks_of_path(const std::vector<Queue>& queues, std::int32_t queue) {
   int depth = 0;
@@ -79,6 +72,13 @@ bool governs(const QuotaTable& table) {
 }
 
 }  // namespace
+
+Result<Lease> take_round_lease(Runtime& runtime) {
+  BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));
+  return Lease::acquire(
+      runtime.db(),
+      {.name = "round", .holder = runtime.actor(), .now = runtime.now(), .duration = settings.lease_duration});
+}
 
 Result<std::vector<std::int64_t>> borrowing_starts(Runtime& runtime, const Plan& plan) {
   std::vector<std::int64_t> borrowing;
@@ -134,14 +134,15 @@ Result<PlannedRound> plan_round(Runtime& runtime, const RoundOptions& options) {
 
 Result<RoundReport> run_round(Runtime& runtime, const RoundOptions& options) {
   BERTH_TRY(runtime.check_writable());
-  BERTH_ASSIGN(const Lease lease, take_round_lease(runtime));
+  BERTH_ASSIGN(Lease lease, take_round_lease(runtime));
   BERTH_TRY(prune_now_and_then(runtime));
   for (int attempt = 1;; ++attempt) {
     BERTH_ASSIGN(PlannedRound round, plan_round(runtime, options));
     Result<ApplyResult> applied = apply_round(runtime, round);
     if (!applied.ok() && applied.status().code() == Code::kConflict && attempt < kMostAttempts) continue;
     if (!applied.ok()) return std::move(applied).status();
-    return RoundReport{std::move(round.schedule.plan), *applied, round.seconds, round.schedule.counters};
+    BERTH_ASSIGN(const DispatchReport dispatched, dispatch_now(runtime, lease));
+    return RoundReport{std::move(round.schedule.plan), *applied, round.seconds, round.schedule.counters, dispatched};
   }
 }
 
@@ -158,7 +159,7 @@ Result<RoundReport> apply_saved_plan(Runtime& runtime, std::int64_t id) {
   BERTH_ASSIGN(SavedPlan saved, load_plan(runtime.db(), id));
   if (saved.state == PlanState::kApplied)
     return Status(Code::kConflict, fmt::format("plan {} was applied before", id), "PLAN SCHEDULE; makes a new one");
-  BERTH_ASSIGN(const Lease lease, take_round_lease(runtime));
+  BERTH_ASSIGN(Lease lease, take_round_lease(runtime));
   BERTH_ASSIGN(const ApplyResult applied, apply_plan(runtime.db(), saved.plan,
                                                      {.kind = saved.kind,
                                                       .actor = runtime.actor(),
@@ -167,7 +168,8 @@ Result<RoundReport> apply_saved_plan(Runtime& runtime, std::int64_t id) {
                                                       .last_reasons = {},
                                                       .plan_id = id,
                                                       .accept_new_jobs = false}));
-  return RoundReport{std::move(saved.plan), applied, {}, {}};
+  BERTH_ASSIGN(const DispatchReport dispatched, dispatch_now(runtime, lease));
+  return RoundReport{std::move(saved.plan), applied, {}, {}, dispatched};
 }
 
 }  // namespace berth

@@ -9,11 +9,16 @@
 #include <vector>
 
 #include "engine/round/schedule.h"
+#include "engine/runtime/dispatcher.h"
 #include "engine/runtime/runtime.h"
 #include "engine/store/apply.h"
+#include "engine/store/lease.h"
 #include "engine/store/load.h"
 
 namespace berth {
+
+// The right to run rounds: kBusy naming who has it.
+Result<Lease> take_round_lease(Runtime& runtime);
 
 struct RoundOptions {
   const std::atomic<bool>* interrupted = nullptr;
@@ -35,6 +40,7 @@ struct RoundReport {
   ApplyResult applied;
   StepSeconds seconds;
   CandidateCounters counters;
+  DispatchReport dispatched;
 };
 // kBusy when somebody else runs one; kInterrupted with nothing changed.
 Result<RoundReport> run_round(Runtime& runtime, const RoundOptions& options = {});

@@ -34,6 +34,7 @@ class Runtime {
   // Read-only, for SQL from users; sees what is committed.
   Database& queries() { return queries_; }
   Seconds now() const { return env_->now(); }
+  const Env& env() const { return *env_; }
   const std::string& actor() const { return actor_; }
   bool read_only() const { return read_only_; }
   std::optional<std::uint64_t> seed() const { return seed_; }

@@ -31,9 +31,12 @@ Result<std::string> chosen_policy(Runtime& runtime, const std::string& name, con
     return Status(Code::kInvalid, fmt::format("simulation {} has {} policies", name, policies.size()),
                   fmt::format("name one: {}", join(policies, ", ")));
   }
+  std::vector<std::string> matches;  // "fifo + berth" is also called fifo
   for (const std::string& candidate : policies) {
     if (equals_ignoring_case(candidate, policy)) return candidate;
+    if (equals_ignoring_case(trim(split(candidate, '+').front()), policy)) matches.push_back(candidate);
   }
+  if (matches.size() == 1) return matches.front();
   return Status(Code::kNotFound, fmt::format("simulation {} has no policy '{}'", name, policy),
                 fmt::format("it has {}", join(policies, ", ")));
 }

@@ -18,7 +18,8 @@ namespace {
 
 Result<Cluster> simulated_cluster(Runtime& runtime, const SimulationSource& source) {
   if (!source.nodes.empty()) {
-    BERTH_ASSIGN(const ReadRecords<TraceNode> read, read_trace_nodes(source.nodes_format, source.nodes));
+    BERTH_ASSIGN(const ReadRecords<TraceNode> read,
+                 read_trace_nodes(source.nodes_format, source.nodes, {.format = source.files}));
     return cluster_from(read.records);
   }
   BERTH_ASSIGN(Loaded loaded,
@@ -185,7 +186,8 @@ Result<std::vector<PolicyChoice>> read_choices(const std::vector<std::string>& t
 Result<SimulationSet> simulate(Runtime& runtime, const ArrivalsRequest& request) {
   BERTH_ASSIGN(const std::vector<PolicyChoice> policies, read_choices(request.policies, read_score_choice));
   BERTH_ASSIGN(const Cluster cluster, simulated_cluster(runtime, request.source));
-  BERTH_ASSIGN(const ReadRecords<TraceJob> read, read_trace_jobs(request.source.jobs_format, request.source.jobs));
+  BERTH_ASSIGN(const ReadRecords<TraceJob> read,
+               read_trace_jobs(request.source.jobs_format, request.source.jobs, {.format = request.source.files}));
   BERTH_ASSIGN(ArrivalInput input, arrivals_from(cluster, read.records));
   const MilliGpu capacity = device_capacity(cluster);
   if (!request.order_file.empty()) {
@@ -212,13 +214,18 @@ Result<SimulationSet> simulate(Runtime& runtime, const ArrivalsRequest& request)
 
 Result<SimulationSet> simulate(Runtime& runtime, const JobsRequest& request) {
   BERTH_ASSIGN(const std::vector<PolicyChoice> policies, read_choices(request.policies, read_policy_choice));
+  if (const auto hint = durations_hint(request.source.jobs_format, request.source.files); !hint.empty()) {
+    return Status(Code::kInvalid, fmt::format("{}: the durations of all jobs are unknown", request.source.jobs),
+                  std::string(hint));
+  }
   BERTH_ASSIGN(const Cluster cluster, simulated_cluster(runtime, request.source));
   std::vector<TraceJob> sorted;
   std::function<Result<std::unique_ptr<JobReader>>()> open_jobs;
   std::vector<std::string> skipped;
   if (request.sort || request.skip_bad_rows) {
-    BERTH_ASSIGN(ReadRecords<TraceJob> read, read_trace_jobs(request.source.jobs_format, request.source.jobs,
-                                                             {.skip_bad_rows = request.skip_bad_rows}));
+    BERTH_ASSIGN(ReadRecords<TraceJob> read,
+                 read_trace_jobs(request.source.jobs_format, request.source.jobs,
+                                 {.skip_bad_rows = request.skip_bad_rows, .format = request.source.files}));
     for (const Status& bad : read.skipped) skipped.push_back(bad.message());
     sorted = std::move(read.records);
     if (request.skip_bad_rows) {
@@ -231,11 +238,19 @@ Result<SimulationSet> simulate(Runtime& runtime, const JobsRequest& request) {
     if (request.sort) sort_by_submit(sorted);
     open_jobs = [&sorted]() -> Result<std::unique_ptr<JobReader>> { return read_from(sorted); };
   } else {
-    open_jobs = [&source = request.source] { return open_trace_jobs(source.jobs_format, source.jobs); };
+    open_jobs = [&source = request.source] { return open_trace_jobs(source.jobs_format, source.jobs, source.files); };
   }
   const bool own_cluster = request.source.nodes.empty();
   BERTH_ASSIGN(QuotaState owned, own_cluster ? load_quotas(runtime.db(), runtime.now()) : QuotaState());
   BERTH_ASSIGN(TimedInput input, timed_from(cluster, open_jobs, std::move(owned.queues)));
+  if (!request.history.empty()) {
+    BERTH_ASSIGN(const auto reader, open_trace_jobs(request.source.jobs_format, request.history));
+    BERTH_ASSIGN(input.history, history_from(*reader));
+    if (input.history.empty()) {
+      return Status(Code::kInvalid,
+                    fmt::format("option 'history': no job of '{}' finished and says how long it ran", request.history));
+    }
+  }
   BERTH_TRY(check_named(input, request.options));
   if (!request.options.pooled_devices) input.quotas = std::move(owned.quotas);
   BERTH_TRY(begin_saving(runtime, request.target, "jobs", request.options.seed));

@@ -13,6 +13,7 @@
 #include "engine/sim/comparison.h"
 #include "engine/sim/simulation.h"
 #include "engine/sim/timed.h"
+#include "engine/sim/trace.h"
 
 namespace berth {
 
@@ -21,6 +22,7 @@ struct SimulationSource {
   std::string jobs_format;  // name in sim/trace.h
   std::string nodes;        // node file; empty = the nodes of the open database
   std::string nodes_format;
+  TraceOptions files = {};  // what the files do not say of themselves
 };
 
 struct SimulationTarget {
@@ -47,6 +49,7 @@ struct JobsRequest {
   SimulationSource source;
   SimulationTarget target;
   std::vector<std::string> policies;  // "fifo + berth"
+  std::string history;                // file of jobs that ran before, of the jobs' format; empty = none
   TimedOptions options;               // seed and all; keep_tasks and control are set here
   bool sort = false;                  // the file is not in order of submission
   bool skip_bad_rows = false;         // leave out bad rows and jobs without a duration, and report them
@@ -56,8 +59,8 @@ struct JobsRequest {
 Result<SimulationSet> simulate(Runtime& runtime, const ArrivalsRequest& request);
 Result<SimulationSet> simulate(Runtime& runtime, const JobsRequest& request);
 
-// Two saved runs of one policy each, task by task; an empty policy means the simulation's only one. kNotFound names
-// what there is.
+// Two saved runs of one policy each, task by task; an empty policy means the simulation's only one, an
+// order alone the only one of that order. kNotFound names what there is.
 Result<Comparison> compare_saved_simulations(Runtime& runtime, const std::string& a, const std::string& policy_a,
                                              const std::string& b, const std::string& policy_b);
 

@@ -160,6 +160,7 @@ class Pai2020JobReader : public JobReader {
 }  // namespace
 
 Result<std::unique_ptr<JobReader>> open_pai2020_jobs(const std::string& path, const TraceOptions& options) {
+  BERTH_ASSIGN(CsvReader csv, CsvReader::open(path, kPaiJobColumns, CsvHeader::kOptional));
   const std::string tasks_file = options.tasks_file.empty() ? beside(path, "task_table") : options.tasks_file;
   if (tasks_file.empty())
     return Status(Code::kInvalid, fmt::format("'{}' does not tell where the task table is", path),
@@ -170,7 +171,6 @@ Result<std::unique_ptr<JobReader>> open_pai2020_jobs(const std::string& path, co
     std::error_code unused;
     if (!std::filesystem::exists(tags_file, unused)) tags_file.clear();
   }
-  BERTH_ASSIGN(CsvReader csv, CsvReader::open(path, kPaiJobColumns, CsvHeader::kOptional));
   BERTH_ASSIGN(PaiTasks tasks, read_pai_tasks(tasks_file));
   BERTH_ASSIGN(PaiTags tags, read_pai_tags(tags_file));
   return std::unique_ptr<JobReader>(

@@ -113,6 +113,18 @@ Result<RestartCost> read_restart_cost(std::string_view text) {
   return cost;
 }
 
+Result<std::vector<HistoryRun>> history_from(JobReader& reader) {
+  std::vector<HistoryRun> runs;
+  for (TraceJob job;;) {
+    BERTH_ASSIGN(const bool found, reader.next(job));
+    if (!found) break;
+    if (!job.duration || job.outcome.value_or(JobState::kFinished) != JobState::kFinished) continue;
+    runs.push_back({features_of(job), *job.duration, job.start.value_or(job.submit) + *job.duration});
+  }
+  std::stable_sort(runs.begin(), runs.end(), [](const HistoryRun& a, const HistoryRun& b) { return a.end < b.end; });
+  return runs;
+}
+
 void sort_by_submit(std::vector<TraceJob>& jobs) { std::ranges::stable_sort(jobs, {}, &TraceJob::submit); }
 
 Result<TimedInput> timed_from(const Cluster& cluster, std::function<Result<std::unique_ptr<JobReader>>()> open_jobs,

@@ -18,12 +18,23 @@
 #include <vector>
 
 #include "engine/model/snapshot.h"
+#include "engine/policy/duration_predictor.h"
 #include "engine/sim/pooled_floor.h"
 #include "engine/sim/replan.h"
 #include "engine/sim/simulation.h"
 #include "engine/sim/trace.h"
 
 namespace berth {
+
+// A run that finished before the simulation begins. Where a history reaches beyond the first arrival it is moved back
+// as a whole: nobody learns from the future.
+struct HistoryRun {
+  DurationFeatures features;
+  Seconds duration;
+  Seconds end;
+};
+// Those of a trace's jobs that finished and say how long they ran; by end.
+Result<std::vector<HistoryRun>> history_from(JobReader& reader);
 
 struct TimedInput {
   const Cluster* cluster = nullptr;  // must outlive the input; starts empty
@@ -32,7 +43,8 @@ struct TimedInput {
   QuotaTable quotas;  // of the first queues; those beyond have no quota
   // Opens the jobs anew, sorted by submit time; called once per policy.
   std::function<Result<std::unique_ptr<JobReader>>()> open_jobs;
-  std::vector<WorkloadShape> workload;  // typical shapes of all tasks
+  std::vector<HistoryRun> history = {};  // what predicted durations rest on besides the jobs that end
+  std::vector<WorkloadShape> workload;   // typical shapes of all tasks
   std::int64_t job_count = 0;
   // What some job of the file has, for options that name it:
   std::set<std::string, std::less<>> estimates = {};

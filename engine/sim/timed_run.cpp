@@ -22,7 +22,8 @@ double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_P
 
 Status check_timed_job(const TraceJob& job, Seconds previous_submit) {
   if (!job.duration) {
-    return Status(Code::kInvalid, fmt::format("{}: job '{}' has no duration", job.place, job.name));
+    return Status(Code::kInvalid, fmt::format("{}: job '{}' has no duration", job.place, job.name),
+                  "WITH (skip_bad_rows = true) leaves such jobs out");
   }
   if (job.submit >= previous_submit) return {};
   return Status(Code::kInvalid,
@@ -83,6 +84,7 @@ std::unique_ptr<WaitingJobs> TimedRun::make_waiting() {
 Result<SimulationResult> TimedRun::run(const std::string& policy) {
   const double begin = processor_seconds();
   BERTH_TRY(read_next());
+  learn_history();
   std::int64_t moments = 0;
   while (const std::optional<Seconds> moment = next_moment()) {
     now_ = *moment;
@@ -178,7 +180,8 @@ Status TimedRun::admit() {
   estimate(live);
   times_of(live.job).note_arrival();
   if (own_quota_) live.is_entitled = own_quota_->admits(live.job, live.duration);
-  const std::optional<std::string> never = floor_.why_never(live.job);
+  std::optional<std::string> never = floor_.why_never(live.job);
+  if (never) never = missing_models().value_or(*std::move(never));
   if (options_.keep_tasks) add_task_rows(live, never ? TaskOutcome::kInfeasible : TaskOutcome::kFailed);
   if (never) {
     note_infeasible(live.name, *never);
@@ -222,7 +225,7 @@ void TimedRun::estimate(LiveJob& live) const {
       }
       break;
     case DurationSource::kPredicted:
-      live.features = features_of_next(live.job);
+      live.features = features_of(next_);
       live.teaches = next_.outcome.value_or(JobState::kFinished) == JobState::kFinished;
       live.estimate = predictor_.predict(live.features, now_, live.job.time_limit).estimate;
       break;
@@ -231,10 +234,10 @@ void TimedRun::estimate(LiveJob& live) const {
   live.job.estimate = live.estimate;
 }
 
-DurationFeatures TimedRun::features_of_next(const Job& job) const {
-  std::string models;
-  for (const TraceTaskGroup& group : next_.groups) models += group.models + " + ";
-  return {feature_of(next_.tag), feature_of(next_.user), feature_of(models), request_feature(job.groups)};
+void TimedRun::learn_history() {
+  const std::vector<HistoryRun>& runs = input_.history;
+  const Seconds beyond = runs.empty() ? Seconds(0) : std::max(Seconds(0), runs.back().end - first_submit_);
+  for (const HistoryRun& run : runs) predictor_.observe(run.features, run.duration, run.end - beyond);
 }
 
 // The estimate of what is left to do.
@@ -247,6 +250,23 @@ DurationEstimate TimedRun::estimate_of_rest(const LiveJob& live) const {
   left.p80 = rest(left.p80);
   left.p90 = rest(left.p90);
   return left;
+}
+
+// A group of the job just read that names device models, none of which the cluster has.
+std::optional<std::string> TimedRun::missing_models() const {
+  std::vector<std::string> known;
+  for (const DeviceModel& model : input_.cluster->models) known.push_back(model.name);
+  for (const TraceTaskGroup& group : next_.groups) {
+    if (group.models.empty() || group.gpu_count == 0) continue;
+    const bool none = std::ranges::none_of(split(group.models, '|'), [&](std::string_view name) {
+      return std::ranges::find(known, trim(name)) != known.end();
+    });
+    if (none) {
+      return fmt::format("no node has device model {}, they have {}; binding_models = none lets it run on any",
+                         group.models, known.empty() ? "no devices" : join(known, ", "));
+    }
+  }
+  return std::nullopt;
 }
 
 void TimedRun::add_task_rows(const LiveJob& live, TaskOutcome state) {

@@ -44,9 +44,10 @@ class TimedRun {
   Status admit();
   void loosen_models();
   void estimate(LiveJob& live) const;
-  DurationFeatures features_of_next(const Job& job) const;
+  void learn_history();
   DurationEstimate estimate_of_rest(const LiveJob& live) const;
   void add_task_rows(const LiveJob& live, TaskOutcome state);
+  std::optional<std::string> missing_models() const;
   void note_infeasible(const std::string& name, const std::string& why);
   Status end_job(std::int32_t slot);
   Status stop_victim(std::int32_t slot);

@@ -74,6 +74,14 @@ Status lacks(const TraceFormat& format, std::string_view what) {
                 fmt::format("formats with {}: {}", what, join(others, ", ")));
 }
 
+template <class Record>
+bool takes_first_record(Result<std::unique_ptr<RecordReader<Record>>> reader) {
+  if (!reader.ok()) return false;
+  Record record;
+  const Result<bool> found = (*reader)->next(record);
+  return found.ok() && *found;
+}
+
 class MemoryJobReader : public JobReader {
  public:
   explicit MemoryJobReader(std::span<const TraceJob> jobs) : jobs_(jobs) {}
@@ -108,6 +116,24 @@ Result<const TraceFormat*> find_trace_format(std::string_view name) {
   const std::string near = suggest(name, names);
   return Status(Code::kNotFound, fmt::format("no trace format '{}'", name),
                 near.empty() ? "the formats are " + join(names, ", ") : near);
+}
+
+std::vector<std::string_view> recognise_trace(const std::string& path, TraceContent content,
+                                              const TraceOptions& options) {
+  std::vector<std::string_view> formats;
+  if (path == "-") return formats;  // it has been read
+  for (const TraceFormat& format : kTraceFormats) {
+    const bool takes = content == TraceContent::kNodes
+                           ? format.open_nodes != nullptr && takes_first_record(format.open_nodes(path, options))
+                           : format.open_jobs != nullptr && takes_first_record(format.open_jobs(path, options));
+    if (takes) formats.push_back(format.name);
+  }
+  return formats;
+}
+
+std::string_view durations_hint(std::string_view format, const TraceOptions& options) {
+  if (!equals_ignoring_case(format, "gavel") || !options.throughputs_file.empty()) return {};
+  return "WITH (throughputs_file = '...') names the file of speeds that gives them";
 }
 
 Result<std::unique_ptr<NodeReader>> open_trace_nodes(std::string_view format, const std::string& path,

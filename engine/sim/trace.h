@@ -141,6 +141,14 @@ std::span<const TraceFormat> trace_formats();
 // kNotFound with the nearest name.
 Result<const TraceFormat*> find_trace_format(std::string_view name);
 
+// The formats whose readers take the first record of the file, nodes or jobs: what it may be, for an error's hint.
+enum class TraceContent : std::uint8_t { kNodes, kJobs };
+std::vector<std::string_view> recognise_trace(const std::string& path, TraceContent content,
+                                              const TraceOptions& options = {});
+
+// What would tell the durations that no job of such a file has by itself; empty = the file tells them, or nothing does.
+std::string_view durations_hint(std::string_view format, const TraceOptions& options);
+
 // All or nothing, unless bad records are to be skipped: then each skipped one is reported.
 struct ReadOptions {
   bool skip_bad_rows = false;

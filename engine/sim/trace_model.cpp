@@ -81,6 +81,23 @@ std::string node_name(const Cluster& cluster, NodeIndex node) {
   return cluster.node_names.empty() ? fmt::format("node {}", cluster.nodes[index].id) : cluster.node_names[index];
 }
 
+DurationFeatures features_of(const TraceJob& record) {
+  std::string models;
+  std::vector<TaskGroup> groups;
+  groups.reserve(record.groups.size());
+  for (const TraceTaskGroup& from : record.groups) {
+    models += from.models + " + ";
+    TaskGroup& group = groups.emplace_back();
+    group.count = from.tasks;
+    group.shape = {.cpu = from.cpu,
+                   .memory = from.memory,
+                   .gpu_count = from.gpu_count,
+                   .gpu_milli = from.gpu_milli,
+                   .gpu_memory = from.gpu_memory};
+  }
+  return {feature_of(record.tag), feature_of(record.user), feature_of(models), request_feature(groups)};
+}
+
 JobModeller::JobModeller(const Cluster& cluster, std::vector<Queue> queues, std::vector<PriorityClass> classes)
     : cluster_(&cluster),
       queues_(std::move(queues)),

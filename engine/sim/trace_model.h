@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/model/snapshot.h"
+#include "engine/policy/duration_predictor.h"
 #include "engine/policy/workload.h"
 #include "engine/sim/trace.h"
 
@@ -22,6 +23,9 @@ std::string task_name(const TraceJob& job, std::size_t group, std::int32_t task)
 
 // The node's name, or "node <id>" where the cluster has none.
 std::string node_name(const Cluster& cluster, NodeIndex node);
+
+// What durations are predicted by, of a record as it stands: any cluster, any database.
+DurationFeatures features_of(const TraceJob& record);
 
 // Turns job records into Jobs for one cluster, collecting queues and priority classes on the way.
 class JobModeller {

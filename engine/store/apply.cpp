@@ -17,6 +17,7 @@
 #include "engine/store/outlook_records.h"
 #include "engine/store/queue_use.h"
 #include "engine/store/reservation_records.h"
+#include "engine/store/run_records.h"
 #include "engine/store/wait_records.h"
 
 namespace berth {
@@ -36,6 +37,7 @@ class PlanWriter {
     BERTH_TRY(check_gangs());
     BERTH_TRY(read_waits());
     BERTH_TRY(start_jobs());
+    BERTH_TRY(write_launches(change_, result_.round, plan_.placements));
     BERTH_TRY(set_marks());
     BERTH_TRY(note_waits());
     BERTH_TRY(write_reservations(change_, plan_.reservations));

@@ -59,22 +59,40 @@ Result<Seconds> half_life_of_usage(Database& db) {
   return settings.order_knobs.usage_half_life;
 }
 
+// The attempt as a row: of a run that an executor has, its own row.
+Status note_end(Change& change, std::int64_t job, RunState ended, std::string_view detail) {
+  Database& db = change.db();
+  BERTH_ASSIGN(const std::optional<LiveRun> live, live_run_of(db, job));
+  std::int64_t run = 0;
+  if (live) {
+    run = live->id;
+    BERTH_TRY(end_live_run(change, *live, ended, detail));
+  } else {
+    BERTH_ASSIGN(
+        Statement insert,
+        db.prepare("INSERT INTO runs (job_id, attempt, state, start_time, end_time, tasks, gpu_milli, nodes, "
+                   "detail) SELECT ?1, 1 + coalesce(max(attempt), 0), ?2, (SELECT coalesce(start_time, 0) FROM "
+                   "jobs WHERE id = ?1), ?3, 0, 0, '[]', ?4 FROM runs WHERE job_id = ?1"));
+    BERTH_TRY(insert.run(job, run_state_name(ended), change.now(), detail));
+    run = db.last_row_id();
+  }
+  BERTH_ASSIGN(
+      Statement held,
+      db.prepare("UPDATE runs SET (tasks, gpu_milli, nodes) = (SELECT count(*), coalesce(sum(a.gpu_milli * "
+                 "g.gpu_count), 0), json_group_array(DISTINCT n.name) FROM allocations a JOIN nodes n ON n.id = "
+                 "a.node_id JOIN task_groups g ON g.job_id = a.job_id AND g.group_index = a.group_index "
+                 "WHERE a.job_id = ?2) WHERE id = ?1"));
+  return held.run(run, job);
+}
+
 }  // namespace
 
-Status end_attempt(Change& change, std::int64_t job, std::string_view outcome, std::string_view detail) {
+Status end_attempt(Change& change, std::int64_t job, RunState ended, std::string_view detail) {
   Database& db = change.db();
   change.use_changed();
   BERTH_ASSIGN(const Seconds half_life, half_life_of_usage(db));
   BERTH_TRY(note_use(change, job, std::nullopt, half_life));
-  BERTH_ASSIGN(
-      Statement note,
-      db.prepare("INSERT INTO runs (job_id, attempt, start_time, end_time, outcome, tasks, gpu_milli, nodes, detail) "
-                 "SELECT ?1, 1 + (SELECT count(*) FROM runs WHERE job_id = ?1), "
-                 "       (SELECT coalesce(start_time, 0) FROM jobs WHERE id = ?1), ?2, ?3, count(*), "
-                 "       coalesce(sum(a.gpu_milli * g.gpu_count), 0), json_group_array(DISTINCT n.name), ?4 "
-                 "FROM allocations a JOIN nodes n ON n.id = a.node_id "
-                 "JOIN task_groups g ON g.job_id = a.job_id AND g.group_index = a.group_index WHERE a.job_id = ?1"));
-  BERTH_TRY(note.run(job, change.now(), outcome, detail));
+  BERTH_TRY(note_end(change, job, ended, detail));
   BERTH_ASSIGN(const std::vector<std::int64_t> draining, draining_nodes_of(db, job));
   BERTH_TRY(take_away_use(change, job));
   BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM allocations WHERE job_id = ?1"));

@@ -7,13 +7,14 @@
 
 #include "engine/model/plan.h"
 #include "engine/store/change.h"
+#include "engine/store/run_records.h"
 
 namespace berth {
 
-// Of a running job: writes the attempt to runs with `outcome` ('finished', 'evicted', ...), adds to its attained
+// Of a running job: writes the attempt to runs as having ended in that state, adds to its attained
 // service and to the use of its queue, frees what it holds, forgets its marks and that it was told to stop. Draining
 // nodes that thereby become empty are drained. The job's state is left to the caller.
-Status end_attempt(Change& change, std::int64_t job, std::string_view outcome, std::string_view detail);
+Status end_attempt(Change& change, std::int64_t job, RunState ended, std::string_view detail);
 // The same for some tasks of a job that runs on. kConflict when it does not hold one of them.
 Status end_tasks(Change& change, std::int64_t job, std::span<const TaskName> tasks);
 

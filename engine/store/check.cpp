@@ -140,6 +140,50 @@ constexpr PromiseQuery kPromises[] = {
      "SELECT 'job ' || job_id, 'it waits from ' || from_time || ', but waited until ' || before FROM (SELECT job_id, "
      "from_time, lag(to_time) OVER (PARTITION BY job_id ORDER BY from_time) AS before FROM wait_intervals) "
      "WHERE from_time < before"},
+    {{"live_runs", "what an executor runs are running jobs, and each such run has tasks"},
+     "SELECT 'job ' || j.name, 'its run ' || r.attempt || ' is ' || r.state || CASE WHEN j.state <> 'running' THEN "
+     "', the job ' || j.state ELSE ' and has no tasks' END FROM runs r JOIN jobs j ON j.id = r.job_id "
+     "WHERE r.end_time IS NULL AND (j.state <> 'running' OR NOT EXISTS (SELECT 1 FROM run_tasks WHERE run_id = r.id))"},
+    {{"run_tasks_hold", "tasks at an executor hold their part of their node until their run has ended"},
+     "SELECT 'job ' || j.name || ' task ' || t.group_index || '.' || t.task_index, 'its run is ' || r.state || ', and "
+     "it "
+     "holds nothing of node ' || t.node_id FROM runs r JOIN run_tasks t ON t.run_id = r.id JOIN jobs j ON j.id = "
+     "r.job_id WHERE r.end_time IS NULL AND NOT EXISTS (SELECT 1 FROM allocations a WHERE a.node_id = t.node_id AND "
+     "a.job_id = r.job_id AND a.group_index = t.group_index AND a.task_index = t.task_index)"},
+    {{"run_tasks_end", "no task outlives its run"},
+     "SELECT 'job ' || j.name || ' task ' || t.group_index || '.' || t.task_index, 'it is ' || t.phase || ', and run ' "
+     "|| r.attempt || ' has ' || r.state FROM run_tasks t INDEXED BY run_tasks_live JOIN runs r ON r.id = t.run_id "
+     "JOIN jobs j ON j.id = r.job_id WHERE r.end_time IS NOT NULL AND (t.phase = 'pending' OR t.phase = 'starting' OR "
+     "t.phase = 'running')"},
+    {{"run_executors", "live tasks are at executors that exist"},
+     "SELECT 'job ' || j.name, count(*) || ' tasks are at executor ' || t.executor_id || ', which does not exist' FROM "
+     "run_tasks t INDEXED BY run_tasks_live JOIN runs r ON r.id = t.run_id JOIN jobs j ON j.id = r.job_id WHERE "
+     "(t.phase = 'pending' OR t.phase = 'starting' OR t.phase = 'running') AND t.executor_id NOT IN (SELECT id FROM "
+     "executors) GROUP BY j.id, t.executor_id"},
+    {{"launches_told", "of every task that waits for its launch an executor is still to be told"},
+     "SELECT 'job ' || j.name || ' task ' || t.group_index || '.' || t.task_index, 'launch ' || t.sequence || ' of run "
+     "' "
+     "|| r.attempt || ' is not on its way' FROM run_tasks t INDEXED BY run_tasks_live JOIN runs r ON r.id = t.run_id "
+     "JOIN jobs j ON j.id = r.job_id WHERE t.phase = 'pending' AND r.end_time IS NULL AND r.state <> 'stopping' AND "
+     "NOT "
+     "EXISTS (SELECT 1 FROM outbox o WHERE o.run_id = t.run_id AND o.executor_id = t.executor_id AND o.kind = 'launch' "
+     "AND o.sequence = t.sequence)"},
+    {{"outbox_live", "executors are to be told of live runs only, and of tasks that are theirs"},
+     "SELECT 'effect ' || o.round_id || '.' || o.seq, CASE WHEN r.end_time IS NOT NULL THEN 'its run has ' || r.state "
+     "ELSE 'its run has no such task at executor ' || o.executor_id END FROM outbox o JOIN runs r ON r.id = o.run_id "
+     "WHERE r.end_time IS NOT NULL OR NOT EXISTS (SELECT 1 FROM run_tasks t WHERE t.run_id = o.run_id AND "
+     "t.executor_id = o.executor_id AND (o.kind <> 'launch' OR t.sequence = o.sequence))"},
+    {{"stops_decided", "of every run that is stopping it is known as what it will end"},
+     "SELECT 'job ' || j.name, 'its run ' || r.attempt || CASE WHEN r.stop_state IS NULL THEN ' stops as nothing' ELSE "
+     "' stops for an eviction that nobody decided' END FROM runs r JOIN jobs j ON j.id = r.job_id WHERE r.end_time IS "
+     "NULL AND r.state = 'stopping' AND (r.stop_state IS NULL OR (r.stop_state = 'evicted' AND NOT EXISTS (SELECT 1 "
+     "FROM stopping_jobs WHERE job_id = r.job_id)))"},
+    {{"runs_journalled", "the changes of a run lead from one state to the next, to the one it is in"},
+     "SELECT 'run ' || run_id, 'a change begins at ' || from_state || ', the one before ended at ' || before FROM "
+     "(SELECT run_id, from_state, lag(to_state, 1, '') OVER (PARTITION BY run_id ORDER BY id) AS before FROM "
+     "run_changes) WHERE from_state <> before UNION ALL SELECT 'run ' || r.id, 'it is ' || r.state || ', its last "
+     "change was to ' || c.to_state FROM runs r JOIN run_changes c ON c.id = (SELECT max(id) FROM run_changes WHERE "
+     "run_id = r.id) WHERE c.to_state <> r.state"},
     {{"version_present", "the state version is a number"},
      "SELECT 'state version', 'meta has no integer from 0 on under state_version' WHERE NOT EXISTS "
      "(SELECT 1 FROM meta WHERE key = 'state_version' AND typeof(value) = 'integer' AND value >= 0)"},

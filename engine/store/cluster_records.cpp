@@ -166,8 +166,7 @@ void note_field(std::vector<std::string>& fields, std::string_view word, const s
 
 }  // namespace
 
-// ---- pools
-// ------------------------------------------------------------------------------------------------------------
+// ---- pools ----------------------------------------------------------------------------------------------------------
 
 Status add_pool(Change& change, const std::string& name) {
   BERTH_TRY(check_new_name(change.db(), Thing::kPool, name));
@@ -195,8 +194,7 @@ Status drop_pool(Change& change, const std::string& name) {
   return change.record("drop pool", name);
 }
 
-// ---- device models
-// ----------------------------------------------------------------------------------------------------
+// ---- device models --------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -281,8 +279,7 @@ Status drop_device_model(Change& change, const std::string& name) {
   return change.record("drop device model", name);
 }
 
-// ---- node types
-// -------------------------------------------------------------------------------------------------------
+// ---- node types -----------------------------------------------------------------------------------------------------
 
 Status add_node_type(Change& change, const NodeTypeRequest& request) {
   Database& db = change.db();
@@ -332,8 +329,7 @@ Status drop_node_type(Change& change, const std::string& name) {
   return change.record("drop node type", name);
 }
 
-// ---- nodes
-// ------------------------------------------------------------------------------------------------------------
+// ---- nodes ----------------------------------------------------------------------------------------------------------
 
 Status add_nodes(Change& change, std::span<const NodeRequest> requests) {
   if (requests.empty()) return {};

@@ -8,6 +8,7 @@
 #include "engine/base/failpoint.h"
 #include "engine/base/text.h"
 #include "engine/store/attempt_records.h"
+#include "engine/store/run_records.h"
 #include "engine/store/wait_records.h"
 
 namespace berth {
@@ -94,13 +95,13 @@ Status close_stop(Change& change, std::int64_t job, std::string_view state) {
 }
 
 Status evict_job(Change& change, const Eviction& e, const BeneficiaryRow& beneficiary) {
-  BERTH_TRY(
-      end_attempt(change, e.job, "evicted", fmt::format("{} for {}", eviction_rule_name(e.rule), beneficiary.name)));
+  BERTH_TRY(end_attempt(change, e.job, RunState::kEvicted,
+                        fmt::format("{} for {}", eviction_rule_name(e.rule), beneficiary.name)));
+  BERTH_TRY(begin_wait(change, e.job, cause_of(e.rule), beneficiary.queue));
+  failpoint("mid_eviction");
   BERTH_ASSIGN(Statement update, change.db().prepare("UPDATE jobs SET state = 'pending', last_eviction = ?2 "
                                                      "WHERE id = ?1"));
-  BERTH_TRY(update.run(e.job, change.now()));
-  failpoint("mid_eviction");
-  return begin_wait(change, e.job, cause_of(e.rule), beneficiary.queue);
+  return update.run(e.job, change.now());
 }
 
 Status evict_surplus(Change& change, const Eviction& e, const VictimRow& victim) {
@@ -129,7 +130,12 @@ Result<EvictionCounts> write_evictions(Change& change, std::int64_t round, const
     BERTH_ASSIGN(const BeneficiaryRow beneficiary, read_beneficiary(change.db(), e));
     const Seconds stop_at =
         victim.was_told ? e.stop_at : change.now() + std::max(Seconds(0), e.stop_at - plan.planned_at);
-    const bool ends_now = !e.whole || stop_at <= change.now();
+    BERTH_ASSIGN(const std::optional<LiveRun> run, live_run_of(change.db(), e.job));
+    if (run && !e.whole) {
+      return Status(Code::kConflict,
+                    fmt::format("an executor runs job '{}': it gives up all of its tasks or none", victim.name));
+    }
+    const bool ends_now = !run && (!e.whole || stop_at <= change.now());
     if (!victim.was_told) BERTH_TRY(note_decision(change, round, e, victim, beneficiary, ends_now));
     if (!e.whole) {
       BERTH_TRY(evict_surplus(change, e, victim));
@@ -141,9 +147,30 @@ Result<EvictionCounts> write_evictions(Change& change, std::int64_t round, const
     } else if (!victim.was_told) {
       BERTH_TRY(tell_to_stop(change, e, stop_at));
       ++counts.stopping;
+      if (run) BERTH_TRY(signal_run(change, *run));
     }
+    if (run && stop_at <= change.now() + kEndDelayOfExecutors)
+      BERTH_TRY(stop_run(change, *run, RunState::kEvicted, ""));
   }
   return counts;
+}
+
+Status finish_eviction(Change& change, std::int64_t job) {
+  Eviction e;
+  e.job = job;
+  e.whole = true;
+  {
+    BERTH_ASSIGN(Statement row,
+                 change.db().prepare("SELECT beneficiary_id, rule FROM stopping_jobs WHERE job_id = ?1"));
+    if (!row.with(job).next())
+      return row.status().ok() ? Status(Code::kInternal, fmt::format("job {} was not told to stop", job))
+                               : row.status();
+    e.beneficiary = row.integer(0);
+    BERTH_ASSIGN(e.rule, read_eviction_rule(row.text(1)));
+  }
+  BERTH_ASSIGN(const BeneficiaryRow beneficiary, read_beneficiary(change.db(), e));
+  BERTH_TRY(close_stop(change, job, "done"));
+  return evict_job(change, e, beneficiary);
 }
 
 Status forgive_eviction(Change& change, std::int64_t job) { return close_stop(change, job, "ended"); }
@@ -156,6 +183,8 @@ Status withdraw_evictions(Change& change, std::span<const std::int64_t> jobs) {
     if (!victim.runs || !victim.was_told) {
       return Status(Code::kConflict, fmt::format("job '{}' is not stopping: it cannot be told to run on", victim.name));
     }
+    BERTH_ASSIGN(const std::optional<LiveRun> run, live_run_of(db, job));
+    if (run && run->state == RunState::kStopping) continue;  // its executor has been told
     BERTH_TRY(close_stop(change, job, "withdrawn"));
     BERTH_TRY(stop.run(job));
   }

@@ -1,5 +1,8 @@
 // Evictions of a round, as rows: those that end now, and those whose victims get a grace to write a checkpoint.
 //
+// A job that an executor runs is told to stop, and evicted once its processes are gone (finish_eviction): rounds reckon
+// with that (RunningJob::end_delay).
+//
 // The decision is one row in evictions, whenever its end comes. A victim with a grace is in stopping_jobs until then; a
 // later round, whose time has come past it, has the same eviction in its plan again, and that ends it.
 #pragma once
@@ -20,6 +23,9 @@ struct EvictionCounts {
 // Those of `plan`, in its order; a grace begins now, however old the plan is. kConflict when a victim does not run (any
 // more) or would keep less than a gang.
 Result<EvictionCounts> write_evictions(Change& change, std::int64_t round, const Plan& plan);
+
+// A job that an executor ran has ended because it was told to stop: it waits again.
+Status finish_eviction(Change& change, std::int64_t job);
 
 // A job that may have been told to stop has ended by itself: it lost nothing.
 Status forgive_eviction(Change& change, std::int64_t job);

@@ -18,6 +18,7 @@
 #include "engine/store/names.h"
 #include "engine/store/prediction_records.h"
 #include "engine/store/reservation_records.h"
+#include "engine/store/settings.h"
 #include "engine/store/wait_records.h"
 
 namespace berth {
@@ -104,7 +105,7 @@ Status finish_job(Change& change, std::int64_t job, JobState state, std::string_
   if (state == JobState::kFinished) BERTH_TRY(learn_finished_job(change, job));
   if (row.state == JobState::kRunning) {
     BERTH_TRY(forgive_eviction(change, job));
-    BERTH_TRY(end_attempt(change, job, job_state_name(state), detail));
+    BERTH_TRY(end_attempt(change, job, run_state_of(state), detail));
   } else {
     BERTH_TRY(end_wait(change, job));
     BERTH_TRY(drop_reservation(change, job));
@@ -129,8 +130,7 @@ Status set_gpus(TaskGroupRequest& group, MilliGpu amount) {
   return {};
 }
 
-// ---- submitting
-// -------------------------------------------------------------------------------------------------------
+// ---- submitting -----------------------------------------------------------------------------------------------------
 
 struct Submitter::Impl {
   Impl(Change& in, Catalog known, Statement job, Statement group)
@@ -322,6 +322,7 @@ Result<std::int64_t> Submitter::submit(const JobRequest& request) {
   BERTH_TRY(check_plain_text("the tag of a job", request.tag));
   BERTH_ASSIGN(auto groups, impl_->check_groups(request));
   BERTH_ASSIGN(const std::string name, impl_->choose_name(request.name));
+  BERTH_TRY(check_command(request.command));
   BERTH_ASSIGN(const CheckedTerms terms, check_terms(change.db(), request.terms));
   const std::int64_t id = impl_->next_id++;
 
@@ -345,6 +346,7 @@ Result<std::int64_t> Submitter::submit(const JobRequest& request) {
   failpoint("mid_write");
   BERTH_TRY(impl_->insert_groups(id, groups));
   BERTH_TRY(write_terms(change, id, terms));
+  BERTH_TRY(write_command(change, id, request.command));
   BERTH_TRY(impl_->admission.keep_requests(id, asked, admitted));
   if (impl_->submitted++ == 0) impl_->first_name = name;
   impl_->last_name = name;
@@ -365,27 +367,78 @@ Result<std::int64_t> submit_job(Change& change, const JobRequest& request) {
   return id;
 }
 
-// ---- changing state
-// ---------------------------------------------------------------------------------------------------
+// ---- changing state -------------------------------------------------------------------------------------------------
 
 Status cancel_job(Change& change, std::int64_t job) {
-  return finish_job(change, job, JobState::kCancelled, "cancel job", {});
+  BERTH_ASSIGN(const std::optional<LiveRun> run, live_run_of(change.db(), job));
+  if (!run) return finish_job(change, job, JobState::kCancelled, "cancel job", {});
+  BERTH_ASSIGN(const JobRow row, check_job_edge(change.db(), job, JobState::kCancelled));
+  if (run->stop_state == RunState::kCancelled)
+    return Status(Code::kConflict, fmt::format("job '{}' has been told to stop already", row.name));
+  BERTH_TRY(stop_run(change, *run, RunState::kCancelled, fmt::format("by {}", change.actor())));
+  return change.record("cancel job", row.name, "told to stop");
 }
 
 Status end_job(Change& change, std::int64_t job, JobState state, const std::string& detail) {
   if (state != JobState::kFinished && state != JobState::kFailed) {
     return Status(Code::kInternal, fmt::format("a job does not end as {}", job_state_name(state)));
   }
+  BERTH_ASSIGN(const std::optional<LiveRun> run, live_run_of(change.db(), job));
+  if (run) {
+    BERTH_ASSIGN(const JobRow row, read_job(change.db(), job));
+    return Status(Code::kConflict, fmt::format("an executor runs job '{}': it says itself when it ends", row.name),
+                  "CANCEL JOB stops it");
+  }
   return finish_job(change, job, state, state == JobState::kFinished ? "finish job" : "fail job", detail);
+}
+
+namespace {
+
+// A failed or lost attempt that its job may repeat.
+Result<bool> may_retry(Change& change, const LiveRun& run, RunState ended) {
+  BERTH_ASSIGN(Statement row, change.db().prepare("SELECT retry_limit, failures, losses FROM jobs WHERE id = ?1"));
+  if (!row.with(run.job).next()) return row.status().ok() ? Result<bool>(false) : Result<bool>(row.status());
+  if (ended == RunState::kFailed) return row.integer(1) < row.integer(0);
+  BERTH_ASSIGN(const Settings settings, read_settings(change.db()));
+  return row.integer(2) < row.integer(0) + settings.loss_retries;
+}
+
+Status retry_job(Change& change, const LiveRun& run, RunState ended, const std::string& detail) {
+  BERTH_TRY(forgive_eviction(change, run.job));
+  BERTH_TRY(end_attempt(change, run.job, ended, detail));
+  BERTH_TRY(begin_wait(change, run.job, WaitCause::kRound));
+  BERTH_ASSIGN(Statement update,
+               change.db().prepare("UPDATE jobs SET state = 'pending', failures = failures + ?2, losses = losses + ?3 "
+                                   "WHERE id = ?1"));
+  BERTH_TRY(update.run(run.job, ended == RunState::kFailed ? 1 : 0, ended == RunState::kLost ? 1 : 0));
+  BERTH_ASSIGN(const JobRow row, read_job(change.db(), run.job));
+  return change.record("retry job", row.name, fmt::format("{}: {}", run_state_name(ended), detail));
+}
+
+}  // namespace
+
+Status conclude_run(Change& change, const LiveRun& run, RunState ended, const std::string& detail) {
+  switch (ended) {
+    case RunState::kSucceeded: return finish_job(change, run.job, JobState::kFinished, "finish job", detail);
+    case RunState::kCancelled: return finish_job(change, run.job, JobState::kCancelled, "end job", "cancelled");
+    case RunState::kEvicted: return finish_eviction(change, run.job);
+    case RunState::kFailed:
+    case RunState::kLost: {
+      BERTH_ASSIGN(const bool again, may_retry(change, run, ended));
+      if (again) return retry_job(change, run, ended, detail);
+      return finish_job(change, run.job, JobState::kFailed, "fail job",
+                        ended == RunState::kLost ? "lost: " + detail : detail);
+    }
+    default: return Status(Code::kInternal, fmt::format("a run does not end as {}", run_state_name(ended)));
+  }
 }
 
 Status hold_job(Change& change, std::int64_t job) {
   BERTH_ASSIGN(const JobRow row, check_job_edge(change.db(), job, JobState::kHeld));
-  BERTH_TRY(end_wait(change, job));
+  BERTH_TRY(begin_wait(change, job, WaitCause::kHeld));
   BERTH_TRY(drop_reservation(change, job));
   BERTH_ASSIGN(Statement update, change.db().prepare("UPDATE jobs SET state = 'held' WHERE id = ?1"));
   BERTH_TRY(update.run(job));
-  BERTH_TRY(begin_wait(change, job, WaitCause::kHeld));
   return change.record("hold job", row.name);
 }
 
@@ -395,10 +448,9 @@ Status release_job(Change& change, std::int64_t job) {
   if (row.state != JobState::kHeld) {
     return Status(Code::kConflict, fmt::format("job '{}' is {}, not held", row.name, job_state_name(row.state)));
   }
-  BERTH_TRY(end_wait(change, job));
+  BERTH_TRY(begin_wait(change, job, WaitCause::kRound));
   BERTH_ASSIGN(Statement update, change.db().prepare("UPDATE jobs SET state = 'pending' WHERE id = ?1"));
   BERTH_TRY(update.run(job));
-  BERTH_TRY(begin_wait(change, job, WaitCause::kRound));
   return change.record("release job", row.name);
 }
 

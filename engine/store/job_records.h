@@ -14,6 +14,7 @@
 #include "engine/model/job.h"
 #include "engine/store/change.h"
 #include "engine/store/job_terms.h"
+#include "engine/store/run_records.h"
 
 namespace berth {
 
@@ -41,6 +42,7 @@ struct JobRequest {
   std::optional<Seconds> submit_time = {};  // default: now; an import may say when it really was
   Seconds time_limit = {};                  // 0 = none
   JobTerms terms = {};
+  JobCommand command = {};
   bool held = false;
   bool allow_infeasible = false;
   std::vector<TaskGroupRequest> groups = {};
@@ -70,13 +72,19 @@ class Submitter {
 // The id.
 Result<std::int64_t> submit_job(Change& change, const JobRequest& request);
 
-// By id (find_job). kConflict when the present state does not allow it, naming both.
+// By id (find_job). kConflict when the present state does not allow it, naming both. A job that an executor runs is
+// told to stop, and cancelled once it has.
 Status cancel_job(Change& change, std::int64_t job);
 Status hold_job(Change& change, std::int64_t job);     // pending -> held
 Status release_job(Change& change, std::int64_t job);  // held -> pending
 // Nothing = no class. A job that has ended keeps its own.
 Status set_job_priority(Change& change, std::int64_t job, std::optional<std::string_view> priority_class);
-// A running job ended by itself: kFinished or kFailed. `detail` goes to runs.
+// A running job ended by itself: kFinished or kFailed. `detail` goes to runs. kConflict for one that an executor runs:
+// it says so itself.
 Status end_job(Change& change, std::int64_t job, JobState state, const std::string& detail = {});
+
+// What the end of a run at its executor means for its job: it ends too, or waits again - after an eviction, and after
+// a failure or a loss as often as its retries allow. kInternal for a state that is no end.
+Status conclude_run(Change& change, const LiveRun& run, RunState ended, const std::string& detail);
 
 }  // namespace berth

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "engine/base/text.h"
 #include "engine/store/names.h"
@@ -61,6 +62,49 @@ Status write_terms(Change& change, std::int64_t job, const CheckedTerms& checked
   BERTH_ASSIGN(Statement insert, db.prepare("INSERT INTO dependencies (job_id, after_id, state) VALUES (?1, ?2, ?3)"));
   for (const auto& [after, met] : checked.after) BERTH_TRY(insert.run(job, after, met ? "met" : "open"));
   return {};
+}
+
+Result<std::pair<std::string, std::string>> read_variable(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  const std::string_view name = text.substr(0, equals);
+  const auto is_letter = [](char c) { return c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); };
+  const bool is_name = !name.empty() && is_letter(name.front()) &&
+                       std::ranges::all_of(name, [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
+  if (equals == std::string_view::npos || !is_name)
+    return Status(Code::kInvalid, fmt::format("'{}' is no variable", text), "as in 'EPOCHS=10'");
+  return std::pair(std::string(name), std::string(text.substr(equals + 1)));
+}
+
+Status check_command(const JobCommand& command) {
+  static const std::vector<std::string> kSignals = {"HUP", "INT", "QUIT", "USR1", "USR2", "TERM", "CONT"};
+  if (command.command.empty() && command != JobCommand())
+    return Status(Code::kInvalid, "a working directory, variables, an image, a signal or retries, but no command",
+                  "command = 'python train.py' says what to start");
+  if (!command.checkpoint_signal.empty() && std::ranges::find(kSignals, command.checkpoint_signal) == kSignals.end()) {
+    return Status(Code::kInvalid, fmt::format("checkpoint_signal: no signal '{}'", command.checkpoint_signal),
+                  "there are " + join(kSignals, ", "));
+  }
+  if (command.retries < 0 || command.retries > 1000)
+    return Status(Code::kInvalid, fmt::format("retries lie between 0 and 1000, not {}", command.retries));
+  if (!command.working_directory.empty() && command.working_directory.front() != '/') {
+    return Status(Code::kInvalid, fmt::format("working_directory '{}' is not absolute", command.working_directory),
+                  "it begins with '/': nobody knows where Berth will be started from");
+  }
+  for (const auto& [name, value] : command.environment) BERTH_TRY(read_variable(name + "=" + value).status());
+  return {};
+}
+
+Status write_command(Change& change, std::int64_t job, const JobCommand& command) {
+  if (command.command.empty()) return {};
+  nlohmann::json environment = nlohmann::json::object();
+  for (const auto& [name, value] : command.environment) environment[name] = value;
+  BERTH_ASSIGN(
+      Statement update,
+      change.db().prepare("UPDATE jobs SET command = ?2, working_directory = ?3, environment = ?4, image = ?5, "
+                          "checkpoint_signal = ?6, retry_limit = ?7 WHERE id = ?1"));
+  return update.run(job, command.command, command.working_directory,
+                    environment.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), command.image,
+                    command.checkpoint_signal, command.retries);
 }
 
 Status settle_dependencies(Change& change, std::int64_t job, JobState ended) {

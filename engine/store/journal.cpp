@@ -93,6 +93,7 @@ Result<std::int64_t> prune_history(Database& db, Seconds now) {
   };
   const Pruning prunings[] = {
       {"DELETE FROM rounds WHERE started_at < ?1", settings.round_retention},
+      {"DELETE FROM drift WHERE time < ?1", settings.round_retention},
       {"DELETE FROM plans WHERE created_at < ?1", settings.round_retention},
       {"DELETE FROM events WHERE time < ?1", settings.event_retention},
       {"DELETE FROM prediction_keys WHERE last_end < ?1", settings.prediction_retention},

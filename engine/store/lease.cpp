@@ -64,7 +64,13 @@ Status Lease::renew(Seconds now) {
   if (db_->changed_rows() == 0) {
     return Status(Code::kConflict, fmt::format("the right to run a {} was lost: it had expired", request_.name));
   }
-  return transaction.commit();
+  BERTH_TRY(transaction.commit());
+  request_.now = now;
+  return {};
+}
+
+Status Lease::keep(Seconds now) {
+  return now - request_.now < Seconds(request_.duration.value() / 4) ? Status() : renew(now);
 }
 
 // The row stays, expired, so that tokens never repeat.

@@ -29,6 +29,8 @@ class Lease {
 
   // Moves the end; kConflict when the lease was lost meanwhile.
   Status renew(Seconds now);
+  // The same, but only once a good part of its time is over: for in between, as often as one likes.
+  Status keep(Seconds now);
   Status release();
 
  private:

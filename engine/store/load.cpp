@@ -8,6 +8,7 @@
 
 #include "engine/store/catalog.h"
 #include "engine/store/change.h"
+#include "engine/store/foreign_use.h"
 #include "engine/store/id_index.h"
 #include "engine/store/load_jobs.h"
 #include "engine/store/load_quotas.h"
@@ -36,6 +37,7 @@ class StateLoader {
     BERTH_TRY(jobs.load());
     BERTH_ASSIGN(loaded_.snapshot.reservations, read_reservations(db_, nodes_));
     BERTH_TRY(load_lost_work());
+    BERTH_TRY(load_foreign_use(db_, nodes_, loaded_.snapshot));
     return std::move(loaded_);
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "engine/store/run_records.h"
 #include "engine/store/usage_records.h"
 
 namespace berth {
@@ -66,6 +67,7 @@ JobLoader::JobLoader(Database& db, const Names& names, Loaded& loaded) : db_(db)
 Status JobLoader::load() {
   count_placed();
   BERTH_TRY(read_stops());
+  BERTH_TRY(read_live_runs());
   BERTH_TRY(read_dependencies());
   if (loaded_.snapshot.order_knobs.usage_weight > 0) {
     BERTH_TRY(read_usage(db_, loaded_.snapshot));
@@ -115,6 +117,14 @@ Status JobLoader::read_stops() {
     BERTH_ASSIGN(const EvictionRule rule, read_eviction_rule(rows.text(2)));
     stops_.push_back({rows.integer(0), rows.integer(1), rule, rows.quantity<Seconds>(3)});
   }
+  return rows.status();
+}
+
+Status JobLoader::read_live_runs() {
+  BERTH_ASSIGN(Statement rows,
+               db_.prepare("SELECT job_id FROM runs INDEXED BY runs_live WHERE end_time IS NULL ORDER BY "
+                           "job_id"));
+  while (rows.next()) live_runs_.push_back(rows.integer(0));
   return rows.status();
 }
 
@@ -266,6 +276,10 @@ void JobLoader::add_running() {
     run.stop_at = stops_[next_stop_].stop_at;
     run.stops_for = stops_[next_stop_].beneficiary;
     run.stop_rule = stops_[next_stop_].rule;
+  }
+  if (std::ranges::binary_search(live_runs_, job_->id)) {
+    run.end_delay = kEndDelayOfExecutors;
+    if (run.is_told_to_stop()) run.stop_at = std::max(run.stop_at, loaded_.snapshot.now + run.end_delay);
   }
   const OrderKnobs& knobs = loaded_.snapshot.order_knobs;
   if (knobs.usage_weight > 0 && job_->queue >= 0) {

@@ -59,6 +59,7 @@ class JobLoader {
 
   void count_placed();
   Status read_stops();
+  Status read_live_runs();
   Status read_dependencies();
   Status read_jobs(std::string_view table, std::string_view condition, std::optional<std::int64_t> id);
   Status start_job(const Statement& row);
@@ -72,6 +73,7 @@ class JobLoader {
   Loaded& loaded_;
   bool also_pass_ = false;                                        // reading the extra job alone
   std::vector<PlacedGroup> placed_;                               // by job, then group
+  std::vector<std::int64_t> live_runs_;                           // jobs that an executor runs
   std::vector<Stop> stops_;                                       // by job
   std::vector<std::pair<std::int64_t, std::int64_t>> dependent_;  // jobs with an unmet dependency, and on which
   std::size_t next_placed_ = 0;

@@ -1,5 +1,7 @@
 #include "engine/store/load_quotas.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <string>
@@ -33,6 +35,7 @@ class QuotaReader {
   Status find_resources();
   Status read_terms();
   Status read_loans();
+  Status read_loans_where(std::string_view condition, std::vector<LoanTerms>& loans);
 
   Database& db_;
   Seconds now_;
@@ -119,9 +122,19 @@ Status QuotaReader::read_terms() {
 }
 
 Status QuotaReader::read_loans() {
+  BERTH_TRY(
+      read_loans_where("state = 'open' AND valid_from <= ?1 AND coalesce(?1 < valid_to, 1)", state_.quotas.loans));
+  return read_loans_where(
+      "valid_from < valid_to AND valid_to <= ?1 AND valid_to > (SELECT started_at FROM rounds WHERE kind = 'schedule' "
+      "ORDER BY id DESC LIMIT 1)",
+      state_.quotas.ended_loans);
+}
+
+Status QuotaReader::read_loans_where(std::string_view condition, std::vector<LoanTerms>& loans) {
   BERTH_ASSIGN(Statement rows,
-               db_.prepare("SELECT id, lender_id, borrower_id, resource, amount, valid_to, return_grace_s FROM loans "
-                           "WHERE state = 'open' AND valid_from <= ?1 AND coalesce(?1 < valid_to, 1) ORDER BY id"));
+               db_.prepare(fmt::format("SELECT id, lender_id, borrower_id, resource, amount, valid_to, return_grace_s "
+                                       "FROM loans WHERE {} ORDER BY id",
+                                       condition)));
   rows.with(now_);
   while (rows.next()) {
     LoanTerms loan;
@@ -134,7 +147,7 @@ Status QuotaReader::read_loans() {
     loan.amount = rows.integer(4);
     if (!rows.is_null(5)) loan.until = rows.quantity<Seconds>(5);
     loan.return_grace = rows.quantity<Seconds>(6);
-    state_.quotas.loans.push_back(loan);
+    loans.push_back(loan);
   }
   return rows.status();
 }

@@ -25,6 +25,7 @@ constexpr ThingTable kThingTables[] = {
     {"queue", "queues"},
     {"priority class", "priority_classes"},
     {"job", "jobs"},
+    {"executor", "executors"},
 };
 
 const ThingTable& thing_table(Thing thing) { return kThingTables[static_cast<std::size_t>(thing)]; }

@@ -38,7 +38,7 @@ Result<PastJobWriter> PastJobWriter::make(Change& change) {
                           "cpu_milli, memory_mib, gpu_count, gpu_milli, gpu_memory_mib, models, pool_id, "
                           "locality, locality_required) "
                           "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"));
-  BERTH_ASSIGN(Statement run, db.prepare("INSERT INTO runs (id, job_id, attempt, start_time, end_time, outcome, tasks, "
+  BERTH_ASSIGN(Statement run, db.prepare("INSERT INTO runs (id, job_id, attempt, start_time, end_time, state, tasks, "
                                          "gpu_milli, nodes, detail) "
                                          "VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?7, '[]', 'imported')"));
   BERTH_ASSIGN(Statement usage,
@@ -95,7 +95,8 @@ Status PastJobWriter::add(const PastJob& job) {
   const std::int64_t seconds = (job.end - job.start).value();
   BERTH_TRY(statements_.job.run(id, job.name, queue, priority_class, job_state_name(job.outcome), job.user, job.submit,
                                 job.start, job.end, job.time_limit, job.tag, gpus.value() * seconds));
-  BERTH_TRY(statements_.run.run(next_run_, id, job.start, job.end, job_state_name(job.outcome), tasks, gpus));
+  BERTH_TRY(
+      statements_.run.run(next_run_, id, job.start, job.end, run_state_name(run_state_of(job.outcome)), tasks, gpus));
   if (job.start > job.submit)
     BERTH_TRY(statements_.wait.run(id, job.submit, job.start, wait_cause_name(WaitCause::kRound)));
   JobFeatures features;

@@ -249,7 +249,7 @@ Result<std::int64_t> rebuild_predictions(Change& change) {
   std::vector<PastRun> runs;
   BERTH_ASSIGN(Statement rows,
                db.prepare("SELECT j.id, j.submit_time, r.end_time, r.end_time - r.start_time, j.time_limit_s "
-                          "FROM runs r JOIN jobs j ON j.id = r.job_id WHERE r.outcome = 'finished' "
+                          "FROM runs r JOIN jobs j ON j.id = r.job_id WHERE r.state = 'succeeded' "
                           "AND NOT (j.evictions > 0 AND j.checkpoint_interval_s > 0) ORDER BY r.id"));
   while (rows.next()) {
     BERTH_ASSIGN(JobFeatures features, read_job_features(db, rows.integer(0)));

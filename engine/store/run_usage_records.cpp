@@ -81,6 +81,10 @@ std::int64_t recurrence_of(std::string_view tag, std::string_view user, std::str
 }
 
 Status record_usage(Change& change, std::int64_t job, std::string_view group, const UsageSample& usage) {
+  if (usage.cpu_mean && usage.cpu_peak && *usage.cpu_mean > *usage.cpu_peak) {
+    return Status(Code::kInvalid, fmt::format("a mean of {} CPU above the peak of {}", print_cpu(*usage.cpu_mean),
+                                              print_cpu(*usage.cpu_peak)));
+  }
   Database& db = change.db();
   BERTH_ASSIGN(const UsedGroup used, find_used_group(db, job, group));
   BERTH_ASSIGN(Statement run,

@@ -23,7 +23,8 @@ std::int64_t recurrence_of(std::string_view tag, std::string_view user, std::str
                            std::int32_t devices);
 
 // What the last run of a job used (sample.end is ignored: the run's counts). A job of one group need not name it. What
-// was measured before and is not measured now is kept. kConflict when the job has not ended a run yet.
+// was measured before and is not measured now is kept. kConflict when the job has not ended a run yet;
+// kInvalid for a mean above its peak.
 Status record_usage(Change& change, std::int64_t job, std::string_view group, const UsageSample& usage);
 
 // The last `most` runs of a recurrence group, oldest first.

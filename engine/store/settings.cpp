@@ -35,8 +35,17 @@ constexpr Knob kKnobs[] = {
      "order las: the attained service, in GPU-seconds, that ends each level"},
     {"lease_duration", KnobType::kDuration, "10m", 10, kDay,
      "how long a round may hold the right to run before another takes over"},
+    {"loss_retries", KnobType::kInteger, "3", 0, 1000,
+     "how often a job that was lost with its node is started again, beyond its own retries"},
     {"min_runtime", KnobType::kDuration, "10m", 0, 365 * kDay,
      "how long a job runs before it may be evicted, unless it says itself"},
+    {"node_back_after", KnobType::kDuration, "1m", 0, kDay,
+     "how long a node that was down must be in order before it gets work again"},
+    {"node_down_after", KnobType::kDuration, "1m", 0, kDay,
+     "how long a node is not in order before what runs there is lost"},
+    {"node_flap_limit", KnobType::kInteger, "3", 1, 1000,
+     "a node that fails so often within node_flap_window is set aside"},
+    {"node_flap_window", KnobType::kDuration, "1h", 1, 365 * kDay, "see node_flap_limit"},
     {"order_policy", KnobType::kOrderPolicy, "priority", 0, 0, "which waiting job is tried first"},
     {"pending_delay", KnobType::kDuration, "30s", 0, 365 * kDay,
      "how long a job waits before others are evicted for it"},
@@ -92,6 +101,8 @@ constexpr Knob kKnobs[] = {
      "known "
      "behind those that are known to be short",
      "50|80|90"},
+    {"stop_grace", KnobType::kDuration, "10s", 0, kDay,
+     "how long a task that is told to end gets before it is made to"},
     {"usage_half_life", KnobType::kDuration, "7d", 60, 36500 * kDay,
      "how fast fair_share forgets what a queue has used: it counts half after that time"},
     {"usage_weight", KnobType::kNumber, "0", 0, 1000,
@@ -346,6 +357,12 @@ Result<Settings> read_settings(Database& db) {
   BERTH_TRY(values.take("seed", read_integer, settings.seed)
                 .take("aging_interval", read_duration, settings.aging_interval)
                 .take("lease_duration", read_duration, settings.lease_duration)
+                .take("loss_retries", read_integer, settings.loss_retries)
+                .take("node_back_after", read_duration, settings.node_back_after)
+                .take("node_down_after", read_duration, settings.node_down_after)
+                .take("node_flap_limit", read_integer, settings.node_flap_limit)
+                .take("node_flap_window", read_duration, settings.node_flap_window)
+                .take("stop_grace", read_duration, settings.stop_grace)
                 .take("event_retention", read_duration, settings.event_retention)
                 .take("round_retention", read_duration, settings.round_retention)
                 .take("job_retention", read_duration, settings.job_retention)

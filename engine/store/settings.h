@@ -53,6 +53,12 @@ struct Settings {
   std::uint64_t seed = 0;
   Seconds aging_interval;
   Seconds lease_duration;
+  std::int64_t loss_retries = 0;
+  Seconds node_back_after;
+  Seconds node_down_after;
+  std::int64_t node_flap_limit = 0;
+  Seconds node_flap_window;
+  Seconds stop_grace;
   Seconds event_retention;
   Seconds round_retention;
   Seconds job_retention;

@@ -131,8 +131,7 @@ int authorize_reading(void*, int action, const char* first, const char* second, 
 
 }  // namespace
 
-// ---- Statement
-// --------------------------------------------------------------------------------------------------------
+// ---- Statement ------------------------------------------------------------------------------------------------------
 
 Statement::Statement(Statement&& other) noexcept
     : handle_(std::exchange(other.handle_, nullptr)),
@@ -226,8 +225,7 @@ std::string_view Statement::text(int column) const {
   return {reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(sqlite3_column_bytes(handle_, column))};
 }
 
-// ---- Database
-// ---------------------------------------------------------------------------------------------------------
+// ---- Database -------------------------------------------------------------------------------------------------------
 
 Database::Database(Database&&) noexcept = default;
 Database& Database::operator=(Database&&) noexcept = default;
@@ -313,8 +311,7 @@ void Database::allow_only_reading() { sqlite3_set_authorizer(home_->connection, 
 
 Status Database::error(int code, std::string_view doing) const { return sqlite_error(home_->connection, code, doing); }
 
-// ---- Transaction
-// ------------------------------------------------------------------------------------------------------
+// ---- Transaction ----------------------------------------------------------------------------------------------------
 
 Result<Transaction> Transaction::begin_read(Database& db) {
   if (sqlite3_get_autocommit(db.handle()) == 0) return Transaction(nullptr);

@@ -22,16 +22,20 @@ Found found_now(const Waiting& waiting, const LastReason* last) {
   return {cause, goes_on ? last->beneficiary : waiting.beneficiary};
 }
 
-}  // namespace
-
-Status end_wait(Change& change, std::int64_t job) {
+// What a pending or held job waited for until now.
+Status write_stretch(Change& change, std::int64_t job) {
   BERTH_ASSIGN(Statement insert,
                change.db().prepare("INSERT INTO wait_stretches (job_id, from_time, to_time, cause, beneficiary_id) "
                                    "SELECT id, coalesce(wait_since, submit_time), ?2, coalesce(wait_cause, 'round'), "
                                    "wait_beneficiary_id FROM jobs WHERE id = ?1 AND state IN ('pending', 'held') "
                                    "AND coalesce(wait_since, submit_time) < ?2"));
-  BERTH_TRY(insert.run(job, change.now()));
-  // Should the clock have been set back, the next stretch begins where this one did.
+  return insert.run(job, change.now());
+}
+
+}  // namespace
+
+Status end_wait(Change& change, std::int64_t job) {
+  BERTH_TRY(write_stretch(change, job));
   BERTH_ASSIGN(Statement update,
                change.db().prepare("UPDATE jobs SET wait_reason = NULL, wait_cause = NULL, wait_beneficiary_id = NULL, "
                                    "wait_since = NULL WHERE id = ?1"));
@@ -39,8 +43,11 @@ Status end_wait(Change& change, std::int64_t job) {
 }
 
 Status begin_wait(Change& change, std::int64_t job, WaitCause cause, std::int64_t beneficiary) {
-  BERTH_ASSIGN(Statement update, change.db().prepare("UPDATE jobs SET wait_cause = ?2, wait_beneficiary_id = ?3, "
-                                                     "wait_since = max(?4, submit_time) WHERE id = ?1"));
+  BERTH_TRY(write_stretch(change, job));
+  BERTH_ASSIGN(Statement update,
+               change.db().prepare("UPDATE jobs SET wait_reason = NULL, wait_cause = ?2, wait_beneficiary_id = ?3, "
+                                   "wait_since = max(?4, submit_time, coalesce(wait_since, 0), coalesce((SELECT "
+                                   "max(to_time) FROM wait_stretches WHERE job_id = ?1), 0)) WHERE id = ?1"));
   const std::optional<std::string_view> name =
       cause == WaitCause::kRound ? std::nullopt : std::optional(wait_cause_name(cause));
   return update.run(job, name, known_queue(beneficiary), change.now());

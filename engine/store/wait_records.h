@@ -1,5 +1,8 @@
 // Every second that a job waits has a cause: the stretch that lasts is in jobs (wait_cause, wait_since), those that
 // ended are in wait_stretches. A stretch ends when the cause or the beneficiary changes; nothing is written before.
+//
+// Should the clock be set back, a second that is written down is not counted again: the next stretch begins where the
+// last one ended, and one that would end before it began is none.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +15,10 @@
 
 namespace berth {
 
-// A pending or held job waits for something else from now on, or no longer; to be called before its state changes.
-// Nothing for one that runs.
+// A pending or held job waits no longer; nothing for one that runs. To be called before its state changes.
 Status end_wait(Change& change, std::int64_t job);
-// From now on the job waits for this; `beneficiary` is a queue, 0 = none. Its state is pending or held already.
+// From now on the job, whatever it did until now, waits for this; `beneficiary` is a queue, 0 = none. To be called
+// before its state changes.
 Status begin_wait(Change& change, std::int64_t job, WaitCause cause, std::int64_t beneficiary = 0);
 
 // What every live job was last found to wait for, in id order.

@@ -1,7 +1,8 @@
 # Compiler settings and the two functions every folder uses.
 #
 #   berth_library(name SOURCES a.cpp b.cpp DEPENDS berth_base fmt::fmt)   one static library per engine folder, berth::<name> to users
-#   berth_test(name SOURCES x_test.cpp DEPENDS berth_model LABELS fast)   one GoogleTest program, registered with ctest
+#   berth_test(name SOURCES x_test.cpp DEPENDS berth_model LABELS fast)   one GoogleTest program, registered with ctest;
+#                                                                          ALONE = no other test beside it
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -71,7 +72,7 @@ function(berth_library name)
 endfunction()
 
 function(berth_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "ALONE" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS fast)
   endif()
@@ -82,4 +83,7 @@ function(berth_test name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gtest GTest::gmock GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+  if(ARG_ALONE)  # it watches other processes against the clock
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
+  endif()
 endfunction()

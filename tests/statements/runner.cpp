@@ -157,8 +157,7 @@ class FileRunner {
     return text;
   }
 
-  // ---- sessions
-  // -------------------------------------------------------------------------------------------------------
+  // ---- sessions -----------------------------------------------------------------------------------------------------
 
   Status open() {
     if (session_) return {};
@@ -200,8 +199,7 @@ class FileRunner {
     return replay_round(*session_, statement, options_, folder_.path() + "/replayed.db");
   }
 
-  // ---- statements
-  // -----------------------------------------------------------------------------------------------------
+  // ---- statements ---------------------------------------------------------------------------------------------------
 
   void run_statement_step(const TestStep& step, const std::string& file, bool may_approve) {
     const Answer answer = execute_text(substitute(step.text));
@@ -292,8 +290,7 @@ class FileRunner {
     fail(file_, end, "CHECK at the end:\n" + answer.report + indented(lines_of(render(answer.output, {}))));
   }
 
-  // ---- other directives
-  // -----------------------------------------------------------------------------------------------
+  // ---- other directives ---------------------------------------------------------------------------------------------
 
   bool run_rounds(const TestStep& step, const std::string& file) {
     const Result<std::int64_t> count =

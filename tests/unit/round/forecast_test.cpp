@@ -91,6 +91,28 @@ TEST(Forecast, WhatADrainingNodeGivesBackIsNobodys) {
   EXPECT_EQ(must(forecast_start(snapshot, 1)).p50, std::nullopt);
 }
 
+// Each queue runs on one node. Queue 1 has the lesser weight: the job of the other, which fits nowhere, goes first, and
+// nobody passes it - until the job that queue 1 runs has ended.
+TEST(Forecast, JobsAreOrderedAnewAsOthersEnd) {
+  for (const char* order : {"drf", "fair_share"}) {
+    SCOPED_TRACE(order);
+    Snapshot snapshot = snapshot_from("2x4:A100", {"gpus=4", "gpus=8"});
+    snapshot.order_policy = order;
+    snapshot.rules.backfill = BackfillMode::kNone;
+    snapshot.queues.resize(2);
+    snapshot.queues[0].id = 1;
+    snapshot.queues[1].id = 2;
+    snapshot.jobs[0].queue = 0;
+    snapshot.jobs[1].queue = 1;
+    run_whole_node(snapshot, 10, 0, Seconds(5000), Seconds(5000));
+    run_whole_node(snapshot, 11, 1, Seconds(9000), Seconds(9000));
+    snapshot.running[0].job.queue = 0;
+    snapshot.running[1].job.queue = 1;
+    snapshot.queues[0].weight = 0.5;
+    EXPECT_EQ(must(forecast_start(snapshot, 1)).p50, Seconds(5000));
+  }
+}
+
 TEST(Forecast, UnknownDurationsAreCountedAndTakeTheDefault) {
   Snapshot snapshot = snapshot_from("1x4:A100", {"gpus=4"});
   run_whole_node(snapshot, 10, 0, Seconds(0), Seconds(0));

@@ -126,6 +126,21 @@ TEST(LoanReturnTest, NobodyBorrowsWhatIsDue) {
   EXPECT_TRUE(world.runs(owner));
 }
 
+TEST(LoanReturnTest, InTheRoundOfItsEndTheLenderGoesBeforeWhoBorrowsWhateverTheOrder) {
+  for (const bool ended_just_now : {false, true}) {
+    Lent world;
+    world.snapshot.order_policy = "priority";
+    std::swap(world.snapshot.quotas.loans, world.snapshot.quotas.ended_loans);
+    if (!ended_just_now) world.snapshot.quotas.ended_loans.clear();
+    const std::int64_t borrower = world.submit("search", "gpus=1 tasks=16");
+    world.waiting_job(borrower).priority_class = 1;
+    const std::int64_t owner = world.submit("ads", "gpus=1 tasks=8");
+    world.round(kUntil);
+    EXPECT_EQ(world.runs(owner), ended_just_now);
+    EXPECT_EQ(world.runs(borrower), !ended_just_now);
+  }
+}
+
 TEST(LoanReturnTest, RunsOnWhenOthersEndEarlier) {
   Lent world;
   const std::int64_t told = world.run("gpus=7", 200'000);

@@ -178,6 +178,25 @@ TEST(WhatIf, EvictionsClearOneNodeAtLeastCost) {
   EXPECT_EQ(evict->lost, 100 * 3000);
 }
 
+TEST(WhatIf, EvictionsForTheJobThatItMayNotPassOrDelay) {
+  // Job 1 lacks four GPUs, job 2 would fit beside it. Nobody passes it, or job 2 would delay it.
+  for (const BackfillMode mode : {BackfillMode::kNone, BackfillMode::kEasy}) {
+    SCOPED_TRACE(backfill_mode_name(mode));
+    Snapshot snapshot = snapshot_from("2x8:A100", {"gpus=8", "gpus=4"});
+    snapshot.rules.backfill = mode;
+    snapshot.jobs[1].time_limit = Seconds(90'000);
+    run_job(snapshot, 10, {0}, 0xFF, Seconds(-9000));
+    run_job(snapshot, 11, {1}, 0xF, Seconds(-15'000));
+    for (RunningJob& run : snapshot.running) run.job.time_limit = Seconds(20'000);
+    const WhatIfAnswer answer = must(what_would_start(snapshot, 2));
+    ASSERT_EQ(answer.waiting.reason, mode == BackfillMode::kNone ? Reason::kBlocked : Reason::kReserved);
+    const WhatIf* evict = change_of(answer, ChangeKind::kEvict);
+    ASSERT_NE(evict, nullptr);
+    EXPECT_EQ(evict->jobs, std::vector<std::int64_t>{10});
+    EXPECT_FALSE(evict->goes_first);
+  }
+}
+
 TEST(WhatIf, WhereJobsAheadWouldTakeTheRoomItHasToGoBeforeThemToo) {
   Snapshot snapshot = snapshot_from("2x8:A100", {"gpus=8", "gpus=8", "gpus=8", "gpus=4"});
   run_job(snapshot, 10, {0}, 0xFF, Seconds(0));

@@ -53,9 +53,17 @@ TEST(CommandLine, RefusesWhatItDoesNotKnow) {
 }
 
 TEST(CommandLine, UsageNamesEveryOption) {
-  for (const char* option : {"--db", "--mode", "--json", "--read-only", "--keep-going", "-c", "--help", "--version"}) {
+  for (const char* option :
+       {"--db", "--mode", "--json", "--read-only", "--keep-going", "--timeout", "-c", "--help", "--version"}) {
     EXPECT_NE(usage_text().find(option), std::string_view::npos) << option;
   }
+}
+
+TEST(CommandLine, ATimeoutIsADuration) {
+  const Result<CommandLine> line = read_command_line({"--timeout", "5m", "-c", "RUN ALL"});
+  ASSERT_TRUE(line.ok());
+  EXPECT_EQ(line->timeout, Seconds(300));
+  for (const char* wrong : {"soon", "0s", ""}) EXPECT_FALSE(read_command_line({"--timeout", wrong}).ok()) << wrong;
 }
 
 TEST(CommandLine, AnEmptyScriptIsAScript) {

@@ -25,14 +25,15 @@ TraceJob job_of(const std::string& name, const std::string& tag, std::int64_t su
   return job;
 }
 
-std::map<std::string, std::int64_t> starts(const std::vector<TraceJob>& jobs, const TimedOptions& options) {
+std::map<std::string, std::int64_t> starts(const std::vector<TraceJob>& jobs, const TimedOptions& options,
+                                           const std::vector<TraceJob>& history = {}) {
   TraceNode node;
   node.name = "n";
   node.cpu = MilliCpu(1000);
   const std::vector<TraceNode> nodes = {node};
   const Cluster cluster = must(cluster_from(nodes));
-  const TimedInput input =
-      must(timed_from(cluster, [&]() -> Result<std::unique_ptr<JobReader>> { return read_from(jobs); }));
+  TimedInput input = must(timed_from(cluster, [&]() -> Result<std::unique_ptr<JobReader>> { return read_from(jobs); }));
+  input.history = must(history_from(*read_from(history)));
   const SimulationResult result = must(simulate_jobs(input, {.order = "sjf", .score = "best_fit"}, options));
   std::map<std::string, std::int64_t> started;
   for (const TaskResult& task : result.tasks) started[task.task] = task.start ? task.start->value() : -1;
@@ -56,6 +57,20 @@ TEST(PredictedDurations, ShortestFirstByWhatEarlierRunsTaught) {
   TimedOptions options;
   options.durations = DurationSource::kPredicted;
   const auto started = starts(recurring_jobs(), options);
+  EXPECT_EQ(started.at("short"), 41000);
+  EXPECT_EQ(started.at("long"), 41100);
+}
+
+// The history ends after the jobs begin: it counts as having ended before them.
+TEST(PredictedDurations, AHistoryTeachesBeforeTheFirstJobEnds) {
+  std::vector<TraceJob> history = recurring_jobs();
+  const std::vector<TraceJob> jobs(history.end() - 3, history.end());
+  history.erase(history.end() - 3, history.end());
+  for (TraceJob& job : history) job.submit = job.submit + Seconds(90000);
+  TimedOptions options;
+  options.durations = DurationSource::kPredicted;
+  EXPECT_EQ(starts(jobs, options).at("long"), 41000);
+  const auto started = starts(jobs, options, history);
   EXPECT_EQ(started.at("short"), 41000);
   EXPECT_EQ(started.at("long"), 41100);
 }

@@ -289,7 +289,9 @@ TEST(Timed, WhatCanNeverStartIsReportedAndStopsNobody) {
   ASSERT_EQ(result.infeasible.size(), 3U);
   EXPECT_EQ(result.infeasible[0], "job 'wide' can never start: no node can run a task of it (no_device)");
   EXPECT_EQ(result.infeasible[1], "job 'gang' can never start: 5 tasks must start together, 4 fit the empty cluster");
-  EXPECT_EQ(result.infeasible[2], "job 'other' can never start: no node can run a task of it (device_model)");
+  EXPECT_EQ(result.infeasible[2],
+            "job 'other' can never start: no node has device model H100, they have T4; binding_models = none lets it "
+            "run on any");
   EXPECT_EQ(result.row.infeasible_jobs, 3);
   EXPECT_EQ(result.row.failed, 7);
 }

@@ -59,7 +59,7 @@ TEST_F(Evictions, OneThatEndsNowFreesItsRoomForTheBeneficiary) {
       "pending1,5600,1000,0");
   // 8 GPUs for an hour.
   EXPECT_EQ(number("SELECT attained_milli_s FROM jobs WHERE name = 'victim'"), 8 * 1000 * 3600);
-  EXPECT_EQ(text("SELECT outcome || ',' || tasks || ',' || detail FROM runs"), "evicted,8,reclaim for job wins");
+  EXPECT_EQ(text("SELECT state || ',' || tasks || ',' || detail FROM runs"), "evicted,8,reclaim for job wins");
   EXPECT_EQ(text("SELECT victim || beneficiary || rule || tasks || whole || lost_gpu_milli_s FROM eviction_log"),
             "victimwinsreclaim818000");
   EXPECT_EQ(number("SELECT quota_mark FROM jobs WHERE name = 'wins'"), 3);

@@ -188,7 +188,7 @@ TEST_F(JobRecords, EndingFreesWhatIsHeldAndKeepsTheAttempt) {
       *db_, [&](Change& c) { return end_job(c, id, JobState::kFailed, "exit code 1"); }, Seconds(5000)));
   EXPECT_EQ(state_of(id), "failed");
   EXPECT_EQ(must_have(db_->integer("SELECT count(*) FROM allocations")), 0);
-  EXPECT_EQ(must_have(db_->text("SELECT attempt || outcome || tasks || ' ' || gpu_milli || nodes || detail || "
+  EXPECT_EQ(must_have(db_->text("SELECT attempt || state || tasks || ' ' || gpu_milli || nodes || detail || "
                                 "(end_time - start_time) FROM runs")),
             "1failed3 3000[\"a1\"]exit code 13000");
   expect_healthy(*db_);

@@ -131,8 +131,7 @@ TEST_F(Open, ManyAtOnceMakeOneDatabase) {
   expect_healthy(db);
 }
 
-// ---- migrations
-// -------------------------------------------------------------------------------------------------------
+// ---- migrations -----------------------------------------------------------------------------------------------------
 
 class Migrate : public Open {
  protected:
@@ -196,6 +195,30 @@ TEST_F(Migrate, RunningWorkMeetsItsFirstQuota) {
                               "FROM borrowing")),
             "train - 1000,train serve 2000");
   expect_healthy(db);
+}
+
+// Attempts and what they used keep their rows when runs get states.
+TEST_F(Migrate, RunsKeepWhatRefersToThem) {
+  make_old("v7.db", 7);
+  {
+    Database old = must_have(Database::open(path("v7.db"), Access::kReadWrite));
+    EXPECT_OK(old.execute(
+        "INSERT INTO queues (name) VALUES ('train');"
+        "INSERT INTO jobs (name, queue_id, state, submit_time, start_time, end_time) VALUES ('j', 1, 'finished', 10, "
+        "20, "
+        "30), ('k', 1, 'failed', 10, 20, 30);"
+        "INSERT INTO task_groups (job_id, group_index, name, task_count, min_tasks, cpu_milli, memory_mib, gpu_count, "
+        "gpu_milli, gpu_memory_mib) VALUES (1, 0, 'g', 1, 1, 1000, 1024, 0, 0, 0), (2, 0, 'g', 1, 1, 1000, 1024, 0, 0, "
+        "0);"
+        "INSERT INTO runs (job_id, attempt, start_time, end_time, outcome, tasks, gpu_milli, nodes) VALUES "
+        "(1, 1, 20, 30, 'finished', 1, 0, '[]'), (2, 1, 20, 30, 'failed', 1, 0, '[]');"
+        "INSERT INTO run_usage (run_id, group_index, recurrence, end_time, memory_peak_mib) VALUES (1, 0, 7, 30, "
+        "300)"));
+  }
+  Database db = open("v7.db");
+  expect_healthy(db);
+  EXPECT_EQ(must_have(db.text("SELECT group_concat(job_id || ' ' || state, ', ') FROM runs")), "1 succeeded, 2 failed");
+  EXPECT_EQ(must_have(db.text("SELECT run_id || ' ' || memory_peak_mib FROM run_usage")), "1 300");
 }
 
 TEST_F(Migrate, ReshapesATableThatOthersReferTo) {

@@ -299,6 +299,15 @@ TEST_F(Sharing, CheckNamesEveryBrokenPromise) {
   EXPECT_OK(change(*db_, [](Change& c) { return set_setting(c, "seed", "1"); }));
   expect_healthy(*db_);
   EXPECT_OK(save_snapshot(*db_, path("healthy.db")));
+  // What an executor runs; more in run_promises_test.cpp.
+  const std::string a_run =
+      "INSERT INTO runs (id, job_id, attempt, state, start_time, tasks, gpu_milli, nodes) VALUES (9, 1, 1, 'pending', "
+      "1, 0, 0, '[]'); ";
+  const std::string a_task =
+      "INSERT INTO run_tasks (run_id, group_index, task_index, executor_id, sequence, node_id) VALUES (9, 0, 7, 1, 0, "
+      "1); ";
+  const std::string an_effect =
+      "INSERT INTO outbox (round_id, seq, executor_id, kind, run_id, created_at) VALUES (0, 1, 1, 'stop', 9, 1)";
   const std::vector<std::pair<std::string, std::string>> breaks = {
       {"schema_whole", "SELECT 1"},  // the triggers are gone
       {"version_present", "UPDATE meta SET value = 'one' WHERE key = 'state_version'"},
@@ -340,6 +349,15 @@ TEST_F(Sharing, CheckNamesEveryBrokenPromise) {
       {"loans_apart",
        "INSERT INTO loans (lender_id, borrower_id, resource, amount, valid_from) VALUES (1, 2, 'A100', 1, 0)"},
       {"borrowing_sums", "INSERT INTO quotas (queue_id, resource, quota) VALUES (2, 'A100', 1000)"},
+      {"live_runs", a_run},
+      {"run_tasks_hold", a_run + a_task},
+      {"run_tasks_end", a_run + "UPDATE runs SET state = 'lost', end_time = 2; " + a_task},
+      {"run_executors", a_run + a_task},
+      {"launches_told", a_run + a_task},
+      {"outbox_live", a_run + an_effect},
+      {"stops_decided", a_run + "UPDATE runs SET state = 'stopping'"},
+      {"runs_journalled",
+       a_run + "INSERT INTO run_changes (run_id, time, from_state, to_state) VALUES (9, 1, '', 'running')"},
       {"version_rises", "UPDATE meta SET value = 1 WHERE key = 'state_version'"},
       {"readable", "UPDATE settings SET value = 'often'"},
       {"readable", "UPDATE node_types SET link_groups = '[[0 1'"},

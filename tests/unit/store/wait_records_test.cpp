@@ -104,6 +104,25 @@ TEST_F(Waits, AClockSetBackCountsNothingTwice) {
   expect_healthy(*db_);
 }
 
+TEST_F(Waits, AJobThatIsHeldOrEvictedAfterTheClockWasSetBackWaitsFromWhereItsLastStretchEnded) {
+  judge(Seconds(2000), Reason::kGpu);
+  EXPECT_OK(change(
+      *db_, [&](Change& c) { return hold_job(c, job_); }, Seconds(1500)));
+  EXPECT_OK(change(
+      *db_, [&](Change& c) { return release_job(c, job_); }, Seconds(2300)));
+  EXPECT_EQ(parts(), "round 1000-2000; held 2000-2300; round 2300-");
+  start(Seconds(2400));
+  Plan plan = plan_on(*db_, {});
+  plan.evictions.push_back(
+      {.job = job_, .beneficiary = submit(*db_, job("owner", {asked_})), .stop_at = Seconds(1200)});
+  plan.version = must_have(db_->integer("SELECT value FROM meta WHERE key = 'state_version'"));
+  run(plan, Seconds(1200));
+  judge(Seconds(2500), Reason::kGpu);
+  start(Seconds(2600));
+  EXPECT_EQ(parts(), "round 1000-2000; held 2000-2300; round 2300-2400; lender_reclaimed 2400-2600 q2");
+  expect_healthy(*db_);
+}
+
 TEST_F(Waits, ASavedPlanFindsTheReasonsInTheTables) {
   judge(Seconds(1100), Reason::kGpu);
   Plan plan = plan_on(*db_, {});

@@ -1,0 +1,30 @@
+// Nodes as `kubectl get nodes -o json` tells them, read.
+//
+// Pure: text in, values out. Fields that are missing count as not told; GPU labels are those of NVIDIA's GPU feature
+// discovery (and of others that follow it: the resource's name with .product, .memory, .count). A node that is not
+// ready, or has a NoExecute taint that Berth's pods do not tolerate, cannot keep work: not ready. One that is cordoned
+// or has such a NoSchedule taint keeps what it has and gets nothing new: cordoned.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "engine/exec/executor.h"
+#include "engine/exec/kubernetes_settings.h"
+
+namespace berth {
+
+struct KubernetesNode {
+  InventoryNode inventory;  // is_ready: and not cordoned; detail: what is below, and what else to know
+  bool is_ready = true;
+  bool is_cordoned = false;
+  std::string trouble;  // why it is not ready, or cordoned
+};
+
+// By name. kUnavailable when the text is no whole JSON.
+Result<std::vector<KubernetesNode>> read_kubernetes_nodes(std::string_view json, const KubernetesSettings& settings);
+
+// "NVIDIA-A100-SXM4-80GB" is "A100", "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb" is "A100-1g.5gb".
+std::string kubernetes_model_name(std::string_view product);
+
+}  // namespace berth

@@ -1,0 +1,176 @@
+#include "engine/exec/kubernetes_pod.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "engine/base/text.h"
+#include "engine/exec/kubernetes_json.h"
+
+namespace berth {
+
+namespace {
+
+using kubernetes::Json;
+using kubernetes::text_at;
+using kubernetes::value_at;
+
+// Reasons of a failed pod with which its job has nothing to do.
+constexpr std::array<std::string_view, 6> kEndedByTheNode = {"Evicted",  "NodeLost",   "NodeShutdown",
+                                                             "Shutdown", "Terminated", "Preempting"};
+
+std::string reason_and_message(const Json& object) {
+  const std::string reason = text_at(object, {"reason"});
+  const std::string message = text_at(object, {"message"});
+  return message.empty() ? reason : reason.empty() ? message : reason + ": " + message;
+}
+
+struct HeldAmounts {
+  MilliCpu cpu;
+  MiB memory;
+  std::int64_t gpus = 0;
+};
+
+HeldAmounts amounts_at(const Json& holder, std::string_view field, std::string_view gpu_resource) {
+  return {kubernetes::cpu_at(holder, {field, "cpu"}, QuantityRounding::kUp),
+          kubernetes::memory_at(holder, {field, "memory"}, QuantityRounding::kUp),
+          kubernetes::count_at(holder, {field, gpu_resource})};
+}
+
+// Requests, or limits of what has none: the API server fills them in so, but extended resources may have limits alone.
+HeldAmounts held_by(const Json& container, std::string_view gpu_resource) {
+  const Json& resources = value_at(container, {"resources"});
+  HeldAmounts held = amounts_at(resources, "requests", gpu_resource);
+  const HeldAmounts limits = amounts_at(resources, "limits", gpu_resource);
+  if (held.cpu == MilliCpu(0)) held.cpu = limits.cpu;
+  if (held.memory == MiB(0)) held.memory = limits.memory;
+  if (held.gpus == 0) held.gpus = limits.gpus;
+  return held;
+}
+
+void read_held(const Json& spec, std::string_view gpu_resource, KubernetesPod& pod) {
+  HeldAmounts sum;
+  const auto add = [&](const HeldAmounts& more) {
+    sum.cpu += more.cpu;
+    sum.memory += more.memory;
+    sum.gpus += more.gpus;
+  };
+  HeldAmounts largest;
+  for (const Json& container : value_at(spec, {"containers"})) add(held_by(container, gpu_resource));
+  for (const Json& container : value_at(spec, {"initContainers"})) {
+    const HeldAmounts held = held_by(container, gpu_resource);
+    if (text_at(container, {"restartPolicy"}) == "Always") {  // a sidecar: it stays
+      add(held);
+      continue;
+    }
+    largest.cpu = std::max(largest.cpu, held.cpu);
+    largest.memory = std::max(largest.memory, held.memory);
+    largest.gpus = std::max(largest.gpus, held.gpus);
+  }
+  sum = {std::max(sum.cpu, largest.cpu), std::max(sum.memory, largest.memory), std::max(sum.gpus, largest.gpus)};
+  add(amounts_at(spec, "overhead", gpu_resource));
+  pod.cpu = sum.cpu;
+  pod.memory = sum.memory;
+  pod.gpu_count = static_cast<std::int32_t>(std::min<std::int64_t>(sum.gpus, INT32_MAX));
+}
+
+// Our pods have one container; sidecars that others inject come beside it.
+const Json& main_status(const Json& status) {
+  const Json& all = value_at(status, {"containerStatuses"});
+  for (const Json& each : all) {
+    if (text_at(each, {"name"}) == kPodContainer) return each;
+  }
+  static const Json kNone;
+  return all.is_array() && all.size() == 1 ? all[0] : kNone;
+}
+
+void read_container(const Json& status, KubernetesPod& pod) {
+  const Json& state = value_at(main_status(status), {"state"});
+  const Json& ended = value_at(state, {"terminated"});
+  pod.waiting = reason_and_message(value_at(state, {"waiting"}));
+  pod.started = kubernetes::moment_at(state, {"running", "startedAt"});
+  if (!ended.is_object()) return;
+  pod.has_ended = true;
+  pod.started = kubernetes::moment_at(ended, {"startedAt"});
+  pod.ended = kubernetes::moment_at(ended, {"finishedAt"});
+  pod.exit_code = static_cast<std::int32_t>(kubernetes::integer_at(ended, {"exitCode"}));
+  pod.signal = static_cast<std::int32_t>(kubernetes::integer_at(ended, {"signal"}));
+  pod.end_reason = text_at(ended, {"reason"});
+  pod.end_message = text_at(ended, {"message"});
+}
+
+KubernetesPod read_pod(const Json& json, std::string_view gpu_resource) {
+  KubernetesPod pod;
+  const auto label = [&](std::string_view key) { return text_at(json, {"metadata", "labels", key}); };
+  pod.name_space = text_at(json, {"metadata", "namespace"});
+  pod.name = text_at(json, {"metadata", "name"});
+  pod.database = label(kPodDatabaseLabel);
+  pod.launch = label(kPodLaunchLabel);
+  if (const Result<std::int64_t> recorded = read_integer(label(kPodRecordedLabel)); recorded.ok())
+    pod.recorded = *recorded;
+  pod.node = text_at(json, {"spec", "nodeName"});
+  const Json& status = value_at(json, {"status"});
+  pod.phase = text_at(status, {"phase"});
+  pod.reason = text_at(status, {"reason"});
+  pod.trouble = reason_and_message(status);
+  pod.is_deleting = value_at(json, {"metadata", "deletionTimestamp"}).is_string();
+  read_container(status, pod);
+  if (pod.started < Seconds(0) && pod.phase != "Pending") pod.started = kubernetes::moment_at(status, {"startTime"});
+  read_held(value_at(json, {"spec"}), gpu_resource, pod);
+  return pod;
+}
+
+void observe_end(const KubernetesPod& pod, TaskObservation& seen) {
+  seen.phase = TaskPhase::kEnded;
+  seen.ended = pod.ended;
+  seen.exit_code = pod.exit_code;
+  seen.signal = pod.signal;
+  // 128 + n is how a container says that signal n ended it.
+  if (seen.signal == 0 && seen.exit_code > 128 && seen.exit_code <= 128 + 64) seen.signal = seen.exit_code - 128;
+  seen.is_out_of_memory = pod.end_reason == "OOMKilled";
+  seen.is_out_of_time = pod.reason == "DeadlineExceeded";
+  const bool is_plain = pod.end_reason == "Completed" || pod.end_reason == "Error";
+  seen.detail = pod.trouble;
+  if (seen.detail.empty()) seen.detail = is_plain ? pod.end_message : pod.end_reason;
+  if (pod.phase == "Succeeded") return;
+  const bool is_refused = !pod.has_ended && !seen.is_out_of_time;
+  if (std::ranges::find(kEndedByTheNode, pod.reason) != kEndedByTheNode.end()) {
+    seen.phase = TaskPhase::kVanished;
+  } else if (is_refused || seen.exit_code == 0) {
+    seen.exit_code = 1;
+    if (seen.detail.empty()) seen.detail = "its pod failed and does not say why";
+  }
+}
+
+}  // namespace
+
+Result<std::vector<KubernetesPod>> read_kubernetes_pods(std::string_view json, std::string_view gpu_resource) {
+  BERTH_ASSIGN(const Json items, kubernetes::read_items(json));
+  std::vector<KubernetesPod> pods;
+  pods.reserve(items.size());
+  for (const Json& item : items) {
+    if (!text_at(item, {"metadata", "name"}).empty()) pods.push_back(read_pod(item, gpu_resource));
+  }
+  return pods;
+}
+
+TaskObservation observe_pod(const KubernetesPod& pod, const TaskKey& key) {
+  TaskObservation seen;
+  seen.key = key;
+  seen.external = pod.name;
+  seen.node = pod.node;
+  seen.started = pod.started;
+  if (pod.is_over()) {
+    observe_end(pod, seen);
+    return seen;
+  }
+  const bool is_silent = pod.phase == "Unknown";
+  seen.phase = pod.phase == "Running" || is_silent ? TaskPhase::kRunning : TaskPhase::kStarting;
+  seen.detail = !pod.waiting.empty() ? pod.waiting : pod.trouble;
+  if (is_silent && seen.detail.empty()) seen.detail = "its node does not answer";
+  if (pod.is_deleting) seen.detail += seen.detail.empty() ? "it is being deleted" : "; it is being deleted";
+  return seen;
+}
+
+}  // namespace berth

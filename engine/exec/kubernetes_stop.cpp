@@ -1,0 +1,134 @@
+#include "engine/exec/kubernetes_stop.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "engine/exec/kubernetes_json.h"
+#include "engine/exec/kubernetes_launch.h"
+#include "engine/exec/kubernetes_manifest.h"
+#include "engine/exec/kubernetes_pod.h"
+
+namespace berth {
+
+namespace {
+
+struct StopWork {
+  std::size_t request = 0;
+  std::string pod;
+  const StopRequest* of = nullptr;
+};
+
+// Of 0 the API server would forget the pod while it runs on.
+Seconds grace_of(const StopRequest& request) { return std::max(*request.grace, Seconds(1)); }
+
+class PodStopper {
+ public:
+  PodStopper(const Kubectl& kubectl, std::optional<std::string>& eviction_version, std::size_t count)
+      : kubectl_(kubectl), eviction_version_(eviction_version), deliveries_(count) {}
+
+  Status end(const std::vector<StopWork>& all) {
+    if (all.empty()) return {};
+    BERTH_TRY(discover());
+    if (eviction_version_->empty()) return erase(all);
+    std::vector<KubectlCall> calls;
+    for (const StopWork& work : all) {
+      calls.push_back({{"create", "--raw", kubectl_.pods_path() + work.pod + "/eviction", "--filename=-"},
+                       write_eviction(work.pod, *eviction_version_, grace_of(*work.of))});
+    }
+    BERTH_ASSIGN(const std::vector<KubectlReply> replies, kubectl_.call_all(calls));
+    std::vector<StopWork> to_erase;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const KubectlReply& reply = replies[i];
+      if (reply.is_ok || reply.first(KubectlReason::kNotFound) != nullptr) continue;
+      if (reply.first(KubectlReason::kForbidden) != nullptr || reply.first(KubectlReason::kInvalid) != nullptr) {
+        to_erase.push_back(all[i]);
+      } else {
+        note(all[i], DeliveryState::kUnknown, reply.complaint());
+      }
+    }
+    return erase(to_erase);
+  }
+
+  Status signal(const std::vector<StopWork>& all) {
+    std::vector<KubectlCall> calls;
+    for (const StopWork& work : all) {
+      calls.push_back({{"exec", work.pod, fmt::format("--container={}", kPodContainer), "--", "/bin/sh", "-c",
+                        pod_signal_command(work.of->signal)}});
+    }
+    BERTH_ASSIGN(const std::vector<KubectlReply> replies, kubectl_.call_all(calls));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (replies[i].is_ok) continue;
+      note(all[i], replies[i].is_unreachable ? DeliveryState::kUnknown : DeliveryState::kRefused,
+           fmt::format("SIG{} was not sent: {}", all[i].of->signal, replies[i].complaint()));
+    }
+    return {};
+  }
+
+  std::vector<Delivery> take() { return std::move(deliveries_); }
+
+ private:
+  Status discover() {
+    if (eviction_version_) return {};
+    BERTH_ASSIGN(const KubectlReply reply, kubectl_.call({{"get", "--raw", "/api/v1"}}));
+    BERTH_TRY(reply.status());
+    eviction_version_ = read_eviction_version(reply.output);
+    return {};
+  }
+
+  Status erase(const std::vector<StopWork>& all) {
+    std::map<Seconds, std::vector<StopWork>> by_grace;
+    for (const StopWork& work : all) by_grace[grace_of(*work.of)].push_back(work);
+    for (const auto& [grace, works] : by_grace) {
+      std::vector<std::string> names;
+      for (const StopWork& work : works) names.push_back(work.pod);
+      BERTH_ASSIGN(const std::vector<KubectlReply> replies,
+                   delete_pods(kubectl_, names, {fmt::format("--grace-period={}", grace.value())}));
+      for (std::size_t i = 0; i < works.size(); ++i) {
+        const KubectlReply& reply = replies[i / kKubectlBatch];
+        if (!reply.is_ok) note(works[i], DeliveryState::kUnknown, reply.complaint());
+      }
+    }
+    return {};
+  }
+
+  // The worst of a request's pods speaks for it.
+  void note(const StopWork& work, DeliveryState state, const std::string& detail) {
+    Delivery& delivery = deliveries_[work.request];
+    if (delivery.state == DeliveryState::kUnknown) return;
+    delivery.state = state;
+    delivery.detail = fmt::format("pod {}: {}", work.pod, detail);
+  }
+
+  const Kubectl& kubectl_;
+  std::optional<std::string>& eviction_version_;
+  std::vector<Delivery> deliveries_;
+};
+
+}  // namespace
+
+std::string read_eviction_version(std::string_view resources) {
+  const nlohmann::json json = nlohmann::json::parse(resources, nullptr, false);
+  for (const nlohmann::json& resource : kubernetes::value_at(json, {"resources"})) {
+    if (kubernetes::text_at(resource, {"name"}) == "pods/eviction") return kubernetes::text_at(resource, {"version"});
+  }
+  return {};
+}
+
+Result<std::vector<Delivery>> stop_pods(const Kubectl& kubectl, const std::string& database,
+                                        std::span<const StopRequest> requests,
+                                        std::optional<std::string>& eviction_version) {
+  std::vector<StopWork> to_end;
+  std::vector<StopWork> to_signal;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    for (const LiveTask& task : requests[i].tasks)
+      (requests[i].grace ? to_end : to_signal).push_back({i, print_key(database, task.key), &requests[i]});
+  }
+  PodStopper stopper(kubectl, eviction_version, requests.size());
+  BERTH_TRY(stopper.signal(to_signal));
+  BERTH_TRY(stopper.end(to_end));
+  return stopper.take();
+}
+
+}  // namespace berth

@@ -1,0 +1,404 @@
+#include "engine/exec/local_executor.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "engine/base/text.h"
+#include "engine/exec/local_keep.h"
+#include "engine/exec/local_launch.h"
+#include "engine/exec/local_limits.h"
+#include "engine/exec/local_machine.h"
+#include "engine/exec/local_record.h"
+#include "engine/exec/supervisor.h"
+
+namespace berth {
+
+namespace {
+
+// So that the death of one supervisor costs little.
+constexpr std::size_t kTasksPerSupervisor = 64;
+
+struct LocalSettings {
+  std::vector<std::string> nodes;
+  std::string folder;  // absolute
+  std::int64_t fake_gpus = 0;
+  std::string fake_model;
+  MilliCpu reserve_cpus;
+  MiB reserve_memory;
+  LimitKind limits = LimitKind::kNone;
+  std::string cgroups;
+  Seconds stop_grace;
+  Seconds keep;
+  std::chrono::milliseconds timeout{0};
+};
+
+class LocalExecutor : public Executor {
+ public:
+  LocalExecutor(const ExecutorContext& context, LocalSettings settings)
+      : context_(context), settings_(std::move(settings)) {}
+
+  Result<std::vector<Delivery>> launch(std::span<const Launch> launches) override {
+    std::vector<Delivery> deliveries;
+    SupervisorOrder order = empty_order();
+    std::string complaints;
+    const std::vector<std::string> uuids = device_names();
+    for (const Launch& launch : launches) {
+      deliveries.push_back({DeliveryState::kDone, print_key(context_.database, launch.key), refusal(launch)});
+      if (!deliveries.back().detail.empty()) deliveries.back().state = DeliveryState::kRefused;
+      if (deliveries.back().state != DeliveryState::kDone) continue;
+      for (const LaunchTask& task : launch.tasks) {
+        if (is_claimed(launch.key_of(task))) continue;
+        order.tasks.push_back(supervised(launch, task, uuids));
+        if (order.tasks.size() == kTasksPerSupervisor) hand_over(order, complaints);
+      }
+    }
+    hand_over(order, complaints);
+    for (std::size_t i = 0; i < launches.size(); ++i) {
+      const auto is_missing = [&](const LaunchTask& task) { return !is_claimed(launches[i].key_of(task)); };
+      if (deliveries[i].state == DeliveryState::kDone && std::ranges::any_of(launches[i].tasks, is_missing))
+        deliveries[i] = {DeliveryState::kUnknown, "", complaints.empty() ? "nobody has claimed it" : complaints};
+    }
+    return deliveries;
+  }
+
+  Result<std::vector<Delivery>> stop(std::span<const StopRequest> requests) override {
+    std::vector<Delivery> deliveries;
+    std::map<ProcessMark, std::vector<std::size_t>> to_wake;  // and of which requests
+    for (const StopRequest& request : requests) {
+      Delivery delivery;
+      const std::optional<int> signal = request.signal.empty() ? std::optional(SIGTERM) : read_signal(request.signal);
+      if (!signal) delivery = {DeliveryState::kRefused, "", fmt::format("no signal '{}'", request.signal)};
+      for (std::size_t i = 0; signal && i < request.tasks.size(); ++i) {
+        const TaskRequest asked = {*signal, request.grace, now()};
+        const Result<std::optional<ProcessMark>> waiting = stop_task(request.tasks[i].key, asked);
+        if (!waiting.ok()) delivery = {DeliveryState::kUnknown, "", waiting.status().message()};
+        if (waiting.ok() && *waiting) to_wake[**waiting].push_back(deliveries.size());
+      }
+      deliveries.push_back(std::move(delivery));
+    }
+    for (const auto& [supervisor, asking] : to_wake) {
+      // One that has ended meanwhile has nothing left to stop.
+      if (signal_process(supervisor, SIGUSR1) || !is_alive(supervisor)) continue;
+      const std::string why = fmt::format("process {} may not be signalled: it is another user's", supervisor.pid);
+      for (const std::size_t request : asking) deliveries[request] = {DeliveryState::kUnknown, "", why};
+    }
+    return deliveries;
+  }
+
+  Result<Observation> observe(std::span<const LiveTask> tasks, std::span<const std::string> nodes) override {
+    Observation seen;
+    seen.tasks.reserve(tasks.size());
+    std::set<TaskKey> asked;
+    for (const LiveTask& task : tasks) {
+      BERTH_ASSIGN(TaskObservation each, observe_task(task.key));
+      seen.tasks.push_back(std::move(each));
+      asked.insert(task.key);
+    }
+    for (const ListedTasks& listed : read_task_lists(lists())) BERTH_TRY(observe_listed(listed, asked, seen));
+    for (const std::string& node : nodes) {
+      const bool is_own = is_node(node);
+      seen.nodes.push_back({node, is_own, false, is_own ? "" : "this machine is " + join(settings_.nodes, ", ")});
+    }
+    return seen;
+  }
+
+  Result<std::vector<InventoryNode>> inventory() override {
+    NvidiaDevices devices;
+    if (settings_.fake_gpus > 0) {
+      devices.model = settings_.fake_model;
+    } else if (settings_.nodes.size() == 1) {
+      BERTH_ASSIGN(devices, machine_devices());
+    }
+    BERTH_TRY(write_device_names(devices.uuids));
+    const auto count = static_cast<std::int64_t>(settings_.nodes.size());
+    InventoryNode node;
+    node.cpu = MilliCpu(std::max(machine_cpu() - settings_.reserve_cpus, MilliCpu(0)).value() / count);
+    node.memory = MiB(std::max(machine_memory() - settings_.reserve_memory, MiB(0)).value() / count);
+    node.devices = static_cast<std::int32_t>(settings_.fake_gpus > 0 ? settings_.fake_gpus
+                                                                     : static_cast<std::int64_t>(devices.uuids.size()));
+    node.model = devices.model;
+    node.device_memory = devices.memory;
+    node.detail = join(devices.notes, "; ");
+    std::vector<InventoryNode> nodes;
+    for (const std::string& name : settings_.nodes) {
+      node.name = name;
+      nodes.push_back(node);
+    }
+    return nodes;
+  }
+
+  Result<std::string> log(const LiveTask& task, LogStream stream, std::int64_t offset, std::int64_t most) override {
+    const std::string path = folder_of(task.key) + (stream == LogStream::kOutput ? "/stdout" : "/stderr");
+    const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file.is_open() && errno == ENOENT) return std::string();
+    if (!file.is_open()) return file_error(path);
+    std::string text(static_cast<std::size_t>(std::clamp<std::int64_t>(most, 0, std::int64_t{1} << 30)), '\0');
+    const ssize_t size = pread(file.get(), text.data(), text.size(), offset);
+    if (size < 0) return file_error(path);
+    text.resize(static_cast<std::size_t>(size));
+    return text;
+  }
+
+  Status forget(std::span<const LiveTask> tasks) override {
+    for (const LiveTask& task : tasks) {
+      unlink((folder_of(task.key) + "/requests").c_str());
+      // A supervisor that was killed left it.
+      const std::string cgroup = settings_.cgroups + "/" + print_key(context_.database, task.key);
+      const TaskLimits limits(settings_.limits, cgroup, MilliCpu(0), MiB(0));
+      limits.kill_all();
+      limits.remove();
+    }
+    remove_old_tasks(settings_.folder, settings_.keep, now());
+    return {};
+  }
+
+ private:
+  Seconds now() const { return context_.env->now(); }
+  std::string lists() const { return settings_.folder + "/supervisors"; }
+  std::string folder_of(const TaskKey& key) const {
+    return local_task_folder(settings_.folder, context_.database, key);
+  }
+  bool is_claimed(const TaskKey& key) const { return access((folder_of(key) + "/record").c_str(), F_OK) == 0; }
+  bool is_node(const std::string& name) const {
+    return std::ranges::find(settings_.nodes, name) != settings_.nodes.end();
+  }
+
+  SupervisorOrder empty_order() const {
+    return {lists(), settings_.limits, settings_.cgroups, settings_.stop_grace, {}};
+  }
+
+  // Why it can never start here; empty = it can.
+  std::string refusal(const Launch& launch) const {
+    for (const LaunchTask& task : launch.tasks) {
+      if (!is_node(task.node))
+        return fmt::format("this machine is {}, not '{}'", join(settings_.nodes, ", "), task.node);
+    }
+    return launch.command.find('\0') == std::string::npos ? "" : "the command holds a zero byte";
+  }
+
+  void hand_over(SupervisorOrder& order, std::string& complaints) const {
+    if (order.tasks.empty()) return;
+    const Result<std::string> reply = start_supervisor(context_.program, order, settings_.timeout);
+    const std::string said = reply.ok() ? *reply : reply.status().message();
+    if (complaints.empty()) complaints = trim(said.substr(0, said.find('\n')));
+    order.tasks.clear();
+  }
+
+  SupervisedTask supervised(const Launch& launch, const LaunchTask& task, const std::vector<std::string>& uuids) const;
+  // The supervisor that has to be woken for it, if any.
+  Result<std::optional<ProcessMark>> stop_task(const TaskKey& key, const TaskRequest& asked) const;
+  Result<TaskObservation> observe_task(const TaskKey& key) const;
+  Status observe_listed(const ListedTasks& listed, const std::set<TaskKey>& asked, Observation& seen) const;
+  std::vector<std::string> device_names() const;
+  Status write_device_names(const std::vector<std::string>& uuids) const;
+
+  ExecutorContext context_;
+  LocalSettings settings_;
+};
+
+std::string visible_devices(DeviceMask mask, const std::vector<std::string>& uuids) {
+  std::vector<std::string> names;
+  for (; mask != 0; mask &= mask - 1) {
+    const auto device = static_cast<std::size_t>(std::countr_zero(mask));
+    names.push_back(device < uuids.size() ? uuids[device] : std::to_string(device));
+  }
+  return join(names, ",");
+}
+
+SupervisedTask LocalExecutor::supervised(const Launch& launch, const LaunchTask& task,
+                                         const std::vector<std::string>& uuids) const {
+  std::map<std::string, std::string> variables;
+  for (const char* name : {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TMPDIR"}) {
+    if (const char* value = std::getenv(name); value != nullptr) variables[name] = value;
+  }
+  variables.try_emplace("PATH", "/usr/local/bin:/usr/bin:/bin");
+  variables["CUDA_VISIBLE_DEVICES"] = visible_devices(task.devices, uuids);
+  variables["BERTH_GPU_SHARE"] = std::to_string(task.gpu_milli.value());
+  variables["BERTH_GPU_MEMORY_MIB"] = std::to_string(task.gpu_memory.value());
+  variables["BERTH_CPUS"] = print_cpu(task.cpu);
+  variables["BERTH_MEMORY_MIB"] = std::to_string(task.memory.value());
+  variables["BERTH_JOB"] = std::to_string(launch.key.job);
+  variables["BERTH_JOB_NAME"] = launch.job_name;
+  variables["BERTH_ATTEMPT"] = std::to_string(launch.key.attempt);
+  variables["BERTH_TASK_GROUP"] = std::to_string(task.group);
+  variables["BERTH_TASK"] = std::to_string(task.task);
+  variables["BERTH_RANK"] = std::to_string(task.rank);
+  variables["BERTH_GANG_SIZE"] = std::to_string(std::max(launch.peers.size(), launch.tasks.size()));
+  variables["BERTH_PEERS"] = join(launch.peers, ",");
+  variables["BERTH_NODE"] = task.node;
+  for (const auto& [name, value] : launch.environment) variables[name] = value;
+  const TaskKey key = launch.key_of(task);
+  const std::string folder = folder_of(key);
+  SupervisedTask order = {print_key(context_.database, key),
+                          folder,
+                          launch.command,
+                          launch.working_directory.empty() ? folder : launch.working_directory,
+                          {},
+                          launch.time_limit,
+                          task.cpu,
+                          task.memory};
+  for (const auto& [name, value] : variables) order.environment.push_back(name + "=" + value);
+  return order;
+}
+
+// Nobody waits for a task whose supervisor is gone: it is killed when its grace is found to be over.
+void end_orphan(const TaskRecord& record, const std::string& folder, Seconds now) {
+  std::size_t offset = 0;
+  for (const TaskRequest& request : read_requests(folder, offset)) {
+    if (request.grace && now >= request.at + *request.grace) signal_process_group(record.start->process, SIGKILL);
+  }
+}
+
+Result<std::optional<ProcessMark>> LocalExecutor::stop_task(const TaskKey& key, const TaskRequest& asked) const {
+  const std::optional<ProcessMark> nobody;
+  const std::string folder = folder_of(key);
+  BERTH_ASSIGN(std::optional<TaskRecord> record, read_record(folder));
+  if (!record && !asked.grace) return nobody;
+  if (!record) {
+    // Claimed here, in nobody's name, it can never start, however late a supervisor gets to it.
+    BERTH_ASSIGN(const Descriptor claim, claim_task(folder, {0, getpid(), this_boot()}));
+    const TaskEnd end = {.at = now(), .signal = asked.signal, .detail = "stopped before it started"};
+    if (claim.is_open())
+      return write_end(claim, end) ? Result(nobody) : Result<std::optional<ProcessMark>>(file_error(folder));
+    BERTH_ASSIGN(record, read_record(folder));
+  }
+  if (!record || record->end) return nobody;
+  const bool is_supervised = is_alive(record->supervisor);
+  const bool is_orphan = !is_supervised && record->start && is_alive(record->start->process);
+  if (!is_supervised && !is_orphan) return nobody;
+  BERTH_TRY(write_request(folder, asked));
+  if (is_supervised) return std::optional(record->supervisor);
+  signal_process_group(record->start->process, asked.signal);
+  end_orphan(*record, folder, now());
+  return nobody;
+}
+
+Result<TaskObservation> LocalExecutor::observe_task(const TaskKey& key) const {
+  const std::string folder = folder_of(key);
+  TaskObservation seen;
+  seen.key = key;
+  BERTH_ASSIGN(std::optional<TaskRecord> record, read_record(folder));
+  if (!record) return seen;
+  bool is_orphan = false;
+  if (!record->end && !is_alive(record->supervisor)) {
+    // It may have written its last line since the record was read.
+    BERTH_ASSIGN(record, read_record(folder));
+    if (!record) return seen;
+    is_orphan = !record->end && record->start && is_alive(record->start->process);
+    if (!record->end && !is_orphan) seen.phase = TaskPhase::kVanished;
+  }
+  if (record->start) {
+    seen.external = fmt::format("pid {}", record->start->process.pid);
+    seen.started = record->start->at;
+  }
+  if (seen.phase == TaskPhase::kVanished) {
+    seen.detail = record->supervisor.boot == this_boot() ? "its supervisor is gone" : "the machine was restarted";
+  } else if (!record->end) {
+    seen.phase = record->start ? TaskPhase::kRunning : TaskPhase::kStarting;
+    if (is_orphan) end_orphan(*record, folder, now());
+  } else {
+    seen.phase = TaskPhase::kEnded;
+    seen.ended = record->end->at;
+    seen.exit_code = record->end->exit_code;
+    seen.signal = record->end->signal;
+    seen.is_out_of_time = record->end->is_out_of_time;
+    seen.is_out_of_memory = record->end->is_out_of_memory;
+    seen.use = record->end->use;
+    seen.detail = record->end->detail;
+  }
+  return seen;
+}
+
+Status LocalExecutor::observe_listed(const ListedTasks& listed, const std::set<TaskKey>& asked,
+                                     Observation& seen) const {
+  bool is_alone = !is_alive(listed.supervisor);
+  for (const std::string& text : listed.keys) {
+    const std::optional<TaskKey> key = read_task_key(context_.database, text);
+    if (!key || (!is_alone && asked.contains(*key))) continue;
+    BERTH_ASSIGN(TaskObservation each, observe_task(*key));
+    const bool is_live = each.phase == TaskPhase::kStarting || each.phase == TaskPhase::kRunning;
+    if (is_live) is_alone = false;
+    if (is_live && !asked.contains(*key)) seen.unknown_tasks.push_back(std::move(each));
+  }
+  // Its supervisor died, and nothing of its runs any more.
+  if (is_alone) unlink(listed.path.c_str());
+  return {};
+}
+
+std::vector<std::string> LocalExecutor::device_names() const {
+  const std::string text = read_small_file(settings_.folder + "/devices").value_or("");
+  std::vector<std::string> names;
+  for (const std::string_view line : split(text, '\n')) {
+    if (!line.empty()) names.emplace_back(line);
+  }
+  return names;
+}
+
+Status LocalExecutor::write_device_names(const std::vector<std::string>& uuids) const {
+  const std::string path = settings_.folder + "/devices";
+  const std::string draft = fmt::format("{}.{}", path, getpid());
+  const std::string text = join(uuids, "\n");
+  if (!make_folders(settings_.folder)) return file_error(settings_.folder);
+  const Descriptor file(open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  const bool is_written =
+      file.is_open() && write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  return is_written && rename(draft.c_str(), path.c_str()) == 0 ? Status() : file_error(path);
+}
+
+// Which limits there can be; kUnavailable when a cgroup was asked for and there is none.
+Status choose_limits(const std::string& asked, const std::string& cgroup, LocalSettings& settings) {
+  if (asked != "auto" && asked != "cgroup" && asked != "rlimit" && asked != "none")
+    return Status(Code::kInvalid, fmt::format("limits are cgroup, rlimit, none or auto, not '{}'", asked));
+  settings.limits = asked == "none" ? LimitKind::kNone : LimitKind::kRlimit;
+  if (asked == "none" || asked == "rlimit") return {};
+  const Result<std::string> cgroups =
+      prepare_cgroups(cgroup.empty() ? own_cgroup().value_or("/sys/fs/cgroup") : cgroup);
+  if (!cgroups.ok() && asked == "cgroup") return cgroups.status();
+  if (!cgroups.ok()) return {};
+  settings.limits = LimitKind::kCgroup;
+  settings.cgroups = *cgroups;
+  return {};
+}
+
+Result<LocalSettings> read_local_settings(const ExecutorContext& context, const ExecutorOptions& options) {
+  LocalSettings settings;
+  const std::string& node = options.at("node");
+  BERTH_ASSIGN(settings.nodes, expand_range(node.empty() ? machine_name() : node));
+  std::error_code error;
+  const std::string& folder = options.at("folder");
+  settings.folder = std::filesystem::absolute(folder.empty() ? context.folder : folder, error).string();
+  if (error) return Status(Code::kUnavailable, fmt::format("folder '{}': {}", folder, error.message()));
+  BERTH_ASSIGN(settings.fake_gpus, read_integer(options.at("fake_gpus")));
+  if (settings.fake_gpus < 0 || settings.fake_gpus > 64)
+    return Status(Code::kInvalid, fmt::format("fake_gpus is 0 to 64, not {}", settings.fake_gpus));
+  settings.fake_model = options.at("fake_model");
+  Result<MilliCpu> cpus = read_cpu(options.at("reserve_cpus"));
+  if (!cpus.ok()) return std::move(cpus).status().prefixed("option 'reserve_cpus'");
+  settings.reserve_cpus = *cpus;
+  Result<MiB> memory = read_memory(options.at("reserve_memory"));
+  if (!memory.ok()) return std::move(memory).status().prefixed("option 'reserve_memory'");
+  settings.reserve_memory = *memory;
+  BERTH_TRY(choose_limits(options.at("limits"), options.at("cgroup"), settings));
+  BERTH_ASSIGN(settings.stop_grace, read_duration(options.at("stop_grace")));
+  BERTH_ASSIGN(settings.keep, read_duration(options.at("keep")));
+  BERTH_ASSIGN(const Seconds timeout, read_duration(options.at("timeout")));
+  settings.timeout = std::chrono::seconds(timeout.value());
+  return settings;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Executor>> make_local_executor(const ExecutorContext& context, const ExecutorOptions& options) {
+  BERTH_ASSIGN(LocalSettings settings, read_local_settings(context, options));
+  return std::unique_ptr<Executor>(std::make_unique<LocalExecutor>(context, std::move(settings)));
+}
+
+}  // namespace berth

@@ -1,0 +1,103 @@
+#include "engine/exec/local_keep.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+
+#include "engine/base/text.h"
+#include "engine/exec/descriptor.h"
+#include "engine/exec/local_record.h"
+
+namespace berth {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    names.push_back(entry->path().filename().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+// "<pid>.<start>"
+ProcessMark mark_in(const std::string& name) {
+  const std::size_t dot = name.find('.');
+  if (dot == std::string::npos) return {};
+  const Result<std::int64_t> pid = read_integer(std::string_view(name).substr(0, dot));
+  const Result<std::int64_t> start = read_integer(std::string_view(name).substr(dot + 1));
+  if (!pid.ok() || !start.ok()) return {};
+  return {static_cast<std::int32_t>(*pid), *start, ""};
+}
+
+enum class TaskAge { kOld, kYoung, kLive };
+
+TaskAge age_of(const std::string& folder, Seconds oldest) {
+  const Result<std::optional<TaskRecord>> record = read_record(folder);
+  if (!record.ok() || !*record) return TaskAge::kOld;  // removed already, and something else stays in it
+  if ((*record)->end) return (*record)->end->at <= oldest ? TaskAge::kOld : TaskAge::kYoung;
+  if (is_alive((*record)->supervisor) || ((*record)->start && is_alive((*record)->start->process)))
+    return TaskAge::kLive;
+  struct stat file = {};  // lost: when it was last heard of
+  const bool is_there = stat((folder + "/record").c_str(), &file) == 0;
+  return !is_there || Seconds(file.st_mtim.tv_sec) <= oldest ? TaskAge::kOld : TaskAge::kYoung;
+}
+
+void remove_task(const std::string& folder) {
+  for (const char* name : {"/requests", "/stdout", "/stderr", "/record"}) unlink((folder + name).c_str());
+  rmdir(folder.c_str());
+}
+
+// False when an hour has not passed since the last time.
+bool is_due(const std::string& root, Seconds now) {
+  const std::string path = root + "/swept";
+  struct stat file = {};
+  if (stat(path.c_str(), &file) == 0 && Seconds(file.st_mtim.tv_sec + 3600) > now) return false;
+  const Descriptor made(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+  return made.is_open() && futimens(made.get(), nullptr) == 0;
+}
+
+}  // namespace
+
+std::vector<ListedTasks> read_task_lists(const std::string& folder) {
+  std::vector<ListedTasks> lists;
+  for (const std::string& name : names_in(folder)) {
+    ListedTasks list{folder + "/" + name, mark_in(name), {}};
+    std::ifstream lines(list.path);
+    // Not yet written: whoever makes it lives.
+    if (!std::getline(lines, list.supervisor.boot)) list.supervisor.boot = this_boot();
+    for (std::string key; std::getline(lines, key);) list.keys.push_back(key);
+    lists.push_back(std::move(list));
+  }
+  return lists;
+}
+
+void remove_old_tasks(const std::string& root, Seconds keep, Seconds now) {
+  if (!is_due(root, now)) return;
+  std::vector<std::int64_t> thousands;
+  for (const std::string& name : names_in(root + "/tasks")) {
+    if (const Result<std::int64_t> number = read_integer(name); number.ok()) thousands.push_back(*number);
+  }
+  std::ranges::sort(thousands);
+  for (const std::int64_t thousand : thousands) {
+    const std::string folder = root + "/tasks/" + std::to_string(thousand);
+    bool has_young = false;
+    for (const std::string& name : names_in(folder)) {
+      const TaskAge age = age_of(folder + "/" + name, now - keep);
+      if (age == TaskAge::kOld) remove_task(folder + "/" + name);
+      has_young |= age == TaskAge::kYoung;
+    }
+    rmdir(folder.c_str());
+    if (has_young) return;
+  }
+}
+
+}  // namespace berth

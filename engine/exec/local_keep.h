@@ -1,0 +1,25 @@
+// Which tasks supervisors have taken on, and which folders of tasks are old enough to go.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/base/units.h"
+#include "engine/exec/local_process.h"
+
+namespace berth {
+
+// What one supervisor has said that it will claim, in a file named by its mark.
+struct ListedTasks {
+  std::string path;
+  ProcessMark supervisor;
+  std::vector<std::string> keys;
+};
+// By path. As many as there are supervisors, and a few that were killed.
+std::vector<ListedTasks> read_task_lists(const std::string& folder);
+
+// Removes records and logs of tasks that ended more than `keep` ago (what else lies in their folders stays). At most
+// once an hour, and only through the oldest jobs up to the first thousand of which some task is younger.
+void remove_old_tasks(const std::string& root, Seconds keep, Seconds now);
+
+}  // namespace berth

@@ -1,0 +1,182 @@
+#include "engine/exec/local_record.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace berth {
+
+namespace {
+
+using nlohmann::json;
+
+std::string json_line(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"; }
+
+// After a full disk part of a line may stand there: what is appended begins a line of its own.
+std::string appended_line(const json& value) { return "\n" + json_line(value); }
+
+bool write_whole(int file, const std::string& text) {
+  return write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
+// The lines of a file from `offset` on; a last one without its end is left.
+Result<std::vector<json>> read_lines(const std::string& path, std::size_t& offset) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.is_open() && (errno == ENOENT || errno == ENOTDIR)) return Status(Code::kNotFound, path);
+  if (!file.is_open()) return file_error(path);
+  std::string text;
+  std::array<char, 4096> piece;
+  for (;;) {
+    const ssize_t size = pread(file.get(), piece.data(), piece.size(), static_cast<off_t>(offset + text.size()));
+    if (size < 0) return file_error(path);
+    text.append(piece.data(), static_cast<std::size_t>(size));
+    if (static_cast<std::size_t>(size) < piece.size()) break;
+  }
+  std::vector<json> lines;
+  std::size_t from = 0;
+  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', from)) {
+    json line = json::parse(text.begin() + static_cast<std::ptrdiff_t>(from),
+                            text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    if (line.is_object()) lines.push_back(std::move(line));
+    from = end + 1;
+  }
+  offset += from;
+  return lines;
+}
+
+// A field of the wrong kind is as good as none: whoever wrote it was not Berth.
+template <class T>
+T field(const json& line, const char* name, T otherwise) {
+  const auto found = line.find(name);
+  if (found == line.end()) return otherwise;
+  if constexpr (std::is_same_v<T, bool>) {
+    return found->is_boolean() ? found->template get<bool>() : otherwise;
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return found->is_string() ? found->template get<std::string>() : otherwise;
+  } else {
+    return found->is_number_integer() ? found->template get<T>() : otherwise;
+  }
+}
+
+ProcessMark read_mark(const json& line) {
+  return {field(line, "pid", std::int32_t{0}), field(line, "start", std::int64_t{0}),
+          field(line, "boot", std::string())};
+}
+
+TaskEnd read_end(const json& line) {
+  TaskEnd end;
+  end.at = Seconds(field(line, "ended", std::int64_t{0}));
+  end.exit_code = field(line, "exit_code", std::int32_t{0});
+  end.signal = field(line, "signal", std::int32_t{0});
+  end.is_out_of_time = field(line, "out_of_time", false);
+  end.is_out_of_memory = field(line, "out_of_memory", false);
+  if (line.contains("cpu_seconds")) end.use.cpu_seconds = field(line, "cpu_seconds", std::int64_t{0});
+  if (line.contains("memory_mib")) end.use.memory_peak = MiB(field(line, "memory_mib", std::int64_t{0}));
+  end.detail = field(line, "detail", std::string());
+  return end;
+}
+
+bool make_folder(const std::string& path) { return mkdir(path.c_str(), 0777) == 0 || errno == EEXIST; }
+
+}  // namespace
+
+Status file_error(const std::string& path) {
+  return Status(Code::kUnavailable, fmt::format("{}: {}", path, std::strerror(errno)));
+}
+
+bool make_folders(const std::string& path) {
+  if (make_folder(path)) return true;
+  const std::size_t parent = path.rfind('/');
+  return errno == ENOENT && parent != std::string::npos && parent > 0 && make_folders(path.substr(0, parent)) &&
+         make_folder(path);
+}
+
+std::string local_task_folder(const std::string& root, std::string_view database, const TaskKey& key) {
+  constexpr std::int64_t kJobsPerFolder = 1000;
+  return fmt::format("{}/tasks/{}/{}", root, key.job / kJobsPerFolder, print_key(database, key));
+}
+
+Result<Descriptor> claim_task(const std::string& folder, const ProcessMark& supervisor) {
+  if (!make_folders(folder)) return file_error(folder);
+  const std::string record = folder + "/record";
+  const std::string draft = fmt::format("{}.{}.{}", record, supervisor.pid, supervisor.start);
+  Descriptor file(open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666));
+  if (!file.is_open()) return file_error(draft);
+  const json claim = {
+      {"claimed", time(nullptr)}, {"pid", supervisor.pid}, {"start", supervisor.start}, {"boot", supervisor.boot}};
+  const bool is_written = write_whole(file.get(), json_line(claim));
+  if (!is_written || link(draft.c_str(), record.c_str()) != 0) {
+    const bool is_held = is_written && errno == EEXIST;
+    Status error = file_error(record);
+    unlink(draft.c_str());
+    return is_held ? Result<Descriptor>(Descriptor()) : Result<Descriptor>(std::move(error));
+  }
+  unlink(draft.c_str());
+  return file;
+}
+
+bool write_start(const Descriptor& record, const TaskStart& start) {
+  return write_whole(
+      record.get(),
+      appended_line({{"started", start.at.value()}, {"pid", start.process.pid}, {"start", start.process.start}}));
+}
+
+bool write_end(const Descriptor& record, const TaskEnd& end) {
+  json line = {{"ended", end.at.value()}, {"exit_code", end.exit_code}, {"signal", end.signal}};
+  if (end.is_out_of_time) line["out_of_time"] = true;
+  if (end.is_out_of_memory) line["out_of_memory"] = true;
+  if (end.use.cpu_seconds) line["cpu_seconds"] = *end.use.cpu_seconds;
+  if (end.use.memory_peak) line["memory_mib"] = end.use.memory_peak->value();
+  if (!end.detail.empty()) line["detail"] = end.detail;
+  return write_whole(record.get(), appended_line(line));
+}
+
+Result<std::optional<TaskRecord>> read_record(const std::string& folder) {
+  std::size_t offset = 0;
+  Result<std::vector<json>> lines = read_lines(folder + "/record", offset);
+  if (!lines.ok()) {
+    if (lines.status().code() == Code::kNotFound) return std::optional<TaskRecord>();
+    return std::move(lines).status();
+  }
+  TaskRecord record;
+  for (const json& line : *lines) {
+    if (line.contains("claimed")) record.supervisor = read_mark(line);
+    if (line.contains("started")) {
+      record.start = TaskStart{read_mark(line), Seconds(field(line, "started", std::int64_t{0}))};
+      record.start->process.boot = record.supervisor.boot;
+    }
+    if (line.contains("ended")) record.end = read_end(line);
+  }
+  return std::optional<TaskRecord>(std::move(record));
+}
+
+Status write_request(const std::string& folder, const TaskRequest& request) {
+  const std::string path = folder + "/requests";
+  const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (!file.is_open()) return file_error(path);
+  json line = {{"signal", request.signal}, {"at", request.at.value()}};
+  if (request.grace) line["grace"] = request.grace->value();
+  return write_whole(file.get(), appended_line(line)) ? Status() : file_error(path);
+}
+
+std::vector<TaskRequest> read_requests(const std::string& folder, std::size_t& offset) {
+  std::vector<TaskRequest> requests;
+  const Result<std::vector<json>> lines = read_lines(folder + "/requests", offset);
+  if (!lines.ok()) return requests;
+  for (const json& line : *lines) {
+    TaskRequest request;
+    request.signal = field(line, "signal", 0);
+    request.at = Seconds(field(line, "at", std::int64_t{0}));
+    if (line.contains("grace")) request.grace = Seconds(field(line, "grace", std::int64_t{0}));
+    requests.push_back(request);
+  }
+  return requests;
+}
+
+}  // namespace berth

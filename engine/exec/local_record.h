@@ -1,0 +1,69 @@
+// What is kept of one task on this machine: a folder of its own with a record, its logs and what was asked of it.
+//
+//   <root>/tasks/<job / 1000>/<key>/record    lines of JSON: claimed, started, ended
+//                                  stdout, stderr
+//                                  requests   lines of JSON: signals to send, stops
+//
+// The record appears whole, by a hard link, with the claim as its first line: of several that try to start a key just
+// one succeeds, for ever. What follows are single appended writes, and a line without its end is not there. Nothing is
+// forced to the disk: the claim names the boot, so after a crash of the machine whatever had begun is known as lost.
+// (A claim made in the seconds before a power failure may be gone altogether: see README.md.)
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/base/status.h"
+#include "engine/exec/descriptor.h"
+#include "engine/exec/executor.h"
+#include "engine/exec/local_process.h"
+
+namespace berth {
+
+struct TaskStart {
+  ProcessMark process;
+  Seconds at;
+};
+struct TaskEnd {
+  Seconds at;
+  std::int32_t exit_code = 0;
+  std::int32_t signal = 0;
+  bool is_out_of_time = false;
+  bool is_out_of_memory = false;
+  TaskUse use = {};
+  std::string detail = {};
+};
+struct TaskRecord {
+  ProcessMark supervisor;  // that claimed it; number 0 = nobody will run it
+  std::optional<TaskStart> start;
+  std::optional<TaskEnd> end;
+};
+// Asked of a running task.
+struct TaskRequest {
+  int signal = 0;
+  std::optional<Seconds> grace;  // then it is killed; nothing = it runs on
+  Seconds at;                    // when it was asked
+};
+
+std::string local_task_folder(const std::string& root, std::string_view database, const TaskKey& key);
+
+// Makes the folder and the record, through a draft named by the number and start in the mark. A closed descriptor: the
+// key was claimed before. kUnavailable: the disk refused, and nothing is claimed.
+Result<Descriptor> claim_task(const std::string& folder, const ProcessMark& supervisor);
+// Appended to a record that claim_task has opened. False when the disk refuses.
+bool write_start(const Descriptor& record, const TaskStart& start);
+bool write_end(const Descriptor& record, const TaskEnd& end);
+// Nothing: no such task was ever claimed here. kUnavailable: it could not be read.
+Result<std::optional<TaskRecord>> read_record(const std::string& folder);
+
+Status write_request(const std::string& folder, const TaskRequest& request);
+// Those from byte `offset` on, which moves to the end of the last whole one.
+std::vector<TaskRequest> read_requests(const std::string& folder, std::size_t& offset);
+
+// "/tmp/x: No space left on device", of errno.
+Status file_error(const std::string& path);
+bool make_folders(const std::string& path);
+
+}  // namespace berth

@@ -1,0 +1,88 @@
+#include "engine/exec/local_start.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "engine/exec/local_record.h"
+
+namespace berth {
+
+namespace {
+
+bool open_as(int descriptor, const std::string& path, int flags) {
+  const int file = open(path.c_str(), flags | O_CLOEXEC, 0666);
+  if (file < 0) return false;
+  const bool is_done = dup2(file, descriptor) == descriptor;
+  close(file);
+  return is_done;
+}
+
+// Ignored signals would stay ignored in the command, blocked ones blocked.
+void restore_signals() {
+  for (int signal = 1; signal < NSIG; ++signal) std::signal(signal, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+// Until exec; returns only what stopped it.
+Status become_task(const SupervisedTask& task, const Descriptor& record, const TaskLimits& limits, pid_t supervisor) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != supervisor) _exit(127);
+  setsid();
+  constexpr int kAppend = O_WRONLY | O_CREAT | O_APPEND;
+  if (!open_as(STDIN_FILENO, "/dev/null", O_RDONLY)) return file_error("/dev/null");
+  if (!open_as(STDOUT_FILENO, task.folder + "/stdout", kAppend)) return file_error(task.folder + "/stdout");
+  if (!open_as(STDERR_FILENO, task.folder + "/stderr", kAppend)) return file_error(task.folder + "/stderr");
+  if (chdir(task.directory.c_str()) != 0) return file_error("working directory " + task.directory);
+  std::vector<char*> environment;
+  for (const std::string& variable : task.environment) environment.push_back(const_cast<char*>(variable.c_str()));
+  environment.push_back(nullptr);
+  std::array<char*, 5> words = {const_cast<char*>("sh"), const_cast<char*>("-c"), const_cast<char*>("--"),
+                                const_cast<char*>(task.command.c_str()), nullptr};
+  if (!write_start(record, {own_process_mark(), Seconds(time(nullptr))})) return file_error(task.folder + "/record");
+  BERTH_TRY(limits.enter());
+  prctl(PR_SET_PDEATHSIG, 0);
+  restore_signals();
+  execve("/bin/sh", words.data(), environment.data());
+  return file_error("/bin/sh");
+}
+
+std::string read_to_end(int descriptor) {
+  std::string text;
+  std::array<char, 512> piece;
+  for (;;) {
+    const ssize_t size = read(descriptor, piece.data(), piece.size());
+    if (size > 0) text.append(piece.data(), static_cast<std::size_t>(size));
+    if (size == 0 || (size < 0 && errno != EINTR)) return text;
+  }
+}
+
+}  // namespace
+
+StartedTask start_task(const SupervisedTask& task, const Descriptor& record, const TaskLimits& limits) {
+  if (const Status status = limits.prepare(); !status.ok()) return {-1, status.message()};
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return {-1, file_error("pipe").message()};
+  const Descriptor reading(ends[0]);
+  Descriptor writing(ends[1]);
+  const pid_t supervisor = getpid();
+  const pid_t child = fork();
+  if (child < 0) return {-1, file_error("fork").message()};
+  if (child == 0) {
+    const std::string problem = become_task(task, record, limits, supervisor).message();
+    static_cast<void>(!write(writing.get(), problem.data(), problem.size()));
+    _exit(127);
+  }
+  writing.reset();
+  return {child, read_to_end(reading.get())};
+}
+
+}  // namespace berth

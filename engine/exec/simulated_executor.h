@@ -1,0 +1,23 @@
+// An executor on which nothing really runs: tasks start at once and end by themselves after a time.
+//
+// For trying things out, and for measuring what dispatch and sync themselves cost. What was launched is one line in a
+// file of its folder, so it is found again by any process; what has become of it follows from the clock. Option `fail`
+// makes every n-th job fail, `down` the whole executor unreachable, `bad_nodes` some of its nodes.
+#pragma once
+
+#include "engine/exec/executor.h"
+
+namespace berth {
+
+inline constexpr ExecutorOption kSimulatedExecutorOptions[] = {
+    {"runtime", "duration", "60s", "How long every task runs."},
+    {"fail", "integer", "0", "Every so-many-th job fails; 0 = none."},
+    {"down", "boolean", "false", "It cannot be reached."},
+    {"bad_nodes", "text", "", "Nodes that are not in order: 'n1,n2'."},
+    {"foreign_on", "text", "", "Nodes on which somebody else's work uses two cores, 1 GiB and a GPU: 'n1,n2'."},
+};
+
+Result<std::unique_ptr<Executor>> make_simulated_executor(const ExecutorContext& context,
+                                                          const ExecutorOptions& options);
+
+}  // namespace berth

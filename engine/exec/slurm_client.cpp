@@ -1,0 +1,177 @@
+#include "engine/exec/slurm_client.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "engine/base/text.h"
+#include "engine/exec/slurm_records.h"
+
+namespace berth {
+
+namespace {
+
+constexpr std::string_view kUsualPath = "/usr/local/bin:/usr/bin:/bin";
+
+std::vector<std::string> printed_ids(const std::vector<std::int64_t>& ids) {
+  std::vector<std::string> words;
+  for (const std::int64_t id : ids) words.push_back(std::to_string(id));
+  return words;
+}
+
+}  // namespace
+
+std::int64_t wall_clock_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+SlurmClient::SlurmClient(std::string folder, std::string conf, Seconds timeout, Seconds poll_interval)
+    : folder_(std::move(folder)),
+      conf_(std::move(conf)),
+      timeout_(std::chrono::seconds(timeout.value())),
+      poll_interval_ms_(poll_interval.value() * 1000) {
+  if (const char* given = std::getenv("SLURM_CONF"); conf_.empty() && given != nullptr) conf_ = given;
+}
+
+std::vector<std::string> SlurmClient::environment() const {
+  std::vector<std::string> words = {"env", "-i"};
+  for (const char* name : {"HOME", "USER", "LOGNAME", "LANG", "TZ"})
+    if (const char* value = std::getenv(name)) words.push_back(fmt::format("{}={}", name, value));
+  const char* path = std::getenv("PATH");
+  words.push_back(fmt::format("PATH={}", path == nullptr ? kUsualPath : std::string_view(path)));
+  if (!conf_.empty()) words.push_back("SLURM_CONF=" + conf_);
+  return words;
+}
+
+Result<ProcessOutput> SlurmClient::run(const std::vector<std::string>& command) const {
+  ProcessRequest request;
+  request.command = environment();
+  request.command.insert(request.command.end(), command.begin(), command.end());
+  request.deadline = timeout_;
+  return run_process(request);
+}
+
+Result<std::string> SlurmClient::ask(const std::vector<std::string>& command) const {
+  std::vector<std::string> words = {fmt::format("{}={}", kSlurmTimes.first, kSlurmTimes.second)};
+  words.insert(words.end(), command.begin(), command.end());
+  BERTH_ASSIGN(ProcessOutput said, run(words));
+  if (!said.ok()) return Status(Code::kUnavailable, said.complaint(command.front()));
+  return std::move(said.output);
+}
+
+// The file holds the moment on its first line, then the answer.
+Result<SlurmClient::Answer> SlurmClient::poll(const std::string& name, const std::vector<std::string>& command,
+                                              bool fresh) {
+  const std::string path = folder_ + "/" + name + ".last";
+  Answer answer;
+  const std::int64_t now = wall_clock_ms();
+  if (const auto kept = fresh || poll_interval_ms_ == 0 ? std::nullopt : read_whole_file(path)) {
+    const std::size_t line = kept->find('\n');
+    const auto moment = read_integer(std::string_view(*kept).substr(0, line));
+    if (moment.ok() && line != std::string::npos && *moment <= now && now - *moment < poll_interval_ms_) {
+      answer.asked_ms = *moment;
+      answer.text = kept->substr(line + 1);
+      return answer;
+    }
+  }
+  answer.asked_ms = now;
+  BERTH_ASSIGN(answer.text, ask(command));
+  if (poll_interval_ms_ > 0) BERTH_TRY(replace_file(path, fmt::format("{}\n{}", now, answer.text)));
+  return answer;
+}
+
+Result<SlurmListing> SlurmClient::jobs(bool fresh) {
+  BERTH_ASSIGN(
+      const Answer answer,
+      poll("squeue", {"squeue", "--noheader", "--states=all", "--format=" + std::string(kSqueueFormat)}, fresh));
+  return SlurmListing{answer.asked_ms, read_squeue(answer.text)};
+}
+
+Result<SlurmListing> SlurmClient::steps(bool fresh) {
+  BERTH_ASSIGN(const Answer answer,
+               poll("steps", {"squeue", "--noheader", "--steps", "--format=" + std::string(kSqueueStepFormat)}, fresh));
+  return SlurmListing{answer.asked_ms, read_squeue_steps(answer.text)};
+}
+
+Result<std::vector<SlurmNode>> SlurmClient::nodes(bool fresh) {
+  BERTH_ASSIGN(
+      const Answer answer,
+      poll("sinfo", {"sinfo", "--noheader", "--Node", "--all", "--format=" + std::string(kSinfoFormat)}, fresh));
+  return read_sinfo(answer.text);
+}
+
+Result<std::vector<SlurmHolding>> SlurmClient::holdings() const {
+  BERTH_ASSIGN(const std::string text, ask({"scontrol", "--details", "--oneliner", "show", "job"}));
+  return read_slurm_holdings(text);
+}
+
+std::vector<SlurmJob> SlurmClient::accounted(const std::vector<std::int64_t>& jobs) const {
+  const auto text = ask({"sacct", "--noheader", "--parsable2", "--allocations", "--starttime=now-7days",
+                         "--format=" + std::string(kSacctFormat), "--jobs=" + join(printed_ids(jobs), ",")});
+  return text.ok() ? read_sacct(*text) : std::vector<SlurmJob>();
+}
+
+Result<std::vector<SlurmAssociation>> SlurmClient::associations() const {
+  BERTH_ASSIGN(const std::string text, ask({"sacctmgr", "--noheader", "--parsable2", "show", "assoc",
+                                            "format=" + std::string(kSacctmgrFormat)}));
+  return read_slurm_associations(text);
+}
+
+std::map<std::string, std::string> SlurmClient::switches() const {
+  const auto text = ask({"scontrol", "--oneliner", "show", "topology"});
+  return text.ok() ? read_slurm_switches(*text) : std::map<std::string, std::string>();
+}
+
+Result<ProcessOutput> SlurmClient::submit(const std::vector<std::string>& command) const { return run(command); }
+
+std::vector<std::string> SlurmClient::cancel(const std::vector<std::int64_t>& jobs) const {
+  return tell(printed_ids(jobs), {});
+}
+
+// Steps and batch scripts are told apart: --full leaves out the steps of a job whose script has it.
+std::vector<std::string> SlurmClient::signal(const std::vector<std::int64_t>& jobs, const std::string& signal) const {
+  std::vector<std::string> complaints = tell(printed_ids(jobs), {"--signal=" + signal});
+  const std::vector<std::string> of_scripts = tell(printed_ids(jobs), {"--batch", "--signal=" + signal});
+  for (std::size_t i = 0; i < jobs.size(); ++i)
+    if (complaints[i].empty()) complaints[i] = of_scripts[i];
+  return complaints;
+}
+
+std::string SlurmClient::signal_step(const std::string& step, const std::string& signal) const {
+  return tell({step}, {"--signal=" + signal}).front();
+}
+
+std::vector<std::string> SlurmClient::tell(const std::vector<std::string>& jobs,
+                                           const std::vector<std::string>& arguments) const {
+  std::vector<std::string> complaints(jobs.size());
+  if (jobs.empty()) return complaints;
+  std::vector<std::string> words = {"scancel"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  words.insert(words.end(), jobs.begin(), jobs.end());
+  const auto said = run(words);
+  if (said.ok() && said->ok()) return complaints;
+  if (!said.ok() || said->timed_out) {
+    complaints.assign(jobs.size(), said.ok() ? said->complaint("scancel") : said.status().message());
+    return complaints;
+  }
+  // "scancel: error: Kill job error on job id 7: Invalid job id specified"
+  for (const std::string_view line : split(said->error, '\n')) {
+    if (line.find("Invalid job id") != std::string_view::npos || line.find("already compl") != std::string_view::npos)
+      continue;
+    for (std::size_t i = 0; i < jobs.size(); ++i)
+      if (line.find(fmt::format("job id {}:", jobs[i])) != std::string_view::npos) complaints[i] = line;
+    // Said of none of them: of all.
+    if (!trim(line).empty() && line.find("job id ") == std::string_view::npos)
+      complaints.assign(jobs.size(), std::string(line));
+  }
+  return complaints;
+}
+
+Status SlurmClient::update_nodes(const std::vector<std::string>& nodes, const std::vector<std::string>& changes) const {
+  std::vector<std::string> words = {"scontrol", "update", "NodeName=" + join(nodes, ",")};
+  words.insert(words.end(), changes.begin(), changes.end());
+  return ask(words).status();
+}
+
+}  // namespace berth

@@ -1,0 +1,226 @@
+#include "engine/exec/slurm_executor.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "engine/base/text.h"
+#include "engine/exec/slurm_client.h"
+#include "engine/exec/slurm_observe.h"
+#include "engine/exec/slurm_records.h"
+#include "engine/exec/slurm_script.h"
+#include "engine/exec/slurm_submit.h"
+
+namespace berth {
+
+namespace {
+
+struct SlurmSettings {
+  SlurmSubmitOptions submit;
+  std::string folder;
+  std::string conf;
+  Seconds poll_interval;
+  Seconds pending_limit;
+  Seconds timeout;
+  std::int64_t parallel = 1;
+};
+
+// All the tasks that a request names; "all" when those are all of the launch.
+std::string control_tasks(const StopRequest& request, const SlurmLaunchFolder& folder) {
+  std::set<std::pair<std::int32_t, std::int32_t>> named;
+  for (const LiveTask& task : request.tasks) named.insert({task.key.group, task.key.task});
+  const std::vector<SlurmPlacedTask> all = folder.tasks();
+  if (std::ranges::all_of(all, [&](const SlurmPlacedTask& task) { return named.contains({task.group, task.task}); }))
+    return "all";
+  std::string words;
+  for (const auto& [group, task] : named) words += fmt::format("{}-{},", group, task);
+  return words;
+}
+
+class SlurmExecutor : public Executor {
+ public:
+  explicit SlurmExecutor(SlurmSettings settings)
+      : settings_(std::move(settings)),
+        client_(settings_.folder, settings_.conf, settings_.timeout, settings_.poll_interval) {}
+
+  Result<std::vector<Delivery>> launch(std::span<const Launch> launches) override {
+    return SlurmSubmitter(client_, settings_.submit, settings_.parallel, settings_.timeout).deliver(launches);
+  }
+
+  Result<std::vector<Delivery>> stop(std::span<const StopRequest> requests) override {
+    std::vector<Delivery> deliveries(requests.size());
+    std::vector<std::int64_t> to_wake;
+    std::vector<std::size_t> woken;  // the request of each
+    std::vector<std::size_t> in_pilots;
+    std::vector<std::int64_t> to_cancel;
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      if (requests[i].tasks.empty()) continue;
+      const SlurmLaunchFolder folder = folder_of(requests[i].tasks.front().launch);
+      auto job = stop_in_folder(requests[i], folder, to_cancel);
+      if (!job.ok()) {
+        deliveries[i] = {DeliveryState::kUnknown, "", job.status().message()};
+      } else if (*job) {
+        to_wake.push_back(**job);
+        woken.push_back(i);
+      } else if (folder.claim().value_or("").starts_with(kPilotClaim)) {
+        in_pilots.push_back(i);
+      }
+    }
+    // Whether or not Slurm hears of it: without the claim they end as soon as they start.
+    (void)client_.cancel(to_cancel);
+    const std::vector<std::string> complaints = client_.signal(to_wake, "CONT");
+    for (std::size_t i = 0; i < woken.size(); ++i)
+      if (!complaints[i].empty()) deliveries[woken[i]] = {DeliveryState::kUnknown, "", complaints[i]};
+    BERTH_TRY(wake_steps(requests, in_pilots, deliveries));
+    return deliveries;
+  }
+
+  Result<Observation> observe(std::span<const LiveTask> tasks, std::span<const std::string> nodes) override {
+    Observation seen;
+    BERTH_ASSIGN(SlurmListing listing, client_.jobs(false));
+    if (settings_.submit.is_pilot) {
+      BERTH_ASSIGN(const SlurmListing steps, client_.steps(false));
+      listing.asked_ms = std::min(listing.asked_ms, steps.asked_ms);
+      for (const SlurmJob& step : steps.jobs)
+        if (read_launch_key(settings_.submit.database, step.name)) listing.jobs.push_back(step);
+    }
+    SlurmObserver observer(client_, settings_.submit, settings_.pending_limit, listing);
+    observer.observe_tasks(tasks, seen);
+    BERTH_TRY(observer.observe_foreign(nodes, seen));
+    BERTH_TRY(observe_nodes(nodes, seen));
+    return seen;
+  }
+
+  Result<std::vector<InventoryNode>> inventory() override {
+    BERTH_ASSIGN(const std::vector<SlurmNode> nodes, client_.nodes(true));
+    const std::map<std::string, std::string> switches = client_.switches();
+    std::vector<InventoryNode> rows;
+    for (const SlurmNode& node : nodes) {
+      const std::string& wanted = settings_.submit.partition;
+      if (!wanted.empty() && std::ranges::find(node.partitions, wanted) == node.partitions.end()) continue;
+      rows.push_back(slurm_inventory_node(node, wanted));
+      if (const auto rack = switches.find(node.name); rack != switches.end()) rows.back().rack = rack->second;
+    }
+    return rows;
+  }
+
+  Result<std::string> log(const LiveTask& task, LogStream stream, std::int64_t offset, std::int64_t most) override {
+    const std::string path = fmt::format("{}/{}-{}.{}", folder_of(task.launch).path(), task.key.group, task.key.task,
+                                         stream == LogStream::kOutput ? "out" : "err");
+    std::string text;
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) return text;
+    text.resize(static_cast<std::size_t>(std::max<std::int64_t>(0, most)));
+    const ssize_t count = pread(file, text.data(), text.size(), offset);
+    close(file);
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, count)));
+    return text;
+  }
+
+  Status forget(std::span<const LiveTask> tasks) override {
+    std::map<LaunchKey, std::vector<std::pair<std::int32_t, std::int32_t>>> launches;
+    for (const LiveTask& task : tasks) launches[task.launch].emplace_back(task.key.group, task.key.task);
+    for (const auto& [key, named] : launches)
+      if (const SlurmLaunchFolder folder = folder_of(key); folder.exists()) BERTH_TRY(folder.forget(named));
+    return {};
+  }
+
+  Status cordon(std::span<const std::string> nodes, bool is_cordoned, const std::string& reason) override {
+    if (nodes.empty()) return {};
+    const std::vector<std::string> names(nodes.begin(), nodes.end());
+    if (!is_cordoned) return client_.update_nodes(names, {"State=RESUME"});
+    return client_.update_nodes(names, {"State=DRAIN", fmt::format("Reason={}{}", kSlurmDrainReason, reason)});
+  }
+
+ private:
+  SlurmLaunchFolder folder_of(const LaunchKey& key) const {
+    return SlurmLaunchFolder(slurm_launch_folder(settings_.submit, key));
+  }
+
+  // The job whose script is to look at `control`; nothing when there is none to tell.
+  Result<std::optional<std::int64_t>> stop_in_folder(const StopRequest& request, const SlurmLaunchFolder& folder,
+                                                     std::vector<std::int64_t>& to_cancel) const {
+    const std::string tasks = control_tasks(request, folder);
+    if (request.grace && tasks == "all") {
+      BERTH_TRY(folder.make().status());
+      BERTH_ASSIGN(const std::string holder, folder.take_claim(kStoppedClaim));
+      if (holder == kStoppedClaim)
+        if (const auto submission = folder.submission()) to_cancel.push_back(submission->job);
+    } else if (!folder.exists()) {
+      return std::optional<std::int64_t>();
+    }
+    const auto job = job_of_claim(folder.claim());
+    // What has not started is not signalled; that some of its tasks are to end, it reads when it starts.
+    const bool is_in_pilots = folder.claim().value_or("").starts_with(kPilotClaim);
+    if (!job && !is_in_pilots && (!request.grace || tasks == "all")) return job;
+    const std::string signal = request.signal.empty() ? "TERM" : request.signal;
+    const std::string grace = request.grace ? std::to_string(request.grace->value()) : "-";
+    BERTH_TRY(folder.add_control(fmt::format("{} {} {}\n", signal, grace, tasks)));
+    return job;
+  }
+
+  // The scripts of launches that run as steps of pilot jobs.
+  Status wake_steps(std::span<const StopRequest> requests, const std::vector<std::size_t>& which,
+                    std::vector<Delivery>& deliveries) {
+    if (which.empty()) return {};
+    BERTH_ASSIGN(const SlurmListing steps, client_.steps(true));
+    for (const std::size_t i : which) {
+      const std::string name = print_key(settings_.submit.database, requests[i].tasks.front().launch);
+      for (const SlurmJob& step : steps.jobs) {
+        if (step.name != name) continue;
+        const std::string complaint = client_.signal_step(step.shown, "CONT");
+        if (!complaint.empty()) deliveries[i] = {DeliveryState::kUnknown, "", complaint};
+      }
+    }
+    return {};
+  }
+
+  Status observe_nodes(std::span<const std::string> names, Observation& seen) {
+    if (names.empty()) return {};
+    BERTH_ASSIGN(const std::vector<SlurmNode> nodes, client_.nodes(false));
+    for (const std::string& name : names) {
+      const auto node = std::ranges::find(nodes, name, &SlurmNode::name);
+      seen.nodes.push_back(node == nodes.end() ? NodeObservation{name, false, false, "Slurm has no such node"}
+                                               : judge_slurm_node(*node));
+    }
+    return {};
+  }
+
+  SlurmSettings settings_;
+  SlurmClient client_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Executor>> make_slurm_executor(const ExecutorContext& context, const ExecutorOptions& options) {
+  SlurmSettings settings;
+  settings.folder = std::filesystem::absolute(context.folder).string();
+  settings.conf = options.at("conf");
+  settings.submit.database = context.database;
+  settings.submit.partition = options.at("partition");
+  const std::string& shared = options.at("shared_folder");
+  settings.submit.shared_folder = shared.empty() ? settings.folder : std::filesystem::absolute(shared).string();
+  for (const std::string_view word : split(options.at("submit_arguments"), ' '))
+    if (!word.empty()) settings.submit.extra.emplace_back(word);
+  settings.submit.is_pilot = options.at("pilot") == "true";
+  BERTH_ASSIGN(settings.submit.shards_per_device, read_integer(options.at("shards_per_device")));
+  BERTH_ASSIGN(settings.submit.kill_wait, read_duration(options.at("kill_wait")));
+  BERTH_ASSIGN(settings.poll_interval, read_duration(options.at("poll_interval")));
+  BERTH_ASSIGN(settings.pending_limit, read_duration(options.at("pending_limit")));
+  BERTH_ASSIGN(settings.timeout, read_duration(options.at("timeout")));
+  BERTH_ASSIGN(settings.parallel, read_integer(options.at("parallel")));
+  if (settings.parallel < 1 || settings.parallel > 64)
+    return Status(Code::kInvalid, fmt::format("option 'parallel': {} is not between 1 and 64", settings.parallel));
+  for (const std::string& folder : {settings.folder, settings.submit.shared_folder}) {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) return Status(Code::kUnavailable, fmt::format("{}: {}", folder, error.message()));
+  }
+  return std::unique_ptr<Executor>(std::make_unique<SlurmExecutor>(std::move(settings)));
+}
+
+}  // namespace berth

@@ -1,0 +1,113 @@
+#include "engine/exec/slurm_nodes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "engine/base/text.h"
+#include "engine/exec/slurm_hostlist.h"
+#include "engine/exec/slurm_jobs.h"
+
+namespace berth {
+
+namespace {
+
+// "16000", "16000+": sinfo marks a least value with '+'.
+std::int64_t sinfo_number(std::string_view text) {
+  std::int64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+constexpr std::array<std::string_view, 4> kWorkingStates = {"idle", "mixed", "allocated", "completing"};
+constexpr std::array<std::string_view, 7> kSetAsideStates = {"draining", "drained", "drain",  "maint",
+                                                             "reserved", "failing", "planned"};
+// After the word: '*' does not respond, '~' is powered off, '#' and '%' power up and down, '!' will, '^' reboots.
+constexpr std::string_view kAwayMarks = "*~#%!^";
+
+}  // namespace
+
+std::vector<SlurmNode> read_sinfo(std::string_view text) {
+  std::map<std::string, SlurmNode, std::less<>> nodes;
+  for (std::string_view row : split(text, '\n')) {
+    std::array<std::string_view, 8> fields;
+    std::size_t count = 0;
+    for (; count < 7; ++count) {
+      const std::size_t bar = row.find('|');
+      if (bar == std::string_view::npos) break;
+      fields[count] = row.substr(0, bar);
+      row.remove_prefix(bar + 1);
+    }
+    if (count < 7 || fields[0].empty()) continue;
+    fields[7] = row;
+    SlurmNode& node = nodes[std::string(fields[0])];
+    node.name = fields[0];
+    node.state = fields[1];
+    node.cpus = static_cast<std::int32_t>(sinfo_number(fields[2]));
+    node.memory = MiB(sinfo_number(fields[3]));
+    node.gres = fields[4];
+    std::string_view partition = fields[5];
+    if (partition.ends_with('*')) partition.remove_suffix(1);
+    node.partitions.emplace_back(partition);
+    node.features = fields[6] == "(null)" ? std::string_view() : fields[6];
+    node.reason = fields[7] == "none" ? std::string_view() : trim(fields[7]);
+  }
+  std::vector<SlurmNode> list;
+  for (auto& [name, node] : nodes) list.push_back(std::move(node));
+  return list;
+}
+
+NodeObservation judge_slurm_node(const SlurmNode& node) {
+  NodeObservation seen;
+  seen.node = node.name;
+  const std::size_t mark = node.state.find_first_of("*~#%!^@$-+");
+  const std::string_view word = std::string_view(node.state).substr(0, mark);
+  const bool is_away = mark != std::string::npos && kAwayMarks.find(node.state[mark]) != std::string_view::npos;
+  const bool is_set_aside = std::ranges::find(kSetAsideStates, word) != kSetAsideStates.end();
+  seen.is_ready = !is_away && (is_set_aside || std::ranges::find(kWorkingStates, word) != kWorkingStates.end());
+  // A planned node is only promised by Slurm's backfill; a drain with our own reason is not somebody else's.
+  seen.is_cordoned = is_set_aside && word != "planned" && !node.reason.starts_with(kSlurmDrainReason);
+  if (!seen.is_ready || seen.is_cordoned)
+    seen.detail = node.reason.empty() ? node.state : fmt::format("{}: {}", node.state, node.reason);
+  return seen;
+}
+
+InventoryNode slurm_inventory_node(const SlurmNode& node, std::string_view partition) {
+  InventoryNode row;
+  row.name = node.name;
+  row.cpu = MilliCpu(std::int64_t{1000} * node.cpus);
+  row.memory = node.memory;
+  const SlurmGpus gpus = read_slurm_gres(node.gres);
+  row.devices = gpus.count;
+  if (gpus.count > 0) row.model = gpus.model.empty() ? "gpu" : gpus.model;
+  const bool is_in = std::ranges::find(node.partitions, partition) != node.partitions.end();
+  row.pool = is_in ? std::string(partition) : node.partitions.empty() ? std::string() : node.partitions.front();
+  const NodeObservation seen = judge_slurm_node(node);
+  row.is_ready = seen.is_ready && !seen.is_cordoned;
+  row.detail = seen.detail;
+  if (row.detail.empty() && !node.features.empty()) row.detail = "features " + node.features;
+  return row;
+}
+
+std::map<std::string, std::string> read_slurm_switches(std::string_view text) {
+  std::map<std::string, std::string> switches;
+  for (const std::string_view line : split(text, '\n')) {
+    std::string_view name;
+    std::string_view nodes;
+    bool is_lowest = false;
+    for (const std::string_view word : split(line, ' ')) {
+      if (word.starts_with("SwitchName=")) name = word.substr(11);
+      if (word.starts_with("Nodes=")) nodes = word.substr(6);
+      is_lowest = is_lowest || word == "Level=0";
+    }
+    if (!is_lowest || name.empty()) continue;
+    auto names = expand_slurm_hostlist(nodes);
+    if (!names.ok()) continue;
+    for (std::string& node : *names) switches[std::move(node)] = name;
+  }
+  return switches;
+}
+
+}  // namespace berth

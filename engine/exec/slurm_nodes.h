@@ -1,0 +1,43 @@
+// What sinfo and `scontrol show topology` print of nodes, read into the executor's own terms.
+//
+// Parsable rows, the same in every release; `sinfo --json` has nothing that they lack and its shape has changed.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/exec/executor.h"
+
+namespace berth {
+
+// sinfo -h -N -o <this>: a row for each node and partition.
+inline constexpr std::string_view kSinfoFormat = "%N|%T|%c|%m|%G|%P|%f|%E";
+
+struct SlurmNode {
+  std::string name;
+  std::string state;  // "idle", "mixed", "down*", "drained"
+  std::int32_t cpus = 0;
+  MiB memory;
+  std::string gres;
+  std::vector<std::string> partitions;  // as listed; the default one has no '*' here
+  std::string features;
+  std::string reason;  // why it is down or drained; empty = none
+};
+// By name, each once.
+std::vector<SlurmNode> read_sinfo(std::string_view text);
+
+// Reasons that begin with this are ours: such a drain is not somebody else's.
+inline constexpr std::string_view kSlurmDrainReason = "berth: ";
+
+// Down, not responding, failing, powered off and rebooting are not ready; draining, drained, under maintenance are
+// cordoned.
+NodeObservation judge_slurm_node(const SlurmNode& node);
+// Pool = `partition` where the node is in it, else its first one. Nothing is known of the devices' memory.
+InventoryNode slurm_inventory_node(const SlurmNode& node, std::string_view partition);
+
+// `scontrol -o show topology`: node to the switch at the lowest level that has it.
+std::map<std::string, std::string> read_slurm_switches(std::string_view text);
+
+}  // namespace berth

@@ -1,0 +1,142 @@
+#include "engine/exec/slurm_observe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "engine/exec/slurm_hostlist.h"
+
+namespace berth {
+
+namespace {
+
+constexpr std::int64_t kStepPatienceMs = 10000;
+
+bool is_live(const SlurmJob* job) { return !is_slurm_end(job->state); }
+
+bool holds_nodes(const SlurmJob& job) {
+  return (job.state == SlurmState::kRunning || job.state == SlurmState::kEnding) && !job.nodes.empty();
+}
+
+}  // namespace
+
+SlurmObserver::SlurmObserver(SlurmClient& client, const SlurmSubmitOptions& options, Seconds pending_limit,
+                             const SlurmListing& listing)
+    : client_(client), options_(options), pending_limit_(pending_limit), listing_(listing) {
+  for (const SlurmJob& job : listing.jobs) {
+    if (job.component != 0 || job.never_was()) continue;
+    if (const auto key = read_launch_key(options.database, job.name)) ours_[*key].push_back(&job);
+  }
+}
+
+void SlurmObserver::read_folder(const LaunchKey& key, View& view) const {
+  const SlurmLaunchFolder folder(slurm_launch_folder(options_, key));
+  view.is_read = true;
+  view.facts.claim = folder.claim();
+  view.facts.submission = folder.submission();
+  view.records = folder.records();
+  view.facts.complaint = folder.complaint();
+}
+
+// The one that holds the claim; before there is a claim one that is not over, else the last.
+const SlurmJob* SlurmObserver::choose_job(const std::vector<const SlurmJob*>& jobs, const View& view) {
+  if (const auto holder = job_of_claim(view.facts.claim)) {
+    for (const SlurmJob* job : jobs)
+      if (is_live(job) && job->id != *holder) twins_.push_back(job->id);
+    const auto held = std::ranges::find(jobs, *holder, &SlurmJob::id);
+    return held == jobs.end() ? nullptr : *held;
+  }
+  const auto live = std::ranges::find_if(jobs, is_live);
+  return live == jobs.end() ? jobs.back() : *live;
+}
+
+SlurmObserver::View SlurmObserver::look(const LaunchKey& key, std::int64_t asked) {
+  View view;
+  view.asked = asked;
+  view.facts.now = Seconds(wall_clock_ms() / 1000);
+  view.facts.pending_limit = pending_limit_;
+  const auto jobs = ours_.find(key);
+  const bool is_plain = jobs != ours_.end() && jobs->second.size() == 1 && asked == 1 &&
+                        jobs->second.front()->state == SlurmState::kRunning;
+  if (!is_plain) read_folder(key, view);
+  if (jobs != ours_.end()) view.facts.job = choose_job(jobs->second, view);
+  view.facts.is_current = !view.facts.submission || listing_.asked_ms > view.facts.submission->moment_ms;
+  // A step is listed a moment after it was asked for.
+  if (options_.is_pilot && view.facts.submission)
+    view.facts.is_current = listing_.asked_ms > view.facts.submission->moment_ms + kStepPatienceMs;
+  return view;
+}
+
+// Of launches that Slurm lists no more and whose script was not heard to the end.
+void SlurmObserver::ask_accounting(Views& views) {
+  std::vector<std::int64_t> ids;
+  const auto asks = [](const View& view) {
+    return view.facts.job == nullptr && view.facts.is_current && view.facts.submission &&
+           std::ranges::count_if(view.records, [](const auto& row) { return row.second.ended.has_value(); }) <
+               view.asked;
+  };
+  for (const auto& [key, view] : views)
+    if (asks(view)) ids.push_back(job_of_claim(view.facts.claim).value_or(view.facts.submission->job));
+  if (ids.empty()) return;
+  accounted_ = client_.accounted(ids);
+  for (auto& [key, view] : views) {
+    if (!asks(view)) continue;
+    const std::string name = print_key(options_.database, key);
+    for (const SlurmJob& job : accounted_)
+      // Accounting lags behind: of a job that Slurm lists no more it may still say that it runs.
+      if (job.name == name && job.component == 0 && !is_live(&job)) view.facts.job = &job;
+  }
+}
+
+TaskObservation SlurmObserver::judge(const LiveTask& task, View& view) const {
+  const auto record = view.records.find({task.key.group, task.key.task});
+  view.facts.record = record == view.records.end() ? nullptr : &record->second;
+  return judge_slurm_task(task, view.facts);
+}
+
+void SlurmObserver::add_unknown(const Views& views, Observation& seen) {
+  for (const auto& [key, jobs] : ours_) {
+    if (views.contains(key) || std::ranges::none_of(jobs, is_live)) continue;
+    View view = look(key, 2);
+    for (const SlurmPlacedTask& task : SlurmLaunchFolder(slurm_launch_folder(options_, key)).tasks()) {
+      TaskObservation row = judge({{key.job, key.attempt, task.group, task.task}, key, "", task.node}, view);
+      if (row.phase != TaskPhase::kStarting && row.phase != TaskPhase::kRunning) continue;
+      if (row.node.empty()) row.node = task.node;
+      seen.unknown_tasks.push_back(std::move(row));
+    }
+  }
+}
+
+void SlurmObserver::observe_tasks(std::span<const LiveTask> tasks, Observation& seen) {
+  std::map<LaunchKey, std::int64_t> asked;
+  for (const LiveTask& task : tasks) ++asked[task.launch];
+  Views views;
+  for (const auto& [key, count] : asked) views.emplace_hint(views.end(), key, look(key, count));
+  ask_accounting(views);
+  seen.tasks.reserve(tasks.size());
+  for (const LiveTask& task : tasks) seen.tasks.push_back(judge(task, views.at(task.launch)));
+  add_unknown(views, seen);
+  (void)client_.cancel(twins_);
+}
+
+Status SlurmObserver::observe_foreign(std::span<const std::string> nodes, Observation& seen) {
+  const std::set<std::string, std::less<>> wanted(nodes.begin(), nodes.end());
+  std::set<std::int64_t> foreign;
+  for (const SlurmJob& job : listing_.jobs) {
+    if (!holds_nodes(job) || job.name.starts_with(fmt::format("berth-{}-", options_.database))) continue;
+    const auto names = expand_slurm_hostlist(job.nodes);
+    if (names.ok() && std::ranges::any_of(*names, [&](const std::string& name) { return wanted.contains(name); }))
+      foreign.insert(job.id);
+  }
+  if (foreign.empty()) return {};
+  BERTH_ASSIGN(const std::vector<SlurmHolding> holdings, client_.holdings());
+  for (const SlurmHolding& held : holdings) {
+    if (!foreign.contains(held.job) || !wanted.contains(held.node)) continue;
+    seen.foreign.push_back({held.node, fmt::format("slurm job {} of {}", held.job, held.user),
+                            MilliCpu(std::int64_t{1000} * held.cpus), held.memory, held.gpus, held.devices});
+  }
+  return {};
+}
+
+}  // namespace berth

@@ -1,0 +1,57 @@
+// What is true of launched tasks, and of other people's jobs on our nodes, from one listing of Slurm's jobs.
+//
+// The listing alone answers for a launch of one task that runs. The folder of a launch is read when the listing cannot
+// tell: several tasks, one that waits or has ended, more than one job of the name. A second job of a name that an
+// ambiguous submission left behind is cancelled here; it would run nothing anyway.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/exec/executor.h"
+#include "engine/exec/slurm_client.h"
+#include "engine/exec/slurm_outcome.h"
+#include "engine/exec/slurm_script.h"
+
+namespace berth {
+
+class SlurmObserver {
+ public:
+  // All must outlive the observer.
+  SlurmObserver(SlurmClient& client, const SlurmSubmitOptions& options, Seconds pending_limit,
+                const SlurmListing& listing);
+
+  // Fills seen.tasks, one for each in that order, and seen.unknown_tasks.
+  void observe_tasks(std::span<const LiveTask> tasks, Observation& seen);
+  // Jobs that are not this database's on these nodes. Asks for details only when there are any.
+  Status observe_foreign(std::span<const std::string> nodes, Observation& seen);
+
+ private:
+  // What is known of one launch.
+  struct View {
+    std::int64_t asked = 0;  // of how many of its tasks
+    bool is_read = false;    // its folder is
+    SlurmTaskFacts facts;
+    std::map<std::pair<std::int32_t, std::int32_t>, SlurmTaskRecord> records;
+  };
+  using Views = std::map<LaunchKey, View>;
+
+  View look(const LaunchKey& key, std::int64_t asked);
+  void read_folder(const LaunchKey& key, View& view) const;
+  const SlurmJob* choose_job(const std::vector<const SlurmJob*>& jobs, const View& view);
+  void ask_accounting(Views& views);
+  TaskObservation judge(const LiveTask& task, View& view) const;
+  void add_unknown(const Views& views, Observation& seen);
+
+  SlurmClient& client_;
+  const SlurmSubmitOptions& options_;
+  Seconds pending_limit_;
+  const SlurmListing& listing_;
+  std::map<LaunchKey, std::vector<const SlurmJob*>> ours_;
+  std::vector<std::int64_t> twins_;
+  std::vector<SlurmJob> accounted_;
+};
+
+}  // namespace berth

@@ -1,0 +1,120 @@
+#include "engine/exec/slurm_outcome.h"
+
+#include <fmt/format.h>
+
+#include "engine/base/text.h"
+
+namespace berth {
+
+namespace {
+
+constexpr std::int32_t kTermination = 15;
+constexpr std::int32_t kKill = 9;
+
+void judge_record(const SlurmTaskRecord& record, const SlurmTaskFacts& facts, TaskObservation& seen) {
+  seen.phase = TaskPhase::kEnded;
+  seen.ended = *record.ended;
+  seen.use = record.use;
+  seen.is_out_of_time = record.is_late;
+  if (record.code > 128 && record.code <= 128 + 64) {
+    seen.signal = record.code - 128;
+  } else {
+    seen.exit_code = record.code;
+  }
+  seen.is_out_of_memory = seen.signal == kKill && facts.job != nullptr && facts.job->state == SlurmState::kOutOfMemory;
+}
+
+// Slurm lists no job of that name.
+void judge_unlisted(const SlurmTaskFacts& facts, TaskObservation& seen) {
+  const bool began = facts.claim || (facts.record != nullptr && facts.record->started);
+  if (!facts.is_current) {
+    seen.phase = began ? TaskPhase::kRunning : TaskPhase::kStarting;
+  } else if (began || facts.submission) {
+    seen.phase = TaskPhase::kVanished;
+    seen.detail = "Slurm lists it no more, and nobody wrote down how it ended";
+  }
+}
+
+void judge_waiting(const SlurmTaskFacts& facts, TaskObservation& seen) {
+  const SlurmJob& job = *facts.job;
+  if (facts.claim) {
+    seen.phase = TaskPhase::kVanished;
+    seen.detail = fmt::format("Slurm has put job {} back into its queue", job.shown);
+    return;
+  }
+  seen.phase = TaskPhase::kStarting;
+  const Seconds waited = facts.now - job.submitted;
+  if (job.submitted.value() >= 0 && waited > facts.pending_limit)
+    seen.detail = fmt::format(
+        "job {} has waited {} in Slurm's own queue ({}): what was planned and what Slurm has free "
+        "differ",
+        job.shown, print_duration(waited), job.reason);
+}
+
+void judge_listed_end(const SlurmTaskFacts& facts, TaskObservation& seen) {
+  const SlurmJob& job = *facts.job;
+  seen.phase = TaskPhase::kEnded;
+  seen.ended = job.ended;
+  seen.detail = fmt::format("Slurm says {} of job {}", job.state_word, job.shown);
+  switch (job.state) {
+    case SlurmState::kTimeout:
+      seen.is_out_of_time = true;
+      seen.signal = kKill;
+      return;
+    case SlurmState::kOutOfMemory:
+      seen.is_out_of_memory = true;
+      seen.signal = kKill;
+      return;
+    case SlurmState::kCancelled: seen.signal = kTermination; return;
+    case SlurmState::kCompleted:
+    case SlurmState::kFailed:
+      // The script ended by itself, so it has written what it had to, or there was nothing to be written.
+      if (job.ended.value() >= 0 && facts.now - job.ended < kRecordPatience && facts.complaint.empty()) {
+        seen.phase = TaskPhase::kRunning;
+        seen.ended = Seconds(-1);
+      } else if (job.state == SlurmState::kFailed || !facts.claim) {
+        seen.phase = TaskPhase::kVanished;
+        if (!facts.complaint.empty()) seen.detail += ": " + facts.complaint;
+      }
+      return;
+    default: seen.phase = TaskPhase::kVanished;
+  }
+}
+
+}  // namespace
+
+TaskObservation judge_slurm_task(const LiveTask& task, const SlurmTaskFacts& facts) {
+  TaskObservation seen;
+  seen.key = task.key;
+  if (facts.job != nullptr) {
+    seen.external = std::to_string(facts.job->id);
+  } else if (facts.submission) {
+    seen.external = std::to_string(facts.submission->job);
+  }
+  if (facts.record != nullptr) {
+    seen.node = facts.record->node;
+    seen.started = facts.record->started.value_or(Seconds(-1));
+  } else if (facts.job != nullptr && !facts.job->nodes.empty()) {
+    seen.started = facts.job->started;
+  }
+  if (facts.record != nullptr && facts.record->ended) {
+    judge_record(*facts.record, facts, seen);
+  } else if (facts.claim == kStoppedClaim) {
+    seen.phase = TaskPhase::kEnded;
+    seen.signal = kTermination;
+    seen.detail = "stopped before it had started";
+  } else if (facts.claim == kRefusedClaim) {
+    seen.detail = "Slurm refused it";
+  } else if (facts.job == nullptr) {
+    judge_unlisted(facts, seen);
+  } else if (facts.job->state == SlurmState::kPending) {
+    judge_waiting(facts, seen);
+  } else if (is_slurm_end(facts.job->state)) {
+    judge_listed_end(facts, seen);
+  } else {
+    seen.phase = TaskPhase::kRunning;
+  }
+  return seen;
+}
+
+}  // namespace berth

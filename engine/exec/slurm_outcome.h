@@ -1,0 +1,33 @@
+// What is true of a task, from what Slurm lists and what the launch's script noted. Pure.
+//
+// The script's notes come first: it saw the task itself. Slurm is asked for the rest: tasks that did not start yet, and
+// those whose script was ended with them (a dead node, a time limit, a cancellation).
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "engine/exec/executor.h"
+#include "engine/exec/slurm_jobs.h"
+#include "engine/exec/slurm_records.h"
+
+namespace berth {
+
+struct SlurmTaskFacts {
+  const SlurmJob* job = nullptr;  // what Slurm lists under the launch's name; nothing = it lists none
+  bool is_current = true;         // it was listed after the launch was submitted
+  std::optional<SlurmSubmission> submission;
+  std::optional<std::string> claim;
+  const SlurmTaskRecord* record = nullptr;
+  std::string complaint;  // of the script
+  Seconds now;
+  Seconds pending_limit;  // waiting longer in Slurm is said in `detail`
+};
+
+// A shared folder may show on this machine later than on the node what was written there: a job that ended by itself
+// without a word gets this long.
+inline constexpr Seconds kRecordPatience{20};
+
+TaskObservation judge_slurm_task(const LiveTask& task, const SlurmTaskFacts& facts);
+
+}  // namespace berth

@@ -1,0 +1,180 @@
+#include "engine/exec/slurm_records.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <set>
+#include <sstream>
+
+#include "engine/base/text.h"
+
+namespace berth {
+
+namespace {
+
+Status file_failure(const std::string& path) {
+  return Status(Code::kUnavailable, fmt::format("{}: {}", path, std::strerror(errno)));
+}
+
+Status write_to(const std::string& path, int flags, std::string_view content) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644);
+  if (file < 0) return file_failure(path);
+  const bool written = write(file, content.data(), content.size()) == static_cast<ssize_t>(content.size());
+  const Status failure = written ? Status() : file_failure(path);
+  close(file);
+  return failure;
+}
+
+std::vector<std::string> node_files(const std::string& path) {
+  std::vector<std::string> names;
+  DIR* folder = opendir(path.c_str());
+  if (folder == nullptr) return names;
+  while (const dirent* entry = readdir(folder))
+    if (std::string_view(entry->d_name).starts_with("node.")) names.emplace_back(entry->d_name);
+  closedir(folder);
+  std::ranges::sort(names);
+  return names;
+}
+
+}  // namespace
+
+std::optional<std::string> read_whole_file(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return std::nullopt;
+  std::string content;
+  std::array<char, 16384> buffer;
+  for (ssize_t count = 0; (count = read(file, buffer.data(), buffer.size())) > 0;)
+    content.append(buffer.data(), static_cast<std::size_t>(count));
+  close(file);
+  return content;
+}
+
+Status replace_file(const std::string& path, std::string_view content) {
+  static std::atomic<unsigned> serial{0};
+  const std::string fresh = fmt::format("{}.{}.{}", path, getpid(), ++serial);
+  BERTH_TRY(write_to(fresh, O_TRUNC, content));
+  return rename(fresh.c_str(), path.c_str()) == 0 ? Status() : file_failure(path);
+}
+
+void read_slurm_record(std::string_view text, std::string_view node,
+                       std::map<std::pair<std::int32_t, std::int32_t>, SlurmTaskRecord>& records) {
+  while (true) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) return;
+    std::istringstream words{std::string(text.substr(0, end))};
+    text.remove_prefix(end + 1);
+    std::string verb;
+    std::int32_t group = 0;
+    std::int32_t task = 0;
+    std::int64_t moment = 0;
+    if (!(words >> verb >> group >> task >> moment)) continue;
+    SlurmTaskRecord& record = records[{group, task}];
+    record.node = node;
+    if (verb == "start") record.started = Seconds(moment);
+    if (verb == "late") record.is_late = true;
+    if (verb != "end") continue;
+    record.ended = Seconds(moment);
+    std::int64_t amount = 0;
+    words >> record.code;
+    if (words >> amount) record.use.cpu_seconds = amount;
+    if (words >> amount) record.use.memory_peak = MiB(amount);
+  }
+}
+
+bool SlurmLaunchFolder::exists() const { return access(path_.c_str(), F_OK) == 0; }
+
+Result<bool> SlurmLaunchFolder::make() const {
+  if (mkdir(path_.c_str(), 0755) == 0) return true;
+  if (errno == EEXIST) return false;
+  return file_failure(path_);
+}
+
+Status SlurmLaunchFolder::write_launch(const Launch& launch, const std::string& script) const {
+  std::string lines;
+  for (const LaunchTask& task : launch.tasks) lines += fmt::format("{} {} {}\n", task.group, task.task, task.node);
+  if (access((path_ + "/tasks").c_str(), F_OK) != 0) BERTH_TRY(replace_file(path_ + "/tasks", lines));
+  // bash reads a script bit by bit: one that may be running must not be written again.
+  return access((path_ + "/script").c_str(), F_OK) == 0 ? Status() : replace_file(path_ + "/script", script);
+}
+
+std::vector<SlurmPlacedTask> SlurmLaunchFolder::tasks() const {
+  std::vector<SlurmPlacedTask> tasks;
+  std::istringstream lines(read_whole_file(path_ + "/tasks").value_or(""));
+  for (SlurmPlacedTask task; lines >> task.group >> task.task >> task.node;) tasks.push_back(task);
+  return tasks;
+}
+
+std::optional<SlurmSubmission> SlurmLaunchFolder::submission() const {
+  const auto text = read_whole_file(path_ + "/submitted");
+  SlurmSubmission submission;
+  if (!text || !(std::istringstream(*text) >> submission.job >> submission.moment_ms)) return std::nullopt;
+  return submission;
+}
+
+Status SlurmLaunchFolder::note_submission(const SlurmSubmission& submission) const {
+  return replace_file(path_ + "/submitted", fmt::format("{} {}\n", submission.job, submission.moment_ms));
+}
+
+std::optional<std::string> SlurmLaunchFolder::claim() const {
+  std::array<char, 256> target;
+  const ssize_t length = readlink((path_ + "/claim").c_str(), target.data(), target.size());
+  if (length < 0) return std::nullopt;
+  return std::string(target.data(), static_cast<std::size_t>(length));
+}
+
+Result<std::string> SlurmLaunchFolder::take_claim(std::string_view by) const {
+  const std::string path = path_ + "/claim";
+  if (symlink(std::string(by).c_str(), path.c_str()) != 0 && errno != EEXIST) return file_failure(path);
+  const auto holder = claim();
+  if (!holder) return file_failure(path);
+  return *holder;
+}
+
+std::optional<std::int64_t> job_of_claim(const std::optional<std::string>& claim) {
+  if (!claim) return std::nullopt;
+  const auto job = read_integer(std::string_view(*claim).substr(0, claim->find('.')));
+  return job.ok() ? std::optional(*job) : std::nullopt;
+}
+
+std::map<std::pair<std::int32_t, std::int32_t>, SlurmTaskRecord> SlurmLaunchFolder::records() const {
+  std::map<std::pair<std::int32_t, std::int32_t>, SlurmTaskRecord> records;
+  for (const std::string& name : node_files(path_))
+    read_slurm_record(read_whole_file(path_ + "/" + name).value_or(""), std::string_view(name).substr(5), records);
+  return records;
+}
+
+Status SlurmLaunchFolder::add_control(const std::string& line) const {
+  return write_to(path_ + "/control", O_APPEND, line);
+}
+
+std::string SlurmLaunchFolder::complaint() const {
+  const std::string said = read_whole_file(path_ + "/slurm.out").value_or("");
+  constexpr std::size_t kMost = 300;
+  const std::string_view text = trim(said);
+  return std::string(text.size() > kMost ? text.substr(text.size() - kMost) : text);
+}
+
+Status SlurmLaunchFolder::forget(const std::vector<std::pair<std::int32_t, std::int32_t>>& tasks) const {
+  std::string lines;
+  for (const auto& [group, task] : tasks) lines += fmt::format("{} {}\n", group, task);
+  BERTH_TRY(write_to(path_ + "/forgotten", O_APPEND, lines));
+  std::set<std::pair<std::int32_t, std::int32_t>> named;
+  std::istringstream words(read_whole_file(path_ + "/forgotten").value_or(""));
+  for (std::pair<std::int32_t, std::int32_t> task; words >> task.first >> task.second;) named.insert(task);
+  for (const SlurmPlacedTask& task : this->tasks())
+    if (!named.contains({task.group, task.task})) return {};
+  std::vector<std::string> names = node_files(path_);
+  names.insert(names.end(), {"script", "control", "forgotten", "tasks"});
+  for (const std::string& name : names) unlink((path_ + "/" + name).c_str());
+  return {};
+}
+
+}  // namespace berth

@@ -1,0 +1,92 @@
+// The folder of a launch: what was asked of Slurm, who holds the claim, what the script noted of each task.
+//
+//   script      made before the submission; a folder without `submitted` may or may not have reached Slurm
+//   tasks       a line for each task: group, task, node
+//   submitted   Slurm's id of the job, and when it was known (milliseconds)
+//   claim       a symbolic link whose target names who may run the launch: "12.0" (Slurm job 12, never requeued), or
+//               "stopped" or "refused" when nobody may any more. Made once, never changed.
+//   node.NAME   lines of the script on that node: "start GROUP TASK TIME PID", "late GROUP TASK TIME",
+//               "end GROUP TASK TIME CODE CPU_SECONDS [MEMORY_PEAK_MIB]"
+//   control     lines for the script: see slurm_script.h
+//   GROUP-TASK.out, .err; slurm.out (the script's own words)
+//
+// The folder lies where the nodes see it too. Files that others read while we write are replaced by rename.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/exec/executor.h"
+
+namespace berth {
+
+inline constexpr std::string_view kStoppedClaim = "stopped";
+inline constexpr std::string_view kRefusedClaim = "refused";
+inline constexpr std::string_view kPilotClaim = "pilot.";  // and more: it runs as steps of pilot jobs
+
+struct SlurmTaskRecord {
+  std::string node;
+  std::optional<Seconds> started;
+  std::optional<Seconds> ended;
+  std::int32_t code = 0;  // of the shell that waited: above 128 = a signal
+  bool is_late = false;
+  TaskUse use;
+};
+
+struct SlurmSubmission {
+  std::int64_t job = 0;
+  std::int64_t moment_ms = 0;
+};
+
+// (group, task) and the node it was placed on.
+struct SlurmPlacedTask {
+  std::int32_t group = 0;
+  std::int32_t task = 0;
+  std::string node;
+};
+
+class SlurmLaunchFolder {
+ public:
+  explicit SlurmLaunchFolder(std::string path) : path_(std::move(path)) {}
+
+  const std::string& path() const { return path_; }
+  bool exists() const;
+  // True when it was not there.
+  Result<bool> make() const;
+  // Script and tasks, unless they are there already.
+  Status write_launch(const Launch& launch, const std::string& script) const;
+  std::vector<SlurmPlacedTask> tasks() const;
+
+  std::optional<SlurmSubmission> submission() const;
+  Status note_submission(const SlurmSubmission& submission) const;
+
+  std::optional<std::string> claim() const;
+  // Who holds it now: `by` or another one before.
+  Result<std::string> take_claim(std::string_view by) const;
+  std::map<std::pair<std::int32_t, std::int32_t>, SlurmTaskRecord> records() const;
+  Status add_control(const std::string& line) const;
+  // Why the script itself failed; at most a few lines.
+  std::string complaint() const;
+  // Everything but logs, `submitted` and `claim` (a late twin of the job must still find them) goes when each of the
+  // launch's tasks has been named.
+  Status forget(const std::vector<std::pair<std::int32_t, std::int32_t>>& tasks) const;
+
+ private:
+  std::string path_;
+};
+
+// The Slurm job in a claim ("12.0" = 12); nothing where no job holds it or ever may.
+std::optional<std::int64_t> job_of_claim(const std::optional<std::string>& claim);
+
+// The lines of one node's record, added to `records`. A last line without its end is left for the next time.
+void read_slurm_record(std::string_view text, std::string_view node,
+                       std::map<std::pair<std::int32_t, std::int32_t>, SlurmTaskRecord>& records);
+
+// The content of a file; nothing when there is none.
+std::optional<std::string> read_whole_file(const std::string& path);
+Status replace_file(const std::string& path, std::string_view content);
+
+}  // namespace berth

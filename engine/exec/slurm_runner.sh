@@ -1,0 +1,211 @@
+# The part of a launch's script that is the same for all (bash 4.2 or later): see slurm_script.h. The part before it sets
+# FOLDER DIRECTORY COMMAND TIME_LIMIT KILL_WAIT and the functions start_tasks NODE and everywhere.
+# shellcheck shell=bash disable=SC2154
+
+# Every background job gets a process group of its own, and SIGINT is not ignored in it.
+set -m
+
+now() { printf '%(%s)T' -1; }
+
+# One line of this node's record.
+note() { printf '%s\n' "$*" >>"$FOLDER/node.$node"; }
+
+# send SIGNAL PID: to the process group that PID leads, or to PID before it does.
+send() { kill -s "$1" -- "-$2" 2>/dev/null || kill -s "$1" "$2" 2>/dev/null; }
+
+# after SECONDS COMMAND...: in the background, given up when it is sent TERM.
+after() {
+  local seconds=$1
+  shift
+  (
+    give_way
+    trap 'kill "$sleeper" 2>/dev/null; exit 0' TERM
+    sleep "$seconds" &
+    sleeper=$!
+    wait "$sleeper" && "$@"
+  ) </dev/null >/dev/null 2>&1 &
+}
+
+out_of_time() { # GROUP TASK PID
+  note late "$1" "$2" "$(now)"
+  send TERM "$3"
+  sleep "$KILL_WAIT"
+  send KILL "$3"
+}
+
+# choose POSITIONS: of the devices that Slurm gave this node, those of one task ("1,3" = the first and the third).
+choose() {
+  local name
+  for name in CUDA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES GPU_DEVICE_ORDINAL; do
+    case $1 in
+      all) ;;
+      none) export "$name=" ;;
+      *) [ -z "${!name-}" ] || export "$name=$(cut -d, -f"$1" <<<"${!name}")" ;;
+    esac
+  done
+}
+
+# The most memory that was in use, in MiB, where Slurm gives the job a control group and this task is alone in it.
+memory_peak() {
+  local path file
+  [ "$task_count" = 1 ] || return 0
+  path=$(sed -n -e 's/^0:://p' -e 's/^[0-9]*:memory://p' /proc/self/cgroup 2>/dev/null | grep -m1 "/job_") || return 0
+  path=${path%%/task_*}
+  for file in "/sys/fs/cgroup$path/memory.peak" "/sys/fs/cgroup/memory$path/memory.max_usage_in_bytes"; do
+    [ ! -r "$file" ] || { echo $(($(<"$file") >> 20)); return 0; }
+  done
+}
+
+# Processor time of the children that have ended, in seconds: the second line of `times` is "1m2.345s 0m0.678s".
+cpu_seconds() {
+  times | awk 'NR == 2 {gsub("s", ""); split($1, user, "m"); split($2, system_, "m")
+                        printf "%d", (user[1] + system_[1]) * 60 + user[2] + system_[2] + 0.5}'
+}
+
+# Signals that whoever cancels a job sends to all of it: they are for the tasks. Ignored, not trapped: of a child that
+# ends while a trap interrupts the waiting bash may lose the status.
+stay() { trap '' TERM INT HUP QUIT USR1 USR2; }
+give_way() { trap - TERM INT HUP QUIT USR1 USR2; }
+
+# Until child PID has ended, although SIGCONT interrupts the waiting; 0 only if it ended well.
+await() {
+  local code
+  wait "$1"
+  code=$?
+  while kill -0 "$1" 2>/dev/null; do sleep 0.05; wait "$1"; code=$?; done
+  return "$code"
+}
+
+# watch GROUP TASK RANK CPUS MEMORY GPU_SHARE GPU_MEMORY POSITIONS: runs one task and writes down its end.
+watch() {
+  local pid code timer=
+  set -m
+  trap - CONT
+  stay
+  export BERTH_TASK_GROUP=$1 BERTH_TASK=$2 BERTH_RANK=$3 BERTH_CPUS=$4 BERTH_MEMORY_MIB=$5 BERTH_GPU_SHARE=$6 \
+    BERTH_GPU_MEMORY_MIB=$7
+  choose "$8"
+  (
+    give_way
+    cd "$DIRECTORY" || exit 126
+    exec /bin/sh -c "$COMMAND"
+  ) >>"$FOLDER/$1-$2.out" 2>>"$FOLDER/$1-$2.err" </dev/null &
+  pid=$!
+  note start "$1" "$2" "$(now)" "$pid"
+  if [ "$TIME_LIMIT" -gt 0 ]; then
+    after "$TIME_LIMIT" out_of_time "$1" "$2" "$pid"
+    timer=$!
+  fi
+  wait "$pid" 2>/dev/null
+  code=$?
+  note end "$1" "$2" "$(now)" "$code" "$(cpu_seconds)" "$(memory_peak)"
+  [ -z "$timer" ] || kill "$timer" 2>/dev/null
+  [ "$code" = 0 ]
+}
+
+# GROUP TASK PID of the tasks of this node that have started and not ended.
+running() {
+  awk '$1 == "start" {pid[$2 " " $3] = $5}
+       $1 == "end" {delete pid[$2 " " $3]}
+       END {for (task in pid) print task, pid[task]}' "$FOLDER/node.$node"
+}
+
+# Lines of `control` that were not obeyed yet: "SIGNAL GRACE TASKS"; GRACE '-' = no more than the signal, TASKS "all"
+# or "0-3,1-0,".
+control() {
+  local signal grace tasks group number pid line=0
+  [ -e "$FOLDER/control" ] || return 0
+  while read -r signal grace tasks; do
+    line=$((line + 1))
+    [ "$line" -gt "$obeyed" ] || continue
+    obeyed=$line
+    while read -r group number pid; do
+      case ",$tasks" in *",$group-$number,"* | ,all) ;; *) continue ;; esac
+      send "$signal" "$pid"
+      [ "$grace" = - ] || { after "$grace" send KILL "$pid"; timers+=("$!"); }
+    done < <(running)
+  done <"$FOLDER/control"
+}
+
+# Only what has been written down as started can be told to end. At most some seconds.
+until_all_started() {
+  local line started left=250
+  while [ $((left -= 1)) -gt 0 ]; do
+    started=0
+    while read -r line; do [[ $line != start* ]] || started=$((started + 1)); done <"$FOLDER/node.$node"
+    [ "$started" -lt "$task_count" ] || return 0
+    sleep 0.02
+  done
+}
+
+# All tasks of this node, to their ends.
+run_node() {
+  local failed=0 watcher
+  node=${SLURMD_NODENAME:-$(hostname -s)}
+  obeyed=0 task_count=0 watchers=() timers=()
+  trap : CONT
+  stay
+  : >>"$FOLDER/node.$node"
+  start_tasks "$node"
+  until_all_started
+  trap control CONT
+  control
+  for watcher in "${watchers[@]}"; do await "$watcher" || failed=1; done
+  [ "${#timers[@]}" = 0 ] || kill "${timers[@]}" 2>/dev/null
+  return "$failed"
+}
+
+# The claim, in one step that only one can win, with the winner's name in it.
+claim() {
+  ln -s "$1" "$FOLDER/claim" 2>/dev/null
+  [ "$(readlink "$FOLDER/claim")" = "$1" ]
+}
+
+# in_pilots NODE:JOB:ARGUMENTS...: a step in the pilot job of each node, with these further arguments of srun.
+in_pilots() {
+  local each name job arguments names=() steps=() failed=0 i left=500 started
+  trap : CONT
+  stay
+  for each in "$@"; do
+    IFS=: read -r name job arguments <<<"$each"
+    # shellcheck disable=SC2086
+    (
+      give_way
+      exec srun --jobid="$job" --nodelist="$name" --nodes=1 --ntasks=1 --exact --immediate=5 --mpi=none --export=ALL \
+        --job-name="${FOLDER##*/}" $arguments bash "$FOLDER/script" node
+    ) &
+    names+=("$name") steps+=("$!")
+  done
+  # All or nothing: one that could not start takes the others with it.
+  while [ "${#steps[@]}" -gt 1 ] && [ $((left -= 1)) -gt 0 ]; do
+    started=0
+    for i in "${!steps[@]}"; do
+      if [ -s "$FOLDER/node.${names[i]}" ]; then
+        started=$((started + 1))
+      elif ! kill -0 "${steps[i]}" 2>/dev/null; then
+        kill "${steps[@]}" 2>/dev/null
+        left=0
+      fi
+    done
+    [ "$started" -lt "${#steps[@]}" ] || break
+    sleep 0.02
+  done
+  for i in "${steps[@]}"; do await "$i" || failed=1; done
+  return "$failed"
+}
+
+case ${1-} in
+  node) run_node ;;
+  pilot)
+    shift
+    ! claim "pilot.$$.$(now).$RANDOM" || in_pilots "$@"
+    ;;
+  *)
+    if claim "$SLURM_JOB_ID.${SLURM_RESTART_COUNT:-0}"; then
+      everywhere
+    elif [ ! -L "$FOLDER/claim" ]; then
+      echo "$FOLDER cannot be written on $(hostname -s)" >&2
+      exit 78
+    fi
+    ;;
+esac

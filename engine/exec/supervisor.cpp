@@ -1,0 +1,298 @@
+#include "engine/exec/supervisor.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+
+#include "engine/exec/local_record.h"
+#include "engine/exec/local_start.h"
+
+namespace berth {
+
+namespace {
+
+using SupervisorClock = std::chrono::steady_clock;
+using Moment = SupervisorClock::time_point;
+constexpr Moment kNever = Moment::max();
+
+Moment after(Seconds duration) {
+  // Longer than this is for ever, and would overflow the clock.
+  constexpr std::int64_t kMost = std::int64_t{100} * 366 * 86400;
+  return duration.value() >= kMost ? kNever : SupervisorClock::now() + std::chrono::seconds(duration.value());
+}
+
+std::int64_t microseconds(const timeval& time) { return time.tv_sec * std::int64_t{1000000} + time.tv_usec; }
+
+class Supervisor {
+ public:
+  explicit Supervisor(SupervisorOrder order) : order_(std::move(order)), own_(own_process_mark()) {}
+
+  // What could not be claimed, and why: one line each.
+  std::string claim_all() {
+    std::string complaints;
+    if (const Status listed = write_list(); !listed.ok()) return listed.message() + "\n";
+    for (const SupervisedTask& task : order_.tasks) {
+      Result<Descriptor> record = claim_task(task.folder, own_);
+      if (!record.ok()) {
+        complaints += record.status().message() + "\n";
+      } else if (record->is_open()) {
+        tasks_.emplace_back(task, *std::move(record), limits_for(task));
+      }
+    }
+    return complaints;
+  }
+
+  void run(int signals) {
+    for (Task& task : tasks_) start(task);
+    while (!tasks_.empty()) {
+      pollfd wait = {signals, POLLIN, 0};
+      const timespec left = time_left();
+      ppoll(&wait, 1, &left, nullptr);
+      if ((wait.revents & POLLIN) != 0) read_signals(signals);
+      reap();
+      for (Task& task : tasks_) pass_deadlines(task);
+      std::erase_if(tasks_, [](Task& task) { return is_finished(task); });
+    }
+    unlink(list_path().c_str());
+  }
+
+ private:
+  struct Task {
+    Task(const SupervisedTask& asked, Descriptor claimed, TaskLimits its_limits)
+        : order(&asked), record(std::move(claimed)), limits(std::move(its_limits)) {}
+
+    const SupervisedTask* order;
+    Descriptor record;
+    TaskLimits limits;
+    pid_t process = -1;  // its first, and its group; -1 = none is left
+    std::string problem = {};
+    Moment time_limit = kNever;
+    Moment kill = kNever;
+    bool is_out_of_time = false;
+    std::int64_t cpu_us = 0;
+    MiB memory_peak;
+    std::size_t requests_read = 0;
+    std::optional<TaskEnd> end = {};  // of its first process
+    bool is_recorded = false;
+  };
+
+  TaskLimits limits_for(const SupervisedTask& task) const {
+    return {order_.limits, order_.cgroups + "/" + task.key, task.cpu, task.memory};
+  }
+
+  std::string list_path() const { return fmt::format("{}/{}.{}", order_.list, own_.pid, own_.start); }
+
+  // Before the first claim, so that what runs is always found through it.
+  Status write_list() const {
+    if (!make_folders(order_.list)) return file_error(order_.list);
+    const Descriptor file(open(list_path().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (!file.is_open()) return file_error(list_path());
+    std::string text = own_.boot + "\n";
+    for (const SupervisedTask& task : order_.tasks) text += task.key + "\n";
+    if (write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) return {};
+    Status error = file_error(list_path());
+    unlink(list_path().c_str());
+    return error;
+  }
+
+  static void start(Task& task) {
+    StartedTask started = start_task(*task.order, task.record, task.limits);
+    task.process = started.process;
+    task.problem = std::move(started.problem);
+    if (task.order->time_limit > Seconds(0)) task.time_limit = after(task.order->time_limit);
+    if (task.process < 0) task.end = TaskEnd{.at = Seconds(time(nullptr)), .exit_code = 127, .detail = task.problem};
+  }
+
+  timespec time_left() const {
+    Moment next = SupervisorClock::now() + std::chrono::hours(1);
+    for (const Task& task : tasks_) {
+      next = std::min({next, task.time_limit, task.kill});
+      // The disk refused its record, or its cgroup empties: look again soon.
+      if (task.end && task.process < 0) next = std::min(next, SupervisorClock::now() + std::chrono::milliseconds(200));
+    }
+    const std::int64_t ns = std::chrono::duration_cast<std::chrono::nanoseconds>(next - SupervisorClock::now()).count();
+    constexpr std::int64_t kSecond = 1000000000;
+    return ns <= 0 ? timespec{} : timespec{ns / kSecond, ns % kSecond};
+  }
+
+  void read_signals(int signals) {
+    signalfd_siginfo info = {};
+    while (read(signals, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+      for (Task& task : tasks_) {
+        if (info.ssi_signo == SIGUSR1) follow_requests(task);
+        if (info.ssi_signo == SIGTERM) end_task(task, SIGTERM, order_.grace);
+      }
+    }
+  }
+
+  static void follow_requests(Task& task) {
+    for (const TaskRequest& request : read_requests(task.order->folder, task.requests_read)) {
+      if (request.grace) {
+        end_task(task, request.signal, *request.grace);
+      } else if (task.process > 0) {
+        kill(-task.process, request.signal);
+      }
+    }
+  }
+
+  // The earliest kill that was announced holds.
+  static void end_task(Task& task, int signal, Seconds grace) {
+    if (task.process <= 0) return;
+    kill(-task.process, signal);
+    kill(-task.process, SIGCONT);  // a stopped process hears only this and KILL
+    task.kill = std::min(task.kill, after(grace));
+  }
+
+  void pass_deadlines(Task& task) const {
+    const Moment now = SupervisorClock::now();
+    if (now >= task.time_limit) {
+      task.time_limit = kNever;
+      task.is_out_of_time = task.process > 0;
+      end_task(task, SIGTERM, order_.grace);
+    }
+    if (now < task.kill) return;
+    task.kill = kNever;
+    if (task.process > 0) kill(-task.process, SIGKILL);
+    task.limits.kill_all();
+  }
+
+  // Children of tasks that lost their parent are ours (see PR_SET_CHILD_SUBREAPER).
+  void reap() {
+    siginfo_t info = {};
+    while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+      const pid_t group = getpgid(info.si_pid);
+      int status = 0;
+      rusage use = {};
+      if (wait4(info.si_pid, &status, 0, &use) != info.si_pid) return;
+      const auto task = std::ranges::find(tasks_, group, &Task::process);
+      if (task != tasks_.end()) {
+        add_use(*task, use);
+        if (info.si_pid == group) note_end(*task, status);
+      }
+      info = {};
+    }
+    for (Task& task : tasks_) {
+      if (task.process > 0 && task.end) clear_group(task);
+    }
+  }
+
+  static void add_use(Task& task, const rusage& use) {
+    task.cpu_us += microseconds(use.ru_utime) + microseconds(use.ru_stime);
+    task.memory_peak = std::max(task.memory_peak, MiB(divide_up(use.ru_maxrss, 1024)));
+  }
+
+  static void note_end(Task& task, int status) {
+    task.end = TaskEnd{.at = {},
+                       .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+                       .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+                       .is_out_of_time = task.is_out_of_time,
+                       .detail = task.problem};
+    task.time_limit = kNever;
+  }
+
+  // Its first process has ended. Others may use what is left of their grace; without one they go now. The number of the
+  // group is ours as long as a child of ours is in it.
+  static void clear_group(Task& task) {
+    siginfo_t info = {};
+    const auto group = static_cast<id_t>(task.process);
+    const bool is_empty = waitid(P_PGID, group, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
+    if (!is_empty && task.kill != kNever) return;
+    if (!is_empty) kill(-task.process, SIGKILL);
+    task.limits.kill_all();
+    task.process = -1;
+    task.kill = kNever;
+    const bool failed = task.end->exit_code != 0 || task.end->signal != 0;
+    const MiB peak = task.limits.memory_peak().value_or(task.memory_peak);
+    task.end->at = Seconds(time(nullptr));
+    task.end->use.cpu_seconds = (task.cpu_us + 500000) / 1000000;
+    task.end->use.memory_peak = peak;
+    task.end->is_out_of_memory = failed && task.limits.ran_out_of_memory(peak);
+  }
+
+  static bool is_finished(Task& task) {
+    if (!task.end || task.process > 0) return false;
+    if (!task.is_recorded) task.is_recorded = write_end(task.record, *task.end);
+    return task.is_recorded && task.limits.remove();
+  }
+
+  SupervisorOrder order_;
+  ProcessMark own_;
+  std::vector<Task> tasks_;
+};
+
+std::string read_standard_input() {
+  std::string text;
+  std::array<char, 65536> piece;
+  for (ssize_t size = 0; (size = read(STDIN_FILENO, piece.data(), piece.size())) > 0;)
+    text.append(piece.data(), static_cast<std::size_t>(size));
+  return text;
+}
+
+// A process without parent, terminal and open files, which ignores what ends others by the way.
+void leave_everything() {
+  if (const pid_t child = fork(); child != 0) _exit(child < 0 ? 1 : 0);
+  setsid();
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGXFSZ, SIGTSTP, SIGTTIN, SIGTTOU})
+    std::signal(signal, SIG_IGN);
+  std::signal(SIGCHLD, SIG_DFL);
+}
+
+int open_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGCHLD, SIGUSR1, SIGTERM}) sigaddset(&set, signal);
+  sigprocmask(SIG_SETMASK, &set, nullptr);
+  return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+void use_null_streams() {
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (int stream = 0; stream <= 2; ++stream) dup2(null, stream);
+  if (null > 2) close(null);
+  static_cast<void>(!chdir("/"));
+}
+
+void answer(const std::string& text) {
+  static_cast<void>(!write(kSupervisorReply, text.data(), text.size()));
+  close(kSupervisorReply);
+}
+
+}  // namespace
+
+bool is_supervisor_call(int count, char** arguments) { return count > 1 && kSupervisorArgument == arguments[1]; }
+
+int supervise() {
+  if (fcntl(kSupervisorReply, F_SETFD, FD_CLOEXEC) != 0) {
+    constexpr std::string_view kWords =
+        "--supervise is how Berth starts a supervisor of tasks; it is of no use by hand\n";
+    static_cast<void>(!write(STDERR_FILENO, kWords.data(), kWords.size()));
+    return 2;
+  }
+  leave_everything();
+  const int signals = open_signals();
+  std::optional<SupervisorOrder> order = read_order(read_standard_input());
+  if (!order || signals < 0) {
+    answer("the supervisor was given no order\n");
+    return 2;
+  }
+  use_null_streams();
+  Supervisor supervisor(*std::move(order));
+  answer(supervisor.claim_all());
+  supervisor.run(signals);
+  return 0;
+}
+
+}  // namespace berth

@@ -1,0 +1,311 @@
+#include "engine/runtime/dispatcher.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "engine/base/failpoint.h"
+#include "engine/base/text.h"
+#include "engine/store/job_records.h"
+#include "engine/store/run_records.h"
+#include "engine/store/settings.h"
+
+namespace berth {
+
+namespace {
+
+constexpr std::size_t kMostAtOnce = 512;   // rows of an executor between two commits
+constexpr std::int64_t kLongestWait = 60;  // seconds until a row is told again
+
+struct OutboxRow {
+  std::int64_t id = 0;
+  std::string kind;
+  std::int64_t sequence = 0;
+  std::int64_t tries = 0;
+  LiveRun run;
+};
+
+// What executors want to know of runs, read one after the other.
+class LaunchReader {
+ public:
+  static Result<LaunchReader> make(Database& db) {
+    BERTH_ASSIGN(Statement job,
+                 db.prepare("SELECT j.name, q.name, j.user_name, coalesce(j.command, ''), j.working_directory, "
+                            "j.environment, j.image, j.time_limit_s, j.checkpoint_signal FROM jobs j JOIN queues q ON "
+                            "q.id = j.queue_id WHERE j.id = ?1"));
+    BERTH_ASSIGN(Statement tasks,
+                 db.prepare("SELECT t.group_index, t.task_index, t.sequence, n.name, a.device_mask, a.gpu_milli, "
+                            "a.gpu_memory_mib, a.cpu_milli, a.memory_mib, t.external, t.executor_id FROM run_tasks t "
+                            "JOIN nodes n ON n.id = t.node_id LEFT JOIN allocations a ON a.node_id = t.node_id AND "
+                            "a.job_id = ?2 AND a.group_index = t.group_index AND a.task_index = t.task_index "
+                            "WHERE t.run_id = ?1 ORDER BY t.group_index, t.task_index"));
+    return LaunchReader(std::move(job), std::move(tasks));
+  }
+
+  Result<Launch> launch(const LiveRun& run, std::int64_t sequence) {
+    Launch launch;
+    launch.key = {run.job, run.attempt, sequence};
+    if (!job_.with(run.job).next())
+      return job_.status().ok() ? Status(Code::kCorrupt, fmt::format("run {} has no job", run.id)) : job_.status();
+    launch.job_name = job_.text(0);
+    launch.queue = job_.text(1);
+    launch.user = job_.text(2);
+    launch.command = job_.text(3);
+    launch.working_directory = job_.text(4);
+    if (job_.text(5) != "{}") {
+      const auto environment = nlohmann::json::parse(job_.text(5), nullptr, false);
+      for (const auto& [name, value] : environment.items()) {
+        if (value.is_string()) launch.environment.emplace_back(name, value.get<std::string>());
+      }
+    }
+    launch.image = job_.text(6);
+    launch.time_limit = job_.quantity<Seconds>(7);
+    launch.checkpoint_signal = job_.text(8);
+    tasks_.with(run.id, run.job);
+    for (std::int32_t rank = 0; tasks_.next(); ++rank) {
+      launch.peers.emplace_back(tasks_.text(3));
+      if (tasks_.integer(2) != sequence) continue;
+      launch.tasks.push_back({.group = static_cast<std::int32_t>(tasks_.integer(0)),
+                              .task = static_cast<std::int32_t>(tasks_.integer(1)),
+                              .rank = rank,
+                              .node = std::string(tasks_.text(3)),
+                              .devices = static_cast<DeviceMask>(tasks_.integer(4)),
+                              .gpu_milli = tasks_.quantity<MilliGpu>(5),
+                              .gpu_memory = tasks_.quantity<MiB>(6),
+                              .cpu = tasks_.quantity<MilliCpu>(7),
+                              .memory = tasks_.quantity<MiB>(8)});
+    }
+    BERTH_TRY(tasks_.status());
+    return launch;
+  }
+
+  // Its tasks at that executor, by launch.
+  Result<std::vector<StopRequest>> stops(const LiveRun& run, std::int64_t executor) {
+    std::map<std::int64_t, StopRequest> by_launch;
+    tasks_.with(run.id, run.job);
+    while (tasks_.next()) {
+      if (tasks_.integer(10) != executor) continue;
+      const std::int64_t sequence = tasks_.integer(2);
+      by_launch[sequence].tasks.push_back({.key = {run.job, run.attempt, static_cast<std::int32_t>(tasks_.integer(0)),
+                                                   static_cast<std::int32_t>(tasks_.integer(1))},
+                                           .launch = {run.job, run.attempt, sequence},
+                                           .external = std::string(tasks_.text(9)),
+                                           .node = std::string(tasks_.text(3))});
+    }
+    BERTH_TRY(tasks_.status());
+    std::vector<StopRequest> requests;
+    for (auto& [sequence, request] : by_launch) requests.push_back(std::move(request));
+    return requests;
+  }
+
+  Result<std::string> signal_of(std::int64_t job) {
+    std::string signal;
+    if (job_.with(job).next()) signal = job_.text(8);
+    BERTH_TRY(job_.status());
+    return signal;
+  }
+
+ private:
+  LaunchReader(Statement job, Statement tasks) : job_(std::move(job)), tasks_(std::move(tasks)) {}
+  Statement job_;
+  Statement tasks_;
+};
+
+class Dispatcher {
+ public:
+  Dispatcher(Runtime& runtime, Lease& lease, DispatchReport& report)
+      : runtime_(runtime), db_(runtime.db()), lease_(lease), report_(report) {}
+
+  Status run(LiveExecutor& live) {
+    BERTH_ASSIGN(const Settings settings, read_settings(db_));
+    stop_grace_ = settings.stop_grace;
+    Status reached;
+    bool was_called = false;
+    for (std::int64_t after = 0; reached.ok();) {
+      BERTH_ASSIGN(const std::vector<OutboxRow> rows, due_rows(live.record.id, after));
+      if (rows.empty()) break;
+      after = rows.back().id;
+      BERTH_ASSIGN(Calls calls, read_calls(live, rows));
+      was_called |= !calls.launches.empty() || !calls.requests.empty();
+      BERTH_TRY(tell(live, calls, reached));
+    }
+    return was_called ? note_contact(db_, live.record, reached, runtime_.now()) : Status();
+  }
+
+ private:
+  Result<std::vector<OutboxRow>> due_rows(std::int64_t executor, std::int64_t after) {
+    BERTH_ASSIGN(
+        Statement rows,
+        db_.prepare("SELECT o.id, o.kind, o.sequence, o.tries, r.id, r.job_id, r.attempt, r.state FROM outbox o "
+                    "JOIN runs r ON r.id = o.run_id WHERE o.executor_id = ?1 AND o.next_try <= ?2 AND o.id > ?3 "
+                    "ORDER BY o.id LIMIT ?4"));
+    rows.with(executor, runtime_.now(), after, static_cast<std::int64_t>(kMostAtOnce));
+    std::vector<OutboxRow> due;
+    while (rows.next()) {
+      OutboxRow& row = due.emplace_back();
+      row.id = rows.integer(0);
+      row.kind = rows.text(1);
+      row.sequence = rows.integer(2);
+      row.tries = rows.integer(3);
+      row.run.id = rows.integer(4);
+      row.run.job = rows.integer(5);
+      row.run.attempt = rows.integer(6);
+      BERTH_ASSIGN(row.run.state, read_run_state(rows.text(7)));
+    }
+    BERTH_TRY(rows.status());
+    return due;
+  }
+
+  struct Told {
+    const OutboxRow* row;
+    Delivery delivery;
+  };
+  // What rows come to, in the executor's words.
+  struct Calls {
+    std::vector<Launch> launches;
+    std::vector<const OutboxRow*> launched;  // of each launch
+    std::vector<StopRequest> requests;
+    std::vector<const OutboxRow*> stopped;  // of each request
+    std::vector<Told> told;                 // needs no call
+  };
+
+  Result<Calls> read_calls(const LiveExecutor& live, const std::vector<OutboxRow>& rows) {
+    BERTH_ASSIGN(LaunchReader reader, LaunchReader::make(db_));
+    Calls calls;
+    for (const OutboxRow& row : rows) {
+      if (row.kind == "launch" && row.run.state == RunState::kStopping) {
+        // Nobody wants it any more. It may have been told before, but then it is told to stop as well.
+        calls.told.push_back({&row, {}});
+      } else if (row.kind == "launch") {
+        BERTH_ASSIGN(Launch launch, reader.launch(row.run, row.sequence));
+        calls.launches.push_back(std::move(launch));
+        calls.launched.push_back(&row);
+      } else {
+        BERTH_ASSIGN(std::vector<StopRequest> of_run, reader.stops(row.run, live.record.id));
+        BERTH_ASSIGN(const std::string signal, reader.signal_of(row.run.job));
+        if (of_run.empty()) calls.told.push_back({&row, {}});
+        for (StopRequest& request : of_run) {
+          if (row.kind == "stop") {
+            request.grace = stop_grace_;
+          } else {
+            request.signal = signal;
+          }
+          calls.requests.push_back(std::move(request));
+          calls.stopped.push_back(&row);
+        }
+      }
+    }
+    return calls;
+  }
+
+  // What comes of the calls is taken in; `reached` says whether the executor answered them.
+  Status tell(LiveExecutor& live, Calls& calls, Status& reached) {
+    failpoint("before_delivery");
+    BERTH_TRY(lease_.keep(runtime_.now()));
+    if (!calls.launches.empty()) reached = collect(live.executor->launch(calls.launches), calls.launched, calls.told);
+    if (reached.ok() && !calls.requests.empty())
+      reached = collect(live.executor->stop(calls.requests), calls.stopped, calls.told);
+    failpoint("after_delivery");
+    return take_in(calls.told, calls.launches);
+  }
+
+  static Status collect(Result<std::vector<Delivery>> answers, const std::vector<const OutboxRow*>& rows,
+                        std::vector<Told>& told) {
+    if (!answers.ok()) return std::move(answers).status();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      told.push_back(
+          {rows[i], i < answers->size() ? std::move((*answers)[i]) : Delivery{DeliveryState::kUnknown, "", ""}});
+    }
+    return {};
+  }
+
+  // What the executor answered, as rows. Refusals end runs, so they are a change of the state; the rest is not.
+  Status take_in(const std::vector<Told>& told, const std::vector<Launch>& launches) {
+    if (told.empty()) return {};
+    BERTH_TRY(take_in_quietly(told, launches));
+    for (const Told& each : told) {
+      if (each.delivery.state != DeliveryState::kRefused || each.row->kind != "launch") continue;
+      BERTH_TRY(runtime_.change([&](Change& change) { return refuse(change, *each.row, each.delivery); }).status());
+      ++report_.refused;
+    }
+    return {};
+  }
+
+  Status take_in_quietly(const std::vector<Told>& told, const std::vector<Launch>& launches) {
+    BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db_));
+    BERTH_ASSIGN(Statement remove, db_.prepare("DELETE FROM outbox WHERE id = ?1"));
+    BERTH_ASSIGN(Statement later,
+                 db_.prepare("UPDATE outbox SET tries = tries + 1, next_try = ?2, error = ?3 WHERE id = ?1"));
+    BERTH_ASSIGN(
+        Statement tasks,
+        db_.prepare("UPDATE run_tasks SET phase = 'starting', external = ?3, start_time = ?4 WHERE run_id = ?1 "
+                    "AND sequence = ?2 AND phase = 'pending'"));
+    BERTH_ASSIGN(Statement pending, db_.prepare("SELECT 1 FROM runs WHERE id = ?1 AND state = 'pending'"));
+    std::map<std::int64_t, bool> is_told;  // by row: all of its requests were taken in
+    for (const Told& each : told) {
+      const auto [entry, is_new] = is_told.try_emplace(each.row->id, true);
+      entry->second = entry->second && each.delivery.state != DeliveryState::kUnknown;
+    }
+    for (std::size_t i = 0; i < told.size(); ++i) {
+      const auto& [row, delivery] = told[i];
+      if (!is_told.at(row->id)) {
+        const std::int64_t wait = std::min(kLongestWait, std::int64_t{1} << std::min<std::int64_t>(row->tries, 6));
+        BERTH_TRY(later.run(row->id, runtime_.now() + Seconds(wait), delivery.detail));
+        ++report_.waiting;
+        continue;
+      }
+      const bool is_launch = row->kind == "launch";
+      if (is_launch && delivery.state == DeliveryState::kRefused) continue;
+      BERTH_TRY(remove.run(row->id));
+      if (!is_launch) {
+        ++report_.stops;
+      } else if (row->run.state != RunState::kStopping) {
+        BERTH_TRY(tasks.run(row->run.id, row->sequence, delivery.external, runtime_.now()));
+        const bool is_pending = pending.with(row->run.id).next();
+        BERTH_TRY(pending.status());
+        if (is_pending) BERTH_TRY(set_run_state(db_, row->run, RunState::kStarting, "", runtime_.now()));
+        ++report_.launches;
+      }
+    }
+    for (const Launch& launch : launches) report_.tasks += static_cast<std::int64_t>(launch.tasks.size());
+    failpoint("before_acknowledge");
+    return transaction.commit();
+  }
+
+  static Status refuse(Change& change, const OutboxRow& row, const Delivery& delivery) {
+    Database& db = change.db();
+    BERTH_ASSIGN(Statement tasks, db.prepare("UPDATE run_tasks SET phase = 'ended', end_time = ?3, detail = ?4 WHERE "
+                                             "run_id = ?1 AND sequence = ?2"));
+    const std::string why = "refused: " + delivery.detail;
+    BERTH_TRY(tasks.run(row.run.id, row.sequence, change.now(), why));
+    BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM outbox WHERE id = ?1"));
+    BERTH_TRY(remove.run(row.id));
+    BERTH_ASSIGN(const std::optional<LiveRun> run, live_run_of(db, row.run.job));
+    if (!run || run->id != row.run.id) return {};
+    BERTH_ASSIGN(Statement others,
+                 db.prepare("SELECT count(*) FROM run_tasks WHERE run_id = ?1 AND (phase = 'pending' OR "
+                            "phase = 'starting' OR phase = 'running')"));
+    const bool has_others = others.with(run->id).next() && others.integer(0) > 0;
+    BERTH_TRY(others.status());
+    return has_others ? stop_run(change, *run, RunState::kFailed, why)
+                      : conclude_run(change, *run, run->stop_state.value_or(RunState::kFailed), why);
+  }
+
+  Runtime& runtime_;
+  Database& db_;
+  Lease& lease_;
+  DispatchReport& report_;
+  Seconds stop_grace_;
+};
+
+}  // namespace
+
+Result<DispatchReport> dispatch(Runtime& runtime, Lease& lease, std::vector<LiveExecutor>& executors) {
+  DispatchReport report;
+  for (LiveExecutor& live : executors) BERTH_TRY(Dispatcher(runtime, lease, report).run(live));
+  return report;
+}
+
+}  // namespace berth

@@ -1,0 +1,24 @@
+// From the outbox to the executors: what was decided is told, at least once, and forgotten when it has been taken in.
+//
+// A row leaves the outbox only after its executor has answered, so a crash at any moment means that it is told again,
+// under the same key, and executors start a key once (exec/executor.h). Whoever dispatches holds the lease of rounds,
+// and makes sure of it before every call: two at once could start a key twice. Statements of others may come in
+// between, so what an executor has answered is matched with what the tables say then.
+// An executor that cannot be reached is left alone for a while, longer each time; its rows wait.
+#pragma once
+
+#include "engine/runtime/executors.h"
+#include "engine/store/lease.h"
+
+namespace berth {
+
+struct DispatchReport {
+  std::int64_t launches = 0;  // taken in, now or by an earlier telling
+  std::int64_t tasks = 0;     // of those
+  std::int64_t stops = 0;
+  std::int64_t refused = 0;  // launches that never will be: their jobs have failed
+  std::int64_t waiting = 0;  // rows that are to be told again later
+};
+Result<DispatchReport> dispatch(Runtime& runtime, Lease& lease, std::vector<LiveExecutor>& executors);
+
+}  // namespace berth

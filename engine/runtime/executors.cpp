@@ -1,0 +1,66 @@
+#include "engine/runtime/executors.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+
+namespace berth {
+
+namespace {
+
+std::string own_program() {
+  if (const char* program = std::getenv("BERTH_PROGRAM"); program != nullptr && *program != '\0') return program;
+  std::array<char, 4096> path{};
+  const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
+  return length > 0 ? std::string(path.data(), static_cast<std::size_t>(length)) : std::string("berth");
+}
+
+Result<std::unique_ptr<Executor>> make_executor(Runtime& runtime, const std::string& tag,
+                                                const ExecutorRecord& record) {
+  BERTH_ASSIGN(const ExecutorType* type, find_executor_type(record.type));
+  BERTH_ASSIGN(const ExecutorOptions options, read_executor_options(*type, record.options));
+  std::error_code error;
+  const std::string base = std::filesystem::absolute(runtime.db().path(), error).string();
+  return type->make({.name = record.name,
+                     .database = tag,
+                     .folder = fmt::format("{}.executors/{}", base, record.name),
+                     .program = own_program(),
+                     .env = &runtime.env()},
+                    options);
+}
+
+}  // namespace
+
+Result<std::string> database_tag(Database& db) {
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT value FROM meta WHERE key = 'tag'"));
+  if (!row.next()) return row.status().ok() ? Status(Code::kCorrupt, "the database has no tag") : row.status();
+  return std::string(row.text(0));
+}
+
+Result<std::vector<LiveExecutor>> reach_executors(Runtime& runtime, bool also_down) {
+  BERTH_ASSIGN(std::vector<ExecutorRecord> records, list_executors(runtime.db()));
+  std::vector<LiveExecutor> live;
+  if (records.empty()) return live;
+  BERTH_ASSIGN(const std::string tag, database_tag(runtime.db()));
+  for (ExecutorRecord& record : records) {
+    if (!also_down && record.next_try > runtime.now()) continue;
+    Result<std::unique_ptr<Executor>> executor = make_executor(runtime, tag, record);
+    if (!executor.ok()) {
+      BERTH_TRY(note_contact(runtime.db(), record, executor.status(), runtime.now()));
+      continue;
+    }
+    live.push_back({std::move(record), *std::move(executor)});
+  }
+  return live;
+}
+
+Result<LiveExecutor> reach_executor(Runtime& runtime, std::string_view name) {
+  BERTH_ASSIGN(ExecutorRecord record, find_executor(runtime.db(), name));
+  BERTH_ASSIGN(const std::string tag, database_tag(runtime.db()));
+  BERTH_ASSIGN(std::unique_ptr<Executor> executor, make_executor(runtime, tag, record));
+  return LiveExecutor{std::move(record), std::move(executor)};
+}
+
+}  // namespace berth

@@ -1,0 +1,28 @@
+// The executors of a database, ready to be asked.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/exec/executor.h"
+#include "engine/runtime/runtime.h"
+#include "engine/store/executor_records.h"
+
+namespace berth {
+
+struct LiveExecutor {
+  ExecutorRecord record;
+  std::unique_ptr<Executor> executor;
+};
+
+// All but those that failed a moment ago and are left alone for a while; `also_down` asks those too. One whose options
+// do not do (another version's, a missing program) is noted as down.
+Result<std::vector<LiveExecutor>> reach_executors(Runtime& runtime, bool also_down = false);
+// By name. kUnavailable when it cannot be made.
+Result<LiveExecutor> reach_executor(Runtime& runtime, std::string_view name);
+
+// The name of this database in everything that executors keep.
+Result<std::string> database_tag(Database& db);
+
+}  // namespace berth

@@ -1,0 +1,29 @@
+// Nodes as their executor knows them, into the tables: IMPORT NODES FROM EXECUTOR, FROM LOCAL.
+//
+// Nodes that are in the tables already stay as they are; what differs is told. Nodes that nobody knows any more are
+// told too: they are not removed, DROP NODES does that.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/exec/executor.h"
+#include "engine/runtime/import.h"
+
+namespace berth {
+
+struct InventoryReport {
+  ImportReport imported;
+  std::vector<std::string> known;      // were there already
+  std::vector<std::string> different;  // "n1: 64 cores here, 96 there"
+  std::vector<std::string> gone;       // of this executor's pools, and unknown to it
+  std::vector<std::string> remarks;    // "n3: not ready (...)"
+};
+// New nodes go to the pool that the executor names, else to options.pool; pools made for it use this executor.
+Result<InventoryReport> import_inventory(Runtime& runtime, const std::string& executor, ImportOptions options);
+
+// The executor of this machine: the first of type local, made (named "local") when there is none. `given` changes its
+// options.
+Result<std::string> local_executor(Runtime& runtime, const ExecutorOptions& given);
+
+}  // namespace berth

@@ -1,0 +1,26 @@
+// What executors see of nodes: suspect, down, back, set aside; foreign work; and the rows of drift that say so.
+//
+// A node that is not in order is suspect: nothing new is placed there. If that lasts (setting node_down_after) it is
+// down and what ran there is lost: jobs are started again elsewhere, as often as they may. In order again it must stay
+// so for a while (node_back_after) before it gets work; one that fails too often within node_flap_window is set aside
+// until somebody resumes it.
+#pragma once
+
+#include <string>
+
+#include "engine/runtime/observe.h"
+
+namespace berth {
+
+struct Drift {
+  std::string kind;
+  std::string object;
+  std::string expected;
+  std::string found;
+  std::string repair;
+};
+Status note_drift(Runtime& runtime, const ExecutorRecord& executor, const Drift& drift);
+
+Status watch_nodes(Runtime& runtime, const ExecutorRecord& executor, const Observation& seen, SyncReport& report);
+
+}  // namespace berth

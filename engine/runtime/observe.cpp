@@ -1,0 +1,375 @@
+#include "engine/runtime/observe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "engine/base/failpoint.h"
+#include "engine/base/text.h"
+#include "engine/runtime/node_watch.h"
+#include "engine/store/job_records.h"
+#include "engine/store/run_records.h"
+#include "engine/store/run_usage_records.h"
+#include "engine/store/settings.h"
+
+namespace berth {
+
+namespace {
+
+constexpr Seconds kSettleTime{30};  // until a task that its executor took in must be there
+
+enum class Phase : std::uint8_t { kPending, kStarting, kRunning };
+Phase read_phase(std::string_view text) {
+  return text == "pending" ? Phase::kPending : text == "starting" ? Phase::kStarting : Phase::kRunning;
+}
+
+struct AskedTask {
+  std::int64_t node = 0;
+  Phase phase = Phase::kPending;
+  Seconds since;  // it was taken in, or planned
+};
+
+// The live tasks of one executor, by run; asked[i] belongs to tasks[i].
+struct AskedTasks {
+  std::vector<LiveTask> tasks;
+  std::vector<AskedTask> asked;
+  std::vector<LiveRun> runs;          // each once
+  std::vector<std::size_t> first_of;  // of each run, into tasks; one more at the end
+};
+
+Result<AskedTasks> live_tasks(Database& db, std::int64_t executor) {
+  AskedTasks all;
+  BERTH_ASSIGN(
+      Statement rows,
+      db.prepare("SELECT t.run_id, t.group_index, t.task_index, t.sequence, t.external, n.name, t.phase, t.node_id, "
+                 "r.job_id, r.attempt, r.state, r.stop_state, coalesce(t.start_time, r.start_time) FROM run_tasks t "
+                 "INDEXED BY "
+                 "run_tasks_live JOIN runs r ON r.id = t.run_id JOIN nodes n ON n.id = t.node_id "
+                 "WHERE t.executor_id = ?1 AND (t.phase = 'pending' OR t.phase = 'starting' OR t.phase = "
+                 "'running') ORDER BY t.run_id, t.group_index, t.task_index"));
+  rows.with(executor);
+  while (rows.next()) {
+    if (all.runs.empty() || all.runs.back().id != rows.integer(0)) {
+      all.first_of.push_back(all.tasks.size());
+      LiveRun& run = all.runs.emplace_back();
+      run.id = rows.integer(0);
+      run.job = rows.integer(8);
+      run.attempt = rows.integer(9);
+      BERTH_ASSIGN(run.state, read_run_state(rows.text(10)));
+      if (!rows.is_null(11)) {
+        BERTH_ASSIGN(run.stop_state, read_run_state(rows.text(11)));
+      }
+    }
+    const LiveRun& run = all.runs.back();
+    all.tasks.push_back({.key = {run.job, run.attempt, static_cast<std::int32_t>(rows.integer(1)),
+                                 static_cast<std::int32_t>(rows.integer(2))},
+                         .launch = {run.job, run.attempt, rows.integer(3)},
+                         .external = std::string(rows.text(4)),
+                         .node = std::string(rows.text(5))});
+    all.asked.push_back({rows.integer(7), read_phase(rows.text(6)), rows.quantity<Seconds>(12)});
+  }
+  BERTH_TRY(rows.status());
+  all.first_of.push_back(all.tasks.size());
+  return all;
+}
+
+std::string end_words(const TaskObservation& seen) {
+  std::string words = seen.is_out_of_time     ? "its time limit ended it"
+                      : seen.is_out_of_memory ? "it had not enough memory"
+                      : seen.signal != 0      ? fmt::format("signal {} ended it", seen.signal)
+                                              : fmt::format("exit code {}", seen.exit_code);
+  if (!seen.detail.empty()) words += ": " + seen.detail;
+  return words;
+}
+
+// What one executor saw, turned into rows.
+class Observer {
+ public:
+  static Result<Observer> make(Runtime& runtime, SyncReport& report) {
+    Database& db = runtime.db();
+    BERTH_ASSIGN(Statement begin,
+                 db.prepare("UPDATE run_tasks SET phase = ?4, start_time = ?5, external = ?6 WHERE run_id "
+                            "= ?1 AND group_index = ?2 AND task_index = ?3"));
+    BERTH_ASSIGN(Statement end,
+                 db.prepare("UPDATE run_tasks SET phase = ?4, start_time = coalesce(?5, start_time), end_time = ?6, "
+                            "exit_code = ?7, end_signal = ?8, detail = ?9, cpu_s = ?10, memory_peak_mib = ?11 WHERE "
+                            "run_id = ?1 AND group_index = ?2 AND task_index = ?3"));
+    return Observer(runtime, report, std::move(begin), std::move(end));
+  }
+
+  Status take_in(const AskedTasks& all, const Observation& seen) {
+    // That tasks begin and end does not concern the state yet; that runs end does.
+    BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(runtime_.db()));
+    for (std::size_t r = 0; r < all.runs.size(); ++r) {
+      has_begun_ = false;
+      for (std::size_t i = all.first_of[r]; i < std::min(all.first_of[r + 1], seen.tasks.size()); ++i)
+        BERTH_TRY(note_task(all.runs[r], all.asked[i], all.tasks[i], seen.tasks[i]));
+      BERTH_TRY(note_running(all.runs[r]));
+    }
+    failpoint("mid_observe");
+    return transaction.commit();
+  }
+
+  // Runs some of whose tasks have ended, as far as that means anything for the run: seen now, or before a crash.
+  Status settle_runs() {
+    BERTH_ASSIGN(
+        Statement rows,
+        runtime_.db().prepare("SELECT r.job_id, EXISTS (SELECT 1 FROM run_tasks t WHERE t.run_id = r.id AND "
+                              "(t.phase = 'pending' OR t.phase = 'starting' OR t.phase = 'running')) AS is_live, "
+                              "EXISTS (SELECT 1 FROM run_tasks t WHERE t.run_id = r.id AND (t.phase = 'lost' OR "
+                              "t.phase = 'ended' AND t.detail <> '')) AS is_bad FROM runs r INDEXED BY runs_live "
+                              "WHERE r.end_time IS NULL AND (NOT is_live OR (is_bad AND r.state <> 'stopping'))"));
+    std::vector<std::int64_t> jobs;
+    while (rows.next()) jobs.push_back(rows.integer(0));
+    BERTH_TRY(rows.status());
+    if (jobs.empty()) return {};
+    return runtime_
+        .change([&](Change& change) -> Status {
+          for (const std::int64_t job : jobs) BERTH_TRY(settle(change, job));
+          return {};
+        })
+        .status();
+  }
+
+ private:
+  Observer(Runtime& runtime, SyncReport& report, Statement begin, Statement end)
+      : runtime_(runtime), report_(report), begin_(std::move(begin)), end_(std::move(end)) {}
+
+  Status note_task(const LiveRun& run, const AskedTask& asked, const LiveTask& task, const TaskObservation& seen) {
+    switch (seen.phase) {
+      case TaskPhase::kStarting: {
+        if (asked.phase != Phase::kPending) return {};
+        return begin_.run(run.id, task.key.group, task.key.task, "starting", runtime_.now(), seen.external);
+      }
+      case TaskPhase::kRunning: {
+        if (asked.phase == Phase::kRunning) return {};
+        has_begun_ = true;
+        const Seconds started = seen.started >= Seconds(0) ? seen.started : runtime_.now();
+        return begin_.run(run.id, task.key.group, task.key.task, "running", started, seen.external);
+      }
+      case TaskPhase::kEnded: {
+        has_begun_ = true;
+        return note_end(run, task, seen, "ended", seen.succeeded() ? "" : end_words(seen));
+      }
+      case TaskPhase::kVanished: {
+        has_begun_ = true;
+        return note_end(run, task, seen, "lost", seen.detail.empty() ? "it vanished" : seen.detail);
+      }
+      case TaskPhase::kAbsent: break;
+    }
+    // Nobody has it. One that is to stop is gone then; one that was taken in must be there after a while.
+    const bool is_gone = run.state == RunState::kStopping ||
+                         (asked.phase != Phase::kPending && runtime_.now() - asked.since > kSettleTime);
+    return is_gone ? note_end(run, task, seen, "lost", "its executor knows nothing of it") : Status();
+  }
+
+  Status note_end(const LiveRun& run, const LiveTask& task, const TaskObservation& seen, std::string_view phase,
+                  const std::string& detail) {
+    const auto known = [](Seconds time) { return time >= Seconds(0) ? std::optional(time) : std::nullopt; };
+    const std::optional<std::int64_t> memory =
+        seen.use.memory_peak ? std::optional(seen.use.memory_peak->value()) : std::nullopt;
+    const bool has_ended = phase == "ended";
+    return end_.run(
+        run.id, task.key.group, task.key.task, phase, known(seen.started), known(seen.ended).value_or(runtime_.now()),
+        has_ended ? std::optional<std::int64_t>(seen.exit_code) : std::nullopt,
+        has_ended ? std::optional<std::int64_t>(seen.signal) : std::nullopt, detail, seen.use.cpu_seconds, memory);
+  }
+
+  struct Counts {
+    std::int64_t unborn = 0;
+    std::int64_t running = 0;
+    std::int64_t lost = 0;
+    std::int64_t failed = 0;
+    std::int64_t live() const { return unborn + running; }
+  };
+  Result<Counts> counts_of(std::int64_t run) {
+    BERTH_ASSIGN(Statement row,
+                 runtime_.db().prepare(
+                     "SELECT count(*) FILTER (WHERE phase = 'pending' OR phase = 'starting'), "
+                     "count(*) FILTER (WHERE phase = 'running'), count(*) FILTER (WHERE phase = 'lost'), "
+                     "count(*) FILTER (WHERE phase = 'ended' AND (exit_code <> 0 OR end_signal <> 0 OR detail <> '')) "
+                     "FROM run_tasks WHERE run_id = ?1"));
+    Counts counts;
+    if (row.with(run).next()) counts = {row.integer(0), row.integer(1), row.integer(2), row.integer(3)};
+    BERTH_TRY(row.status());
+    return counts;
+  }
+  // How the first of its tasks that did not end well ended.
+  Result<std::string> first_trouble(std::int64_t run) {
+    BERTH_ASSIGN(Statement row, runtime_.db().prepare(
+                                    "SELECT detail FROM run_tasks WHERE run_id = ?1 AND (phase = 'lost' OR exit_code "
+                                    "<> 0 OR end_signal <> 0 OR detail <> '') ORDER BY end_time, group_index, "
+                                    "task_index LIMIT 1"));
+    std::string detail;
+    if (row.with(run).next()) detail = row.text(0);
+    BERTH_TRY(row.status());
+    return detail;
+  }
+
+  // When the last of its tasks has begun, it runs.
+  Status note_running(const LiveRun& run) {
+    if (!has_begun_ || (run.state != RunState::kStarting && run.state != RunState::kPending)) return {};
+    // A statement may have told it to stop while we looked.
+    BERTH_ASSIGN(std::optional<LiveRun> at, live_run_of(runtime_.db(), run.job));
+    if (!at || at->state == RunState::kStopping) return {};
+    if (at->state == RunState::kPending) {  // taken in, and its acknowledgement was lost
+      BERTH_TRY(set_run_state(runtime_.db(), *at, RunState::kStarting, "found", runtime_.now()));
+      at->state = RunState::kStarting;
+    }
+    BERTH_ASSIGN(const Counts counts, counts_of(run.id));
+    if (counts.unborn > 0) return {};
+    ++report_.started_runs;
+    return set_run_state(runtime_.db(), *at, RunState::kRunning, "", runtime_.now());
+  }
+
+  // After some of its tasks have ended.
+  Status settle(Change& change, std::int64_t job) {
+    BERTH_ASSIGN(std::optional<LiveRun> run, live_run_of(change.db(), job));
+    if (!run) return {};
+    BERTH_ASSIGN(const Counts counts, counts_of(run->id));
+    const bool went_wrong = counts.failed + counts.lost > 0;
+    std::string why;
+    if (went_wrong) {
+      BERTH_ASSIGN(why, first_trouble(run->id));
+    }
+    const RunState ending = counts.failed > 0 ? RunState::kFailed : RunState::kLost;
+    if (counts.live() > 0) {
+      return went_wrong ? stop_run(change, *run, ending, why) : Status();
+    }
+    ++report_.ended_runs;
+    RunState ended = went_wrong ? ending : RunState::kSucceeded;
+    if (run->state == RunState::kStopping && (went_wrong || run->stop_state == RunState::kCancelled))
+      ended = run->stop_state.value_or(ending);
+    BERTH_TRY(conclude_run(change, *run, ended, why));
+    return ended == RunState::kSucceeded ? record_peaks(change, *run) : Status();
+  }
+
+  // What its tasks used feeds right-sizing: of each group the means, and the peak of the task that used most.
+  Status record_peaks(Change& change, const LiveRun& run) {
+    BERTH_ASSIGN(
+        Statement rows,
+        change.db().prepare("SELECT g.name, max(t.memory_peak_mib), sum(t.cpu_s) * 1000 / max(1, sum(t.end_time - "
+                            "t.start_time)) FROM run_tasks t JOIN task_groups g ON g.job_id = ?2 AND "
+                            "g.group_index = t.group_index WHERE t.run_id = ?1 GROUP BY t.group_index"));
+    rows.with(run.id, run.job);
+    std::vector<std::pair<std::string, UsageSample>> samples;
+    while (rows.next()) {
+      UsageSample sample;
+      if (!rows.is_null(1)) sample.memory_peak = rows.quantity<MiB>(1);
+      if (!rows.is_null(2)) sample.cpu_mean = rows.quantity<MilliCpu>(2);
+      if (sample != UsageSample{}) samples.emplace_back(rows.text(0), sample);
+    }
+    BERTH_TRY(rows.status());
+    for (const auto& [group, sample] : samples) BERTH_TRY(record_usage(change, run.job, group, sample));
+    return {};
+  }
+
+  Runtime& runtime_;
+  SyncReport& report_;
+  Statement begin_;
+  Statement end_;
+  bool has_begun_ = false;  // of the run just noted
+};
+
+Result<std::vector<std::string>> nodes_of(Database& db, const ExecutorRecord& executor) {
+  BERTH_ASSIGN(Statement rows,
+               db.prepare("SELECT n.name FROM nodes n LEFT JOIN pools p ON p.id = n.pool_id WHERE "
+                          "coalesce(p.executor_id, (SELECT id FROM executors WHERE is_default = 1)) = ?1 "
+                          "ORDER BY n.id"));
+  rows.with(executor.id);
+  std::vector<std::string> names;
+  while (rows.next()) names.emplace_back(rows.text(0));
+  BERTH_TRY(rows.status());
+  return names;
+}
+
+// Those told to stop whose grace is over: their executors are told to end them.
+Status end_graces(Runtime& runtime) {
+  BERTH_ASSIGN(
+      Statement rows,
+      runtime.db().prepare("SELECT s.job_id FROM stopping_jobs s JOIN runs r ON r.job_id = s.job_id AND r.end_time "
+                           "IS NULL AND r.state <> 'stopping' WHERE s.stop_at <= ?1 ORDER BY s.job_id"));
+  rows.with(runtime.now() + kEndDelayOfExecutors);
+  std::vector<std::int64_t> jobs;
+  while (rows.next()) jobs.push_back(rows.integer(0));
+  BERTH_TRY(rows.status());
+  if (jobs.empty()) return {};
+  return runtime
+      .change([&](Change& change) -> Status {
+        for (const std::int64_t job : jobs) {
+          BERTH_ASSIGN(const std::optional<LiveRun> run, live_run_of(change.db(), job));
+          if (run) BERTH_TRY(stop_run(change, *run, RunState::kEvicted, "its grace is over"));
+        }
+        return {};
+      })
+      .status();
+}
+
+// Tasks of ours that nobody knows of: of a run that is over, say. They are stopped. Those that are known now were
+// launched while we looked.
+Status stop_strays(Runtime& runtime, LiveExecutor& live, const Observation& seen, SyncReport& report) {
+  std::vector<StopRequest> requests;
+  BERTH_ASSIGN(Statement known,
+               runtime.db().prepare("SELECT 1 FROM runs r JOIN run_tasks t ON t.run_id = r.id WHERE r.job_id = ?1 AND "
+                                    "r.attempt = ?2 AND r.end_time IS NULL AND t.group_index = ?3 AND t.task_index = "
+                                    "?4 AND t.phase <> 'ended' AND t.phase <> 'lost'"));
+  BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));
+  for (const TaskObservation& stray : seen.unknown_tasks) {
+    const bool is_known = known.with(stray.key.job, stray.key.attempt, stray.key.group, stray.key.task).next();
+    BERTH_TRY(known.status());
+    if (is_known) continue;
+    BERTH_TRY(note_drift(
+        runtime, live.record,
+        {"stray task",
+         fmt::format("job {} attempt {} task {}.{}", stray.key.job, stray.key.attempt, stray.key.group, stray.key.task),
+         "nothing", "runs", "stopped"}));
+    ++report.drifts;
+    StopRequest& request = requests.emplace_back();
+    request.tasks.push_back({.key = stray.key,
+                             .launch = {stray.key.job, stray.key.attempt, 0},
+                             .external = stray.external,
+                             .node = stray.node});
+    request.grace = settings.stop_grace;
+  }
+  return requests.empty() ? Status() : live.executor->stop(requests).status();
+}
+
+Status forget_ended(LiveExecutor& live, const AskedTasks& all, const Observation& seen) {
+  std::vector<LiveTask> ended;
+  for (std::size_t i = 0; i < std::min(all.tasks.size(), seen.tasks.size()); ++i) {
+    const TaskPhase phase = seen.tasks[i].phase;
+    if (phase == TaskPhase::kEnded || phase == TaskPhase::kVanished) ended.push_back(all.tasks[i]);
+  }
+  return ended.empty() ? Status() : live.executor->forget(ended);
+}
+
+}  // namespace
+
+Result<SyncReport> observe_executors(Runtime& runtime, Lease& lease, std::vector<LiveExecutor>& executors) {
+  SyncReport report;
+  BERTH_TRY(end_graces(runtime));
+  for (LiveExecutor& live : executors) {
+    BERTH_ASSIGN(const AskedTasks all, live_tasks(runtime.db(), live.record.id));
+    BERTH_ASSIGN(const std::vector<std::string> nodes, nodes_of(runtime.db(), live.record));
+    if (all.tasks.empty() && nodes.empty()) continue;
+    report.asked_tasks += static_cast<std::int64_t>(all.tasks.size());
+    BERTH_TRY(lease.keep(runtime.now()));
+    const Result<Observation> seen = live.executor->observe(all.tasks, nodes);
+    BERTH_TRY(note_contact(runtime.db(), live.record, seen.status(), runtime.now()));
+    if (!seen.ok()) {
+      report.unreachable.push_back(fmt::format("{}: {}", live.record.name, seen.status().message()));
+      continue;
+    }
+    BERTH_ASSIGN(Observer observer, Observer::make(runtime, report));
+    BERTH_TRY(observer.take_in(all, *seen));
+    BERTH_TRY(watch_nodes(runtime, live.record, *seen, report));
+    BERTH_TRY(observer.settle_runs());
+    BERTH_TRY(stop_strays(runtime, live, *seen, report));
+    (void)forget_ended(live, all, *seen);  // what is left over is found and forgotten another time
+  }
+  return report;
+}
+
+}  // namespace berth

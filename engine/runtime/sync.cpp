@@ -1,0 +1,35 @@
+#include "engine/runtime/sync.h"
+
+#include "engine/runtime/round_driver.h"
+
+namespace berth {
+
+Result<DispatchReport> dispatch_now(Runtime& runtime, Lease& lease) {
+  BERTH_ASSIGN(const std::int64_t waiting, runtime.db().integer("SELECT EXISTS (SELECT 1 FROM outbox)"));
+  if (waiting == 0) return DispatchReport();
+  BERTH_ASSIGN(std::vector<LiveExecutor> executors, reach_executors(runtime));
+  return dispatch(runtime, lease, executors);
+}
+
+Result<SyncOutcome> sync_now(Runtime& runtime, Lease& lease, bool also_down) {
+  SyncOutcome outcome;
+  BERTH_ASSIGN(std::vector<LiveExecutor> executors, reach_executors(runtime, also_down));
+  if (executors.empty()) return outcome;
+  BERTH_ASSIGN(outcome.dispatched, dispatch(runtime, lease, executors));
+  BERTH_ASSIGN(outcome.seen, observe_executors(runtime, lease, executors));
+  BERTH_ASSIGN(const DispatchReport after, dispatch(runtime, lease, executors));
+  outcome.dispatched.launches += after.launches;
+  outcome.dispatched.tasks += after.tasks;
+  outcome.dispatched.stops += after.stops;
+  outcome.dispatched.refused += after.refused;
+  outcome.dispatched.waiting = after.waiting;
+  return outcome;
+}
+
+Result<SyncOutcome> run_sync(Runtime& runtime, bool also_down) {
+  BERTH_TRY(runtime.check_writable());
+  BERTH_ASSIGN(Lease lease, take_round_lease(runtime));
+  return sync_now(runtime, lease, also_down);
+}
+
+}  // namespace berth

@@ -1,0 +1,135 @@
+#include "engine/store/executor_records.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "engine/store/names.h"
+
+namespace berth {
+
+namespace {
+
+constexpr std::string_view kExecutorColumns =
+    "SELECT id, name, type, options, is_default, state, last_contact, failures, next_try, error FROM executors";
+constexpr Use kExecutorUses[] = {
+    {"SELECT count(*) FROM pools WHERE executor_id = ?1", "pool"},
+    {"SELECT count(*) FROM run_tasks WHERE executor_id = ?1 AND (phase = 'pending' OR phase = 'starting' OR phase = "
+     "'running')",
+     "live task"},
+    {"SELECT count(*) FROM outbox WHERE executor_id = ?1", "effect on its way"},
+};
+constexpr std::int64_t kLongestPause = 60;  // seconds between calls to one that is down
+
+ExecutorRecord executor_from(const Statement& row) {
+  ExecutorRecord executor;
+  executor.id = row.integer(0);
+  executor.name = row.text(1);
+  executor.type = row.text(2);
+  const auto options = nlohmann::json::parse(row.text(3), nullptr, false);
+  for (const auto& [key, value] : options.items()) {
+    if (value.is_string()) executor.options[key] = value.get<std::string>();
+  }
+  executor.is_default = row.integer(4) != 0;
+  executor.state = row.text(5);
+  if (!row.is_null(6)) executor.last_contact = row.quantity<Seconds>(6);
+  executor.failures = row.integer(7);
+  executor.next_try = row.quantity<Seconds>(8);
+  executor.error = row.text(9);
+  return executor;
+}
+
+std::string options_text(const ExecutorRecord& executor) {
+  nlohmann::json options = nlohmann::json::object();
+  for (const auto& [name, value] : executor.options) options[name] = value;
+  return options.dump();
+}
+
+Status take_default(Database& db, std::int64_t executor) {
+  BERTH_TRY(db.execute("UPDATE executors SET is_default = 0 WHERE is_default = 1"));
+  BERTH_ASSIGN(Statement update, db.prepare("UPDATE executors SET is_default = 1 WHERE id = ?1"));
+  return update.run(executor);
+}
+
+}  // namespace
+
+Result<std::vector<ExecutorRecord>> list_executors(Database& db) {
+  std::vector<ExecutorRecord> executors;
+  BERTH_ASSIGN(Statement rows, db.prepare(fmt::format("{} ORDER BY id", kExecutorColumns)));
+  while (rows.next()) executors.push_back(executor_from(rows));
+  BERTH_TRY(rows.status());
+  return executors;
+}
+
+Result<ExecutorRecord> find_executor(Database& db, std::string_view name) {
+  BERTH_ASSIGN(const std::int64_t id, find_id(db, Thing::kExecutor, name));
+  BERTH_ASSIGN(Statement row, db.prepare(fmt::format("{} WHERE id = ?1", kExecutorColumns)));
+  if (!row.with(id).next())
+    return row.status().ok() ? Status(Code::kNotFound, fmt::format("no executor '{}'", name)) : row.status();
+  return executor_from(row);
+}
+
+Status create_executor(Change& change, const ExecutorRecord& executor) {
+  Database& db = change.db();
+  BERTH_TRY(check_new_name(db, Thing::kExecutor, executor.name));
+  BERTH_ASSIGN(const std::int64_t others, db.integer("SELECT count(*) FROM executors"));
+  BERTH_ASSIGN(Statement insert, db.prepare("INSERT INTO executors (name, type, options) VALUES (?1, ?2, ?3)"));
+  BERTH_TRY(insert.run(executor.name, executor.type, options_text(executor)));
+  if (executor.is_default || others == 0) BERTH_TRY(take_default(db, db.last_row_id()));
+  return change.record("create executor", executor.name, executor.type);
+}
+
+Status alter_executor(Change& change, const ExecutorRecord& executor) {
+  Database& db = change.db();
+  BERTH_ASSIGN(Statement update, db.prepare("UPDATE executors SET options = ?2, next_try = 0 WHERE id = ?1"));
+  BERTH_TRY(update.run(executor.id, options_text(executor)));
+  if (executor.is_default) BERTH_TRY(take_default(db, executor.id));
+  return change.record("alter executor", executor.name, options_text(executor));
+}
+
+Status drop_executor(Change& change, std::string_view name) {
+  Database& db = change.db();
+  BERTH_ASSIGN(const std::int64_t id, find_id(db, Thing::kExecutor, name));
+  BERTH_TRY(check_unused(db, Thing::kExecutor, name, id, kExecutorUses));
+  BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM executors WHERE id = ?1"));
+  BERTH_TRY(remove.run(id));
+  return change.record("drop executor", name);
+}
+
+Status set_pool_executor(Change& change, std::string_view pool, std::optional<std::string_view> executor) {
+  Database& db = change.db();
+  BERTH_ASSIGN(const std::int64_t pool_id, find_id(db, Thing::kPool, pool));
+  std::optional<std::int64_t> executor_id;
+  if (executor) {
+    BERTH_ASSIGN(executor_id, find_id(db, Thing::kExecutor, *executor));
+  }
+  BERTH_ASSIGN(Statement update, db.prepare("UPDATE pools SET executor_id = ?2 WHERE id = ?1"));
+  BERTH_TRY(update.run(pool_id, executor_id));
+  return change.record("alter pool", pool, fmt::format("executor {}", executor.value_or("NONE")));
+}
+
+Status note_contact(Database& db, ExecutorRecord& executor, const Status& answer, Seconds now) {
+  const std::string_view state = answer.ok() ? "up" : "down";
+  if (executor.state != state && (executor.state != "unknown" || !answer.ok())) {
+    BERTH_ASSIGN(Statement event, db.prepare("INSERT INTO events (time, state_version, kind, object, actor, detail) "
+                                             "SELECT ?1, value, ?2, ?3, 'berth', ?4 FROM meta WHERE key = "
+                                             "'state_version'"));
+    BERTH_TRY(event.run(now, fmt::format("executor {}", state), executor.name, answer.message()));
+  }
+  executor.state = state;
+  if (answer.ok()) {
+    BERTH_ASSIGN(Statement update, db.prepare("UPDATE executors SET state = 'up', last_contact = ?2, failures = 0, "
+                                              "next_try = 0, error = '' WHERE id = ?1"));
+    return update.run(executor.id, now);
+  }
+  ++executor.failures;
+  const Seconds pause(
+      std::min<std::int64_t>(kLongestPause, std::int64_t{1} << std::min<std::int64_t>(executor.failures - 1, 6)));
+  BERTH_ASSIGN(Statement update,
+               db.prepare("UPDATE executors SET state = 'down', failures = failures + 1, next_try = ?2, "
+                          "error = ?3 WHERE id = ?1"));
+  return update.run(executor.id, now + pause, answer.message());
+}
+
+}  // namespace berth

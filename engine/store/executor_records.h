@@ -1,0 +1,47 @@
+// Executors as rows: what there is, how they answered last, and which pools use them.
+//
+// What their options mean is known in exec/; here they are names and texts that were checked before.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/store/change.h"
+
+namespace berth {
+
+struct ExecutorRecord {
+  std::int64_t id = 0;
+  std::string name;
+  std::string type;
+  std::map<std::string, std::string, std::less<>> options;  // those that were given
+  bool is_default = false;                                  // of nodes whose pool names none
+  std::string state = "unknown";                            // 'up', 'down'
+  std::optional<Seconds> last_contact;
+  std::int64_t failures = 0;  // calls in a row
+  Seconds next_try{0};
+  std::string error;
+};
+
+Result<std::vector<ExecutorRecord>> list_executors(Database& db);  // by id
+// kNotFound with the nearest name.
+Result<ExecutorRecord> find_executor(Database& db, std::string_view name);
+
+// The first one becomes the default. kExists, kInvalid for a name that cannot be.
+Status create_executor(Change& change, const ExecutorRecord& executor);
+// Its options and whether it is the default; its type stays.
+Status alter_executor(Change& change, const ExecutorRecord& executor);
+// kConflict while it runs anything or a pool uses it.
+Status drop_executor(Change& change, std::string_view name);
+// Nothing = the default one.
+Status set_pool_executor(Change& change, std::string_view pool, std::optional<std::string_view> executor);
+
+// It answered, or did not: not asked again before a time that doubles with each failure, up to a minute. No version of
+// the state; the event is written when it goes down or comes back. The record follows.
+Status note_contact(Database& db, ExecutorRecord& executor, const Status& answer, Seconds now);
+
+}  // namespace berth

@@ -1,0 +1,431 @@
+// Executors: CREATE, ALTER, DROP, SHOW EXECUTORS, which pools use them; RUN SYNC, SHOW DRIFT, SHOW LOG.
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "engine/exec/executor.h"
+#include "engine/runtime/executors.h"
+#include "engine/runtime/import_queues.h"
+#include "engine/runtime/inventory.h"
+#include "engine/runtime/scheduled_run.h"
+#include "engine/store/executor_records.h"
+#include "engine/store/names.h"
+#include "shell/cmd_support.h"
+#include "shell/families.h"
+#include "shell/printer.h"
+
+namespace berth {
+
+namespace {
+
+// The options of all types, each once; which of them a type has is checked when the type is known.
+std::span<const OptionRow> executor_options() {
+  static const std::vector<OptionRow> rows = [] {
+    std::vector<OptionRow> all;
+    for (const ExecutorType& type : executor_types()) {
+      for (const ExecutorOption& option : type.options) {
+        if (std::ranges::find(all, option.name, &OptionRow::name) != all.end()) continue;
+        all.push_back({.name = option.name, .kind = "text", .default_value = "", .sentence = option.sentence});
+      }
+    }
+    all.push_back({.name = "default",
+                   .kind = "boolean",
+                   .default_value = "false",
+                   .sentence = "It runs what is placed on nodes whose pool names no executor."});
+    return all;
+  }();
+  return rows;
+}
+
+// Those given, on top of what it has; checked.
+Status take_options(const Arguments& arguments, ExecutorRecord& executor) {
+  BERTH_ASSIGN(const ExecutorType* type, find_executor_type(executor.type));
+  const Options& options = arguments.options();
+  std::string_view last;
+  for (const OptionRow& row : executor_options()) {
+    if (!options.given(row.name) || row.name == "default") continue;
+    executor.options[std::string(row.name)] = options.text(row.name);
+    last = row.name;
+    Status fits = read_executor_options(*type, executor.options).status();
+    if (!fits.ok()) return blame(std::move(fits), options.value(row.name).span);
+  }
+  executor.is_default = executor.is_default || (options.given("default") && options.boolean("default"));
+  return {};
+}
+
+Result<Output> create_executor_statement(Session& session, const Arguments& arguments) {
+  ExecutorRecord executor;
+  executor.name = arguments.text("name");
+  Result<const ExecutorType*> type = find_executor_type(arguments.text("type"));
+  if (!type.ok()) return blame(std::move(type).status(), arguments.span("type"));
+  executor.type = (*type)->name;
+  BERTH_TRY(take_options(arguments, executor));
+  return change_with_note(session, fmt::format("executor {} created", executor.name), [&](Change& change) {
+    return blame(create_executor(change, executor), arguments.span("name"));
+  });
+}
+
+Result<Output> alter_executor_statement(Session& session, const Arguments& arguments) {
+  Result<ExecutorRecord> executor = find_executor(engine_of(session).db(), arguments.text("name"));
+  if (!executor.ok()) return blame(std::move(executor).status(), arguments.span("name"));
+  BERTH_TRY(take_options(arguments, *executor));
+  return change_with_note(session, fmt::format("executor {} altered", executor->name),
+                          [&](Change& change) { return alter_executor(change, *executor); });
+}
+
+Result<Output> drop_executor_statement(Session& session, const Arguments& arguments) {
+  return change_with_note(session, fmt::format("executor {} dropped", arguments.text("name")), [&](Change& change) {
+    return blame(drop_executor(change, arguments.text("name")), arguments.span("name"));
+  });
+}
+
+Result<Output> pool_executor_statement(Session& session, const Arguments& arguments) {
+  const std::optional<std::string> executor =
+      arguments.has("executor") ? std::optional(arguments.text("executor")) : std::nullopt;
+  return change_with_note(session, fmt::format("pool {} altered", arguments.text("pool")), [&](Change& change) {
+    Status done = set_pool_executor(change, arguments.text("pool"), executor);
+    const bool is_executor = done.message().starts_with("no executor");
+    return blame(std::move(done), arguments.span(is_executor ? "executor" : "pool"));
+  });
+}
+
+Result<Output> show_executors(Session& session, const Arguments&) {
+  return query_output(
+      session,
+      "SELECT e.name AS executor, e.type, e.state, e.is_default, datetime(e.last_contact, 'unixepoch') AS "
+      "last_contact, (SELECT group_concat(name, ', ') FROM (SELECT name FROM pools WHERE executor_id = e.id "
+      "ORDER BY id)) AS pools, (SELECT count(*) FROM run_tasks t WHERE t.executor_id = e.id AND (phase = "
+      "'pending' OR phase = 'starting' OR phase = 'running')) AS live_tasks, (SELECT count(*) FROM outbox o "
+      "WHERE o.executor_id = e.id) AS in_flight, nullif(e.options, '{}') AS options, nullif(e.error, '') AS "
+      "error FROM executors e ORDER BY e.id");
+}
+
+Result<Output> show_executor_types(Session&, const Arguments&) {
+  ResultTable types{.title = "types", .columns = {{"type"}, {"what"}}, .rows = {}};
+  ResultTable options{
+      .title = "options", .columns = {{"type"}, {"option"}, {"kind"}, {"default"}, {"what"}}, .rows = {}};
+  for (const ExecutorType& type : executor_types()) {
+    types.rows.push_back({std::string(type.name), std::string(type.summary)});
+    for (const ExecutorOption& option : type.options) {
+      options.rows.push_back({std::string(type.name), std::string(option.name), std::string(option.kind),
+                              std::string(option.default_value), std::string(option.sentence)});
+    }
+  }
+  Output output(std::move(types));
+  output.add(std::move(options));
+  return output;
+}
+
+// ---- inventory
+
+Output inventory_output(const InventoryReport& report) {
+  Output output;
+  output.add(
+      {.title = "imported",
+       .columns = {{"imported"}, {"also_created"}, {"known"}, {"different"}, {"gone"}},
+       .rows = {{report.imported.added, static_cast<std::int64_t>(report.imported.also_created.size()),
+                 static_cast<std::int64_t>(report.known.size()), static_cast<std::int64_t>(report.different.size()),
+                 static_cast<std::int64_t>(report.gone.size())}}},
+      Audience::kPrograms);
+  output.add_note(
+      fmt::format("{} imported, {} known already", counted(report.imported.added, "node"), report.known.size()));
+  if (!report.imported.also_created.empty())
+    output.add_note(fmt::format("also created: {}", fmt::join(report.imported.also_created, ", ")));
+  for (const std::string& line : report.remarks) output.add_note(line);
+  for (const std::string& line : report.different) output.add_note("differs: " + line);
+  if (!report.gone.empty()) {
+    output.add_note(fmt::format("unknown to the executor: {}; DROP NODES removes them", fmt::join(report.gone, ", ")));
+  }
+  output.findings = !report.different.empty() || !report.gone.empty();
+  return output;
+}
+
+ImportOptions into_pool(const Arguments& arguments) {
+  ImportOptions options;
+  options.pool = arguments.text_or("pool", "");
+  return options;
+}
+
+Result<Output> import_from_executor(Session& session, const Arguments& arguments) {
+  Result<InventoryReport> report =
+      import_inventory(engine_of(session), arguments.text("executor"), into_pool(arguments));
+  if (!report.ok()) return blame(std::move(report).status(), arguments.span("executor"));
+  return inventory_output(*report);
+}
+
+Result<Output> import_from_local(Session& session, const Arguments& arguments) {
+  const Options& options = arguments.options();
+  ExecutorOptions given;
+  for (const OptionRow& row : executor_options()) {
+    if (options.given(row.name) && row.name != "default") given[std::string(row.name)] = options.text(row.name);
+  }
+  Result<std::string> executor = local_executor(engine_of(session), given);
+  if (!executor.ok()) {
+    for (const auto& [name, value] : given) {
+      if (executor.status().message().find("'" + name + "'") != std::string::npos)
+        return blame(std::move(executor).status(), options.value(name).span);
+    }
+    return std::move(executor).status();
+  }
+  BERTH_ASSIGN(const InventoryReport report, import_inventory(engine_of(session), *executor, into_pool(arguments)));
+  return inventory_output(report);
+}
+
+Result<Output> import_slurm_accounts(Session& session, const Arguments& arguments) {
+  Result<QueueImport> report = import_slurm_queues(engine_of(session), arguments.text_or("file", ""));
+  if (!report.ok()) {
+    return arguments.has("file") ? blame(std::move(report).status(), arguments.span("file"))
+                                 : std::move(report).status();
+  }
+  Output output;
+  output.add({.title = "imported",
+              .columns = {{"created"}, {"updated"}, {"left_out"}},
+              .rows = {{report->created, report->updated, static_cast<std::int64_t>(report->left_out.size())}}},
+             Audience::kPrograms);
+  output.add_note(fmt::format("{} created, {} updated", counted(report->created, "queue"), report->updated));
+  for (const std::string& line : report->left_out) output.add_note("left out: " + line);
+  return output;
+}
+
+ResultTable sync_table(const SyncOutcome& outcome) {
+  return {.title = "sync",
+          .columns = {{"asked_tasks"},
+                      {"launched"},
+                      {"stopped"},
+                      {"refused"},
+                      {"started_runs"},
+                      {"ended_runs"},
+                      {"drifts"},
+                      {"waiting_effects"},
+                      {"unreachable"}},
+          .rows = {{outcome.seen.asked_tasks, outcome.dispatched.launches, outcome.dispatched.stops,
+                    outcome.dispatched.refused, outcome.seen.started_runs, outcome.seen.ended_runs, outcome.seen.drifts,
+                    outcome.dispatched.waiting, static_cast<std::int64_t>(outcome.seen.unreachable.size())}}};
+}
+
+Result<Output> run_sync_statement(Session& session, const Arguments&) {
+  BERTH_ASSIGN(ScheduledRun run, ScheduledRun::begin(engine_of(session), "sync"));
+  const Result<SyncOutcome> done = run_sync(engine_of(session), true);
+  BERTH_TRY(run.end(done.status(), done.ok() ? summary_of(*done) : std::string()));
+  if (!done.ok()) return done.status();
+  const SyncOutcome& outcome = *done;
+  Output output;
+  output.add(sync_table(outcome), Audience::kPrograms);
+  for (const std::string& executor : outcome.seen.unreachable) output.add_note("unreachable: " + executor);
+  output.findings = !outcome.seen.unreachable.empty();
+  output.add_note(summary_of(outcome));
+  return output;
+}
+
+Result<Output> show_drift(Session& session, const Arguments&) {
+  Output output;
+  BERTH_ASSIGN(
+      ResultTable drift,
+      query_table(session,
+                  "SELECT datetime(d.time, 'unixepoch') AS time, coalesce(e.name, '#' || d.executor_id) AS "
+                  "executor, d.kind, d.object, d.expected, d.found, d.repair FROM drift d LEFT JOIN executors e ON "
+                  "e.id = d.executor_id ORDER BY d.id DESC LIMIT 50"));
+  drift.title = "drift";
+  output.add(std::move(drift));
+  BERTH_ASSIGN(ResultTable nodes,
+               query_table(session,
+                           "SELECT n.name AS node, n.state, h.state AS health, datetime(h.since, 'unixepoch') AS "
+                           "since, h.failures, h.detail FROM node_health h JOIN nodes n ON n.id = h.node_id WHERE "
+                           "h.state <> 'good' ORDER BY n.id"));
+  nodes.title = "nodes";
+  if (!nodes.rows.empty()) output.add(std::move(nodes));
+  BERTH_ASSIGN(ResultTable foreign,
+               query_table(session,
+                           "SELECT n.name AS node, f.what, f.cpu_milli / 1000.0 AS cpu, f.memory_mib / 1024.0 AS "
+                           "memory_gib, f.gpu_count AS gpus, datetime(f.since, 'unixepoch') AS since FROM "
+                           "foreign_use f JOIN nodes n ON n.id = f.node_id ORDER BY n.id, f.what"));
+  foreign.title = "foreign";
+  if (!foreign.rows.empty()) output.add(std::move(foreign));
+  return output;
+}
+
+// ---- logs
+
+struct LoggedTask {
+  std::string executor;
+  LiveTask task;
+};
+
+// The tasks of the last run of a job, or of the attempt asked for.
+Result<std::vector<LoggedTask>> logged_tasks(Session& session, const Arguments& arguments) {
+  Database& db = engine_of(session).db();
+  Result<std::int64_t> job = find_job(db, arguments.text("job"));
+  if (!job.ok()) return blame(std::move(job).status(), arguments.span("job"));
+  BERTH_ASSIGN(
+      Statement rows,
+      db.prepare("SELECT e.name, t.group_index, t.task_index, t.sequence, t.external, n.name, r.attempt FROM "
+                 "run_tasks t JOIN runs r ON r.id = t.run_id JOIN executors e ON e.id = t.executor_id LEFT JOIN "
+                 "nodes n ON n.id = t.node_id WHERE r.job_id = ?1 AND r.attempt = coalesce(?2, (SELECT max(attempt) "
+                 "FROM runs WHERE job_id = ?1)) ORDER BY t.group_index, t.task_index"));
+  rows.with(*job, arguments.has("attempt") ? std::optional(arguments.integer("attempt")) : std::nullopt);
+  std::vector<LoggedTask> tasks;
+  while (rows.next()) {
+    LoggedTask& logged = tasks.emplace_back();
+    logged.executor = rows.text(0);
+    logged.task = {.key = {*job, rows.integer(6), static_cast<std::int32_t>(rows.integer(1)),
+                           static_cast<std::int32_t>(rows.integer(2))},
+                   .launch = {*job, rows.integer(6), rows.integer(3)},
+                   .external = std::string(rows.text(4)),
+                   .node = std::string(rows.text(5))};
+  }
+  BERTH_TRY(rows.status());
+  if (tasks.empty()) {
+    return Status(Code::kNotFound, fmt::format("no executor has run job '{}'{}", arguments.text("job"),
+                                               arguments.has("attempt") ? " in that attempt" : ""))
+        .at(arguments.span("job"));
+  }
+  return tasks;
+}
+
+// As its executor sees it: the tables know it from the next sync on.
+Result<bool> has_ended(const LiveExecutor& live, const LiveTask& task) {
+  BERTH_ASSIGN(const Observation seen, live.executor->observe(std::span(&task, 1), {}));
+  if (seen.tasks.empty()) return true;
+  const TaskPhase phase = seen.tasks.front().phase;
+  return phase != TaskPhase::kStarting && phase != TaskPhase::kRunning;
+}
+
+constexpr std::int64_t kMostLogBytes = 1 << 20;
+constexpr std::int64_t kMostLogAtOnce = 64 * kMostLogBytes;
+
+Result<Output> show_log(Session& session, const Arguments& arguments) {
+  BERTH_ASSIGN(const std::vector<LoggedTask> tasks, logged_tasks(session, arguments));
+  const std::int64_t rank = arguments.has("rank") ? arguments.integer("rank") : 0;
+  if (rank < 0 || rank >= static_cast<std::int64_t>(tasks.size())) {
+    return arguments.fail("rank", Code::kNotFound, fmt::format("no task {}", rank),
+                          fmt::format("its tasks are 0 to {}", tasks.size() - 1));
+  }
+  const LogStream stream = arguments.has_word("ERRORS") ? LogStream::kError : LogStream::kOutput;
+  BERTH_ASSIGN(const LiveExecutor live,
+               reach_executor(engine_of(session), tasks[static_cast<std::size_t>(rank)].executor));
+  const bool follows = arguments.has_word("FOLLOW") && session.printer != nullptr;
+  Output all;
+  for (std::int64_t offset = 0;;) {
+    const LoggedTask& task = tasks[static_cast<std::size_t>(rank)];
+    BERTH_ASSIGN(std::string more, live.executor->log(task.task, stream, offset, kMostLogBytes));
+    offset += static_cast<std::int64_t>(more.size());
+    if (!follows) {
+      if (more.empty() || static_cast<std::int64_t>(all.raw.size()) >= kMostLogAtOnce) return all;
+      all.raw += more;
+      continue;
+    }
+    if (more.empty()) {
+      BERTH_ASSIGN(const bool is_over, has_ended(live, task.task));
+      if (is_over) return all;
+    }
+    if (session.interrupt->load()) return all;
+    if (more.empty()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    } else {
+      Output part;
+      part.raw = std::move(more);
+      BERTH_TRY(session.printer->show(part, session.display));
+    }
+  }
+}
+
+constexpr std::string_view kExecutorFamily = "executors";
+
+std::vector<CommandRow> make_rows() {
+  return {
+      {.family = kExecutorFamily,
+       .syntax = "CREATE EXECUTOR <name:new_name> TYPE <type:executor_type> [WITH (<options>)]",
+       .effect = Effect::kChanges,
+       .handler = create_executor_statement,
+       .summary = "Names a place where jobs really run; the first one is the default of all pools.",
+       .example = "CREATE EXECUTOR here TYPE local",
+       .options = executor_options(),
+       .details =
+           "SHOW EXECUTOR TYPES lists the types and which options each has. Jobs with a command are started by the "
+           "executor of the pool that their nodes are in."},
+      {.family = kExecutorFamily,
+       .syntax = "ALTER EXECUTOR <name:executor> WITH (<options>)",
+       .effect = Effect::kChanges,
+       .handler = alter_executor_statement,
+       .summary = "Changes options of an executor.",
+       .example = "ALTER EXECUTOR here WITH (default = true)",
+       .options = executor_options()},
+      {.family = kExecutorFamily,
+       .syntax = "DROP EXECUTOR <name:executor>",
+       .effect = Effect::kChanges,
+       .handler = drop_executor_statement,
+       .summary = "Removes an executor that runs nothing and that no pool uses.",
+       .example = "DROP EXECUTOR here",
+       .ask = ask_always},
+      {.family = kExecutorFamily,
+       .syntax = "ALTER POOL <pool:pool> SET EXECUTOR {<executor:executor> | NONE}",
+       .effect = Effect::kChanges,
+       .handler = pool_executor_statement,
+       .summary = "Says which executor runs what is placed on a pool's nodes; NONE = the default one.",
+       .example = "ALTER POOL train SET EXECUTOR here"},
+      {.family = kExecutorFamily,
+       .syntax = "SHOW EXECUTORS",
+       .effect = Effect::kReads,
+       .handler = show_executors,
+       .summary = "Executors: whether they answer, since when, what runs there and what they are still to be told.",
+       .example = "SHOW EXECUTORS"},
+      {.family = kExecutorFamily,
+       .syntax = "SHOW EXECUTOR TYPES",
+       .effect = Effect::kReads,
+       .handler = show_executor_types,
+       .summary = "The types of executors and their options.",
+       .example = "SHOW EXECUTOR TYPES"},
+      {.family = kExecutorFamily,
+       .syntax = "IMPORT NODES FROM EXECUTOR <executor:executor> [INTO POOL <pool:new_name>]",
+       .effect = Effect::kChanges,
+       .handler = import_from_executor,
+       .summary = "Adds the machines that an executor knows; what is there already is compared and told.",
+       .example = "IMPORT NODES FROM EXECUTOR here"},
+      {.family = kExecutorFamily,
+       .syntax = "IMPORT NODES FROM LOCAL [INTO POOL <pool:new_name>] [WITH (<options>)]",
+       .effect = Effect::kChanges,
+       .handler = import_from_local,
+       .summary = "Adds this machine, with its GPUs, and the executor that runs jobs on it.",
+       .example = "IMPORT NODES FROM LOCAL WITH (fake_gpus = 4)",
+       .options = executor_options()},
+      {.family = kExecutorFamily,
+       .syntax = "IMPORT QUEUES FROM SLURM [<file:file>]",
+       .effect = Effect::kChanges,
+       .handler = import_slurm_accounts,
+       .summary = "Makes queues of a site's Slurm accounts: the tree, shares as weights, group limits as limits.",
+       .example = "IMPORT QUEUES FROM SLURM",
+       .details =
+           "Asks sacctmgr, or reads a file of what it printed. What Berth has no word for (limits of users, numbers "
+           "of jobs) is told."},
+      {.family = kExecutorFamily,
+       .syntax = "RUN SYNC",
+       .effect = Effect::kChanges,
+       .handler = run_sync_statement,
+       .summary = "Asks the executors what is true: tasks that began, ended or are lost, nodes that fail or come back.",
+       .example = "RUN SYNC",
+       .details =
+           "What is true wins; SHOW DRIFT lists what was found other than expected. Effects that wait in the outbox "
+           "are told again."},
+      {.family = kExecutorFamily,
+       .syntax = "SHOW DRIFT",
+       .effect = Effect::kReads,
+       .handler = show_drift,
+       .summary = "What syncs found other than the tables said, nodes out of order, and work that is not ours.",
+       .example = "SHOW DRIFT"},
+      {.family = kExecutorFamily,
+       .syntax = "SHOW LOG OF JOB <job:job> [TASK <rank:integer>] [ATTEMPT <attempt:integer>] [ERRORS] [FOLLOW]",
+       .effect = Effect::kReads,
+       .handler = show_log,
+       .summary = "What a task of a job has written; ERRORS its standard error, FOLLOW until it ends.",
+       .example = "SHOW LOG OF JOB bert"},
+  };
+}
+
+}  // namespace
+
+std::span<const CommandRow> executor_commands() {
+  static const std::vector<CommandRow> kRows = make_rows();
+  return kRows;
+}
+
+}  // namespace berth

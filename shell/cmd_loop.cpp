@@ -1,0 +1,192 @@
+// RUN ALL, once or in a loop; SHOW SCHEDULED RUNS; EXPORT METRICS.
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "engine/runtime/metrics.h"
+#include "engine/runtime/scheduled_run.h"
+#include "shell/cmd_support.h"
+#include "shell/families.h"
+#include "shell/output_file.h"
+#include "shell/printer.h"
+
+namespace berth {
+
+namespace {
+
+std::atomic<bool> loop_must_end{false};
+std::atomic<bool> loop_must_reload{false};
+
+void on_loop_signal(int signal) { (signal == SIGHUP ? loop_must_reload : loop_must_end) = true; }
+
+// SIGTERM ends the loop after the round it is in, SIGHUP begins the next round at once; both as before afterwards.
+class LoopSignals {
+ public:
+  LoopSignals() {
+    loop_must_end = loop_must_reload = false;
+    struct sigaction action = {};
+    action.sa_handler = on_loop_signal;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGTERM, &action, &term_);
+    sigaction(SIGHUP, &action, &hangup_);
+  }
+  LoopSignals(const LoopSignals&) = delete;
+  LoopSignals& operator=(const LoopSignals&) = delete;
+  ~LoopSignals() {
+    sigaction(SIGTERM, &term_, nullptr);
+    sigaction(SIGHUP, &hangup_, nullptr);
+  }
+
+ private:
+  struct sigaction term_ = {};
+  struct sigaction hangup_ = {};
+};
+
+ResultTable all_row(Session& session, const AllReport& report) {
+  return {.title = "all",
+          .columns = {{"time"},
+                      {"asked_tasks"},
+                      {"launched"},
+                      {"stopped"},
+                      {"started_runs"},
+                      {"ended_runs"},
+                      {"drifts"},
+                      {"unreachable"},
+                      {"round"},
+                      {"started_jobs"},
+                      {"waiting_jobs"}},
+          .rows = {{print_time(engine_of(session).now()), report.sync.seen.asked_tasks,
+                    report.sync.dispatched.launches + report.round.dispatched.launches, report.sync.dispatched.stops,
+                    report.sync.seen.started_runs, report.sync.seen.ended_runs, report.sync.seen.drifts,
+                    static_cast<std::int64_t>(report.sync.seen.unreachable.size()), report.round.applied.round,
+                    report.round.applied.started_jobs, report.round.applied.waiting_jobs}}};
+}
+
+Result<Output> all_once(Session& session, bool also_down) {
+  Runtime& runtime = engine_of(session);
+  BERTH_ASSIGN(ScheduledRun run, ScheduledRun::begin(runtime, "all"));
+  Result<AllReport> report =
+      run_all(runtime, {.interrupted = session.interrupt, .order_policy = "", .score_policy = ""}, also_down);
+  BERTH_TRY(run.end(report.status(), report.ok() ? report->summary : std::string()));
+  if (!report.ok()) return std::move(report).status();
+  Output output;
+  output.add(all_row(session, *report), Audience::kPrograms);
+  output.add_note(report->summary);
+  for (const std::string& executor : report->sync.seen.unreachable) output.add_note("unreachable: " + executor);
+  output.findings = !report->sync.seen.unreachable.empty();
+  return output;
+}
+
+Result<Output> run_all_statement(Session& session, const Arguments&) { return all_once(session, true); }
+
+Status write_metrics(Session& session, const std::string& file) {
+  BERTH_TRY(check_not_database(file, session.database));
+  BERTH_ASSIGN(const std::string text, metrics_text(engine_of(session)));
+  return write_whole_file(file, text, true);
+}
+
+bool loop_is_over(const Session& session) { return loop_must_end || session.interrupt->load(); }
+
+// Until the next beat, the end, or a SIGHUP.
+void wait_for_beat(const Session& session, std::chrono::steady_clock::time_point beat) {
+  while (!loop_is_over(session) && !loop_must_reload.exchange(false) && std::chrono::steady_clock::now() < beat)
+    std::this_thread::sleep_for(std::min<std::chrono::steady_clock::duration>(std::chrono::milliseconds(100),
+                                                                              beat - std::chrono::steady_clock::now()));
+}
+
+Result<Output> loop_statement(Session& session, const Arguments& arguments) {
+  const std::chrono::seconds interval(arguments.duration("interval").value());
+  if (interval < std::chrono::seconds(1))
+    return arguments.fail("interval", Code::kInvalid, "a loop beats at most once a second", "EVERY 10s");
+  const std::string metrics = arguments.options().text_or("metrics", "");
+  const LoopSignals signals;
+  std::int64_t rounds = 0;
+  std::int64_t failures = 0;
+  for (auto beat = std::chrono::steady_clock::now(); !loop_is_over(session);) {
+    Result<Output> output = all_once(session, false);
+    ++rounds;
+    if (output.ok() && session.printer != nullptr) BERTH_TRY(session.printer->show(*output, session.display));
+    if (!output.ok()) {
+      ++failures;
+      if (session.printer != nullptr) session.printer->say(output.status().message() + "\n");
+      const Code code = output.status().code();
+      if (code == Code::kCorrupt || code == Code::kInternal) return std::move(output).status();
+    }
+    if (!metrics.empty()) {
+      const Status written = write_metrics(session, metrics);
+      if (!written.ok() && session.printer != nullptr) session.printer->say(written.message() + "\n");
+    }
+    beat = std::max(beat + interval, std::chrono::steady_clock::now());
+    wait_for_beat(session, beat);
+  }
+  return Output::note(fmt::format("the loop ends after {}{}", counted(rounds, "round"),
+                                  failures > 0 ? fmt::format(", {} of which failed", failures) : ""));
+}
+
+// Overdue: it began more than twice its usual interval ago.
+Result<Output> show_scheduled_runs(Session& session, const Arguments&) {
+  return query_output(
+      session,
+      "SELECT kind, actor, datetime(started_at, 'unixepoch') AS last_run, seconds, result, interval_s AS "
+      "interval, iif(interval_s IS NOT NULL AND ?1 - started_at > 2 * max(interval_s, 1), 'yes', 'no') AS "
+      "overdue, datetime(last_good, 'unixepoch') AS last_good, summary FROM scheduled_runs ORDER BY kind",
+      engine_of(session).now());
+}
+
+Result<Output> export_metrics(Session& session, const Arguments& arguments) {
+  const std::string& file = arguments.text("file");
+  if (file == "-") {
+    Output output;
+    BERTH_ASSIGN(output.raw, metrics_text(engine_of(session)));
+    return output;
+  }
+  if (Status status = write_metrics(session, file); !status.ok())
+    return blame(std::move(status), arguments.span("file"));
+  return Output::note(fmt::format("metrics written to '{}'", file));
+}
+
+constexpr OptionRow kLoopOptions[] = {
+    {.name = "metrics",
+     .kind = "file",
+     .default_value = "",
+     .sentence = "Written after every round, as EXPORT METRICS does."},
+};
+
+constexpr std::string_view kLoopFamily = "executors";
+
+constexpr CommandRow kLoopRows[] = {
+    {.family = kLoopFamily,
+     .syntax = "RUN ALL",
+     .effect = Effect::kChanges,
+     .handler = run_all_statement,
+     .summary = "One sync and one scheduling round: what cron calls.",
+     .example = "RUN ALL",
+     .details = "Idempotent; if somebody else runs a round, the answer is who, and exit code 3."},
+    {.family = kLoopFamily,
+     .syntax = "RUN ALL EVERY <interval:duration> [WITH (<options>)]",
+     .effect = Effect::kChanges,
+     .handler = loop_statement,
+     .summary = "RUN ALL again and again, in the foreground: SIGTERM or Ctrl-C end it after the round it is in, SIGHUP "
+                "begins the next round at once.",
+     .example = "RUN ALL EVERY 10s",
+     .options = kLoopOptions},
+    {.family = kLoopFamily,
+     .syntax = "SHOW SCHEDULED RUNS",
+     .effect = Effect::kReads,
+     .handler = show_scheduled_runs,
+     .summary = "The last RUN SCHEDULE, SYNC and ALL: when, how long, how it went, and whether the next is overdue.",
+     .example = "SHOW SCHEDULED RUNS"},
+    {.family = kLoopFamily,
+     .syntax = "EXPORT METRICS TO <file:file>",
+     .effect = Effect::kReads,
+     .handler = export_metrics,
+     .summary = "Writes Berth's own state for node_exporter's textfile collector; the file appears at once, whole.",
+     .example = "EXPORT METRICS TO 'berth.prom'"},
+};
+
+}  // namespace
+
+std::span<const CommandRow> loop_commands() { return kLoopRows; }
+
+}  // namespace berth

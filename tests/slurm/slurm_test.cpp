@@ -1,0 +1,366 @@
+// The slurm executor against a real Slurm: every command appends to a file of its own, and each file has to end up with
+// exactly one line.
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "engine/exec/executor.h"
+#include "engine/exec/slurm_records.h"
+#include "tests/slurm/slurm_cluster.h"
+
+namespace berth {
+namespace {
+
+using test::eventually;
+using test::must;
+using test::shell;
+using test::SlurmCluster;
+
+SlurmCluster& cluster() {
+  static SlurmCluster only(SLURM_CLUSTER);
+  return only;
+}
+
+class Slurm : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { lacking_ = cluster().start({"4", "8", "4"}); }
+
+  void SetUp() override {
+    if (!lacking_.empty()) GTEST_SKIP() << lacking_;
+    static int serial = 0;
+    tag_ = "test" + std::string(1, static_cast<char>('a' + serial / 26)) + static_cast<char>('a' + serial % 26);
+    ++serial;
+    folder_ = cluster().folder() + "/" + tag_;
+    executor_ = make({});
+  }
+  void TearDown() override {
+    if (lacking_.empty())
+      shell(
+          "squeue -h -o %A | sort -u | xargs -r scancel --signal=KILL --full; "
+          "squeue -h -o %A | sort -u | xargs -r scancel");
+  }
+
+  std::unique_ptr<Executor> make(ExecutorOptions given) const {
+    given.try_emplace("poll_interval", "0s");
+    given.try_emplace("kill_wait", "1s");
+    const ExecutorType* type = must(find_executor_type("slurm"));
+    const ExecutorContext context{"cluster", tag_, folder_, "", &env_};
+    return must(type->make(context, must(read_executor_options(*type, given))));
+  }
+
+  struct Place {
+    std::string node;
+    DeviceMask devices = 0;
+    std::int64_t cpus = 1;
+  };
+  Launch launch_of(std::int64_t job, const std::string& command, const std::vector<Place>& places) const {
+    Launch launch;
+    launch.key = {job, 1, 0};
+    launch.job_name = "train it's";
+    launch.command = command;
+    launch.environment = {{"OUT", folder_ + "/out." + std::to_string(job)}, {"WORDS", "a 'b' \"c\" $d"}};
+    std::int32_t rank = 0;
+    for (const Place& place : places) {
+      launch.peers.push_back(place.node);
+      launch.tasks.push_back(
+          {0, rank, rank, place.node, place.devices, kWholeDevice, MiB(40960), MilliCpu(place.cpus * 1000), MiB(100)});
+      ++rank;
+    }
+    return launch;
+  }
+  static std::vector<LiveTask> live(const Launch& launch) {
+    std::vector<LiveTask> tasks;
+    for (const LaunchTask& task : launch.tasks) tasks.push_back({launch.key_of(task), launch.key, "", task.node});
+    return tasks;
+  }
+  Delivery deliver(const Launch& launch) { return must(executor_->launch({&launch, 1})).front(); }
+  std::vector<TaskObservation> look(const Launch& launch) { return must(executor_->observe(live(launch), {})).tasks; }
+  bool all(const Launch& launch, TaskPhase phase) {
+    for (const TaskObservation& task : look(launch))
+      if (task.phase != phase) return false;
+    return true;
+  }
+  bool comes_to(const Launch& launch, TaskPhase phase) {
+    return eventually([&] { return all(launch, phase); });
+  }
+  std::string out(std::int64_t job) const {
+    return read_whole_file(folder_ + "/out." + std::to_string(job)).value_or("");
+  }
+
+  static inline std::string lacking_;
+  SystemEnv env_;
+  std::string tag_;
+  std::string folder_;
+  std::unique_ptr<Executor> executor_;
+};
+
+TEST_F(Slurm, AJobRunsOnceWithItsNodeDevicesAndEnvironment) {
+  const Launch launch = launch_of(
+      7,
+      R"(echo "$SLURMD_NODENAME|$CUDA_VISIBLE_DEVICES|$BERTH_JOB|$BERTH_JOB_NAME|$BERTH_ATTEMPT|$BERTH_TASK_GROUP|$BERTH_TASK|$BERTH_RANK|$BERTH_GANG_SIZE|$BERTH_PEERS|$BERTH_CPUS|$BERTH_MEMORY_MIB|$BERTH_GPU_SHARE|$BERTH_GPU_MEMORY_MIB|$WORDS" >>$OUT; echo said; echo wrong >&2; exit 3)",
+      {{"n3", 0b1100, 2}});
+  const Delivery first = deliver(launch);
+  ASSERT_EQ(first.state, DeliveryState::kDone) << first.detail;
+  // Again, by this process and by another one that knows nothing.
+  EXPECT_EQ(deliver(launch).external, first.external);
+  executor_ = make({});
+  EXPECT_EQ(deliver(launch).external, first.external);
+  ASSERT_TRUE(comes_to(launch, TaskPhase::kEnded));
+  const TaskObservation seen = look(launch).front();
+  EXPECT_EQ(seen.exit_code, 3);
+  EXPECT_EQ(seen.signal, 0);
+  EXPECT_EQ(seen.node, "n3");
+  EXPECT_EQ(seen.external, first.external);
+  EXPECT_GE(seen.started, Seconds(1));
+  EXPECT_GE(seen.ended, seen.started);
+  EXPECT_EQ(out(7), "n3|0,1|7|train it's|1|0|0|0|1|n3|2|100|1000|40960|a 'b' \"c\" $d\n");
+  EXPECT_EQ(must(executor_->log(live(launch).front(), LogStream::kOutput, 0, 100)), "said\n");
+  EXPECT_EQ(must(executor_->log(live(launch).front(), LogStream::kError, 2, 3)), "ong");
+  EXPECT_EQ(shell("squeue -h -t all -o %j -n " + print_key(tag_, launch.key)), print_key(tag_, launch.key) + "\n");
+  ASSERT_TRUE(executor_->forget(live(launch)).ok());
+  EXPECT_EQ(deliver(launch).external, first.external);
+}
+
+TEST_F(Slurm, AGangOfDifferentShapesStartsTogetherEachTaskWithItsOwn) {
+  // n2: two tasks with two devices each, n1 and n4: one task with one; and a task without any.
+  const Launch launch =
+      launch_of(8, R"(echo "$BERTH_RANK $SLURMD_NODENAME [$CUDA_VISIBLE_DEVICES] $BERTH_PEERS" >>$OUT)",
+                {{"n1", 0b1, 2}, {"n2", 0b0011, 2}, {"n2", 0b1100, 2}, {"n4", 0b10, 2}, {"n4", 0, 1}});
+  const Delivery delivery = deliver(launch);
+  ASSERT_EQ(delivery.state, DeliveryState::kDone) << delivery.detail;
+  ASSERT_TRUE(comes_to(launch, TaskPhase::kEnded)) << shell("squeue -t all");
+  for (const TaskObservation& task : look(launch)) EXPECT_TRUE(task.succeeded()) << task.detail;
+  EXPECT_EQ(shell("sort " + folder_ + "/out.8"),
+            "0 n1 [0] n1,n2,n2,n4,n4\n1 n2 [0,1] n1,n2,n2,n4,n4\n2 n2 [2,3] n1,n2,n2,n4,n4\n"
+            "3 n4 [0] n1,n2,n2,n4,n4\n4 n4 [] n1,n2,n2,n4,n4\n");
+}
+
+TEST_F(Slurm, AnAmbiguousSubmissionRunsOnce) {
+  // An sbatch that submits and then says that it got no answer; one that only says so.
+  std::filesystem::create_directories(folder_ + "/bin");
+  const std::string real = shell("command -v sbatch | tr -d '\\n'");
+  std::ofstream(folder_ + "/bin/sbatch") << "#!/bin/sh\n[ ! -e " << folder_ << "/lost ] && " << real
+                                         << " \"$@\" >/dev/null\n"
+                                         << "echo 'sbatch: error: Batch job submission failed: Socket timed out on "
+                                            "send/recv operation' >&2\nexit 1\n";
+  std::filesystem::permissions(folder_ + "/bin/sbatch", std::filesystem::perms::owner_all);
+  const std::string path = std::getenv("PATH");
+  setenv("PATH", (folder_ + "/bin:" + path).c_str(), 1);
+  const Launch done = launch_of(1, "echo ran >>$OUT", {{"n1"}});
+  EXPECT_EQ(deliver(done).state, DeliveryState::kDone);
+  std::ofstream(folder_ + "/lost") << "";
+  const Launch lost = launch_of(2, "echo ran >>$OUT", {{"n1"}});
+  const Delivery unknown = deliver(lost);
+  EXPECT_EQ(unknown.state, DeliveryState::kUnknown);
+  EXPECT_NE(unknown.detail.find("Socket timed out"), std::string::npos) << unknown.detail;
+  EXPECT_EQ(look(lost).front().phase, TaskPhase::kAbsent);
+  setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(deliver(lost).state, DeliveryState::kDone);
+  // A twin that arrives late finds the claim taken.
+  const std::string twin = "cd / && sbatch --parsable -J " + print_key(tag_, done.key) + " -o /dev/null -w n1 " +
+                           folder_ + "/" + print_key(tag_, done.key) + "/script";
+  ASSERT_TRUE(comes_to(done, TaskPhase::kEnded) && comes_to(lost, TaskPhase::kEnded));
+  shell(twin);
+  EXPECT_TRUE(eventually([&] { return shell("squeue -h -n " + print_key(tag_, done.key)).empty(); }));
+  EXPECT_TRUE(look(done).front().succeeded());
+  EXPECT_EQ(out(1), "ran\n");
+  EXPECT_EQ(out(2), "ran\n");
+}
+
+TEST_F(Slurm, WhatSlurmRefusesIsRefusedForGood) {
+  const Launch launch = launch_of(3, "echo ran >>$OUT", {{"n1", 0b11111}});
+  const Delivery refused = deliver(launch);
+  EXPECT_EQ(refused.state, DeliveryState::kRefused);
+  EXPECT_NE(refused.detail.find("not available"), std::string::npos) << refused.detail;
+  EXPECT_EQ(deliver(launch).state, DeliveryState::kRefused);
+  Launch share = launch_of(4, "true", {{"n1", 0b1}});
+  share.tasks.front().gpu_milli = MilliGpu(500);
+  EXPECT_EQ(deliver(share).state, DeliveryState::kRefused);
+}
+
+TEST_F(Slurm, SignalsReachTheTasksAndTheGraceIsOurs) {
+  const Launch launch =
+      launch_of(5, "trap 'echo saved >>$OUT' USR1; trap '' TERM; echo up >>$OUT; while :; do sleep 0.1; done",
+                {{"n1", 0b1}, {"n2", 0b1}});
+  ASSERT_EQ(deliver(launch).state, DeliveryState::kDone);
+  ASSERT_TRUE(eventually([&] { return out(5) == "up\nup\n"; }));
+  EXPECT_TRUE(comes_to(launch, TaskPhase::kRunning));
+  StopRequest request{live(launch), std::nullopt, "USR1"};
+  EXPECT_EQ(must(executor_->stop({&request, 1})).front().state, DeliveryState::kDone);
+  ASSERT_TRUE(eventually([&] { return out(5) == "up\nup\nsaved\nsaved\n"; })) << out(5);
+  EXPECT_TRUE(all(launch, TaskPhase::kRunning));
+  // One of the two, and after its grace.
+  request = {{live(launch)[1]}, Seconds(1), ""};
+  EXPECT_EQ(must(executor_->stop({&request, 1})).front().state, DeliveryState::kDone);
+  ASSERT_TRUE(eventually([&] { return look(launch)[1].phase == TaskPhase::kEnded; }));
+  EXPECT_EQ(look(launch)[1].signal, 9);
+  EXPECT_EQ(look(launch)[0].phase, TaskPhase::kRunning);
+  request = {live(launch), Seconds(0), ""};
+  EXPECT_EQ(must(executor_->stop({&request, 1})).front().state, DeliveryState::kDone);
+  ASSERT_TRUE(comes_to(launch, TaskPhase::kEnded));
+  EXPECT_EQ(must(executor_->stop({&request, 1})).front().state, DeliveryState::kDone);
+}
+
+TEST_F(Slurm, WhatHasNotStartedNeverDoes) {
+  // The second one waits in Slurm for the devices of the first.
+  const Launch holder = launch_of(11, "sleep 60", {{"n1", 0b1111}});
+  const Launch waiting = launch_of(12, "echo ran >>$OUT", {{"n1", 0b1}});
+  const std::vector<Launch> both = {holder, waiting};
+  executor_ = make({{"pending_limit", "0s"}, {"parallel", "1"}});
+  for (const Delivery& delivery : must(executor_->launch(both))) EXPECT_EQ(delivery.state, DeliveryState::kDone);
+  ASSERT_TRUE(comes_to(holder, TaskPhase::kRunning));
+  EXPECT_TRUE(eventually([&] { return look(waiting).front().detail.find("Slurm's own queue") != std::string::npos; }));
+  EXPECT_EQ(look(waiting).front().phase, TaskPhase::kStarting);
+  // One that was never delivered either.
+  const Launch never = launch_of(13, "echo ran >>$OUT", {{"n2"}});
+  const std::vector<StopRequest> requests = {{live(waiting), Seconds(5), ""}, {live(never), Seconds(5), ""}};
+  for (const Delivery& delivery : must(executor_->stop(requests))) EXPECT_EQ(delivery.state, DeliveryState::kDone);
+  EXPECT_TRUE(comes_to(waiting, TaskPhase::kEnded));
+  EXPECT_EQ(deliver(never).state, DeliveryState::kRefused);
+  const StopRequest end{live(holder), Seconds(0), ""};
+  const Delivery ended = must(executor_->stop({&end, 1})).front();
+  EXPECT_EQ(ended.state, DeliveryState::kDone) << ended.detail;
+  EXPECT_TRUE(comes_to(holder, TaskPhase::kEnded));
+  EXPECT_EQ(out(12) + out(13), "");
+}
+
+TEST_F(Slurm, TheTimeLimitIsHeldToTheSecond) {
+  Launch launch = launch_of(6, "echo up >>$OUT; sleep 60", {{"n1"}});
+  launch.time_limit = Seconds(1);
+  ASSERT_EQ(deliver(launch).state, DeliveryState::kDone);
+  ASSERT_TRUE(comes_to(launch, TaskPhase::kEnded));
+  const TaskObservation seen = look(launch).front();
+  EXPECT_TRUE(seen.is_out_of_time);
+  EXPECT_EQ(seen.signal, 15);
+  EXPECT_LE(seen.ended - seen.started, Seconds(3));
+}
+
+TEST_F(Slurm, ForeignJobsDrainsAndCancellationsAreSeen) {
+  const std::string foreign =
+      shell("cd / && sbatch --parsable -J someones -o /dev/null -w n4 -c2 --mem=300 --gres=gpu:2 --wrap 'sleep 60'");
+  const Launch launch = launch_of(9, "sleep 60", {{"n1", 0b1}});
+  ASSERT_EQ(deliver(launch).state, DeliveryState::kDone);
+  const std::vector<std::string> nodes = {"n1", "n3", "n4", "n9"};
+  Observation seen;
+  ASSERT_TRUE(eventually([&] {
+    seen = must(executor_->observe({}, nodes));
+    return seen.foreign.size() == 1 && seen.unknown_tasks.size() == 1 &&
+           seen.unknown_tasks.front().phase == TaskPhase::kRunning;
+  }));
+  EXPECT_EQ(seen.foreign.front().what, "slurm job " + foreign.substr(0, foreign.find('\n')) + " of root");
+  EXPECT_EQ(seen.foreign.front().node, "n4");
+  EXPECT_EQ(seen.foreign.front().cpu, MilliCpu(2000));
+  EXPECT_EQ(seen.foreign.front().memory, MiB(300));
+  EXPECT_EQ(seen.foreign.front().gpu_count, 2);
+  EXPECT_EQ(seen.foreign.front().devices, 0b11u);
+  EXPECT_EQ(seen.unknown_tasks.front().key, live(launch).front().key);
+  EXPECT_EQ(seen.unknown_tasks.front().node, "n1");
+  EXPECT_TRUE(seen.nodes[0].is_ready && !seen.nodes[0].is_cordoned);
+  EXPECT_FALSE(seen.nodes[3].is_ready);
+
+  const std::vector<std::string> ours = {"n1"};
+  ASSERT_TRUE(executor_->cordon(ours, true, "memory errors").ok());
+  shell("scontrol update NodeName=n3 State=DRAIN Reason='fan broken'");
+  seen = must(executor_->observe({}, nodes));
+  EXPECT_FALSE(seen.nodes[0].is_cordoned) << seen.nodes[0].detail;
+  EXPECT_TRUE(seen.nodes[1].is_cordoned);
+  EXPECT_EQ(seen.nodes[1].detail, "drained: fan broken");
+  ASSERT_TRUE(executor_->cordon(ours, false, "").ok());
+  shell("scontrol update NodeName=n3 State=RESUME");
+
+  shell("scancel -n " + print_key(tag_, launch.key));
+  ASSERT_TRUE(comes_to(launch, TaskPhase::kEnded));
+  EXPECT_NE(look(launch).front().signal, 0) << look(launch).front().detail;
+}
+
+TEST_F(Slurm, ItsNodesAreAnInventory) {
+  const std::vector<InventoryNode> rows = must(executor_->inventory());
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[1].name, "n2");
+  EXPECT_EQ(rows[1].cpu, MilliCpu(8000));
+  EXPECT_EQ(rows[1].memory, MiB(16000));
+  EXPECT_EQ(rows[1].devices, 4);
+  EXPECT_EQ(rows[1].model, "a100");
+  EXPECT_EQ(rows[1].pool, "berth");
+  EXPECT_TRUE(rows[1].is_ready);
+}
+
+TEST_F(Slurm, PilotsHoldTheNodesAndLaunchesAreTheirSteps) {
+  executor_ = make({{"pilot", "true"}});
+  const Launch gang =
+      launch_of(21, R"(echo "$BERTH_RANK $SLURMD_NODENAME [$CUDA_VISIBLE_DEVICES]" >>$OUT; exit $BERTH_RANK)",
+                {{"n1", 0b11, 2}, {"n2", 0b1, 1}});
+  EXPECT_EQ(deliver(gang).state, DeliveryState::kUnknown);
+  Delivery delivery;
+  ASSERT_TRUE(eventually([&] {
+    delivery = deliver(gang);
+    return delivery.state == DeliveryState::kDone;
+  })) << delivery.detail
+      << shell("squeue");
+  ASSERT_TRUE(comes_to(gang, TaskPhase::kEnded)) << shell("cat " + folder_ + "/*/slurm.out");
+  EXPECT_EQ(look(gang)[0].exit_code, 0);
+  EXPECT_EQ(look(gang)[1].exit_code, 1);
+  EXPECT_EQ(shell("sort " + folder_ + "/out.21"), "0 n1 [0,1]\n1 n2 [0]\n");
+  // Two beside one another on one node get different devices; each can be stopped alone. Delivered again, by a process
+  // that has forgotten, they do not run again.
+  const std::vector<Launch> pair = {launch_of(22, "echo $CUDA_VISIBLE_DEVICES >>$OUT; sleep 60", {{"n1", 0b1}}),
+                                    launch_of(23, "echo $CUDA_VISIBLE_DEVICES >>$OUT; sleep 60", {{"n1", 0b10}})};
+  for (const Delivery& each : must(executor_->launch(pair))) EXPECT_EQ(each.state, DeliveryState::kDone) << each.detail;
+  ASSERT_TRUE(eventually([&] { return !out(22).empty() && !out(23).empty(); }));
+  EXPECT_NE(out(22), out(23));
+  std::filesystem::remove(folder_ + "/" + print_key(tag_, pair[0].key) + "/submitted");
+  EXPECT_EQ(deliver(pair[0]).state, DeliveryState::kDone);
+  EXPECT_TRUE(all(pair[0], TaskPhase::kRunning));
+  const StopRequest end{live(pair[0]), Seconds(0), ""};
+  EXPECT_EQ(must(executor_->stop({&end, 1})).front().state, DeliveryState::kDone);
+  EXPECT_TRUE(comes_to(pair[0], TaskPhase::kEnded));
+  EXPECT_TRUE(all(pair[1], TaskPhase::kRunning));
+  const std::vector<std::string> nodes = {"n1", "n2"};
+  const Observation seen = must(executor_->observe({}, nodes));
+  EXPECT_TRUE(seen.foreign.empty());
+  EXPECT_EQ(seen.unknown_tasks.size(), 1u);
+  EXPECT_EQ(out(22).size(), 2u) << out(22);
+}
+
+TEST_F(Slurm, AControllerThatRestartsLosesNothing) {
+  const Launch launch = launch_of(10, "echo up >>$OUT; sleep 3; echo done >>$OUT", {{"n1"}, {"n2"}});
+  ASSERT_EQ(deliver(launch).state, DeliveryState::kDone);
+  ASSERT_TRUE(eventually([&] { return out(10) == "up\nup\n"; }));
+  ASSERT_TRUE(cluster().verb({"stop-controller"}).ok());
+  executor_ = make({{"timeout", "2s"}});
+  const Launch meanwhile = launch_of(14, "echo ran >>$OUT", {{"n3"}});
+  EXPECT_FALSE(executor_->observe(live(launch), {}).ok());
+  EXPECT_EQ(deliver(meanwhile).state, DeliveryState::kUnknown);
+  EXPECT_EQ(deliver(meanwhile).state, DeliveryState::kUnknown);
+  ASSERT_TRUE(cluster().verb({"start-controller"}).ok());
+  executor_ = make({});
+  EXPECT_EQ(deliver(meanwhile).state, DeliveryState::kDone);
+  ASSERT_TRUE(comes_to(launch, TaskPhase::kEnded));
+  ASSERT_TRUE(comes_to(meanwhile, TaskPhase::kEnded));
+  for (const TaskObservation& task : look(launch)) EXPECT_TRUE(task.succeeded());
+  EXPECT_EQ(out(10), "up\nup\ndone\ndone\n");
+  EXPECT_EQ(out(14), "ran\n");
+}
+
+TEST_F(Slurm, ADeadNodeTakesItsTasksWithIt) {
+  const Launch launch = launch_of(15, "echo up >>$OUT; sleep 60; echo done >>$OUT", {{"n4"}});
+  ASSERT_EQ(deliver(launch).state, DeliveryState::kDone);
+  ASSERT_TRUE(eventually([&] { return out(15) == "up\n"; }));
+  ASSERT_TRUE(cluster().verb({"set", "SlurmdTimeout", "6"}).ok());
+  ASSERT_TRUE(cluster().verb({"kill-node", "n4"}).ok());
+  const std::vector<std::string> nodes = {"n4"};
+  EXPECT_TRUE(eventually(
+      [&] {
+        const Observation seen = must(executor_->observe(live(launch), nodes));
+        return !seen.nodes.front().is_ready && seen.tasks.front().phase == TaskPhase::kVanished;
+      },
+      40))
+      << shell("squeue -t all; sinfo -N -l");
+  EXPECT_EQ(shell("pgrep -f 'sleep 60; echo [d]one'"), "");
+  EXPECT_TRUE(eventually([] { return cluster().verb({"start-node", "n4"}).ok(); }));
+  EXPECT_TRUE(must(executor_->observe({}, nodes)).nodes.front().is_ready);
+}
+
+}  // namespace
+}  // namespace berth

@@ -1,0 +1,370 @@
+#include "engine/exec/local_executor.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "engine/exec/local_process.h"
+#include "engine/exec/process.h"
+#include "engine/exec/supervisor.h"
+#include "tests/unit/exec/local_fixture.h"
+
+namespace berth {
+namespace {
+
+using test::LocalExecutorTest;
+using test::must;
+
+TEST_F(LocalExecutorTest, OutcomesAreRecorded) {
+  EXPECT_TRUE(run(launch_of(1, "true")).succeeded());
+  const TaskObservation failed = run(launch_of(2, "exit 7"));
+  EXPECT_EQ(failed.phase, TaskPhase::kEnded);
+  EXPECT_EQ(failed.exit_code, 7);
+  EXPECT_FALSE(failed.succeeded());
+  const TaskObservation killed = run(launch_of(3, "kill -SEGV $$"));
+  EXPECT_EQ(killed.signal, SIGSEGV);
+  EXPECT_EQ(killed.exit_code, 0);
+  EXPECT_TRUE(killed.use.memory_peak.has_value());
+  EXPECT_GE(killed.ended, killed.started);
+  EXPECT_GT(killed.started, Seconds(0));
+}
+
+TEST_F(LocalExecutorTest, AnUnknownTaskIsAbsent) {
+  const LiveTask task = {{5, 1, 0, 0}, {5, 1, 0}, "", "here"};
+  EXPECT_EQ(observe(task).phase, TaskPhase::kAbsent);
+  EXPECT_EQ(output(task), "");
+}
+
+TEST_F(LocalExecutorTest, LogsAreReadInPieces) {
+  const LiveTask task = start(launch_of(1, "printf 0123456789; echo oops >&2"));
+  wait_for_end(task);
+  EXPECT_EQ(output(task), "0123456789");
+  EXPECT_EQ(output(task, LogStream::kError), "oops\n");
+  EXPECT_EQ(must(executor()->log(task, LogStream::kOutput, 4, 3)), "456");
+  EXPECT_EQ(must(executor()->log(task, LogStream::kOutput, 10, 3)), "");
+}
+
+TEST_F(LocalExecutorTest, AJobSeesItsPlaceAndNothingOfOurs) {
+  setenv("BERTH_SECRET", "ours", 1);
+  Launch launch = launch_of(12, "env; pwd");
+  launch.key.attempt = 3;
+  launch.job_name = "bert \xFF large";
+  launch.working_directory = folder_;
+  launch.environment = {{"DATA", "a b\nc"}, {"HOME", "/nowhere"}};
+  launch.peers = {"here", "there"};
+  launch.tasks = {LaunchTask{.group = 1,
+                             .task = 4,
+                             .rank = 1,
+                             .node = "here",
+                             .devices = 0b1010,
+                             .gpu_milli = MilliGpu(500),
+                             .gpu_memory = MiB(20480),
+                             .cpu = MilliCpu(1500),
+                             .memory = MiB(2048)}};
+  const LiveTask task = start(launch);
+  EXPECT_TRUE(wait_for_end(task).succeeded());
+  const std::string text = output(task);
+  for (const char* line :
+       {"CUDA_VISIBLE_DEVICES=1,3\n", "BERTH_GPU_SHARE=500\n", "BERTH_GPU_MEMORY_MIB=20480\n", "BERTH_CPUS=1.5\n",
+        "BERTH_MEMORY_MIB=2048\n", "BERTH_JOB=12\n", "BERTH_JOB_NAME=bert \xFF large\n", "BERTH_ATTEMPT=3\n",
+        "BERTH_TASK_GROUP=1\n", "BERTH_TASK=4\n", "BERTH_RANK=1\n", "BERTH_GANG_SIZE=2\n", "BERTH_PEERS=here,there\n",
+        "BERTH_NODE=here\n", "DATA=a b\nc\n", "HOME=/nowhere\n"})
+    EXPECT_NE(text.find(line), std::string::npos) << line << "is not in\n" << text;
+  EXPECT_EQ(text.find("BERTH_SECRET"), std::string::npos);
+  EXPECT_TRUE(text.ends_with(folder_ + "\n"));
+}
+
+TEST_F(LocalExecutorTest, AGangOverSeveralSupervisors) {
+  Launch launch = launch_of(1, "echo $BERTH_TASK");
+  launch.tasks.clear();
+  for (std::int32_t i = 0; i < 150; ++i) launch.tasks.push_back(task_number(i));
+  start(launch);
+  std::vector<LiveTask> tasks;
+  for (const LaunchTask& task : launch.tasks) tasks.push_back({launch.key_of(task), launch.key, "", "here"});
+  started_ = tasks;
+  for (const LiveTask& task : tasks) {
+    ASSERT_TRUE(wait_for_end(task).succeeded());
+    ASSERT_EQ(output(task), std::to_string(task.key.task) + "\n");
+  }
+}
+
+TEST_F(LocalExecutorTest, DeliveredTwiceStartsOnce) {
+  const Launch launch = launch_of(1, "echo once >> " + path("count") + "; sleep 0.3");
+  const LiveTask task = start(launch);
+  for (int i = 0; i < 3; ++i) start(launch);
+  EXPECT_TRUE(wait_for_end(task).succeeded());
+  start(launch);
+  must(executor()->launch(std::vector<Launch>{launch, launch}));
+  EXPECT_EQ(content("count"), "once\n");
+}
+
+TEST_F(LocalExecutorTest, ForgottenTasksDoNotStartAgainAndKeepTheirLog) {
+  const Launch launch = launch_of(1, "echo once");
+  const LiveTask task = start(launch);
+  wait_for_end(task);
+  EXPECT_TRUE(executor()->forget({&task, 1}).ok());
+  EXPECT_TRUE(run(launch).succeeded());
+  EXPECT_EQ(output(task), "once\n");
+}
+
+TEST_F(LocalExecutorTest, OldTasksGoButNotWhatTheyMade) {
+  const LiveTask old = start(launch_of(1, "echo x"));
+  const LiveTask maker = start(launch_of(2, "echo x > model.bin"));
+  const LiveTask live = start(launch_of(3, "sleep 30"));
+  wait_for_end(old);
+  wait_for_end(maker);
+  EXPECT_TRUE(executor({{"keep", "1h"}})->forget({&old, 1}).ok());
+  EXPECT_EQ(observe(old).phase, TaskPhase::kEnded);
+  std::filesystem::remove(path("exec/swept"));
+  EXPECT_TRUE(executor({{"keep", "0"}})->forget({&old, 1}).ok());
+  EXPECT_EQ(observe(old).phase, TaskPhase::kAbsent);
+  EXPECT_FALSE(exists("exec/tasks/0/berth-3fa9c2-1-1-0-0"));
+  EXPECT_EQ(content("exec/tasks/0/berth-3fa9c2-2-1-0-0/model.bin"), "x\n");
+  EXPECT_EQ(observe(live).phase, TaskPhase::kRunning);
+}
+
+TEST_F(LocalExecutorTest, ATimeLimitEndsIt) {
+  Launch launch = launch_of(1, "sleep 30");
+  launch.time_limit = Seconds(1);
+  const TaskObservation seen = run(launch);
+  EXPECT_TRUE(seen.is_out_of_time);
+  EXPECT_EQ(seen.signal, SIGTERM);
+  EXPECT_FALSE(seen.succeeded());
+}
+
+TEST_F(LocalExecutorTest, AStopReachesEveryProcessThatIgnoresTheFirstWord) {
+  const LiveTask task = start(launch_of(1, "trap '' TERM; (trap '' TERM; sleep 30 & echo $! > " + path("child") +
+                                               "; wait) & echo ready; wait; sleep 30"));
+  ASSERT_TRUE(wait_until([&] { return content("child").ends_with("\n") && output(task) == "ready\n"; }));
+  const auto begin = std::chrono::steady_clock::now();
+  must(executor()->stop(std::vector<StopRequest>{{{task}, Seconds(1), ""}}));
+  EXPECT_EQ(wait_for_end(task).signal, SIGKILL);
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(900));
+  EXPECT_TRUE(wait_until([&] { return !is_running(content("child")); }));
+}
+
+// sh dies of TERM at once; what it started may still write its checkpoint.
+TEST_F(LocalExecutorTest, GraceIsForAllOfATask) {
+  const LiveTask task = start(launch_of(
+      1, "sh -c 'trap \"sleep 0.3; echo saved; exit 0\" TERM; echo ready; while :; do sleep 0.05; done'; true"));
+  ASSERT_TRUE(wait_until([&] { return output(task) == "ready\n"; }));
+  must(executor()->stop(std::vector<StopRequest>{{{task}, Seconds(20), ""}}));
+  EXPECT_EQ(wait_for_end(task).signal, SIGTERM);
+  EXPECT_NE(output(task).find("saved"), std::string::npos);
+}
+
+TEST_F(LocalExecutorTest, WhatATaskLeavesBehindEndsWithIt) {
+  const LiveTask task = start(launch_of(1, "sleep 30 & echo $!"));
+  EXPECT_TRUE(wait_for_end(task).succeeded());
+  EXPECT_TRUE(wait_until([&] { return !is_running(output(task)); }));
+}
+
+TEST_F(LocalExecutorTest, ACheckpointSignalLeavesItRunning) {
+  const LiveTask task = start(launch_of(1, "trap 'echo saved; exit 5' USR1; echo ready; while :; do sleep 0.05; done"));
+  ASSERT_TRUE(wait_until([&] { return output(task) == "ready\n"; }));
+  const std::vector<StopRequest> unknown = {{{task}, std::nullopt, "NOSUCH"}};
+  EXPECT_EQ(must(executor()->stop(unknown)).at(0).state, DeliveryState::kRefused);
+  must(executor()->stop(std::vector<StopRequest>{{{task}, std::nullopt, "USR1"}}));
+  EXPECT_EQ(wait_for_end(task).exit_code, 5);
+  EXPECT_NE(output(task).find("saved"), std::string::npos);
+}
+
+TEST_F(LocalExecutorTest, StoppedBeforeItStartedItNeverStarts) {
+  const Launch launch = launch_of(1, "echo ran");
+  const LiveTask task = {{1, 1, 0, 0}, {1, 1, 0}, "", "here"};
+  must(executor()->stop(std::vector<StopRequest>{{{task}, Seconds(1), ""}}));
+  EXPECT_EQ(start(launch).key, task.key);
+  const TaskObservation seen = observe(task);
+  EXPECT_EQ(seen.phase, TaskPhase::kEnded);
+  EXPECT_EQ(seen.signal, SIGTERM);
+  EXPECT_EQ(output(task), "");
+}
+
+TEST_F(LocalExecutorTest, WhatIsAskedOfWhatHasEndedIsDone) {
+  const LiveTask task = start(launch_of(1, "true"));
+  wait_for_end(task);
+  EXPECT_EQ(must(executor()->stop(std::vector<StopRequest>{{{task}, Seconds(1), ""}})).at(0).state,
+            DeliveryState::kDone);
+  EXPECT_TRUE(observe(task).succeeded());
+}
+
+TEST_F(LocalExecutorTest, MemoryIsLimited) {
+  Launch launch = launch_of(1, "head -c 300000000 /dev/zero | tail -c 300000000 > /dev/null; echo $?");
+  launch.tasks[0].memory = MiB(64);
+  const LiveTask limited = start(launch);
+  wait_for_end(limited);
+  EXPECT_NE(output(limited), "0\n");
+  launch.key.job = 2;
+  const LiveTask free = start(launch, {{"limits", "none"}});
+  EXPECT_GE(wait_for_end(free).use.memory_peak.value_or(MiB(0)), MiB(200));
+  EXPECT_EQ(output(free), "0\n");
+}
+
+TEST_F(LocalExecutorTest, WhatCannotStartSaysWhy) {
+  Launch launch = launch_of(1, "true");
+  launch.working_directory = "/no/such/place";
+  const TaskObservation seen = run(launch);
+  EXPECT_EQ(seen.exit_code, 127);
+  EXPECT_EQ(seen.detail, "working directory /no/such/place: No such file or directory");
+  launch = launch_of(2, "true");
+  launch.tasks[0].node = "there";
+  const Delivery refused = must(executor()->launch({&launch, 1})).at(0);
+  EXPECT_EQ(refused.state, DeliveryState::kRefused);
+  EXPECT_EQ(refused.detail, "this machine is here, not 'there'");
+}
+
+TEST_F(LocalExecutorTest, ADiskThatRefusesLeavesItUnknown) {
+  const Launch launch = launch_of(1, "true");
+  std::ofstream(path("exec")) << "no folder";
+  const Delivery unknown = must(executor()->launch({&launch, 1})).at(0);
+  EXPECT_EQ(unknown.state, DeliveryState::kUnknown);
+  EXPECT_NE(unknown.detail.find("Not a directory"), std::string::npos) << unknown.detail;
+  std::filesystem::remove(path("exec"));
+  EXPECT_TRUE(run(launch).succeeded());
+}
+
+// Killed with its task still running: that goes on, and is lost when it ends.
+TEST_F(LocalExecutorTest, AKilledSupervisorLosesItsTaskOnce) {
+  const Launch launch = launch_of(1, "echo once >> " + path("count") + "; sleep 0.5; echo end >> " + path("count"));
+  const LiveTask task = start(launch);
+  ASSERT_TRUE(wait_until([&] { return observe(task).phase == TaskPhase::kRunning; }));
+  const ProcessMark supervisor = record(task).supervisor;
+  ASSERT_TRUE(signal_process(supervisor, SIGKILL));
+  ASSERT_TRUE(wait_until([&] { return !is_alive(supervisor); }));
+  EXPECT_EQ(observe(task).phase, TaskPhase::kRunning);
+  EXPECT_EQ(must(executor()->observe({}, {})).unknown_tasks.size(), 1u);
+  start(launch);
+  EXPECT_EQ(wait_for_end(task).phase, TaskPhase::kVanished);
+  start(launch);
+  EXPECT_EQ(content("count"), "once\nend\n");
+  EXPECT_EQ(must(executor()->observe({}, {})).unknown_tasks.size(), 0u);
+  EXPECT_TRUE(std::filesystem::is_empty(path("exec/supervisors")));
+}
+
+TEST_F(LocalExecutorTest, ATaskWithoutSupervisorCanBeStopped) {
+  const LiveTask task = start(launch_of(1, "trap '' TERM; while :; do sleep 0.05; done"));
+  ASSERT_TRUE(wait_until([&] { return observe(task).phase == TaskPhase::kRunning; }));
+  signal_process(record(task).supervisor, SIGKILL);
+  ASSERT_TRUE(wait_until([&] { return !is_alive(record(task).supervisor); }));
+  must(executor()->stop(std::vector<StopRequest>{{{task}, Seconds(1), ""}}));
+  EXPECT_EQ(wait_for_end(task).phase, TaskPhase::kVanished);
+}
+
+// As when the machine shuts down.
+TEST_F(LocalExecutorTest, ASupervisorToldToEndEndsItsTasksAndSaysSo) {
+  const LiveTask task = start(launch_of(1, "exec sleep 30"));
+  ASSERT_TRUE(wait_until([&] { return observe(task).phase == TaskPhase::kRunning; }));
+  const ProcessMark supervisor = record(task).supervisor;
+  signal_process(supervisor, SIGHUP);
+  EXPECT_EQ(observe(task).phase, TaskPhase::kRunning);
+  signal_process(supervisor, SIGTERM);
+  EXPECT_EQ(wait_for_end(task).signal, SIGTERM);
+}
+
+TEST_F(LocalExecutorTest, AKilledLauncherLeavesATaskThatIsFound) {
+  const Launch launch = launch_of(1, "echo once >> " + path("count") + "; sleep 30");
+  const pid_t launcher = fork();
+  if (launcher == 0) {
+    static_cast<void>(executor()->launch({&launch, 1}));
+    kill(getpid(), SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(launcher, &status, 0), launcher);
+  const LiveTask task = start(launch);
+  ASSERT_TRUE(wait_until([&] { return content("count") == "once\n"; }));
+  EXPECT_EQ(observe(task).phase, TaskPhase::kRunning);
+}
+
+// Wherever it is killed: what ran ran once, and what is claimed but did not run is lost.
+TEST_F(LocalExecutorTest, SupervisorsKilledAtRandomMoments) {
+  for (std::int64_t round = 0; round < 20; ++round) {
+    Launch launch = launch_of(100 + round, "echo $BERTH_TASK >> " + path("ran") + "$BERTH_JOB; sleep 0.02");
+    launch.tasks.clear();
+    for (std::int32_t i = 0; i < 8; ++i) launch.tasks.push_back(task_number(i));
+    const LiveTask first = start(launch);
+    std::this_thread::sleep_for(std::chrono::microseconds(300 * round));
+    signal_process(record(first).supervisor, SIGKILL);
+    start(launch);
+    std::vector<int> counts(8);
+    std::vector<TaskObservation> ends;
+    for (const LaunchTask& task : launch.tasks) ends.push_back(wait_for_end({launch.key_of(task), launch.key, "", ""}));
+    std::ifstream ran(path("ran" + std::to_string(launch.key.job)));
+    for (std::size_t task = 0; ran >> task;) ++counts.at(task);
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      EXPECT_LE(counts[i], 1);
+      EXPECT_TRUE(ends[i].phase == TaskPhase::kEnded || ends[i].phase == TaskPhase::kVanished);
+      EXPECT_TRUE(ends[i].phase == TaskPhase::kVanished || counts[i] == 1);
+    }
+  }
+}
+
+TEST_F(LocalExecutorTest, ARestartOfTheMachineLosesWhatRan) {
+  const Launch launch = launch_of(1, "true");
+  const std::string folder = local_task_folder(folder_ + "/exec", test::kDatabase, {1, 1, 0, 0});
+  ProcessMark before = own_process_mark();
+  before.boot = "an earlier one";
+  must(claim_task(folder, before));
+  const TaskObservation seen = run(launch);
+  EXPECT_EQ(seen.phase, TaskPhase::kVanished);
+  EXPECT_EQ(seen.detail, "the machine was restarted");
+}
+
+TEST_F(LocalExecutorTest, HalfARecordIsALostTask) {
+  const std::string folder = local_task_folder(folder_ + "/exec", test::kDatabase, {1, 1, 0, 0});
+  ASSERT_TRUE(make_folders(folder));
+  for (const char* text :
+       {"", "{\"claimed\":1,\"pid\":", "\0\0\0", "{\"claimed\":1,\"pid\":\"x\",\"boot\":7}\n[]\n{}\n"}) {
+    std::ofstream(folder + "/record") << text;
+    EXPECT_EQ(run(launch_of(1, "true")).phase, TaskPhase::kVanished) << text;
+  }
+}
+
+TEST_F(LocalExecutorTest, TheNodesOfThisMachine) {
+  const ExecutorOptions options = {
+      {"node", "n[1-2]"}, {"fake_gpus", "4"}, {"fake_model", "H100"}, {"reserve_memory", "64MiB"}};
+  const std::vector<InventoryNode> nodes = must(executor(options)->inventory());
+  ASSERT_EQ(nodes.size(), 2u);
+  EXPECT_EQ(nodes[1].name, "n2");
+  EXPECT_EQ(nodes[1].devices, 4);
+  EXPECT_EQ(nodes[1].model, "H100");
+  EXPECT_GT(nodes[1].cpu, MilliCpu(0));
+  EXPECT_GT(nodes[1].memory, MiB(0));
+  const std::vector<std::string> asked = {"n2", "n3"};
+  const Observation seen = must(executor(options)->observe({}, asked));
+  EXPECT_TRUE(seen.nodes.at(0).is_ready);
+  EXPECT_FALSE(seen.nodes.at(1).is_ready);
+  EXPECT_EQ(seen.nodes.at(1).detail, "this machine is n1, n2");
+}
+
+TEST_F(LocalExecutorTest, ASupervisorIsNotStartedByHand) {
+  const ProcessOutput said = must(run_process({.command = {"/proc/self/exe", "--supervise"}}));
+  EXPECT_EQ(said.exit_code, 2);
+  EXPECT_EQ(said.error, "--supervise is how Berth starts a supervisor of tasks; it is of no use by hand\n");
+}
+
+// With a program of that name in PATH.
+TEST_F(LocalExecutorTest, GpusAreNamedToTasksByUuid) {
+  std::ofstream(path("nvidia-smi")) << "#!/bin/sh\ncat tests/unit/exec/nvidia_smi/a100_mig_on.xml\n";
+  std::filesystem::permissions(path("nvidia-smi"), std::filesystem::perms::owner_all);
+  const std::string before = getenv("PATH");
+  setenv("PATH", (folder_ + ":" + before).c_str(), 1);
+  const InventoryNode node = must(executor()->inventory()).at(0);
+  setenv("PATH", before.c_str(), 1);
+  EXPECT_EQ(node.devices, 2);
+  EXPECT_EQ(node.model, "A100");
+  EXPECT_EQ(node.device_memory, MiB(81920));
+  EXPECT_EQ(node.detail, "GPU 00000000:0F:00.0 left out: MIG is on (3 instances)");
+  Launch launch = launch_of(1, "echo $CUDA_VISIBLE_DEVICES");
+  launch.tasks[0].devices = 0b10;
+  const LiveTask task = start(launch);
+  wait_for_end(task);
+  EXPECT_EQ(output(task), "GPU-5a17c002-1f2e-3d4c-5b6a-000090ab0002\n");
+}
+
+}  // namespace
+}  // namespace berth
+
+int main(int count, char** arguments) {
+  if (berth::is_supervisor_call(count, arguments)) return berth::supervise();
+  testing::InitGoogleTest(&count, arguments);
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,51 @@
+#include "engine/exec/process.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/exec/executor.h"
+#include "tests/builders.h"
+
+namespace berth {
+namespace {
+
+using test::must;
+
+TEST(Process, OutputInputAndExitCode) {
+  const ProcessOutput said = must(run_process({.command = {"sh", "-c", "cat; echo \"$BERTH_WORD\" >&2; exit 3"},
+                                               .input = std::string(200000, 'x'),
+                                               .environment = {{"BERTH_WORD", "word"}}}));
+  EXPECT_EQ(said.output.size(), 200000u);
+  EXPECT_EQ(said.error, "word\n");
+  EXPECT_EQ(said.exit_code, 3);
+  EXPECT_EQ(said.complaint("sh"), "sh: word");
+}
+
+TEST(Process, ADeadlineEndsItAndItsChildren) {
+  const ProcessOutput said = must(run_process(
+      {.command = {"sh", "-c", "sleep 30 & sleep 30; echo never"}, .deadline = std::chrono::milliseconds(100)}));
+  EXPECT_TRUE(said.timed_out);
+  EXPECT_FALSE(said.ok());
+  EXPECT_EQ(said.output, "");
+}
+
+TEST(Process, WhatItCannotDoIsSaid) {
+  EXPECT_EQ(run_process({.command = {"no-such-program-of-berth"}}).status().code(), Code::kNotFound);
+  EXPECT_EQ(run_process({.command = {"sh", "-c", "yes"}, .most_output = 1000}).status().code(), Code::kUnavailable);
+  // It reads nothing: no broken pipe here.
+  EXPECT_TRUE(must(run_process({.command = {"true"}, .input = std::string(1000000, 'x')})).ok());
+}
+
+TEST(Keys, AreReadAsTheyArePrinted) {
+  const TaskKey task{12, 3, 0, 41};
+  const LaunchKey launch{12, 3, 1};
+  EXPECT_EQ(print_key("3fa9c2", task), "berth-3fa9c2-12-3-0-41");
+  EXPECT_EQ(print_key("3fa9c2", launch), "berth-3fa9c2-12-3-l1");
+  EXPECT_EQ(read_task_key("3fa9c2", print_key("3fa9c2", task)), task);
+  EXPECT_EQ(read_launch_key("3fa9c2", print_key("3fa9c2", launch)), launch);
+  for (const std::string_view other : {"berth-abc-12-3-0-41", "berth-3fa9c2-12-3-0", "berth-3fa9c2-12-3-0-x",
+                                       "berth-3fa9c2-12-3-l1", "berth-3fa9c2-12-3-0-", "train", ""})
+    EXPECT_EQ(read_task_key("3fa9c2", other), std::nullopt) << other;
+}
+
+}  // namespace
+}  // namespace berth

@@ -1,0 +1,190 @@
+#include "engine/exec/slurm_outcome.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/exec/slurm_script.h"
+#include "tests/builders.h"
+
+namespace berth {
+namespace {
+
+using test::must;
+
+SlurmJob job_in(SlurmState state, const std::string& nodes = "n1") {
+  SlurmJob job;
+  job.id = 12;
+  job.shown = "12";
+  job.state = state;
+  job.state_word = "STATE";
+  job.reason = "Resources";
+  job.nodes = nodes;
+  job.submitted = Seconds(1000);
+  job.started = Seconds(1010);
+  job.ended = Seconds(1020);
+  return job;
+}
+
+struct World {
+  SlurmTaskFacts facts;
+  SlurmJob job;
+  std::map<std::pair<std::int32_t, std::int32_t>, SlurmTaskRecord> records;
+
+  World() {
+    facts.now = Seconds(2000);
+    facts.pending_limit = Seconds(60);
+  }
+  World& with(SlurmJob row) {
+    job = std::move(row);
+    facts.job = &job;
+    return *this;
+  }
+  World& with_record(std::string_view text) {
+    read_slurm_record(text, "n1", records);
+    facts.record = &records.at({0, 0});
+    facts.claim = "12.0";
+    return *this;
+  }
+  TaskObservation judge() const { return judge_slurm_task({{1, 1, 0, 0}, {1, 1, 0}, "", "n1"}, facts); }
+};
+
+TEST(SlurmOutcome, TheScriptsOwnWordsComeFirst) {
+  World world;
+  world.with(job_in(SlurmState::kRunning)).with_record("start 0 0 1011 77\nend 0 0 1015 3 12 2048\n");
+  const TaskObservation seen = world.judge();
+  EXPECT_EQ(seen.phase, TaskPhase::kEnded);
+  EXPECT_EQ(seen.exit_code, 3);
+  EXPECT_EQ(seen.started, Seconds(1011));
+  EXPECT_EQ(seen.ended, Seconds(1015));
+  EXPECT_EQ(seen.use.cpu_seconds, 12);
+  EXPECT_EQ(seen.use.memory_peak, MiB(2048));
+  EXPECT_EQ(World().with_record("start 0 0 1011 77\nend 0 0 1015 137 1 \n").judge().signal, 9);
+  EXPECT_TRUE(World().with_record("start 0 0 1 7\nlate 0 0 5\nend 0 0 6 143 1\n").judge().is_out_of_time);
+  EXPECT_TRUE(World()
+                  .with(job_in(SlurmState::kOutOfMemory))
+                  .with_record("start 0 0 1 7\nend 0 0 6 137 1\n")
+                  .judge()
+                  .is_out_of_memory);
+  // A line that is still being written says nothing yet.
+  EXPECT_EQ(World().with(job_in(SlurmState::kRunning)).with_record("start 0 0 1 7\nend 0 0 6 13").judge().phase,
+            TaskPhase::kRunning);
+}
+
+TEST(SlurmOutcome, EndsThatSlurmKnows) {
+  const auto ended = [](SlurmState state) {
+    return World().with(job_in(state)).with_record("start 0 0 1 7\n").judge();
+  };
+  EXPECT_TRUE(ended(SlurmState::kTimeout).is_out_of_time);
+  EXPECT_TRUE(ended(SlurmState::kOutOfMemory).is_out_of_memory);
+  EXPECT_EQ(ended(SlurmState::kCancelled).signal, 15);
+  EXPECT_EQ(ended(SlurmState::kNodeFailed).phase, TaskPhase::kVanished);
+  EXPECT_EQ(ended(SlurmState::kPreempted).phase, TaskPhase::kVanished);
+  EXPECT_EQ(ended(SlurmState::kFailed).phase, TaskPhase::kVanished);
+  EXPECT_TRUE(ended(SlurmState::kCompleted).succeeded());
+  // Put back into Slurm's queue: it began, and will not run again.
+  EXPECT_EQ(ended(SlurmState::kPending).phase, TaskPhase::kVanished);
+  EXPECT_EQ(ended(SlurmState::kEnding).phase, TaskPhase::kRunning);
+}
+
+TEST(SlurmOutcome, ASharedFolderMayLagBehind) {
+  World world;
+  world.with(job_in(SlurmState::kCompleted)).with_record("start 0 0 1011 7\n");
+  world.facts.now = Seconds(1025);
+  EXPECT_EQ(world.judge().phase, TaskPhase::kRunning);
+  world.facts.now = Seconds(1050);
+  EXPECT_EQ(world.judge().phase, TaskPhase::kEnded);
+}
+
+TEST(SlurmOutcome, WaitingTooLongInSlurmIsSaid) {
+  World world;
+  world.with(job_in(SlurmState::kPending, ""));
+  EXPECT_EQ(world.judge().phase, TaskPhase::kStarting);
+  EXPECT_EQ(
+      world.judge().detail,
+      "job 12 has waited 16m 40s in Slurm's own queue (Resources): what was planned and what Slurm has free differ");
+  EXPECT_EQ(world.judge().started, Seconds(-1));
+  world.facts.now = Seconds(1030);
+  EXPECT_EQ(world.judge().detail, "");
+}
+
+TEST(SlurmOutcome, WhatSlurmDoesNotList) {
+  World world;
+  EXPECT_EQ(world.judge().phase, TaskPhase::kAbsent);
+  world.facts.submission = {12, 5};
+  EXPECT_EQ(world.judge().phase, TaskPhase::kVanished);
+  EXPECT_EQ(world.judge().external, "12");
+  // It was listed before the submission.
+  world.facts.is_current = false;
+  EXPECT_EQ(world.judge().phase, TaskPhase::kStarting);
+  world.facts.claim = "12.0";
+  EXPECT_EQ(world.judge().phase, TaskPhase::kRunning);
+  world.facts.claim = "stopped";
+  EXPECT_EQ(world.judge().phase, TaskPhase::kEnded);
+  world.facts.claim = "refused";
+  EXPECT_EQ(world.judge().phase, TaskPhase::kAbsent);
+}
+
+Launch launch_on(const std::vector<std::pair<std::string, DeviceMask>>& places, std::int64_t gpu_milli = 1000) {
+  Launch launch;
+  launch.key = {12, 1, 0};
+  launch.command = "true";
+  std::int32_t rank = 0;
+  for (const auto& [node, devices] : places) {
+    launch.tasks.push_back({0, rank, rank, node, devices, MilliGpu(gpu_milli), MiB(0), MilliCpu(1500), MiB(1000)});
+    ++rank;
+  }
+  return launch;
+}
+
+TEST(SlurmScript, EqualNodesAreAPlainJobOthersAHeterogeneousOne) {
+  SlurmSubmitOptions options;
+  options.database = "abc123";
+  options.shared_folder = "/shared";
+  options.partition = "gpu";
+  Launch launch = launch_on({{"n2", 0b11}, {"n1", 0b1100}});
+  launch.time_limit = Seconds(90);
+  auto components = must(slurm_components(launch, 0));
+  ASSERT_EQ(components.size(), 1u);
+  EXPECT_EQ(join(sbatch_command(launch, components, options), " "),
+            "sbatch --parsable --export=ALL --job-name=berth-abc123-12-1-l0 "
+            "--comment={\"database\":\"abc123\",\"job\":12,\"attempt\":1,\"sequence\":0} --no-requeue "
+            "--open-mode=append --output=/shared/berth-abc123-12-1-l0/slurm.out "
+            "--chdir=/shared/berth-abc123-12-1-l0 --partition=gpu --time=3 --nodelist=n2,n1 --nodes=2 "
+            "--ntasks-per-node=1 --cpus-per-task=2 --mem=1000 --gres=gpu:2 /shared/berth-abc123-12-1-l0/script");
+  launch = launch_on({{"n1", 0b1}, {"n2", 0b11}, {"n2", 0b100}, {"n3", 0b1}, {"n4", 0}});
+  components = must(slurm_components(launch, 0));
+  ASSERT_EQ(components.size(), 3u);
+  EXPECT_EQ(components[0].nodes, (std::vector<std::string>{"n1", "n3"}));
+  EXPECT_EQ(components[1].need, (SlurmNodeNeed{3, 2000, 3, 0}));
+  EXPECT_EQ(components[2].need, (SlurmNodeNeed{2, 1000, 0, 0}));
+  const std::string script = slurm_script(launch, components, options);
+  EXPECT_NE(script.find("watch 0 1 1 1.5 1000 1000 0 1,2 &"), std::string::npos) << script;
+  EXPECT_NE(script.find("watch 0 2 2 1.5 1000 1000 0 3 &"), std::string::npos);
+  EXPECT_NE(script.find("watch 0 4 4 1.5 1000 0 0 none &"), std::string::npos);
+}
+
+TEST(SlurmScript, SharesOfDevices) {
+  // Two halves of one job fill the device; one half alone needs shards.
+  EXPECT_EQ(must(slurm_components(launch_on({{"n1", 1}, {"n1", 1}}, 500), 0)).front().need.gpus, 1);
+  EXPECT_EQ(slurm_components(launch_on({{"n1", 1}}, 500), 0).status().code(), Code::kInvalid);
+  const SlurmNodeNeed need = must(slurm_components(launch_on({{"n1", 1}}, 250), 10)).front().need;
+  EXPECT_EQ(need.gpus, 0);
+  EXPECT_EQ(need.shards, 3);
+  EXPECT_FALSE(slurm_components(launch_on({{"n1", 0b11}}, 250), 10).ok());
+}
+
+TEST(SlurmScript, ARefusalIsToldFromSilence) {
+  for (const char* no : {"Requested node configuration is not available", "Invalid partition name specified",
+                         "Invalid node name specified", "User's group not permitted to use this partition",
+                         "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"})
+    EXPECT_TRUE(is_sbatch_refusal("sbatch: error: Batch job submission failed: " + std::string(no))) << no;
+  for (const char* silence :
+       {"Socket timed out on send/recv operation", "Unable to contact slurm controller (connect failure)",
+        "Zero Bytes were transmitted or received", "Unexpected message received",
+        "Slurm temporarily unable to accept job, sleeping and retrying"})
+    EXPECT_FALSE(is_sbatch_refusal("sbatch: error: Batch job submission failed: " + std::string(silence))) << silence;
+  EXPECT_FALSE(is_sbatch_refusal("sbatch did not answer in time"));
+  EXPECT_EQ(quote_for_shell("it's 'so'"), "'it'\\''s '\\''so'\\'''");
+}
+
+}  // namespace
+}  // namespace berth

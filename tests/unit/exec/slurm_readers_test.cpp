@@ -1,0 +1,195 @@
+// Readers of what Slurm prints, on text recorded from Slurm 22.05.8.
+
+#include <gtest/gtest.h>
+
+#include "engine/exec/slurm_accounts.h"
+#include "engine/exec/slurm_hostlist.h"
+#include "engine/exec/slurm_jobs.h"
+#include "engine/exec/slurm_nodes.h"
+#include "tests/builders.h"
+
+namespace berth {
+namespace {
+
+using test::must;
+
+std::string expanded(std::string_view text, std::size_t most = 1000) {
+  const auto names = expand_slurm_hostlist(text, most);
+  return names.ok() ? join(*names, " ") : names.status().message();
+}
+
+TEST(SlurmHostlist, Expands) {
+  EXPECT_EQ(expanded(""), "");
+  EXPECT_EQ(expanded("(null)"), "");
+  EXPECT_EQ(expanded("n1"), "n1");
+  EXPECT_EQ(expanded("n[1-3,7],login"), "n1 n2 n3 n7 login");
+  EXPECT_EQ(expanded("n[08-11]"), "n08 n09 n10 n11");
+  EXPECT_EQ(expanded("rack[0-1]n[1,03]x"), "rack0n1x rack0n03x rack1n1x rack1n03x");
+}
+
+TEST(SlurmHostlist, SaysWhatIsWrong) {
+  EXPECT_EQ(expanded("n[1-3"), "node list 'n[1-3': ']' is missing");
+  EXPECT_EQ(expanded("n1]"), "node list 'n1]': ']' without its '['");
+  EXPECT_EQ(expanded("n[3-1]"), "node list '3-1': the range runs backwards");
+  EXPECT_EQ(expanded("n[]"), "node list '': expected a number");
+  EXPECT_EQ(expanded("n[a]"), "node list 'a': expected a number");
+  EXPECT_EQ(expanded("a,,b"), "node list 'a,,b': an empty name");
+  EXPECT_EQ(expanded("n[1-999999999999]"), "node list '1-999999999999': too many names");
+  EXPECT_EQ(expanded("n[1-100]m[1-100]"), "node list 'm[1-100]': too many names");
+}
+
+constexpr std::string_view kSqueue =
+    "6|FAILED|BadConstraints||root|1795247922|1795247922|1795247922|bad\n"
+    "3+0|PENDING|Resources||root|1795247922|1826783922|NONE|het\n"
+    "3+1|PENDING|Resources||root|1795247922|N/A|N/A|het\n"
+    "8_[1-3%1]|PENDING|None||root|1795247922|N/A|N/A|arr\n"
+    "1|RUNNING|None|n[1-2]|root|1795247922|1795247922|1826783922|berth-abc123-12-1-l0\n"
+    "2|RUNNING|None|n4|root|1795247922|1795247922|1826783922|odd | name x=1 Nodes=n9\n"
+    "squeue: something else\n"
+    "7|COMPL";
+
+TEST(SlurmJobs, RowsOfSqueue) {
+  const std::vector<SlurmJob> jobs = read_squeue(kSqueue);
+  ASSERT_EQ(jobs.size(), 6u);
+  EXPECT_TRUE(jobs[0].never_was());
+  EXPECT_EQ(jobs[1].id, 3);
+  EXPECT_EQ(jobs[2].id, 3);
+  EXPECT_EQ(jobs[2].component, 1);
+  EXPECT_EQ(jobs[2].started, Seconds(-1));
+  EXPECT_EQ(jobs[3].shown, "8_[1-3%1]");
+  EXPECT_EQ(jobs[4].state, SlurmState::kRunning);
+  EXPECT_EQ(jobs[4].nodes, "n[1-2]");
+  EXPECT_EQ(jobs[4].submitted, Seconds(1795247922));
+  EXPECT_EQ(jobs[5].name, "odd | name x=1 Nodes=n9");
+}
+
+TEST(SlurmJobs, States) {
+  EXPECT_EQ(read_slurm_state("CANCELLED by 1000"), SlurmState::kCancelled);
+  EXPECT_EQ(read_slurm_state("OUT_OF_MEMORY"), SlurmState::kOutOfMemory);
+  EXPECT_EQ(read_slurm_state("COMPLETING"), SlurmState::kEnding);
+  EXPECT_EQ(read_slurm_state("REQUEUE_HOLD"), SlurmState::kPending);
+  EXPECT_EQ(read_slurm_state("A_STATE_OF_NEXT_YEAR"), SlurmState::kPending);
+  EXPECT_FALSE(is_slurm_end(SlurmState::kEnding));
+  EXPECT_TRUE(is_slurm_end(SlurmState::kCompleted));
+  EXPECT_TRUE(is_slurm_end(SlurmState::kPreempted));
+}
+
+TEST(SlurmJobs, RowsOfSacct) {
+  const std::vector<SlurmJob> jobs = read_sacct(
+      "12|CANCELLED by 0|1795247922|1795247930|berth-abc123-1-1-l0\n"
+      "1|COMPLETED|1795250177|1795250177|a|b\n");
+  ASSERT_EQ(jobs.size(), 2u);
+  EXPECT_EQ(jobs[1].name, "a|b");
+  EXPECT_EQ(jobs[0].state, SlurmState::kCancelled);
+  EXPECT_EQ(jobs[0].ended, Seconds(1795247930));
+}
+
+TEST(SlurmJobs, WhatJobsHoldOfEachNode) {
+  const std::vector<SlurmHolding> held = read_slurm_holdings(
+      "JobId=1 JobName=berth-abc123-12-1-l0 UserId=root(0) GroupId=root(0) JobState=RUNNING NumNodes=2 NumCPUs=4 "
+      "TRES=cpu=4,mem=200M,node=2,billing=4 JOB_GRES=gpu:a100:4   Nodes=n[1-2] CPU_IDs=0-1 Mem=100 "
+      "GRES=gpu:a100:2(IDX:0-1) MinCPUsNode=2 Power= TresPerNode=gres:gpu:2 \n"
+      "JobId=2 JobName=odd | name x=1 Nodes=n9 UserId=ann(1000) JobState=RUNNING   Nodes=n4 CPU_IDs=2-4,7 Mem=200 "
+      "GRES=gpu:a100:3(IDX:0-1,3) MinCPUsNode=3\n"
+      "JobId=3 JobName=het UserId=root(0) JobState=PENDING NodeList= NumNodes=1-1 MinCPUsNode=1\n");
+  ASSERT_EQ(held.size(), 3u);
+  EXPECT_EQ(held[1].node, "n2");
+  EXPECT_EQ(held[1].cpus, 2);
+  EXPECT_EQ(held[1].devices, 0b11u);
+  EXPECT_EQ(held[2].node, "n4");
+  EXPECT_EQ(held[2].user, "ann");
+  EXPECT_EQ(held[2].cpus, 4);
+  EXPECT_EQ(held[2].memory, MiB(200));
+  EXPECT_EQ(held[2].gpus, 3);
+  EXPECT_EQ(held[2].devices, 0b1011u);
+}
+
+TEST(SlurmJobs, Gres) {
+  EXPECT_EQ(read_slurm_gres("gpu:a100:4(S:0-1),shard:a100:40").count, 4);
+  EXPECT_EQ(read_slurm_gres("gpu:a100:4(S:0-1),shard:a100:40").model, "a100");
+  EXPECT_EQ(read_slurm_gres("gpu:2").count, 2);
+  EXPECT_EQ(read_slurm_gres("gpu:2").model, "");
+  EXPECT_EQ(read_slurm_gres("craynetwork:4,gpu:1g.10gb:7").model, "1g.10gb");
+  EXPECT_EQ(read_slurm_gres("(null)").count, 0);
+}
+
+TEST(SlurmNodes, RowsAndStates) {
+  const std::vector<SlurmNode> nodes = read_sinfo(
+      "n1|idle|8|16000|gpu:a100:4|berth*|rack1|none\n"
+      "n2|down*|8|16000|gpu:a100:4|berth*|rack1|Not responding\n"
+      "n3|drained|8|16000|gpu:a100:4|berth*|rack1|fan | broken\n"
+      "n3|drained|8|16000|gpu:a100:4|debug|rack1|fan | broken\n"
+      "n4|draining|8|16000+|(null)|berth*|(null)|berth: memory errors\n");
+  ASSERT_EQ(nodes.size(), 4u);
+  const auto judged = [&](std::size_t i) { return judge_slurm_node(nodes[i]); };
+  EXPECT_TRUE(judged(0).is_ready && !judged(0).is_cordoned && judged(0).detail.empty());
+  EXPECT_FALSE(judged(1).is_ready);
+  EXPECT_EQ(judged(1).detail, "down*: Not responding");
+  EXPECT_TRUE(judged(2).is_ready && judged(2).is_cordoned);
+  EXPECT_EQ(judged(2).detail, "drained: fan | broken");
+  EXPECT_TRUE(judged(3).is_ready && !judged(3).is_cordoned);
+  for (const auto& [state, is_ready] : std::vector<std::pair<std::string, bool>>{{"mixed-", true},
+                                                                                 {"idle~", false},
+                                                                                 {"allocated", true},
+                                                                                 {"idle*", false},
+                                                                                 {"unknown", false},
+                                                                                 {"planned", true},
+                                                                                 {"drained*", false},
+                                                                                 {"mixed$", true},
+                                                                                 {"inval", false},
+                                                                                 {"fail", false}})
+    EXPECT_EQ(judge_slurm_node({"n1", state, 0, MiB(), "", {}, "", ""}).is_ready, is_ready) << state;
+
+  const InventoryNode row = slurm_inventory_node(nodes[2], "debug");
+  EXPECT_EQ(row.pool, "debug");
+  EXPECT_EQ(row.model, "a100");
+  EXPECT_EQ(row.devices, 4);
+  EXPECT_FALSE(row.is_ready);
+  const InventoryNode plain = slurm_inventory_node(nodes[3], "");
+  EXPECT_EQ(plain.pool, "berth");
+  EXPECT_EQ(plain.model, "");
+  EXPECT_EQ(plain.memory, MiB(16000));
+}
+
+TEST(SlurmNodes, SwitchesAreRacks) {
+  const auto switches = read_slurm_switches(
+      "SwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[1-2]\nSwitchName=s2 Level=0 LinkSpeed=1 Nodes=n3\n"
+      "SwitchName=top Level=1 LinkSpeed=1 Nodes=n[1-3] Switches=s[1-2]\n");
+  ASSERT_EQ(switches.size(), 3u);
+  EXPECT_EQ(switches.at("n2"), "s1");
+  EXPECT_EQ(switches.at("n3"), "s2");
+}
+
+TEST(SlurmAccounts, Associations) {
+  const std::vector<SlurmAssociation> rows = read_slurm_associations(
+      "loopback|research||root|1|||||||normal\n"
+      "loopback|speech||research|10||gres/gpu=4|||100|2-00:00:00|normal,high\n"
+      "loopback|vision||research|30|cpu=64,gres/gpu=16||20||||normal\n"
+      "loopback|vision|root||parent||||5|||normal\n"
+      "sacctmgr: something else\n");
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[1].parent, "research");
+  EXPECT_EQ(rows[1].shares, 10);
+  EXPECT_EQ(rows[1].job_limit.at("gres/gpu"), 4);
+  EXPECT_EQ(rows[1].max_submits, 100);
+  EXPECT_EQ(rows[1].max_wall, Seconds(172800));
+  EXPECT_EQ(rows[1].qos.size(), 2u);
+  EXPECT_EQ(rows[2].group_limit.at("cpu"), 64);
+  EXPECT_EQ(rows[2].group_jobs, 20);
+  EXPECT_EQ(rows[3].user, "root");
+  EXPECT_EQ(rows[3].shares, std::nullopt);
+  EXPECT_EQ(rows[3].max_jobs, 5);
+  EXPECT_EQ(read_slurm_amounts("mem=500G,node=2,bad,x=y").at("mem"), 512000);
+}
+
+TEST(SlurmAccounts, Durations) {
+  EXPECT_EQ(read_slurm_duration("12:30:05"), Seconds(45005));
+  EXPECT_EQ(read_slurm_duration("30:05"), Seconds(1805));
+  EXPECT_EQ(read_slurm_duration("90"), Seconds(5400));
+  EXPECT_EQ(read_slurm_duration("1-12"), Seconds(129600));
+  EXPECT_EQ(read_slurm_duration(""), std::nullopt);
+  EXPECT_EQ(read_slurm_duration("UNLIMITED"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace berth

@@ -1,0 +1,224 @@
+// Dispatch and sync while other statements come in between: the executor here does what a test tells it, in the middle
+// of a call.
+#include "engine/runtime/dispatcher.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "engine/runtime/observe.h"
+#include "engine/runtime/round_driver.h"
+#include "tests/unit/store/store_fixture.h"
+
+namespace berth::test {
+namespace {
+
+// What the executor was asked, and what it is to answer.
+struct Script {
+  std::function<void()> meanwhile = [] {};  // in the middle of every call
+  DeliveryState launched = DeliveryState::kDone;
+  TaskPhase phase = TaskPhase::kAbsent;  // of all tasks that are asked about
+  std::vector<TaskKey> strays = {};
+  bool are_nodes_ready = true;
+  std::vector<LaunchKey> launches = {};
+  std::vector<TaskKey> stopped = {};
+};
+
+class ScriptedExecutor : public Executor {
+ public:
+  explicit ScriptedExecutor(Script& script) : script_(script) {}
+
+  Result<std::vector<Delivery>> launch(std::span<const Launch> launches) override {
+    script_.meanwhile();
+    for (const Launch& launch : launches) script_.launches.push_back(launch.key);
+    return std::vector<Delivery>(launches.size(), Delivery{script_.launched, "x", ""});
+  }
+  Result<std::vector<Delivery>> stop(std::span<const StopRequest> requests) override {
+    for (const StopRequest& request : requests) {
+      for (const LiveTask& task : request.tasks) script_.stopped.push_back(task.key);
+    }
+    return std::vector<Delivery>(requests.size());
+  }
+  Result<Observation> observe(std::span<const LiveTask> tasks, std::span<const std::string> nodes) override {
+    script_.meanwhile();
+    Observation seen;
+    for (const LiveTask& task : tasks) {
+      TaskObservation& each = seen.tasks.emplace_back();
+      each.key = task.key;
+      each.phase = script_.phase;
+    }
+    for (const TaskKey& key : script_.strays) {
+      TaskObservation& each = seen.unknown_tasks.emplace_back();
+      each.key = key;
+      each.phase = TaskPhase::kRunning;
+    }
+    for (const std::string& node : nodes) seen.nodes.push_back({node, script_.are_nodes_ready, false, "no answer"});
+    return seen;
+  }
+  Result<std::vector<InventoryNode>> inventory() override { return std::vector<InventoryNode>(); }
+  Result<std::string> log(const LiveTask&, LogStream, std::int64_t, std::int64_t) override { return std::string(); }
+
+ private:
+  Script& script_;
+};
+
+class Dispatch : public StoreTest {
+ protected:
+  void SetUp() override {
+    StoreTest::SetUp();
+    other_ = std::make_unique<Database>(open());
+    fill(*other_);
+    EXPECT_OK(change(*other_, [](Change& c) {
+      ExecutorRecord executor;
+      executor.name = "here";
+      executor.type = "simulated";
+      return create_executor(c, executor);
+    }));
+    runtime_ = must_have(Runtime::open({.database = path(), .actor = "tester", .env = &env_, .seed = {}}));
+    lease_ = std::make_unique<Lease>(must_have(take_round_lease(*runtime_)));
+    executors_.push_back(
+        {must_have(find_executor(runtime_->db(), "here")), std::make_unique<ScriptedExecutor>(script_)});
+  }
+
+  // A job of two tasks, placed: its launch is in the outbox.
+  std::int64_t start(const std::string& name, std::int64_t retries = 0) {
+    JobRequest request = job(name, {group(2, 1)});
+    request.command.command = "true";
+    request.command.retries = retries;
+    const std::int64_t id = submit(*other_, request);
+    std::vector<Placement> placements;
+    for (std::int32_t i = 0; i < 2; ++i)
+      placements.push_back(placement(*other_, id, 0, i, "a1", DeviceMask{1} << i, group(2, 1), MiB(81920)));
+    EXPECT_OK(apply(*other_, plan_on(*other_, placements)));
+    return id;
+  }
+  void cancel(std::int64_t job) {
+    EXPECT_OK(change(
+        *other_, [&](Change& c) { return cancel_job(c, job); }, env_.now()));
+  }
+  Result<DispatchReport> dispatch() { return berth::dispatch(*runtime_, *lease_, executors_); }
+  Result<SyncReport> observe() { return observe_executors(*runtime_, *lease_, executors_); }
+  std::string run_state(std::int64_t job) {
+    return must_have(other_->text("SELECT group_concat(state, ' ') FROM (SELECT state FROM runs WHERE job_id = " +
+                                  std::to_string(job) + " ORDER BY attempt)"));
+  }
+  std::string job_state(std::int64_t job) {
+    return must_have(other_->text("SELECT state FROM jobs WHERE id = " + std::to_string(job)));
+  }
+  void TearDown() override {
+    expect_healthy(*other_);
+    executors_.clear();
+    lease_.reset();
+    runtime_.reset();
+    other_.reset();
+    StoreTest::TearDown();
+  }
+
+  ManualEnv env_{Seconds(2000)};
+  std::unique_ptr<Database> other_;  // as another process has it
+  std::unique_ptr<Runtime> runtime_;
+  std::unique_ptr<Lease> lease_;
+  Script script_;
+  std::vector<LiveExecutor> executors_;
+};
+
+TEST_F(Dispatch, AJobIsCancelledWhileItIsLaunched) {
+  const std::int64_t job = start("job");
+  script_.meanwhile = [&] { cancel(job); };
+  EXPECT_OK(dispatch());
+  EXPECT_EQ(run_state(job), "stopping");
+  script_.meanwhile = [] {};
+  EXPECT_OK(dispatch());
+  EXPECT_EQ(script_.launches.size(), 1u);
+  EXPECT_EQ(script_.stopped, (std::vector<TaskKey>{{job, 1, 0, 0}, {job, 1, 0, 1}}));
+  EXPECT_OK(observe());
+  EXPECT_EQ(run_state(job), "cancelled") << "nobody has its tasks any more";
+  EXPECT_EQ(job_state(job), "cancelled");
+}
+
+TEST_F(Dispatch, AJobIsCancelledWhileItsExecutorRefusesIt) {
+  const std::int64_t job = start("job", 1);
+  script_.meanwhile = [&] { cancel(job); };
+  script_.launched = DeliveryState::kRefused;
+  EXPECT_OK(dispatch());
+  EXPECT_EQ(job_state(job), "cancelled") << "not started again, though it has a retry left";
+}
+
+TEST_F(Dispatch, AJobIsCancelledWhileItsTasksAreLookedAt) {
+  const std::int64_t job = start("job");
+  EXPECT_OK(dispatch());
+  script_.meanwhile = [&] { cancel(job); };
+  script_.phase = TaskPhase::kRunning;
+  EXPECT_OK(observe());
+  EXPECT_EQ(run_state(job), "stopping");
+}
+
+TEST_F(Dispatch, ATaskThatWasLaunchedWhileWeLookedIsNoStray) {
+  start("before");
+  EXPECT_OK(dispatch());
+  std::int64_t job = 0;
+  script_.phase = TaskPhase::kRunning;
+  script_.meanwhile = [&] {
+    job = submit(*other_, [] {
+      JobRequest request = StoreTest::job("late", {group(1, 1)});
+      request.command.command = "true";
+      return request;
+    }());
+    EXPECT_OK(apply(*other_, plan_on(*other_, {placement(*other_, job, 0, 0, "a2", 1, group(1, 1), MiB(81920))})));
+    script_.strays = {{job, 1, 0, 0}, {job, 7, 0, 0}};
+  };
+  EXPECT_OK(observe());
+  EXPECT_EQ(script_.stopped, (std::vector<TaskKey>{{job, 7, 0, 0}})) << "of an attempt that nobody made";
+}
+
+TEST_F(Dispatch, WhatIsNotKnownToBeTakenInIsToldAgainUnderItsKey) {
+  const std::int64_t job = start("job");
+  script_.launched = DeliveryState::kUnknown;
+  EXPECT_OK(dispatch());
+  EXPECT_EQ(run_state(job), "pending");
+  EXPECT_OK(dispatch());
+  EXPECT_EQ(script_.launches.size(), 1u) << "not at once";
+  env_.set(env_.now() + Seconds(1));
+  script_.launched = DeliveryState::kDone;
+  EXPECT_OK(dispatch());
+  EXPECT_EQ(script_.launches, (std::vector<LaunchKey>{{job, 1, 0}, {job, 1, 0}}));
+  EXPECT_EQ(run_state(job), "starting");
+}
+
+TEST_F(Dispatch, ATaskMayBeUnseenForAWhileAfterItWasTakenInHoweverLongThatTook) {
+  const std::int64_t job = start("job");
+  env_.set(env_.now() + Seconds(300));  // its executor was down
+  EXPECT_OK(dispatch());
+  EXPECT_OK(observe());
+  EXPECT_EQ(run_state(job), "starting");
+  env_.set(env_.now() + Seconds(31));
+  EXPECT_OK(observe());
+  EXPECT_EQ(run_state(job), "lost");
+  EXPECT_EQ(job_state(job), "pending");
+}
+
+TEST_F(Dispatch, ANodeIsLostWithALaunchThatWasNeverTakenIn) {
+  const std::int64_t job = start("job");
+  script_.launched = DeliveryState::kUnknown;
+  EXPECT_OK(dispatch());
+  script_.are_nodes_ready = false;
+  EXPECT_OK(observe());
+  env_.set(env_.now() + Seconds(60));
+  EXPECT_OK(observe());
+  EXPECT_EQ(run_state(job), "lost");
+  EXPECT_EQ(job_state(job), "pending");
+  EXPECT_EQ(must_have(other_->integer("SELECT count(*) FROM outbox")), 0);
+}
+
+TEST_F(Dispatch, WhoHasLostTheLeaseTellsNobody) {
+  const std::int64_t job = start("job");
+  env_.set(env_.now() + Seconds(601));
+  const Lease taken = must_have(
+      Lease::acquire(*other_, {.name = "round", .holder = "other", .now = env_.now(), .duration = Seconds(600)}));
+  EXPECT_ERROR(dispatch(), Code::kConflict, "was lost");
+  EXPECT_ERROR(observe(), Code::kConflict, "was lost");
+  EXPECT_TRUE(script_.launches.empty());
+  EXPECT_EQ(run_state(job), "pending");
+}
+
+}  // namespace
+}  // namespace berth::test
