@@ -164,14 +164,18 @@ CONF
 
 munge_answers() { munge -n -S "$folder/munge/socket"; }
 controller_answers() { scontrol ping | grep -q 'is UP'; }
-nodes_answer() { sinfo -h -N -o %T >"$folder/states" && [ -s "$folder/states" ] && ! grep -qvE '^(idle|mixed|allocated|draine?d?)$' "$folder/states"; }
+# All of them, or the one named. A job that ended meanwhile may be completing there: Slurm gives it up only after minutes.
+nodes_answer() {
+  sinfo -h -N ${1:+-n "$1"} -o %T >"$folder/states" && [ -s "$folder/states" ] &&
+    ! grep -qvE '^(idle|mixed|allocated|completing|draine?d?)$' "$folder/states"
+}
 
 start_controller() {
   run slurmctld "$(program slurmctld)" -D -f "$SLURM_CONF"
   until_true controller_answers || fail "slurmctld does not answer: see $folder/log/slurmctld.log"
 }
 
-start_node() { run "slurmd-$1" "$(program slurmd)" -D -d "$(program slurmstepd)" -f "$SLURM_CONF" -N "$1"; }
+start_node() { runs "slurmd-$1" || run "slurmd-$1" "$(program slurmd)" -D -d "$(program slurmstepd)" -f "$SLURM_CONF" -N "$1"; }
 
 kill_node() {
   local each
@@ -213,14 +217,14 @@ start() {
   until_true munge_answers || fail "munged does not answer: see $folder/log/munged"
   start_controller
   for ((i = 1; i <= ${1:-4}; i++)); do start_node "n$i"; done
-  until_true nodes_answer || fail "the nodes do not answer: see $folder/log"
+  until_true nodes_answer || fail "the nodes do not answer: $(sinfo -h -N -o '%N %T %E'); see $folder/log"
 }
 
 case $verb in
   start) start "${@:3}" ;;
   stop) stop ;;
   kill-node) kill_node "${3:?node}" ;;
-  start-node) start_node "${3:?node}"; until_true nodes_answer || fail "node $3 does not come back" ;;
+  start-node) start_node "${3:?node}"; until_true nodes_answer "$3" || fail "node $3 does not come back: $(sinfo -h -N -o '%N %T %E')" ;;
   stop-controller) end slurmctld TERM ;;
   start-controller) start_controller ;;
   set)
