@@ -359,7 +359,8 @@ TEST_F(Slurm, ADeadNodeTakesItsTasksWithIt) {
       << shell("squeue -t all; sinfo -N -l");
   EXPECT_EQ(shell("pgrep -f 'sleep 60; echo [d]one'"), "");
   const ProcessOutput back = cluster().verb({"start-node", "n4"});
-  EXPECT_TRUE(back.ok()) << back.complaint("cluster.sh") << shell("tail -n 20 " + cluster().folder() + "/log/slurm*.log");
+  EXPECT_TRUE(back.ok()) << back.complaint("cluster.sh")
+                         << shell("tail -n 20 " + cluster().folder() + "/log/slurm*.log");
   EXPECT_TRUE(must(executor_->observe({}, nodes)).nodes.front().is_ready);
 }
 
