@@ -119,7 +119,7 @@ TEST_F(LocalExecutorTest, OldTasksGoButNotWhatTheyMade) {
   EXPECT_EQ(observe(old).phase, TaskPhase::kAbsent);
   EXPECT_FALSE(exists("exec/tasks/0/berth-3fa9c2-1-1-0-0"));
   EXPECT_EQ(content("exec/tasks/0/berth-3fa9c2-2-1-0-0/model.bin"), "x\n");
-  EXPECT_EQ(observe(live).phase, TaskPhase::kRunning);
+  EXPECT_TRUE(wait_until([&] { return observe(live).phase == TaskPhase::kRunning; }));
 }
 
 TEST_F(LocalExecutorTest, ATimeLimitEndsIt) {
