@@ -8,7 +8,8 @@
 // - apply beside a bare insert of the same rows - placements, changed jobs, decisions, round, event - in one
 // transaction,
 //   into tables with the same columns, keys and content, without triggers, checks, foreign keys and state indexes;
-// - the cluster's totals beside bare counts.
+// - the cluster's totals beside bare counts;
+// - keeping the round's record (store/round_records.h) beside load, plan and apply together, and what it weighs.
 // Two rounds: the first, in which every waiting job gets a reason, and a later one, after a twentieth of the running
 // jobs ended. Medians of five, as wall time and as processor time, which a busy machine disturbs less.
 
@@ -387,15 +388,21 @@ void measure_load(Database& db) {
 // Plans once, then applies the plan to fresh copies of the database; the last copy stays at `applied`.
 void measure_round(const std::string& name, const std::string& before, const std::string& applied) {
   Plan plan;
+  RoundRecord record;
+  Time load_and_plan;
   std::vector<LastReason> last_reasons;
   {
     Database db = must(open_state(before));
     measure_load(db);
-    Loaded loaded = load_for_planning(db);
+    Loaded loaded;
+    load_and_plan = time_of([&] { loaded = load_for_planning(db); });
     loaded.snapshot.score_policy = score_policy();
     ScheduleResult planned;
     const Time time = time_of([&] { planned = must(plan_schedule(loaded.snapshot)); });
+    load_and_plan.wall += time.wall;
+    load_and_plan.processor += time.processor;
     plan = std::move(planned.plan);
+    record = record_of(loaded.snapshot, plan);
     last_reasons = std::move(loaded.last_reasons);
     fmt::print("{:<28} {:>8.1f} ms  processor {:>8.1f} ms  ({} + {})\n", "plan", time.wall * 1e3, time.processor * 1e3,
                plan.order_policy, plan.score_policy);
@@ -403,6 +410,9 @@ void measure_round(const std::string& name, const std::string& before, const std
   const std::string bare = applied + "-bare";
   std::vector<Time> ours;
   std::vector<Time> bound;
+  std::vector<Time> recording;
+  std::vector<Time> rounds;
+  WrittenRecord written;
   std::size_t rows = 0;
   ApplyResult result;
   for (int i = 0; i < kRepeats; ++i) {
@@ -415,6 +425,14 @@ void measure_round(const std::string& name, const std::string& before, const std
         result =
             must(apply_plan(db, plan, {.actor = "bench", .now = kNow + Seconds(60), .last_reasons = last_reasons}));
       }));
+      rounds.push_back({ours.back().wall + load_and_plan.wall, ours.back().processor + load_and_plan.processor});
+      recording.push_back(time_of([&] {
+        Transaction transaction = must(Transaction::begin_write(db));
+        written = must(write_round_record(db, record, kNow + Seconds(60)));
+        stop_on(transaction.commit());
+      }));
+      recording.back().wall += record.seconds;
+      recording.back().processor += record.seconds;
     }
     remove_database(bare);
     stop_on(copy_database(before, bare));
@@ -426,6 +444,8 @@ void measure_round(const std::string& name, const std::string& before, const std
   }
   remove_database(bare);
   print_row("apply / insert", ours, bound);
+  print_row("record / round", recording, rounds);
+  fmt::print("  record: {} KiB new; encoded in {:.1f} ms\n", written.new_bytes >> 10, record.seconds * 1e3);
   fmt::print("  {}: {} tasks placed, {} jobs started, {} wait, {} of them for a new reason; {} rows written\n\n", name,
              result.placed_tasks, result.started_jobs, result.waiting_jobs, result.changed_reasons, rows);
 }

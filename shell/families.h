@@ -16,6 +16,7 @@ std::span<const CommandRow> job_commands();      // cmd_job.cpp
 Result<Output> plan_change_statement(Session& session, const Arguments& arguments);
 
 std::span<const CommandRow> round_commands();     // cmd_round.cpp: RUN, PLAN, APPLY, EXPLAIN PLAN
+std::span<const CommandRow> replay_commands();    // cmd_replay.cpp: REPLAY, VACUUM ROUNDS
 std::span<const CommandRow> executor_commands();  // cmd_executor.cpp: executors, RUN SYNC, RUN ALL, logs
 std::span<const CommandRow> loop_commands();      // cmd_loop.cpp: RUN ALL, SHOW SCHEDULED RUNS, EXPORT METRICS
 std::span<const CommandRow> explain_commands();   // cmd_explain.cpp: EXPLAIN JOB

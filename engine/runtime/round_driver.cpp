@@ -36,7 +36,14 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
+Result<std::optional<RoundRecord>> record_if_wanted(Runtime& runtime, const PlannedRound& round) {
+  BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));
+  if (!settings.record_rounds) return std::optional<RoundRecord>();
+  return std::optional(record_of(round.loaded.snapshot, round.schedule.plan));
+}
+
 Result<ApplyResult> apply_round(Runtime& runtime, const PlannedRound& round) {
+  BERTH_ASSIGN(const std::optional<RoundRecord> record, record_if_wanted(runtime, round));
   return apply_plan(runtime.db(), round.schedule.plan,
                     {.kind = "schedule",
                      .actor = runtime.actor(),
@@ -44,6 +51,7 @@ Result<ApplyResult> apply_round(Runtime& runtime, const PlannedRound& round) {
                      .seconds = round.seconds,
                      .last_reasons = round.loaded.last_reasons,
                      .plan_id = 0,
+                     .record = record ? &*record : nullptr,
                      .accept_new_jobs = true});
 }
 
@@ -109,6 +117,13 @@ Result<Loaded> load_for_planning(Runtime& runtime, const LoadOptions& options) {
   return loaded;
 }
 
+Result<ScheduleResult> plan_snapshot(const Snapshot& snapshot, const ScheduleOptions& options) {
+  BERTH_ASSIGN(const Planning planning, planning_of(snapshot));
+  BERTH_ASSIGN(ScheduleResult result, plan_schedule_on(snapshot, *planning.state, options));
+  result.plan.outlook = queue_outlook(snapshot, result.plan, planning.state->quotas());
+  return result;
+}
+
 Result<PlannedRound> plan_round(Runtime& runtime, const RoundOptions& options) {
   PlannedRound round;
   Stopwatch watch;
@@ -124,10 +139,7 @@ Result<PlannedRound> plan_round(Runtime& runtime, const RoundOptions& options) {
   schedule_options.step_begins = [&](std::string_view step) {
     if (step == "place") round.seconds.order = watch.lap();
   };
-  BERTH_ASSIGN(const Planning planning, planning_of(snapshot));
-  BERTH_ASSIGN(round.schedule, plan_schedule_on(snapshot, *planning.state, schedule_options));
-  Plan& plan = round.schedule.plan;
-  plan.outlook = queue_outlook(snapshot, plan, planning.state->quotas());
+  BERTH_ASSIGN(round.schedule, plan_snapshot(snapshot, schedule_options));
   round.seconds.place = watch.lap();
   return round;
 }
@@ -150,7 +162,9 @@ Result<PlanReport> save_round_plan(Runtime& runtime, const RoundOptions& options
   BERTH_TRY(runtime.check_writable());
   PlanReport report;
   BERTH_ASSIGN(report.round, plan_round(runtime, options));
-  BERTH_ASSIGN(report.id, save_plan(runtime.db(), report.round.schedule.plan, "schedule", runtime.now()));
+  BERTH_ASSIGN(const std::optional<RoundRecord> record, record_if_wanted(runtime, report.round));
+  BERTH_ASSIGN(report.id, save_plan(runtime.db(), report.round.schedule.plan, "schedule", runtime.now(),
+                                    record ? &*record : nullptr));
   return report;
 }
 
@@ -167,6 +181,7 @@ Result<RoundReport> apply_saved_plan(Runtime& runtime, std::int64_t id) {
                                                       .seconds = {},
                                                       .last_reasons = {},
                                                       .plan_id = id,
+                                                      .record = nullptr,
                                                       .accept_new_jobs = false}));
   BERTH_ASSIGN(const DispatchReport dispatched, dispatch_now(runtime, lease));
   return RoundReport{std::move(saved.plan), applied, {}, {}, dispatched};

@@ -33,6 +33,9 @@ struct PlannedRound {
   ScheduleResult schedule;
   StepSeconds seconds;
 };
+// From a complete snapshot (that of load_for_planning, or a recorded one) to a complete plan: what live rounds and
+// replays share.
+Result<ScheduleResult> plan_snapshot(const Snapshot& snapshot, const ScheduleOptions& options);
 Result<PlannedRound> plan_round(Runtime& runtime, const RoundOptions& options = {});
 
 struct RoundReport {

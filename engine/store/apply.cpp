@@ -41,6 +41,7 @@ class PlanWriter {
     BERTH_TRY(set_marks());
     BERTH_TRY(note_waits());
     BERTH_TRY(write_reservations(change_, plan_.reservations));
+    BERTH_TRY(keep_record());
     BERTH_TRY(finish_round());
     return result_;
   }
@@ -74,6 +75,7 @@ class PlanWriter {
   Status start_jobs();
   Status set_marks();
   Status note_waits();
+  Status keep_record();
   Status finish_round();
   Status decide(std::int64_t job, std::string_view kind, std::optional<std::string_view> reason,
                 std::string_view detail);
@@ -300,10 +302,24 @@ Status PlanWriter::note_waits() {
   return {};
 }
 
+// Timed apart from the rest of the round.
+Status PlanWriter::keep_record() {
+  if (request_.record == nullptr) return {};
+  const auto begun = std::chrono::steady_clock::now();
+  BERTH_ASSIGN(const WrittenRecord written, write_round_record(db_, *request_.record, request_.now));
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun;
+  begun_ += std::chrono::duration_cast<std::chrono::steady_clock::duration>(taken);
+  BERTH_ASSIGN(Statement update, db_.prepare("UPDATE rounds SET record_id = ?2, record_seconds = ?3 WHERE id = ?1"));
+  return update.run(result_.round, written.id, request_.record->seconds + taken.count());
+}
+
 Status PlanWriter::finish_round() {
   if (request_.plan_id != 0) {
     BERTH_ASSIGN(Statement mark, db_.prepare("UPDATE plans SET state = 'applied' WHERE id = ?1"));
     BERTH_TRY(mark.run(request_.plan_id));
+    BERTH_ASSIGN(Statement record, db_.prepare("UPDATE rounds SET record_id = (SELECT record_id FROM plans "
+                                               "WHERE id = ?2) WHERE id = ?1"));
+    BERTH_TRY(record.run(result_.round, request_.plan_id));
   }
   std::string detail =
       fmt::format("{} started, {} placed, {} waiting", print_counted(result_.started_jobs, "job"),

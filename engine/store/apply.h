@@ -11,6 +11,7 @@
 #include "engine/model/plan.h"
 #include "engine/store/change.h"
 #include "engine/store/load.h"
+#include "engine/store/round_records.h"
 #include "engine/store/sqlite.h"
 
 namespace berth {
@@ -29,7 +30,8 @@ struct ApplyRequest {
   StepSeconds seconds = {};
   // Loaded::last_reasons of the snapshot that the plan was made from; empty = read from the tables.
   std::span<const LastReason> last_reasons = {};
-  std::int64_t plan_id = 0;  // saved plan to mark applied; 0 = none
+  std::int64_t plan_id = 0;             // saved plan to mark applied; 0 = none: the round gets the plan's record
+  const RoundRecord* record = nullptr;  // to be kept with the round; nullptr = none
   // Jobs submitted since the plan was made do not make it stale: on a busy database a live round would never end.
   bool accept_new_jobs = false;
 };

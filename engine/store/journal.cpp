@@ -57,11 +57,17 @@ Result<std::string> describe_moves_since(Database& db, std::int64_t version) {
   return text;
 }
 
-Result<std::int64_t> save_plan(Database& db, const Plan& plan, std::string_view kind, Seconds now) {
+Result<std::int64_t> save_plan(Database& db, const Plan& plan, std::string_view kind, Seconds now,
+                               const RoundRecord* record) {
   BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));
-  BERTH_ASSIGN(Statement insert, db.prepare("INSERT INTO plans (created_at, state_version, kind, plan_json) "
-                                            "VALUES (?1, ?2, ?3, ?4)"));
-  BERTH_TRY(insert.run(now, plan.version, kind, plan_to_json(plan)));
+  std::optional<std::int64_t> record_id;
+  if (record != nullptr) {
+    BERTH_ASSIGN(const WrittenRecord written, write_round_record(db, *record, now));
+    record_id = written.id;
+  }
+  BERTH_ASSIGN(Statement insert, db.prepare("INSERT INTO plans (created_at, state_version, kind, plan_json, record_id) "
+                                            "VALUES (?1, ?2, ?3, ?4, ?5)"));
+  BERTH_TRY(insert.run(now, plan.version, kind, plan_to_json(plan), record_id));
   const std::int64_t id = db.last_row_id();
   BERTH_TRY(transaction.commit());
   return id;
@@ -110,8 +116,9 @@ Result<std::int64_t> prune_history(Database& db, Seconds now) {
     BERTH_TRY(remove.run(now - pruning.keep));
     deleted += db.changed_rows();
   }
+  BERTH_ASSIGN(const std::int64_t records, prune_records(db, now - settings.record_retention));
   BERTH_TRY(transaction.commit());
-  return deleted;
+  return deleted + records;
 }
 
 }  // namespace berth

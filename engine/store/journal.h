@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/model/plan.h"
+#include "engine/store/round_records.h"
 #include "engine/store/sqlite.h"
 
 namespace berth {
@@ -35,11 +36,14 @@ struct SavedPlan {
   PlanState state = PlanState::kOpen;
   Plan plan;
 };
-Result<std::int64_t> save_plan(Database& db, const Plan& plan, std::string_view kind, Seconds now);
+// With what it was planned on, where `record` has that.
+Result<std::int64_t> save_plan(Database& db, const Plan& plan, std::string_view kind, Seconds now,
+                               const RoundRecord* record = nullptr);
 // kNotFound with the ids there are.
 Result<SavedPlan> load_plan(Database& db, std::int64_t id);
 
-// Deletes rounds with their decisions, events, plans and ended jobs older than the retention settings. Rows deleted.
+// Deletes rounds with their decisions and records, events, plans and ended jobs older than the retention settings. Rows
+// deleted.
 Result<std::int64_t> prune_history(Database& db, Seconds now);
 
 }  // namespace berth

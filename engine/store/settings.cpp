@@ -58,6 +58,9 @@ constexpr Knob kKnobs[] = {
      "how long past durations are kept of a kind of job that no longer comes"},
     {"preemption", KnobType::kChoice, "reclaim", 0, 0, "whether running jobs may be evicted for others",
      "none|reclaim"},
+    {"record_retention", KnobType::kDuration, "7d", 0, 36500 * kDay,
+     "how long what rounds looked at is kept, so that they can be planned again"},
+    {"record_rounds", KnobType::kBoolean, "true", 0, 0, "rounds keep what they looked at, for REPLAY ROUND"},
     {"reservation_ttl", KnobType::kDuration, "1h", 1, 365 * kDay,
      "how long room freed by an eviction is held for the job that it was for"},
     {"rightsizing_compute_floor", KnobType::kBoolean, "true", 0, 0,
@@ -365,6 +368,8 @@ Result<Settings> read_settings(Database& db) {
                 .take("stop_grace", read_duration, settings.stop_grace)
                 .take("event_retention", read_duration, settings.event_retention)
                 .take("round_retention", read_duration, settings.round_retention)
+                .take("record_rounds", read_truth, settings.record_rounds)
+                .take("record_retention", read_duration, settings.record_retention)
                 .take("job_retention", read_duration, settings.job_retention)
                 .take("backfill", read_backfill_mode, rules.backfill)
                 .take("backfill_depth", read_integer, rules.backfill_depth)

@@ -61,6 +61,8 @@ struct Settings {
   Seconds stop_grace;
   Seconds event_retention;
   Seconds round_retention;
+  bool record_rounds = true;
+  Seconds record_retention;
   Seconds job_retention;
   Seconds prediction_retention;
   PredictorKnobs predictor;

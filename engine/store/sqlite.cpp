@@ -186,6 +186,13 @@ void Statement::bind_text(int parameter, std::string_view value, bool copy) {
   if (code != SQLITE_OK && status_.ok()) status_ = sqlite_error(home_->connection, code, "bind a value");
 }
 
+void Statement::bind_blob(int parameter, std::string_view value, bool copy) {
+  const char* bytes = value.data() != nullptr ? value.data() : "";
+  const int code =
+      sqlite3_bind_blob64(handle_, parameter, bytes, value.size(), copy ? SQLITE_TRANSIENT : SQLITE_STATIC);
+  if (code != SQLITE_OK && status_.ok()) status_ = sqlite_error(home_->connection, code, "bind a value");
+}
+
 bool Statement::next() {
   if (!status_.ok()) return false;
   const int code = sqlite3_step(handle_);
@@ -223,6 +230,12 @@ std::string_view Statement::text(int column) const {
   const unsigned char* bytes = sqlite3_column_text(handle_, column);
   if (bytes == nullptr) return {};
   return {reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(sqlite3_column_bytes(handle_, column))};
+}
+
+std::string_view Statement::blob(int column) const {
+  const void* bytes = sqlite3_column_blob(handle_, column);
+  if (bytes == nullptr) return {};
+  return {static_cast<const char*>(bytes), static_cast<std::size_t>(sqlite3_column_bytes(handle_, column))};
 }
 
 // ---- Database -------------------------------------------------------------------------------------------------------

@@ -27,14 +27,19 @@ namespace berth {
 
 enum class CellType { kNull, kInteger, kReal, kText, kBlob };
 
+// Bytes to be bound as a BLOB.
+struct Blob {
+  std::string_view bytes;
+};
+
 class Statement {
  public:
   Statement(Statement&& other) noexcept;
   Statement& operator=(Statement&& other) noexcept;
   ~Statement();
 
-  // Binds the values in order to ?1, ?2, ... Integers, doubles, text, Quantity, std::optional of these, std::nullopt.
-  // Text is copied. A failed binding is reported by next() or run().
+  // Binds the values in order to ?1, ?2, ... Integers, doubles, text, Blob, Quantity, std::optional of these,
+  // std::nullopt. Text and blobs are copied. A failed binding is reported by next() or run().
   template <class... Values>
   Statement& with(const Values&... values) {
     rewind();
@@ -61,7 +66,8 @@ class Statement {
   std::int64_t integer(int column) const;
   double real(int column) const;
   std::string_view text(int column) const;
-  CellType type(int column) const;  // ask before reading the cell: reading may convert it
+  std::string_view blob(int column) const;  // as text
+  CellType type(int column) const;          // ask before reading the cell: reading may convert it
   bool is_null(int column) const;
   template <class Unit>
   Unit quantity(int column) const {
@@ -84,6 +90,7 @@ class Statement {
   }
   void bind(int parameter, double value, bool) { bind_real(parameter, value); }
   void bind(int parameter, std::string_view value, bool copy) { bind_text(parameter, value, copy); }
+  void bind(int parameter, Blob value, bool copy) { bind_blob(parameter, value.bytes, copy); }
   void bind(int, std::nullopt_t, bool) {}  // unbound parameters are NULL
   template <class Tag>
   void bind(int parameter, Quantity<Tag> value, bool) {
@@ -96,6 +103,7 @@ class Statement {
   void bind_integer(int parameter, std::int64_t value);
   void bind_real(int parameter, double value);
   void bind_text(int parameter, std::string_view value, bool copy);
+  void bind_blob(int parameter, std::string_view value, bool copy);
   void rewind();
   void give_back();
   Status finish();

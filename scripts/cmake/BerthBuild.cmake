@@ -28,6 +28,7 @@ find_package(fmt 9 REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(SQLite3 3.40 REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(zstd 1.5 REQUIRED)
 find_package(Threads REQUIRED)
 
 add_library(berth_options INTERFACE)

@@ -1,0 +1,397 @@
+#include "engine/model/record_codec.h"
+
+#include <algorithm>
+
+#include "engine/model/archive.h"
+#include "engine/model/hash.h"
+
+namespace berth {
+
+template <>
+inline constexpr JobState kLastOf<JobState> = JobState::kCancelled;
+template <>
+inline constexpr Locality kLastOf<Locality> = Locality::kLinkGroup;
+template <>
+inline constexpr NodeState kLastOf<NodeState> = NodeState::kBooting;
+template <>
+inline constexpr ResourceKind kLastOf<ResourceKind> = ResourceKind::kGpu;
+template <>
+inline constexpr BackfillMode kLastOf<BackfillMode> = BackfillMode::kConservative;
+template <>
+inline constexpr Preemption kLastOf<Preemption> = Preemption::kReplan;
+template <>
+inline constexpr EvictionRule kLastOf<EvictionRule> = EvictionRule::kReplan;
+template <>
+inline constexpr ReservationKind kLastOf<ReservationKind> = ReservationKind::kEviction;
+template <>
+inline constexpr Reason kLastOf<Reason> = Reason::kDependency;
+
+// A T, or a const T. Every member is named below, so that one that is added cannot be forgotten: it would not compile.
+template <class X, class T>
+concept Is = std::same_as<std::remove_const_t<X>, T>;
+
+template <class A, Is<TaskShape> T>
+void fields(A& a, T& x) {
+  auto& [cpu, memory, gpu_count, gpu_milli, gpu_memory, models, pool, within_link_group] = x;
+  a(cpu, memory, gpu_count, gpu_milli, gpu_memory, models, pool, within_link_group);
+}
+template <class A, Is<TaskGroup> T>
+void fields(A& a, T& x) {
+  auto& [shape, count, min_tasks, placed, anchor, anchor_devices, locality, locality_required] = x;
+  a(shape, count, min_tasks, placed, anchor, anchor_devices, locality, locality_required);
+}
+template <class A, Is<DurationEstimate> T>
+void fields(A& a, T& x) {
+  auto& [p50, p80, p90, is_given, p50_milli] = x;
+  a(p50, p80, p90, is_given, p50_milli);
+}
+template <class A, Is<EvictionTerms> T>
+void fields(A& a, T& x) {
+  auto& [preemptible, checkpoint_interval, checkpoint_grace, restart_cost, min_runtime, evictions, last_eviction,
+         evicted_for] = x;
+  a(preemptible, checkpoint_interval, checkpoint_grace, restart_cost, min_runtime, evictions, last_eviction,
+    evicted_for);
+}
+template <class A, Is<Job> T>
+void fields(A& a, T& x) {
+  auto& [id, queue, priority_class, state, submit, time_limit, groups, estimate, attained, gpu_utilisation_pct,
+         eviction, after] = x;
+  a(id, queue, priority_class, state, submit, time_limit, groups, attained, gpu_utilisation_pct, after);
+  a.sparse(estimate);
+  a.sparse(eviction);
+}
+template <class A, Is<Holding> T>
+void fields(A& a, T& x) {
+  auto& [node, devices, gpu_milli, gpu_memory, cpu, memory] = x;
+  a(node, devices, gpu_milli, gpu_memory, cpu, memory);
+}
+template <class A, Is<RunningTask> T>
+void fields(A& a, T& x) {
+  auto& [group, task, holding] = x;
+  a(group, task, holding);
+}
+template <class A, Is<RunningJob> T>
+void fields(A& a, T& x) {
+  auto& [job, start, tasks, quota_mark, end_delay, stop_at, stops_for, stop_rule] = x;
+  a(job, start, tasks, quota_mark, end_delay, stop_at, stops_for, stop_rule);
+}
+template <class A, Is<DeviceModel> T>
+void fields(A& a, T& x) {
+  auto& [id, name, memory] = x;
+  a(id, name, memory);
+}
+template <class A, Is<NodeKind> T>
+void fields(A& a, T& x) {
+  auto& [cpu, memory, model, device_count, device_memory, link_groups, pool] = x;
+  a(cpu, memory, model, device_count, device_memory, link_groups, pool);
+}
+template <class A, Is<Node> T>
+void fields(A& a, T& x) {
+  auto& [id, kind, rack, state, unhealthy] = x;
+  a(id, kind, rack, state, unhealthy);
+}
+template <class A, Is<Queue> T>
+void fields(A& a, T& x) {
+  auto& [id, name, parent, weight, priority_band, decayed_usage, eviction_budget, lost_this_hour] = x;
+  a(id, name, parent, weight, priority_band, decayed_usage, eviction_budget, lost_this_hour);
+}
+template <class A, Is<PriorityClass> T>
+void fields(A& a, T& x) {
+  auto& [id, name, value] = x;
+  a(id, name, value);
+}
+template <class A, Is<QuotaResource> T>
+void fields(A& a, T& x) {
+  auto& [name, kind, models] = x;
+  a(name, kind, models);
+}
+template <class A, Is<QuotaTerms> T>
+void fields(A& a, T& x) {
+  auto& [has_quota, quota, limit, borrow_limit, lend_limit, weight] = x;
+  a(has_quota, quota, limit, borrow_limit, lend_limit, weight);
+}
+template <class A, Is<LoanTerms> T>
+void fields(A& a, T& x) {
+  auto& [id, lender, borrower, resource, amount, until, return_grace] = x;
+  a(id, lender, borrower, resource, amount, until, return_grace);
+}
+template <class A, Is<QuotaTable> T>
+void fields(A& a, T& x) {
+  auto& [resources, terms, loans, ended_loans] = x;
+  a(resources, terms, loans, ended_loans);
+}
+template <class A, Is<Allocation> T>
+void fields(A& a, T& x) {
+  auto& [job, group, task, node, devices, gpu_milli, gpu_memory, cpu, memory] = x;
+  a(job, group, task, node, devices, gpu_milli, gpu_memory, cpu, memory);
+}
+template <class A, Is<ReservedTask> T>
+void fields(A& a, T& x) {
+  auto& [group, task, node_id, holding] = x;
+  a(group, task, node_id, holding);
+}
+template <class A, Is<Reservation> T>
+void fields(A& a, T& x) {
+  auto& [job, kind, made_at, expected, expires, tasks] = x;
+  a(job, kind, made_at, expected, expires, tasks);
+}
+template <class A, Is<WorkloadShape> T>
+void fields(A& a, T& x) {
+  auto& [shape, popularity] = x;
+  a(shape, popularity);
+}
+template <class A, Is<RoundRules> T>
+void fields(A& a, T& x) {
+  auto& [backfill, backfill_depth, preemption, min_runtime, pending_delay, eviction_cooldown, eviction_budget,
+         reservation_ttl, default_duration] = x;
+  a(backfill, backfill_depth, preemption, min_runtime, pending_delay, eviction_cooldown, eviction_budget,
+    reservation_ttl, default_duration);
+}
+template <class A, Is<OrderKnobs> T>
+void fields(A& a, T& x) {
+  auto& [usage_weight, usage_half_life, las_thresholds, las_by_gpu, wpai_low_use_penalty, wpai_wait_bonus,
+         sjf_percentile] = x;
+  a(usage_weight, usage_half_life, las_thresholds, las_by_gpu, wpai_low_use_penalty, wpai_wait_bonus, sjf_percentile);
+}
+template <class A, Is<Placement> T>
+void fields(A& a, T& x) {
+  auto& [job, group, task, node, node_id, devices, gpu_milli, gpu_memory, cpu, memory] = x;
+  a(job, group, task, node, node_id, devices, gpu_milli, gpu_memory, cpu, memory);
+}
+template <class A, Is<TaskName> T>
+void fields(A& a, T& x) {
+  auto& [group, task] = x;
+  a(group, task);
+}
+template <class A, Is<Waiting> T>
+void fields(A& a, T& x) {
+  auto& [job, reason, group, fits, needed, queue, resource, short_by, in_pieces, passed_over, behind_job, beneficiary] =
+      x;
+  a(job, reason, group, fits, needed, queue, resource, short_by, in_pieces, passed_over, behind_job, beneficiary);
+}
+template <class A, Is<Eviction> T>
+void fields(A& a, T& x) {
+  auto& [job, beneficiary, rule, whole, tasks, lost, stop_at] = x;
+  a(job, beneficiary, rule, whole, tasks, lost, stop_at);
+}
+template <class A, Is<QuotaMark> T>
+void fields(A& a, T& x) {
+  auto& [job, mark] = x;
+  a(job, mark);
+}
+template <class A, Is<QueueOutlook> T>
+void fields(A& a, T& x) {
+  auto& [queue, resource, fair_share, starves_since] = x;
+  a(queue, resource, fair_share, starves_since);
+}
+
+namespace {
+
+// What a part holds; its first byte.
+enum class PartKind : std::uint8_t {
+  kCluster,
+  kNodes,
+  kQueues,
+  kQuotas,
+  kAllocations,
+  kRunning,
+  kReservations,
+  kJobs,
+  kWorkload,
+  kEvictions,
+  kPlacements,
+  kWaiting,
+  kMarks,
+  kOutlook
+};
+
+constexpr std::int64_t kIdsInAPart = 128;
+constexpr std::int64_t kNodesInAPart = 64;  // of allocations
+constexpr std::size_t kMostWaitingInAPart = 1024;
+
+template <class A, Is<Snapshot> T>
+void head_fields(A& a, T& x) {
+  auto& [version, now, seed, cluster, queues, classes, quotas, allocations, running, reservations, jobs, workload,
+         order_policy, score_policy, aging_interval, rules, order_knobs] = x;
+  a(version, now, seed, order_policy, score_policy, aging_interval, rules, order_knobs);
+}
+template <class A, Is<Plan> T>
+void head_fields(A& a, T& x) {
+  auto& [version, planned_at, seed, order_policy, score_policy, evictions, reprieves, placements, waiting, reservations,
+         marks, outlook] = x;
+  a(version, planned_at, seed, order_policy, score_policy);
+}
+
+template <class Value>
+std::string head_of(const Value& value) {
+  ByteWriter writer;
+  head_fields(writer, value);
+  return writer.take();
+}
+
+class PartsWriter {
+ public:
+  template <class... Values>
+  void whole(PartKind kind, const Values&... values) {
+    ByteWriter writer;
+    writer(static_cast<std::uint8_t>(kind), values...);
+    parts_.push_back(writer.take());
+  }
+  // One part for each run of values for which `bucket` says the same; `bucket` gets the value's index.
+  template <class Values, class Bucket>
+  void cut(PartKind kind, const Values& values, Bucket bucket) {
+    for (std::size_t first = 0, end = 0; first < values.size(); first = end) {
+      while (end < values.size() && bucket(end) == bucket(first)) ++end;
+      ByteWriter writer;
+      writer.reserve(8192);
+      writer(static_cast<std::uint8_t>(kind));
+      writer.put_varint(end - first);
+      for (std::size_t i = first; i < end; ++i) writer(values[i]);
+      parts_.push_back(writer.take());
+    }
+  }
+  // In no order of ids: cut after values whose hash says so, wherever they stand.
+  void waiting(const std::vector<Waiting>& waiting) {
+    for (std::size_t first = 0, end = 0; first < waiting.size(); first = end) {
+      do {
+        ++end;
+      } while (end < waiting.size() && end - first < kMostWaitingInAPart &&
+               hash_mix(static_cast<std::uint64_t>(waiting[end - 1].job)) % kIdsInAPart != 0);
+      ByteWriter writer;
+      writer(static_cast<std::uint8_t>(PartKind::kWaiting));
+      writer.put_varint(end - first);
+      for (std::size_t i = first; i < end; ++i) writer(waiting[i]);
+      parts_.push_back(writer.take());
+    }
+  }
+  std::vector<std::string> take() { return std::move(parts_); }
+
+ private:
+  std::vector<std::string> parts_;
+};
+
+// Appends what `reader` holds.
+template <class Value>
+void read_more(ByteReader& reader, std::vector<Value>& values) {
+  std::vector<Value> more;
+  reader(more);
+  std::ranges::move(more, std::back_inserter(values));
+}
+
+Status damaged(std::string_view what) {
+  return Status(Code::kCorrupt, std::string("a recorded ") + std::string(what) + " cannot be read");
+}
+
+// A node with its name.
+struct NamedNode {
+  Node node;
+  std::string name;
+};
+template <class A, Is<NamedNode> T>
+void fields(A& a, T& x) {
+  auto& [node, name] = x;
+  a(node, name);
+}
+
+void read_part(ByteReader& reader, Snapshot& snapshot, bool& is_known) {
+  std::uint8_t kind = 0;
+  reader(kind);
+  switch (static_cast<PartKind>(kind)) {
+    case PartKind::kCluster:
+      return reader(snapshot.cluster.models, snapshot.cluster.pools, snapshot.cluster.racks, snapshot.cluster.kinds);
+    case PartKind::kNodes: {
+      std::vector<NamedNode> nodes;
+      reader(nodes);
+      for (NamedNode& each : nodes) {
+        snapshot.cluster.nodes.push_back(each.node);
+        snapshot.cluster.node_names.push_back(std::move(each.name));
+      }
+      return;
+    }
+    case PartKind::kQueues: return reader(snapshot.queues, snapshot.priority_classes);
+    case PartKind::kQuotas: return reader(snapshot.quotas);
+    case PartKind::kAllocations: return read_more(reader, snapshot.allocations);
+    case PartKind::kRunning: return read_more(reader, snapshot.running);
+    case PartKind::kReservations: return reader(snapshot.reservations);
+    case PartKind::kJobs: return read_more(reader, snapshot.jobs);
+    case PartKind::kWorkload: return reader(snapshot.workload);
+    default: is_known = false;
+  }
+}
+
+void read_part(ByteReader& reader, Plan& plan, bool& is_known) {
+  std::uint8_t kind = 0;
+  reader(kind);
+  switch (static_cast<PartKind>(kind)) {
+    case PartKind::kEvictions: return reader(plan.evictions, plan.reprieves);
+    case PartKind::kPlacements: return reader(plan.placements);
+    case PartKind::kWaiting: return read_more(reader, plan.waiting);
+    case PartKind::kReservations: return reader(plan.reservations);
+    case PartKind::kMarks: return reader(plan.marks);
+    case PartKind::kOutlook: return reader(plan.outlook);
+    default: is_known = false;
+  }
+}
+
+template <class Value>
+Result<Value> decode(std::string_view what, std::string_view head, std::span<const std::string> parts) {
+  Value value;
+  ByteReader reader(head);
+  head_fields(reader, value);
+  if (!reader.ok() || !reader.at_end()) return damaged(what);
+  for (const std::string& part : parts) {
+    ByteReader of_part(part);
+    bool is_known = true;
+    read_part(of_part, value, is_known);
+    if (!is_known || !of_part.ok() || !of_part.at_end()) return damaged(what);
+  }
+  return value;
+}
+
+std::vector<NamedNode> named(const Cluster& cluster) {
+  std::vector<NamedNode> nodes;
+  nodes.reserve(cluster.nodes.size());
+  for (std::size_t i = 0; i < cluster.nodes.size(); ++i)
+    nodes.push_back({cluster.nodes[i], i < cluster.node_names.size() ? cluster.node_names[i] : std::string()});
+  return nodes;
+}
+
+}  // namespace
+
+EncodedRecord encode_snapshot(const Snapshot& snapshot) {
+  PartsWriter parts;
+  const Cluster& cluster = snapshot.cluster;
+  parts.whole(PartKind::kCluster, cluster.models, cluster.pools, cluster.racks, cluster.kinds);
+  const std::vector<NamedNode> nodes = named(cluster);
+  parts.cut(PartKind::kNodes, nodes, [&](std::size_t i) { return nodes[i].node.id / kIdsInAPart; });
+  parts.whole(PartKind::kQueues, snapshot.queues, snapshot.priority_classes);
+  parts.whole(PartKind::kQuotas, snapshot.quotas);
+  parts.cut(PartKind::kAllocations, snapshot.allocations,
+            [&](std::size_t i) { return snapshot.allocations[i].node / kNodesInAPart; });
+  parts.cut(PartKind::kRunning, snapshot.running,
+            [&](std::size_t i) { return snapshot.running[i].job.id / kIdsInAPart; });
+  parts.whole(PartKind::kReservations, snapshot.reservations);
+  parts.cut(PartKind::kJobs, snapshot.jobs, [&](std::size_t i) { return snapshot.jobs[i].id / kIdsInAPart; });
+  parts.whole(PartKind::kWorkload, snapshot.workload);
+  return {head_of(snapshot), parts.take()};
+}
+
+EncodedRecord encode_plan(const Plan& plan) {
+  PartsWriter parts;
+  parts.whole(PartKind::kEvictions, plan.evictions, plan.reprieves);
+  parts.whole(PartKind::kPlacements, plan.placements);
+  parts.waiting(plan.waiting);
+  parts.whole(PartKind::kReservations, plan.reservations);
+  parts.whole(PartKind::kMarks, plan.marks);
+  parts.whole(PartKind::kOutlook, plan.outlook);
+  return {head_of(plan), parts.take()};
+}
+
+Result<Snapshot> decode_snapshot(std::string_view head, std::span<const std::string> parts) {
+  return decode<Snapshot>("snapshot", head, parts);
+}
+Result<Plan> decode_plan(std::string_view head, std::span<const std::string> parts) {
+  return decode<Plan>("plan", head, parts);
+}
+
+}  // namespace berth

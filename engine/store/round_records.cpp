@@ -1,0 +1,249 @@
+#include "engine/store/round_records.h"
+
+#define XXH_INLINE_ALL
+#include <fmt/format.h>
+#include <xxhash.h>
+#include <zstd.h>
+
+#include <chrono>
+#include <cstring>
+#include <unordered_set>
+
+#include "engine/model/archive.h"
+
+namespace berth {
+
+namespace {
+
+using Hash = std::string;  // 16 bytes
+
+Hash hash_of(std::string_view bytes) {
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes.data(), bytes.size()));
+  return {reinterpret_cast<const char*>(canonical.digest), sizeof canonical.digest};
+}
+
+std::string packed(std::string_view bytes) {
+  std::string out(ZSTD_compressBound(bytes.size()), '\0');
+  out.resize(ZSTD_compress(out.data(), out.size(), bytes.data(), bytes.size(), 1));
+  return out;
+}
+
+Status damaged(std::int64_t part) {
+  return Status(Code::kCorrupt, fmt::format("part {} of a round's record is damaged", part));
+}
+
+class PartStore {
+ public:
+  static Result<PartStore> make(Database& db) {
+    BERTH_ASSIGN(Statement find, db.prepare("SELECT id FROM record_parts WHERE hash = ?1"));
+    BERTH_ASSIGN(Statement insert, db.prepare("INSERT INTO record_parts (hash, size, data) VALUES (?1, ?2, ?3)"));
+    return PartStore(db, std::move(find), std::move(insert));
+  }
+
+  Result<std::int64_t> put(std::string_view bytes) {
+    const Hash hash = hash_of(bytes);
+    if (find_.with(Blob{hash}).next()) return find_.integer(0);
+    BERTH_TRY(find_.status());
+    const std::string data = packed(bytes);
+    BERTH_TRY(insert_.run(Blob{hash}, bytes.size(), Blob{data}));
+    new_bytes_ += static_cast<std::int64_t>(data.size() + hash.size());
+    return db_->last_row_id();
+  }
+  // The part that lists them.
+  Result<std::int64_t> put_all(const std::vector<std::string>& parts) {
+    ByteWriter ids;
+    std::int64_t previous = 0;
+    for (const std::string& part : parts) {
+      BERTH_ASSIGN(const std::int64_t id, put(part));
+      ids(id - previous);
+      previous = id;
+    }
+    return put(ids.bytes());
+  }
+  std::int64_t new_bytes() const { return new_bytes_; }
+
+ private:
+  PartStore(Database& db, Statement find, Statement insert)
+      : db_(&db), find_(std::move(find)), insert_(std::move(insert)) {}
+  Database* db_;
+  Statement find_;
+  Statement insert_;
+  std::int64_t new_bytes_ = 0;
+};
+
+Result<std::string> read_part(Statement& row, std::int64_t id) {
+  if (!row.with(id).next()) {
+    BERTH_TRY(row.status());
+    return damaged(id);
+  }
+  const std::string_view data = row.blob(2);
+  const std::int64_t expected = row.integer(1);
+  if (expected < 0 || ZSTD_getFrameContentSize(data.data(), data.size()) != static_cast<std::uint64_t>(expected))
+    return damaged(id);
+  std::string bytes(static_cast<std::size_t>(expected), '\0');
+  const std::size_t size = ZSTD_decompress(bytes.data(), bytes.size(), data.data(), data.size());
+  if (size != bytes.size() || hash_of(bytes) != row.blob(0)) return damaged(id);
+  return bytes;
+}
+
+Result<std::vector<std::int64_t>> listed_ids(Statement& row, std::int64_t list) {
+  BERTH_ASSIGN(const std::string bytes, read_part(row, list));
+  ByteReader reader(bytes);
+  std::vector<std::int64_t> ids;
+  std::int64_t id = 0;
+  while (!reader.at_end()) {
+    std::int64_t step = 0;
+    reader(step);
+    ids.push_back(id += step);
+  }
+  if (!reader.ok()) return damaged(list);
+  return ids;
+}
+
+constexpr std::string_view kReadPart = "SELECT hash, size, data FROM record_parts WHERE id = ?1";
+
+Result<EncodedRecord> read_encoded(Database& db, std::string_view head, std::int64_t list) {
+  EncodedRecord record;
+  record.head = head;
+  BERTH_ASSIGN(Statement row, db.prepare(kReadPart));
+  BERTH_ASSIGN(const std::vector<std::int64_t> ids, listed_ids(row, list));
+  for (const std::int64_t id : ids) {
+    BERTH_ASSIGN(std::string part, read_part(row, id));
+    record.parts.push_back(std::move(part));
+  }
+  return record;
+}
+
+// "rounds 4 to 90 have one", for those who asked for another.
+Result<std::string> recorded_rounds(Database& db) {
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT min(id), max(id) FROM rounds WHERE record_id IS NOT NULL"));
+  if (!row.next() || row.is_null(0)) {
+    BERTH_TRY(row.status());
+    return std::string("no round has one");
+  }
+  return row.integer(0) == row.integer(1)
+             ? fmt::format("round {} has one", row.integer(0))
+             : fmt::format("rounds from {} to {} have one", row.integer(0), row.integer(1));
+}
+
+}  // namespace
+
+RoundRecord record_of(const Snapshot& snapshot, const Plan& plan) {
+  const auto begun = std::chrono::steady_clock::now();
+  RoundRecord record{encode_snapshot(snapshot), encode_plan(plan)};
+  record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  return record;
+}
+
+Result<WrittenRecord> write_round_record(Database& db, const RoundRecord& record, Seconds now) {
+  BERTH_ASSIGN(PartStore parts, PartStore::make(db));
+  BERTH_ASSIGN(const std::int64_t input, parts.put_all(record.input.parts));
+  BERTH_ASSIGN(const std::int64_t plan, parts.put_all(record.plan.parts));
+  BERTH_ASSIGN(Statement insert, db.prepare("INSERT INTO round_records (recorded_at, engine, format, input_head, "
+                                            "input_parts, plan_head, plan_parts, new_bytes) "
+                                            "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"));
+  const std::int64_t new_bytes =
+      parts.new_bytes() + static_cast<std::int64_t>(record.input.head.size() + record.plan.head.size());
+  BERTH_TRY(insert.run(now, engine_name(), kRecordFormat, Blob{record.input.head}, input, Blob{record.plan.head}, plan,
+                       new_bytes));
+  return WrittenRecord{db.last_row_id(), new_bytes};
+}
+
+std::string bytes_of(const EncodedRecord& record) {
+  std::string bytes = record.head;
+  for (const std::string& part : record.parts) bytes += part;
+  return bytes;
+}
+
+Result<RecordedRound> read_recorded_round(Database& db, std::int64_t round) {
+  BERTH_ASSIGN(Statement row,
+               db.prepare("SELECT o.kind, o.started_at, o.order_seconds + o.place_seconds, r.engine, r.format, "
+                          "r.input_head, r.input_parts, r.plan_head, r.plan_parts "
+                          "FROM rounds o LEFT JOIN round_records r ON r.id = o.record_id WHERE o.id = ?1"));
+  if (!row.with(round).next()) {
+    BERTH_TRY(row.status());
+    BERTH_ASSIGN(std::string hint, recorded_rounds(db));
+    return Status(Code::kNotFound, fmt::format("no round {}", round), std::move(hint));
+  }
+  if (row.is_null(3)) {
+    BERTH_ASSIGN(std::string hint, recorded_rounds(db));
+    return Status(Code::kNotFound, fmt::format("round {} has no record (any more)", round), std::move(hint));
+  }
+  if (row.integer(4) != kRecordFormat) {
+    return Status(Code::kInvalid, fmt::format("round {} was recorded in format {} by {}; this program reads format {}",
+                                              round, row.integer(4), row.text(3), kRecordFormat));
+  }
+  RecordedRound recorded;
+  recorded.round = round;
+  recorded.kind = row.text(0);
+  recorded.at = row.quantity<Seconds>(1);
+  recorded.plan_seconds = row.real(2);
+  recorded.engine = row.text(3);
+  const std::string where = fmt::format("in the record of round {}", round);
+  Result<EncodedRecord> input = read_encoded(db, row.blob(5), row.integer(6));
+  if (!input.ok()) return std::move(input).status().prefixed(where);
+  Result<EncodedRecord> plan = read_encoded(db, row.blob(7), row.integer(8));
+  if (!plan.ok()) return std::move(plan).status().prefixed(where);
+  Result<Snapshot> snapshot = decode_snapshot(input->head, input->parts);
+  if (!snapshot.ok()) return std::move(snapshot).status().prefixed(where);
+  Result<Plan> decided = decode_plan(plan->head, plan->parts);
+  if (!decided.ok()) return std::move(decided).status().prefixed(where);
+  recorded.snapshot = *std::move(snapshot);
+  recorded.plan = *std::move(decided);
+  recorded.plan_bytes = bytes_of(*plan);
+  return recorded;
+}
+
+std::string engine_name() {
+#ifdef __clang__
+  return fmt::format("berth {}, clang {}.{}.{}", BERTH_VERSION, __clang_major__, __clang_minor__, __clang_patchlevel__);
+#else
+  return fmt::format("berth {}, GCC {}.{}.{}", BERTH_VERSION, __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
+#endif
+}
+
+Result<std::int64_t> prune_records(Database& db, Seconds keep_since) {
+  BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM round_records WHERE recorded_at < ?1 OR id NOT IN "
+                                            "(SELECT record_id FROM rounds WHERE record_id IS NOT NULL UNION ALL "
+                                            "SELECT record_id FROM plans WHERE record_id IS NOT NULL)"));
+  BERTH_TRY(remove.run(keep_since));
+  const std::int64_t removed = db.changed_rows();
+  if (removed == 0) return removed;
+  std::unordered_set<std::int64_t> used;
+  {
+    BERTH_ASSIGN(Statement lists, db.prepare("SELECT input_parts FROM round_records UNION "
+                                             "SELECT plan_parts FROM round_records"));
+    BERTH_ASSIGN(Statement row, db.prepare(kReadPart));
+    while (lists.next()) {
+      used.insert(lists.integer(0));
+      BERTH_ASSIGN(const std::vector<std::int64_t> ids, listed_ids(row, lists.integer(0)));
+      used.insert(ids.begin(), ids.end());
+    }
+    BERTH_TRY(lists.status());
+  }
+  std::vector<std::int64_t> unused;
+  BERTH_ASSIGN(Statement parts, db.prepare("SELECT id FROM record_parts"));
+  while (parts.next()) {
+    if (!used.contains(parts.integer(0))) unused.push_back(parts.integer(0));
+  }
+  BERTH_TRY(parts.status());
+  BERTH_ASSIGN(Statement drop, db.prepare("DELETE FROM record_parts WHERE id = ?1"));
+  for (const std::int64_t id : unused) BERTH_TRY(drop.run(id));
+  return removed;
+}
+
+Status drop_records(Database& db, Seconds keep_since) {
+  BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));
+  BERTH_TRY(prune_records(db, keep_since).status());
+  return transaction.commit();
+}
+
+Result<RecordStatistics> record_statistics(Database& db) {
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT (SELECT count(*) FROM round_records), count(*), "
+                                         "coalesce(sum(length(data)), 0), coalesce(sum(size), 0) FROM record_parts"));
+  if (!row.next()) return row.status();
+  return RecordStatistics{row.integer(0), row.integer(1), row.integer(2), row.integer(3)};
+}
+
+}  // namespace berth

@@ -1,0 +1,66 @@
+// The decision ledger: what each round looked at and what it decided, kept whole, so that REPLAY can plan it again.
+//
+// A record is made of the parts of model/record_codec.h, packed. A part that the tables have already is not stored
+// again, so a round costs what has changed since the last one, and no round needs another to be read. Every part is
+// checked against its hash when it is read.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "engine/model/record_codec.h"
+#include "engine/store/sqlite.h"
+
+namespace berth {
+
+// Encoded outside of any transaction: what is in them must not depend on it, and the lock is held for less long.
+struct RoundRecord {
+  EncodedRecord input;
+  EncodedRecord plan;
+  double seconds = 0;  // it took to encode
+};
+RoundRecord record_of(const Snapshot& snapshot, const Plan& plan);
+
+struct WrittenRecord {
+  std::int64_t id = 0;
+  std::int64_t new_bytes = 0;
+};
+// Inside the caller's transaction.
+Result<WrittenRecord> write_round_record(Database& db, const RoundRecord& record, Seconds now);
+
+// As text and not yet decoded: comparing does not need to.
+struct RecordedRound {
+  std::int64_t round = 0;
+  std::string kind;
+  Seconds at;
+  std::string engine;  // that planned it
+  double plan_seconds = 0;
+  Snapshot snapshot;
+  Plan plan;
+  std::string plan_bytes;  // the recorded plan, to the byte
+};
+// kNotFound: no such round, or its record is gone. kCorrupt: damaged. kInvalid: of a format that this program does not
+// read.
+Result<RecordedRound> read_recorded_round(Database& db, std::int64_t round);
+
+// Every byte of an encoded plan: two plans are equal when these are.
+std::string bytes_of(const EncodedRecord& record);
+
+// "berth 0.1.0, GCC 12.2.0": what planned.
+std::string engine_name();
+
+// Deletes records older than `keep_since` and parts that no record has any more, in the caller's transaction. Records
+// deleted.
+Result<std::int64_t> prune_records(Database& db, Seconds keep_since);
+// The same in a transaction of its own.
+Status drop_records(Database& db, Seconds keep_since);
+
+struct RecordStatistics {
+  std::int64_t records = 0;
+  std::int64_t parts = 0;
+  std::int64_t stored_bytes = 0;    // of parts, packed
+  std::int64_t unpacked_bytes = 0;  // of the same
+};
+Result<RecordStatistics> record_statistics(Database& db);
+
+}  // namespace berth
