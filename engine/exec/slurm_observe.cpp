@@ -34,6 +34,7 @@ void SlurmObserver::read_folder(const LaunchKey& key, View& view) const {
   const SlurmLaunchFolder folder(slurm_launch_folder(options_, key));
   view.is_read = true;
   view.facts.claim = folder.claim();
+  view.claimed_ms = folder.claim_moment_ms();
   view.facts.submission = folder.submission();
   view.records = folder.records();
   view.facts.complaint = folder.complaint();
@@ -61,10 +62,10 @@ SlurmObserver::View SlurmObserver::look(const LaunchKey& key, std::int64_t asked
                         jobs->second.front()->state == SlurmState::kRunning;
   if (!is_plain) read_folder(key, view);
   if (jobs != ours_.end()) view.facts.job = choose_job(jobs->second, view);
-  view.facts.is_current = !view.facts.submission || listing_.asked_ms > view.facts.submission->moment_ms;
   // A step is listed a moment after it was asked for.
-  if (options_.is_pilot && view.facts.submission)
-    view.facts.is_current = listing_.asked_ms > view.facts.submission->moment_ms + kStepPatienceMs;
+  const std::int64_t patience = options_.is_pilot ? kStepPatienceMs : 0;
+  view.facts.is_current = (!view.facts.submission || listing_.asked_ms > view.facts.submission->moment_ms + patience) &&
+                          (!view.claimed_ms || listing_.asked_ms > *view.claimed_ms + kRecordPatience.value() * 1000);
   return view;
 }
 

@@ -33,6 +33,7 @@ class SlurmObserver {
   struct View {
     std::int64_t asked = 0;  // of how many of its tasks
     bool is_read = false;    // its folder is
+    std::optional<std::int64_t> claimed_ms;
     SlurmTaskFacts facts;
     std::map<std::pair<std::int32_t, std::int32_t>, SlurmTaskRecord> records;
   };

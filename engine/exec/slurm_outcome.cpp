@@ -37,6 +37,10 @@ void judge_unlisted(const SlurmTaskFacts& facts, TaskObservation& seen) {
 
 void judge_waiting(const SlurmTaskFacts& facts, TaskObservation& seen) {
   const SlurmJob& job = *facts.job;
+  if (facts.claim && !facts.is_current) {  // it has started since
+    seen.phase = TaskPhase::kRunning;
+    return;
+  }
   if (facts.claim) {
     seen.phase = TaskPhase::kVanished;
     seen.detail = fmt::format("Slurm has put job {} back into its queue", job.shown);

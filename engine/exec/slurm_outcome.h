@@ -15,7 +15,7 @@ namespace berth {
 
 struct SlurmTaskFacts {
   const SlurmJob* job = nullptr;  // what Slurm lists under the launch's name; nothing = it lists none
-  bool is_current = true;         // it was listed after the launch was submitted
+  bool is_current = true;         // listed after the launch was submitted, and well after its claim was taken
   std::optional<SlurmSubmission> submission;
   std::optional<std::string> claim;
   const SlurmTaskRecord* record = nullptr;
@@ -24,8 +24,9 @@ struct SlurmTaskFacts {
   Seconds pending_limit;  // waiting longer in Slurm is said in `detail`
 };
 
-// A shared folder may show on this machine later than on the node what was written there: a job that ended by itself
-// without a word gets this long.
+// A shared folder may show on this machine later than on the node what was written there, and have another clock: a job
+// that ended by itself without a word gets this long, and a listing is older than a claim unless it is this much
+// younger.
 inline constexpr Seconds kRecordPatience{20};
 
 TaskObservation judge_slurm_task(const LiveTask& task, const SlurmTaskFacts& facts);

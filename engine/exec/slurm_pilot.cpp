@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/base/failpoint.h"
 #include "engine/base/text.h"
 
 namespace berth {
@@ -91,6 +92,7 @@ Delivery SlurmPilots::start(const std::vector<SlurmComponent>& components, const
   const auto said = client_.submit(words);
   if (!said.ok() || !said->ok())
     return {DeliveryState::kUnknown, "", said.ok() ? said->complaint("setsid") : said.status().message()};
+  failpoint("mid_delivery");
   const std::int64_t pilot = running_.at(components.front().nodes.front());
   (void)folder.note_submission({pilot, wall_clock_ms()});
   return {DeliveryState::kDone, std::to_string(pilot), ""};

@@ -130,6 +130,12 @@ std::optional<std::string> SlurmLaunchFolder::claim() const {
   return std::string(target.data(), static_cast<std::size_t>(length));
 }
 
+std::optional<std::int64_t> SlurmLaunchFolder::claim_moment_ms() const {
+  struct stat link {};
+  if (lstat((path_ + "/claim").c_str(), &link) != 0) return std::nullopt;
+  return std::int64_t{link.st_mtim.tv_sec} * 1000 + link.st_mtim.tv_nsec / 1000000;
+}
+
 Result<std::string> SlurmLaunchFolder::take_claim(std::string_view by) const {
   const std::string path = path_ + "/claim";
   if (symlink(std::string(by).c_str(), path.c_str()) != 0 && errno != EEXIST) return file_failure(path);

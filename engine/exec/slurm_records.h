@@ -64,6 +64,8 @@ class SlurmLaunchFolder {
   Status note_submission(const SlurmSubmission& submission) const;
 
   std::optional<std::string> claim() const;
+  // When it was taken, by the clock of whoever keeps the folder.
+  std::optional<std::int64_t> claim_moment_ms() const;
   // Who holds it now: `by` or another one before.
   Result<std::string> take_claim(std::string_view by) const;
   std::map<std::pair<std::int32_t, std::int32_t>, SlurmTaskRecord> records() const;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <thread>
 
+#include "engine/base/failpoint.h"
 #include "engine/base/text.h"
 #include "engine/exec/slurm_pilot.h"
 
@@ -30,6 +31,7 @@ SlurmSubmitter::Item SlurmSubmitter::prepare(const Launch& launch) const {
     settle(item, {DeliveryState::kUnknown, "", made.status().message()});
     return item;
   }
+  failpoint("mid_delivery");
   item.is_repetition = !*made;
   if (item.is_repetition && settle_by_claim(item)) return item;
   const Status written = item.folder.write_launch(launch, slurm_script(launch, item.components, options_));
@@ -93,6 +95,7 @@ void SlurmSubmitter::submit(Item& item) const {
     item.complaint = said->complaint("sbatch");
     return;
   }
+  failpoint("mid_delivery");
   const Status noted = item.folder.note_submission({*id, wall_clock_ms()});
   settle(item, {DeliveryState::kDone, std::to_string(*id), noted.message()});
 }

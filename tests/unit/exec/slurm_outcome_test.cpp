@@ -85,6 +85,15 @@ TEST(SlurmOutcome, EndsThatSlurmKnows) {
   EXPECT_EQ(ended(SlurmState::kEnding).phase, TaskPhase::kRunning);
 }
 
+TEST(SlurmOutcome, WhatWaitedWhenItWasListedMayHaveStarted) {
+  World world;
+  world.with(job_in(SlurmState::kPending));
+  world.facts.is_current = false;
+  EXPECT_EQ(world.judge().phase, TaskPhase::kStarting);
+  world.facts.claim = "12.0";
+  EXPECT_EQ(world.judge().phase, TaskPhase::kRunning);
+}
+
 TEST(SlurmOutcome, ASharedFolderMayLagBehind) {
   World world;
   world.with(job_in(SlurmState::kCompleted)).with_record("start 0 0 1011 7\n");
