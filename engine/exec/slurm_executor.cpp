@@ -73,6 +73,8 @@ class SlurmExecutor : public Executor {
     // Whether or not Slurm hears of it: without the claim they end as soon as they start.
     (void)client_.cancel(to_cancel);
     const std::vector<std::string> complaints = client_.signal(to_wake, "CONT");
+    if (!woken.empty() && woken.size() == requests.size() && std::ranges::all_of(complaints, is_slurm_silence))
+      return Status(Code::kUnavailable, complaints.front());
     for (std::size_t i = 0; i < woken.size(); ++i)
       if (!complaints[i].empty()) deliveries[woken[i]] = {DeliveryState::kUnknown, "", complaints[i]};
     BERTH_TRY(wake_steps(requests, in_pilots, deliveries));

@@ -188,13 +188,17 @@ std::string slurm_script(const Launch& launch, const std::vector<SlurmComponent>
   return text + task_lines(launch) + everywhere_lines(components) + std::string(slurm_runner());
 }
 
-bool is_sbatch_refusal(std::string_view complaint) {
+bool is_slurm_silence(std::string_view complaint) {
   const std::string said = to_lower(complaint);
   constexpr std::array<std::string_view, 10> kNoAnswer = {
       "timed out", "contact",   "connection", "connect failure", "zero bytes",
       "message",   "temporari", "standby",    "sleeping",        "did not answer"};
-  for (const std::string_view word : kNoAnswer)
-    if (said.find(word) != std::string::npos) return false;
+  return std::ranges::any_of(kNoAnswer, [&](std::string_view word) { return said.find(word) != std::string::npos; });
+}
+
+bool is_sbatch_refusal(std::string_view complaint) {
+  if (is_slurm_silence(complaint)) return false;
+  const std::string said = to_lower(complaint);
   constexpr std::array<std::string_view, 9> kNo = {"invalid",   "not available", "violates",
                                                    "denied",    "not permitted", "more than",
                                                    "requested", "unrecognized",  "not in this"};

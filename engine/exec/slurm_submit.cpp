@@ -67,6 +67,7 @@ void SlurmSubmitter::settle_by_listing(std::vector<Item>& items, bool after_fail
   };
   if (std::ranges::none_of(items, asks)) return;
   const auto listing = client_.jobs(true);
+  listed_ = listing.status();
   std::map<std::string_view, std::int64_t> by_name;
   if (listing.ok())
     for (const SlurmJob& job : listing->jobs)
@@ -147,7 +148,7 @@ void SlurmSubmitter::give_up(Item& item) const {
   }
 }
 
-std::vector<Delivery> SlurmSubmitter::deliver(std::span<const Launch> launches) {
+Result<std::vector<Delivery>> SlurmSubmitter::deliver(std::span<const Launch> launches) {
   std::vector<Item> items;
   items.reserve(launches.size());
   for (const Launch& launch : launches) items.push_back(prepare(launch));
@@ -155,15 +156,19 @@ std::vector<Delivery> SlurmSubmitter::deliver(std::span<const Launch> launches) 
     start_in_pilots(items);
   } else {
     settle_by_listing(items, false);
-    submit_all(items);
+    if (listed_.ok()) submit_all(items);
     settle_by_listing(items, true);
   }
   std::vector<Delivery> deliveries;
   deliveries.reserve(items.size());
   for (Item& item : items) {
-    if (!item.is_settled) give_up(item);
+    if (!item.is_settled && listed_.ok()) give_up(item);
+    if (!item.is_settled) settle(item, {DeliveryState::kUnknown, "", listed_.message()});
     deliveries.push_back(std::move(item.delivery));
   }
+  const bool came_to_nothing = std::ranges::all_of(
+      deliveries, [](const Delivery& delivery) { return delivery.state == DeliveryState::kUnknown; });
+  if (!listed_.ok() && came_to_nothing) return listed_;
   return deliveries;
 }
 

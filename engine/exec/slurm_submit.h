@@ -2,9 +2,9 @@
 //
 // sbatch may say "Socket timed out" of a job that runs. So a folder is made before the first submission, and a launch
 // whose folder is there without an id may have been submitted: Slurm is asked for jobs of that name before it is
-// submitted again, and after every failure. Should two jobs of one name come to be all the same, only the one with the
-// claim runs the command (see slurm_script.h). A launch that is refused has its claim taken first, so that it cannot
-// start behind the back of whoever was told so.
+// submitted again, and after every failure; when it does not say, nothing is submitted. Should two jobs of one name
+// come to be all the same, only the one with the claim runs the command (see slurm_script.h). A launch that is refused
+// has its claim taken first, so that it cannot start behind the back of whoever was told so.
 #pragma once
 
 #include <map>
@@ -25,7 +25,8 @@ class SlurmSubmitter {
   SlurmSubmitter(SlurmClient& client, const SlurmSubmitOptions& options, std::int64_t parallel, Seconds timeout)
       : client_(client), options_(options), parallel_(parallel), timeout_(timeout) {}
 
-  std::vector<Delivery> deliver(std::span<const Launch> launches);
+  // Fails as a whole when Slurm does not answer and so nothing came of it.
+  Result<std::vector<Delivery>> deliver(std::span<const Launch> launches);
 
  private:
   struct Item {
@@ -51,6 +52,7 @@ class SlurmSubmitter {
   const SlurmSubmitOptions& options_;
   std::int64_t parallel_;
   Seconds timeout_;
+  Status listed_;  // what came of asking for jobs
 };
 
 }  // namespace berth

@@ -121,17 +121,16 @@ class Dispatcher {
   Status run(LiveExecutor& live) {
     BERTH_ASSIGN(const Settings settings, read_settings(db_));
     stop_grace_ = settings.stop_grace;
-    Status reached;
     bool was_called = false;
-    for (std::int64_t after = 0; reached.ok();) {
+    for (std::int64_t after = 0; live.reached.ok();) {
       BERTH_ASSIGN(const std::vector<OutboxRow> rows, due_rows(live.record.id, after));
       if (rows.empty()) break;
       after = rows.back().id;
       BERTH_ASSIGN(Calls calls, read_calls(live, rows));
       was_called |= !calls.launches.empty() || !calls.requests.empty();
-      BERTH_TRY(tell(live, calls, reached));
+      BERTH_TRY(tell(live, calls));
     }
-    return was_called ? note_contact(db_, live.record, reached, runtime_.now()) : Status();
+    return was_called ? note_contact(db_, live.record, live.reached, runtime_.now()) : Status();
   }
 
  private:
@@ -200,8 +199,9 @@ class Dispatcher {
     return calls;
   }
 
-  // What comes of the calls is taken in; `reached` says whether the executor answered them.
-  Status tell(LiveExecutor& live, Calls& calls, Status& reached) {
+  // What comes of the calls is taken in.
+  Status tell(LiveExecutor& live, Calls& calls) {
+    Status& reached = live.reached;
     failpoint("before_delivery");
     BERTH_TRY(lease_.keep(runtime_.now()));
     if (!calls.launches.empty()) reached = collect(live.executor->launch(calls.launches), calls.launched, calls.told);

@@ -51,7 +51,7 @@ Result<std::vector<LiveExecutor>> reach_executors(Runtime& runtime, bool also_do
       BERTH_TRY(note_contact(runtime.db(), record, executor.status(), runtime.now()));
       continue;
     }
-    live.push_back({std::move(record), *std::move(executor)});
+    live.push_back({std::move(record), *std::move(executor), Status()});
   }
   return live;
 }
@@ -60,7 +60,7 @@ Result<LiveExecutor> reach_executor(Runtime& runtime, std::string_view name) {
   BERTH_ASSIGN(ExecutorRecord record, find_executor(runtime.db(), name));
   BERTH_ASSIGN(const std::string tag, database_tag(runtime.db()));
   BERTH_ASSIGN(std::unique_ptr<Executor> executor, make_executor(runtime, tag, record));
-  return LiveExecutor{std::move(record), std::move(executor)};
+  return LiveExecutor{std::move(record), std::move(executor), Status()};
 }
 
 }  // namespace berth

@@ -356,8 +356,11 @@ Result<SyncReport> observe_executors(Runtime& runtime, Lease& lease, std::vector
     if (all.tasks.empty() && nodes.empty()) continue;
     report.asked_tasks += static_cast<std::int64_t>(all.tasks.size());
     BERTH_TRY(lease.keep(runtime.now()));
-    const Result<Observation> seen = live.executor->observe(all.tasks, nodes);
-    BERTH_TRY(note_contact(runtime.db(), live.record, seen.status(), runtime.now()));
+    const bool was_silent = !live.reached.ok();
+    const Result<Observation> seen =
+        was_silent ? Result<Observation>(live.reached) : live.executor->observe(all.tasks, nodes);
+    live.reached = seen.status();
+    if (!was_silent) BERTH_TRY(note_contact(runtime.db(), live.record, live.reached, runtime.now()));
     if (!seen.ok()) {
       report.unreachable.push_back(fmt::format("{}: {}", live.record.name, seen.status().message()));
       continue;
