@@ -102,7 +102,8 @@ class KilledBerth : public StoreTest {
   }
   virtual void before_step() {}
 
-  // One process, killed or not: rounds and syncs, now and then a cancellation or a job of another class first.
+  // One process, killed or not: rounds and syncs, now and then a cancellation or a job of another class first. Kills at
+  // failpoints and at random moments take turns.
   void step() {
     std::string statements;
     const std::uint64_t what = random_.below(8);
@@ -111,7 +112,7 @@ class KilledBerth : public StoreTest {
     if (cancels) statements = fmt::format("CANCEL JOB {}; ", cancelled_.back());
     statements += random_.below(4) == 0 ? "RUN SYNC" : "RUN SYNC; RUN SCHEDULE; RUN SYNC";
     bool was_killed = false;
-    if (random_.below(2) == 0) {
+    if (kills_ % 2 == 1) {
       was_killed = berth(statements, "", std::chrono::microseconds(random_.below(longest_delay_us_)));
       if (was_killed) ++killed_at_["a random moment"];
     } else {
@@ -126,7 +127,7 @@ class KilledBerth : public StoreTest {
   // One after the other; one that it does not come by three times in a row has to wait for the next turn.
   bool step_to_failpoint(const std::string& statements) {
     const auto& [name, most] = failpoints_[failpoint_];
-    if (name == std::string_view("mid_eviction") && waits_for_eviction()) berth(pressure(true));
+    if (name == std::string_view("mid_eviction")) berth(pressure(waits_for_eviction()));
     const bool was_killed = berth(statements, fmt::format("{}:{}", name, 1 + random_.below(tries_ == 0 ? most : 1)));
     if (was_killed) ++killed_at_[name];
     if (!was_killed && ++tries_ < 3) return false;
@@ -203,9 +204,9 @@ class KilledBerth : public StoreTest {
   static constexpr int kFindings = 4;  // berth's exit code when an executor does not answer
 
   // What a test may set to its own.
-  std::vector<Failpoint> failpoints_ = {{"before_begin", 6},   {"mid_write", 4},          {"mid_eviction", 1},
-                                        {"before_commit", 6},  {"after_commit", 6},       {"before_delivery", 2},
-                                        {"after_delivery", 2}, {"before_acknowledge", 2}, {"mid_observe", 2}};
+  std::vector<Failpoint> failpoints_ = {{"before_begin", 6},       {"mid_write", 4},       {"before_commit", 6},
+                                        {"after_commit", 6},       {"before_delivery", 2}, {"after_delivery", 2},
+                                        {"before_acknowledge", 2}, {"mid_observe", 2},     {"mid_eviction", 1}};
   std::uint64_t longest_delay_us_ = 60000;                               // of a kill at a random moment
   std::vector<std::pair<std::int64_t, std::int64_t>> gangs_ = {{3, 1}};  // tasks, and CPUs of each
   std::string allowed_drift_;

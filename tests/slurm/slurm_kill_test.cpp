@@ -23,7 +23,7 @@ class SlurmKills : public KilledBerth {
   void SetUp() override {
     KilledBerth::SetUp();
     if (!lacking_.empty()) GTEST_SKIP() << lacking_;
-    failpoints_.emplace_back("mid_delivery", 6);
+    failpoints_.insert(failpoints_.begin(), {"mid_delivery", 3});
     gangs_ = {{2, 5}, {3, 1}, {3, 4}};  // over two nodes; perhaps on one; over two nodes that have different shares
     longest_delay_us_ = 900000;
   }
