@@ -14,7 +14,7 @@ namespace berth {
 struct LiveExecutor {
   ExecutorRecord record;
   std::unique_ptr<Executor> executor;
-  Status reached;  // by the last call; one that did not answer is not asked again in the same run
+  Status reached = {};  // by the last call; one that did not answer is not asked again in the same run
 };
 
 // All but those that failed a moment ago and are left alone for a while; `also_down` asks those too. One whose options
