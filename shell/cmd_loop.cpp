@@ -74,7 +74,8 @@ Result<Output> all_once(Session& session, bool also_down) {
   output.add(all_row(session, *report), Audience::kPrograms);
   output.add_note(report->summary);
   for (const std::string& executor : report->sync.seen.unreachable) output.add_note("unreachable: " + executor);
-  output.findings = !report->sync.seen.unreachable.empty();
+  add_broken(report->round.applied.broken, output);
+  output.findings |= !report->sync.seen.unreachable.empty();
   return output;
 }
 

@@ -70,6 +70,7 @@ Result<Output> plan_change_statement(Session& session, const Arguments& argument
                               amount_text(row_of.resource, row_of.after)});
   }
   add_changes(std::move(borrowing), output);
+  add_broken(outlook->broken, output);
   for (std::string& note : notes.notes) {
     if (note.starts_with("warning: ")) output.add_note(std::move(note));
   }

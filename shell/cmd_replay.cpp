@@ -128,10 +128,10 @@ Result<Output> vacuum_rounds(Session& session, const Arguments& arguments) {
                                   after.records, print_size(after.stored_bytes), counted(after.parts, "part")));
 }
 
-constexpr std::string_view kFamily = "rounds";
+constexpr std::string_view kReplayFamily = "rounds";
 
-constexpr CommandRow kRows[] = {
-    {.family = kFamily,
+constexpr CommandRow kReplayRows[] = {
+    {.family = kReplayFamily,
      .syntax = "REPLAY ROUND <round:integer>",
      .effect = Effect::kReads,
      .handler = replay_one,
@@ -139,13 +139,13 @@ constexpr CommandRow kRows[] = {
      .example = "REPLAY ROUND 12",
      .details = "Equal means to the byte; else every job and queue of which the plans say different things is listed, "
                 "and the exit code is 4. Rounds keep records while record_rounds is true, for record_retention."},
-    {.family = kFamily,
+    {.family = kReplayFamily,
      .syntax = "REPLAY ROUNDS [FROM <from:integer>] [TO <to:integer>]",
      .effect = Effect::kReads,
      .handler = replay_many,
      .summary = "REPLAY ROUND for all that have a record: a test of a new version on your own history.",
      .example = "REPLAY ROUNDS FROM 1 TO 500"},
-    {.family = kFamily,
+    {.family = kReplayFamily,
      .syntax = "VACUUM ROUNDS [OLDER THAN <age:duration>]",
      .effect = Effect::kChanges,
      .handler = vacuum_rounds,
@@ -156,6 +156,6 @@ constexpr CommandRow kRows[] = {
 
 }  // namespace
 
-std::span<const CommandRow> replay_commands() { return kRows; }
+std::span<const CommandRow> replay_commands() { return kReplayRows; }
 
 }  // namespace berth

@@ -214,7 +214,17 @@ Result<Output> run_schedule(Session& session, const Arguments& arguments) {
   BERTH_TRY(run.end(done.status(), done.ok() ? summary_of(*done) : std::string()));
   if (!done.ok()) return done.status();
   const RoundReport& report = *done;
+  if (report.applied.is_refused()) {
+    Output refused;
+    add_broken(report.applied.broken, refused);
+    refused.add_note("the round was refused, nothing has changed; EXPLAIN PLAN of a PLAN SCHEDULE shows it in full");
+    return refused;
+  }
   Output output(round_row(report));
+  add_broken(report.applied.broken, output);
+  if (report.applied.prefix)
+    output.add_note(fmt::format("{} held back, which would have broken an assertion",
+                                counted(report.applied.held_back_jobs, "decision")));
   BERTH_TRY(add_consequences(session, report.plan, output));
   output.add_note(plan_sentence(report.plan, "started"));
   return output;
@@ -233,7 +243,8 @@ Result<Output> plan_schedule_statement(Session& session, const Arguments& argume
              Audience::kPrograms);
   BERTH_TRY(add_plan(session, plan, output));
   output.add_note(fmt::format("plan {}: {}", report.id, plan_sentence(plan, "would start")));
-  if (!plan.placements.empty() || !plan.evictions.empty() || !plan.reprieves.empty())
+  add_broken(report.broken, output);
+  if (report.broken.empty() && (!plan.placements.empty() || !plan.evictions.empty() || !plan.reprieves.empty()))
     output.add_note(fmt::format("APPLY PLAN {}; carries it out", report.id));
   return output;
 }

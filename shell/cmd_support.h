@@ -10,6 +10,7 @@
 
 #include "engine/base/text.h"
 #include "engine/runtime/runtime.h"
+#include "engine/store/assertion_records.h"
 #include "shell/arguments.h"
 #include "shell/chart.h"
 #include "shell/commands.h"
@@ -56,6 +57,9 @@ inline Status blame(Status status, Span span) { return std::move(status).at(span
 
 // Names out of `<names:node_range>, ...`, ranges expanded; errors point at the range.
 Result<std::vector<std::string>> expand_names(const std::vector<Value>& values);
+
+// What a plan would break, if anything: findings.
+void add_broken(const std::vector<BrokenAssertion>& broken, Output& output);
 
 // An argument "table" that names no table or view.
 Status unknown_table(const Session& session, const Arguments& arguments);

@@ -15,20 +15,21 @@ std::span<const CommandRow> job_commands();      // cmd_job.cpp
 // PLAN <statement>: the handler of every such row (cmd_plan.cpp).
 Result<Output> plan_change_statement(Session& session, const Arguments& arguments);
 
-std::span<const CommandRow> round_commands();     // cmd_round.cpp: RUN, PLAN, APPLY, EXPLAIN PLAN
-std::span<const CommandRow> replay_commands();    // cmd_replay.cpp: REPLAY, VACUUM ROUNDS
-std::span<const CommandRow> executor_commands();  // cmd_executor.cpp: executors, RUN SYNC, RUN ALL, logs
-std::span<const CommandRow> loop_commands();      // cmd_loop.cpp: RUN ALL, SHOW SCHEDULED RUNS, EXPORT METRICS
-std::span<const CommandRow> explain_commands();   // cmd_explain.cpp: EXPLAIN JOB
-std::span<const CommandRow> show_commands();      // cmd_show.cpp
-std::span<const CommandRow> job_show_commands();  // cmd_show_job.cpp: SHOW JOB, WAITS, EVICTIONS, RESERVATIONS, ROUND
-std::span<const CommandRow> map_commands();       // cmd_map.cpp: SHOW MAP
-std::span<const CommandRow> predict_commands();   // cmd_predict.cpp: predictions, usage, right-sizing
-std::span<const CommandRow> settings_commands();  // cmd_settings.cpp
-std::span<const CommandRow> simulate_commands();  // cmd_simulate.cpp
-std::span<const CommandRow> data_commands();      // cmd_data.cpp: IMPORT, EXPORT, SNAPSHOT, CHECK
-std::span<const CommandRow> shell_commands();     // cmd_shell.cpp: HELP and the dot commands
-std::span<const CommandRow> sql_commands();       // cmd_sql.cpp: SELECT and its kin
+std::span<const CommandRow> round_commands();      // cmd_round.cpp: RUN, PLAN, APPLY, EXPLAIN PLAN
+std::span<const CommandRow> assertion_commands();  // cmd_assertion.cpp
+std::span<const CommandRow> replay_commands();     // cmd_replay.cpp: REPLAY, VACUUM ROUNDS
+std::span<const CommandRow> executor_commands();   // cmd_executor.cpp: executors, RUN SYNC, RUN ALL, logs
+std::span<const CommandRow> loop_commands();       // cmd_loop.cpp: RUN ALL, SHOW SCHEDULED RUNS, EXPORT METRICS
+std::span<const CommandRow> explain_commands();    // cmd_explain.cpp: EXPLAIN JOB
+std::span<const CommandRow> show_commands();       // cmd_show.cpp
+std::span<const CommandRow> job_show_commands();   // cmd_show_job.cpp: SHOW JOB, WAITS, EVICTIONS, RESERVATIONS, ROUND
+std::span<const CommandRow> map_commands();        // cmd_map.cpp: SHOW MAP
+std::span<const CommandRow> predict_commands();    // cmd_predict.cpp: predictions, usage, right-sizing
+std::span<const CommandRow> settings_commands();   // cmd_settings.cpp
+std::span<const CommandRow> simulate_commands();   // cmd_simulate.cpp
+std::span<const CommandRow> data_commands();       // cmd_data.cpp: IMPORT, EXPORT, SNAPSHOT, CHECK
+std::span<const CommandRow> shell_commands();      // cmd_shell.cpp: HELP and the dot commands
+std::span<const CommandRow> sql_commands();        // cmd_sql.cpp: SELECT and its kin
 
 std::span<const std::span<const CommandRow>> all_families();
 

@@ -65,6 +65,7 @@ constexpr std::array kKinds = {
     listed_kind("priority_class", "a priority class", "the name of a priority class"),
     listed_kind("job", "a job", "the name or number of a job"),
     listed_kind("user", "a user", "the name of a user"),
+    listed_kind("assertion", "an assertion", "the name of an assertion (SHOW ASSERTIONS)"),
     listed_kind("executor", "an executor", "the name of an executor (SHOW EXECUTORS)"),
     listed_kind("executor_type", "a type of executor", "a type of executor (SHOW EXECUTOR TYPES)"),
     listed_kind("loan", "a loan number", "the number of a loan (SHOW LOANS)"),

@@ -63,6 +63,7 @@ std::string_view names_query(std::string_view kind) {
        "SELECT name FROM jobs WHERE state IN ('pending', 'held', 'running') AND name LIKE ?1 ESCAPE '\\' ORDER BY id "
        "LIMIT ?2"},
       {"user", "SELECT DISTINCT user_name FROM jobs WHERE user_name LIKE ?1 ESCAPE '\\' ORDER BY 1 LIMIT ?2"},
+      {"assertion", "SELECT name FROM assertions WHERE name LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT ?2"},
       {"executor", "SELECT name FROM executors WHERE name LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT ?2"},
       {"loan", "SELECT id FROM loans WHERE state = 'open' AND id LIKE ?1 ESCAPE '\\' ORDER BY id DESC LIMIT ?2"},
       {"plan", "SELECT id FROM plans WHERE id LIKE ?1 ESCAPE '\\' ORDER BY id DESC LIMIT ?2"},

@@ -14,7 +14,7 @@ namespace berth {
 
 namespace {
 
-constexpr std::array<std::string_view, 23> kReasonNames = {"none",
+constexpr std::array<std::string_view, 24> kReasonNames = {"none",
                                                            "node_not_up",
                                                            "pool",
                                                            "no_device",
@@ -36,7 +36,8 @@ constexpr std::array<std::string_view, 23> kReasonNames = {"none",
                                                            "quota",
                                                            "limit",
                                                            "lender_keeps",
-                                                           "dependency"};
+                                                           "dependency",
+                                                           "assertion"};
 
 }  // namespace
 

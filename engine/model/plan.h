@@ -40,6 +40,7 @@ enum class Reason : std::uint8_t {
   kLimit,            // it would exceed the limit of its queue or of one above
   kLenderKeeps,      // what is idle is quota that its owner does not lend
   kDependency,       // jobs it depends on have not finished
+  kAssertion,        // it would start, but that would break an assertion
 };
 std::string_view reason_name(Reason reason);  // "gpu_fragmented"
 Result<Reason> read_reason(std::string_view text);

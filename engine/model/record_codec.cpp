@@ -24,7 +24,7 @@ inline constexpr EvictionRule kLastOf<EvictionRule> = EvictionRule::kReplan;
 template <>
 inline constexpr ReservationKind kLastOf<ReservationKind> = ReservationKind::kEviction;
 template <>
-inline constexpr Reason kLastOf<Reason> = Reason::kDependency;
+inline constexpr Reason kLastOf<Reason> = Reason::kAssertion;
 
 // A T, or a const T. Every member is named below, so that one that is added cannot be forgotten: it would not compile.
 template <class X, class T>

@@ -15,7 +15,7 @@ struct WaitCauseRow {
   std::string_view words;
 };
 
-constexpr std::array<WaitCauseRow, 10> kWaitCauses = {{
+constexpr std::array<WaitCauseRow, 11> kWaitCauses = {{
     {"round", "no round has judged it yet"},
     {"held", "it was held"},
     {"dependency", "jobs it depends on have not finished"},
@@ -26,6 +26,7 @@ constexpr std::array<WaitCauseRow, 10> kWaitCauses = {{
     {"locality", "there is room, not close enough together"},
     {"fragmentation", "there is enough free, in pieces too small"},
     {"no_capacity", "there is not enough free"},
+    {"assertion", "starting it would break an assertion"},
 }};
 
 }  // namespace
@@ -67,6 +68,7 @@ WaitCause plain_cause(const Waiting& waiting) {
     case Reason::kLimit:
     case Reason::kLenderKeeps: return WaitCause::kOwnQuota;
     case Reason::kDependency: return WaitCause::kDependency;
+    case Reason::kAssertion: return WaitCause::kAssertion;
   }
   return WaitCause::kRound;
 }

@@ -25,6 +25,7 @@ enum class WaitCause : std::uint8_t {
   kLocality,         // there is room, not close enough together
   kFragmentation,    // there is enough free, in pieces that are too small
   kNoCapacity,       // there is not enough free of what it asks for
+  kAssertion,        // it would run, but for an assertion
 };
 std::string_view wait_cause_name(WaitCause cause);  // "own_quota"
 Result<WaitCause> read_wait_cause(std::string_view text);

@@ -267,19 +267,24 @@ std::string_view job_turn_name(JobTurn turn) {
 Result<ChangeOutlook> outlook_of_change(Runtime& runtime, const std::function<Status()>& make_change,
                                         const std::atomic<bool>* interrupted) {
   RoundSeen before;
+  BERTH_ASSIGN(const AssertionWatch watch, AssertionWatch::begin(runtime.db()));
   {
     BERTH_ASSIGN(Change nothing, Change::begin(runtime.db(), runtime.actor(), runtime.now()));
     BERTH_ASSIGN(before, see_round(runtime, nothing, interrupted));
   }
   RoundSeen after = before;
+  std::vector<BrokenAssertion> broken;
   runtime.try_changes([&](Change& change) -> Status {
     BERTH_ASSIGN(after, see_round(runtime, change, interrupted));
+    BERTH_ASSIGN(broken, watch.broken(change.db()));
     return {};
   });
   const Status made = make_change();
   runtime.try_changes(nullptr);
   BERTH_TRY(made);
-  return RoundComparison(before, after).outlook();
+  ChangeOutlook outlook = RoundComparison(before, after).outlook();
+  outlook.broken = std::move(broken);
+  return outlook;
 }
 
 }  // namespace berth

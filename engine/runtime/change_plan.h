@@ -48,6 +48,7 @@ struct ChangeOutlook {
   std::vector<JobDifference> jobs;  // in the order of JobTurn, then by job number; those that move by their new place
   std::int64_t more_moves = 0;      // jobs that move beyond those named
   std::vector<BorrowingDifference> borrowing;  // after the round without the change, and with it
+  std::vector<BrokenAssertion> broken;         // by the change and the round after it
   std::int64_t started_before = 0;             // jobs that the round would start
   std::int64_t started_after = 0;
   std::int64_t lost_before = 0;  // milli-GPU-seconds by evictions

@@ -344,6 +344,20 @@ Status say_next_step(const Snapshot& snapshot, const Waiting& waiting, const Sai
   return {};
 }
 
+// What assertions did to the last round, as far as the job was concerned; empty = nothing.
+Result<std::string> last_refusal(Database& db, std::int64_t job) {
+  BERTH_ASSIGN(
+      Statement row,
+      db.prepare("SELECT wait_reason = 'assertion', (SELECT object FROM events WHERE kind = 'refuse round' AND "
+                 "id = (SELECT max(id) FROM events)) FROM jobs WHERE id = ?1"));
+  const bool found = row.with(job).next();
+  BERTH_TRY(row.status());
+  if (found && !row.is_null(1))
+    return fmt::format("but the last round was refused: it would have broken assertion {}", row.text(1));
+  if (found && row.integer(0) != 0) return std::string("but the last round held it back: an assertion would break");
+  return std::string();
+}
+
 }  // namespace
 
 Result<JobExplanation> explain_job(Runtime& runtime, std::string_view name, const std::atomic<bool>* interrupted) {
@@ -389,6 +403,11 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
         on.size() > shown ? fmt::format(" and {} more", count_nodes(static_cast<std::int64_t>(on.size() - shown)))
                           : "");
     explanation.next_step = "RUN SCHEDULE;";
+    BERTH_ASSIGN(const std::string refusal, last_refusal(runtime.db(), job->id));
+    if (!refusal.empty()) {
+      explanation.sentence += "; " + refusal;
+      explanation.next_step = "SHOW ASSERTIONS;";
+    }
     return explanation;
   }
   const auto waiting = std::find_if(schedule.plan.waiting.begin(), schedule.plan.waiting.end(),

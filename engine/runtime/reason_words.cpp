@@ -151,6 +151,7 @@ std::string_view reason_words(Reason reason) {
     case Reason::kLimit: return "the limit of its queue is reached";
     case Reason::kLenderKeeps: return "what is idle is quota its owner does not lend";
     case Reason::kDependency: return "jobs it depends on have not finished";
+    case Reason::kAssertion: return "starting it would break an assertion";
   }
   return "";
 }

@@ -43,6 +43,7 @@ Result<std::optional<RoundRecord>> record_if_wanted(Runtime& runtime, const Plan
 }
 
 Result<ApplyResult> apply_round(Runtime& runtime, const PlannedRound& round) {
+  BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));
   BERTH_ASSIGN(const std::optional<RoundRecord> record, record_if_wanted(runtime, round));
   return apply_plan(runtime.db(), round.schedule.plan,
                     {.kind = "schedule",
@@ -52,6 +53,7 @@ Result<ApplyResult> apply_round(Runtime& runtime, const PlannedRound& round) {
                      .last_reasons = round.loaded.last_reasons,
                      .plan_id = 0,
                      .record = record ? &*record : nullptr,
+                     .on_broken = settings.degrades_plans ? OnBroken::kDegrade : OnBroken::kRefuse,
                      .accept_new_jobs = true});
 }
 
@@ -144,6 +146,22 @@ Result<PlannedRound> plan_round(Runtime& runtime, const RoundOptions& options) {
   return round;
 }
 
+namespace {
+
+// Once for each assertion that refuses round after round: an event of every round would hide all others.
+Status note_refusal(Runtime& runtime, const std::vector<BrokenAssertion>& broken) {
+  constexpr std::string_view kKind = "refuse round";
+  BERTH_ASSIGN(Change change, Change::begin(runtime.db(), runtime.actor(), runtime.now()));
+  BERTH_ASSIGN(Statement last, change.db().prepare("SELECT kind, object FROM events ORDER BY id DESC LIMIT 1"));
+  const bool is_known = last.next() && last.text(0) == kKind && last.text(1) == broken.front().name;
+  BERTH_TRY(last.status());
+  if (is_known) return {};
+  for (const BrokenAssertion& each : broken) BERTH_TRY(change.record(kKind, each.name, describe(each)));
+  return change.commit().status();
+}
+
+}  // namespace
+
 Result<RoundReport> run_round(Runtime& runtime, const RoundOptions& options) {
   BERTH_TRY(runtime.check_writable());
   BERTH_ASSIGN(Lease lease, take_round_lease(runtime));
@@ -153,6 +171,11 @@ Result<RoundReport> run_round(Runtime& runtime, const RoundOptions& options) {
     Result<ApplyResult> applied = apply_round(runtime, round);
     if (!applied.ok() && applied.status().code() == Code::kConflict && attempt < kMostAttempts) continue;
     if (!applied.ok()) return std::move(applied).status();
+    if (applied->is_refused()) {
+      BERTH_TRY(note_refusal(runtime, applied->broken));
+      return RoundReport{std::move(round.schedule.plan), *applied, round.seconds, round.schedule.counters, {}};
+    }
+    if (applied->prefix) round.schedule.plan = *std::move(applied->prefix);
     BERTH_ASSIGN(const DispatchReport dispatched, dispatch_now(runtime, lease));
     return RoundReport{std::move(round.schedule.plan), *applied, round.seconds, round.schedule.counters, dispatched};
   }
@@ -165,6 +188,9 @@ Result<PlanReport> save_round_plan(Runtime& runtime, const RoundOptions& options
   BERTH_ASSIGN(const std::optional<RoundRecord> record, record_if_wanted(runtime, report.round));
   BERTH_ASSIGN(report.id, save_plan(runtime.db(), report.round.schedule.plan, "schedule", runtime.now(),
                                     record ? &*record : nullptr));
+  ApplyRequest request{.actor = runtime.actor(), .now = runtime.now()};
+  request.last_reasons = report.round.loaded.last_reasons;
+  BERTH_ASSIGN(report.broken, broken_by(runtime.db(), report.round.schedule.plan, request));
   return report;
 }
 
@@ -182,7 +208,11 @@ Result<RoundReport> apply_saved_plan(Runtime& runtime, std::int64_t id) {
                                                       .last_reasons = {},
                                                       .plan_id = id,
                                                       .record = nullptr,
+                                                      .on_broken = OnBroken::kRefuse,
                                                       .accept_new_jobs = false}));
+  if (applied.is_refused())
+    return Status(Code::kConflict, fmt::format("plan {} would break {}", id, describe(applied.broken.front())),
+                  "PLAN SCHEDULE; after a change, or ALTER ASSERTION ... OFF");
   BERTH_ASSIGN(const DispatchReport dispatched, dispatch_now(runtime, lease));
   return RoundReport{std::move(saved.plan), applied, {}, {}, dispatched};
 }

@@ -39,7 +39,7 @@ Result<ScheduleResult> plan_snapshot(const Snapshot& snapshot, const ScheduleOpt
 Result<PlannedRound> plan_round(Runtime& runtime, const RoundOptions& options = {});
 
 struct RoundReport {
-  Plan plan;
+  Plan plan;  // what was applied; of a round that assertions refused what would have been
   ApplyResult applied;
   StepSeconds seconds;
   CandidateCounters counters;
@@ -51,10 +51,12 @@ Result<RoundReport> run_round(Runtime& runtime, const RoundOptions& options = {}
 struct PlanReport {
   std::int64_t id = 0;
   PlannedRound round;
+  std::vector<BrokenAssertion> broken;
 };
 Result<PlanReport> save_round_plan(Runtime& runtime, const RoundOptions& options = {});
 
-// kConflict when it was applied before or the state has moved since, saying what moved.
+// kConflict when it was applied before or the state has moved since, saying what moved; or when it would break an
+// assertion.
 Result<RoundReport> apply_saved_plan(Runtime& runtime, std::int64_t id);
 
 // Jobs that the plan starts (or gives more tasks) outside the quota of some queue on their path, in the plan's order.

@@ -48,10 +48,16 @@ std::string summary_of(const SyncOutcome& sync) {
 }
 
 std::string summary_of(const RoundReport& round) {
+  if (round.applied.is_refused())
+    return fmt::format("no round: it would break {}", describe(round.applied.broken.front()));
   std::string words = fmt::format("round {}: {} started, {} waiting", round.applied.round,
                                   print_counted(round.applied.started_jobs, "job"), round.applied.waiting_jobs);
   if (round.applied.evicted_jobs + round.applied.stopping_jobs > 0)
     words += fmt::format(", {} evicted, {} told to stop", round.applied.evicted_jobs, round.applied.stopping_jobs);
+  if (!round.applied.broken.empty()) {
+    words += fmt::format(", {} held back by {}", print_counted(round.applied.held_back_jobs, "job"),
+                         describe(round.applied.broken.front()));
+  }
   return words;
 }
 

@@ -11,6 +11,7 @@
 
 #include "engine/base/failpoint.h"
 #include "engine/base/text.h"
+#include "engine/model/plan_prefix.h"
 #include "engine/store/change.h"
 #include "engine/store/eviction_records.h"
 #include "engine/store/journal.h"
@@ -371,12 +372,74 @@ Result<ApplyResult> write_plan(Change& change, const Plan& plan, const ApplyRequ
   return result;
 }
 
+namespace {
+
+struct Trial {
+  ApplyResult result;
+  std::vector<BrokenAssertion> broken;
+};
+
+// Writes the plan and asks the assertions; taken back when it breaks one, or is to be.
+Result<Trial> try_plan(Change& change, const Plan& plan, const ApplyRequest& request, const AssertionWatch& watch,
+                       bool keep) {
+  Database& db = change.db();
+  BERTH_TRY(db.execute("SAVEPOINT trial"));
+  Trial trial;
+  BERTH_ASSIGN(trial.result, write_plan(change, plan, request));
+  BERTH_TRY(change.settle());
+  BERTH_ASSIGN(trial.broken, watch.broken(db));
+  if (!keep || !trial.broken.empty()) BERTH_TRY(db.execute("ROLLBACK TO trial"));
+  BERTH_TRY(db.execute("RELEASE trial"));
+  return trial;
+}
+
+// Of `plan`, which breaks assertions.
+Result<ApplyResult> apply_prefix(Change& change, const Plan& plan, const ApplyRequest& request,
+                                 const AssertionWatch& watch, std::vector<BrokenAssertion> broken) {
+  ApplyResult refused;
+  refused.broken = std::move(broken);
+  if (request.on_broken == OnBroken::kRefuse) return refused;
+  std::int64_t holds = -1;
+  std::int64_t breaks = decision_count(plan);
+  while (breaks - holds > 1) {
+    const std::int64_t middle = holds < 0 ? 0 : holds + (breaks - holds) / 2;
+    BERTH_ASSIGN(const Trial trial, try_plan(change, first_decisions(plan, middle), request, watch, false));
+    (trial.broken.empty() ? holds : breaks) = middle;
+    if (holds < 0) return refused;
+  }
+  if (holds < 0) return refused;
+  Plan prefix = first_decisions(plan, holds);
+  BERTH_ASSIGN(ApplyResult result, write_plan(change, prefix, request));
+  BERTH_ASSIGN(result.version, change.commit());
+  result.broken = std::move(refused.broken);
+  result.prefix = std::move(prefix);
+  result.held_back_jobs = decision_count(plan) - holds;
+  return result;
+}
+
+}  // namespace
+
 Result<ApplyResult> apply_plan(Database& db, const Plan& plan, const ApplyRequest& request) {
   BERTH_ASSIGN(Change change, Change::begin(db, request.actor, request.now));
   BERTH_TRY(check_version(db, plan, request, change.version_before()));
-  BERTH_ASSIGN(ApplyResult result, write_plan(change, plan, request));
-  BERTH_ASSIGN(result.version, change.commit());
-  return result;
+  BERTH_ASSIGN(const AssertionWatch watch, AssertionWatch::begin(db));
+  if (!watch.watches_anything()) {
+    BERTH_ASSIGN(ApplyResult result, write_plan(change, plan, request));
+    BERTH_ASSIGN(result.version, change.commit());
+    return result;
+  }
+  BERTH_ASSIGN(Trial trial, try_plan(change, plan, request, watch, true));
+  if (!trial.broken.empty()) return apply_prefix(change, plan, request, watch, std::move(trial.broken));
+  BERTH_ASSIGN(trial.result.version, change.commit());
+  return trial.result;
+}
+
+Result<std::vector<BrokenAssertion>> broken_by(Database& db, const Plan& plan, const ApplyRequest& request) {
+  BERTH_ASSIGN(Change change, Change::begin(db, request.actor, request.now));
+  BERTH_ASSIGN(const AssertionWatch watch, AssertionWatch::begin(db));
+  if (!watch.watches_anything()) return std::vector<BrokenAssertion>();
+  BERTH_ASSIGN(Trial trial, try_plan(change, plan, request, watch, false));
+  return std::move(trial.broken);
 }
 
 }  // namespace berth

@@ -5,10 +5,13 @@
 // nothing is changed. A plan that changes nothing still leaves its round row.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "engine/model/plan.h"
+#include "engine/store/assertion_records.h"
 #include "engine/store/change.h"
 #include "engine/store/load.h"
 #include "engine/store/round_records.h"
@@ -23,6 +26,12 @@ struct StepSeconds {
   double place = 0;
 };
 
+// What becomes of a plan that would break an assertion.
+enum class OnBroken : std::uint8_t {
+  kRefuse,   // nothing of it is applied
+  kDegrade,  // its longest prefix of decisions that breaks none is
+};
+
 struct ApplyRequest {
   std::string kind = "schedule";
   std::string actor = {};
@@ -32,6 +41,7 @@ struct ApplyRequest {
   std::span<const LastReason> last_reasons = {};
   std::int64_t plan_id = 0;             // saved plan to mark applied; 0 = none: the round gets the plan's record
   const RoundRecord* record = nullptr;  // to be kept with the round; nullptr = none
+  OnBroken on_broken = OnBroken::kRefuse;
   // Jobs submitted since the plan was made do not make it stale: on a busy database a live round would never end.
   bool accept_new_jobs = false;
 };
@@ -48,10 +58,20 @@ struct ApplyResult {
   std::int64_t reprieved_jobs = 0;  // told to run on
   std::int64_t changed_reasons = 0;
   double seconds = 0;
+  std::vector<BrokenAssertion> broken;  // by the whole plan
+  // Of a plan that breaks assertions: what was applied; nothing = refused, then there is no round and no new version.
+  std::optional<Plan> prefix;
+  std::int64_t held_back_jobs = 0;  // of which nothing was applied, for that
+
+  bool is_refused() const { return !broken.empty() && !prefix; }
 };
 
+// A plan that breaks assertions is an answer, not an error.
 Result<ApplyResult> apply_plan(Database& db, const Plan& plan, const ApplyRequest& request);
+// What the plan would break, carried out now; nothing is changed.
+Result<std::vector<BrokenAssertion>> broken_by(Database& db, const Plan& plan, const ApplyRequest& request);
 // The same inside a change that the caller commits or takes back; the state must be the one it was planned on.
+// Assertions are the caller's business.
 Result<ApplyResult> write_plan(Change& change, const Plan& plan, const ApplyRequest& request);
 
 }  // namespace berth

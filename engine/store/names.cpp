@@ -26,6 +26,7 @@ constexpr ThingTable kThingTables[] = {
     {"priority class", "priority_classes"},
     {"job", "jobs"},
     {"executor", "executors"},
+    {"assertion", "assertions"},
 };
 
 const ThingTable& thing_table(Thing thing) { return kThingTables[static_cast<std::size_t>(thing)]; }

@@ -10,7 +10,7 @@
 
 namespace berth {
 
-enum class Thing { kPool, kDeviceModel, kNodeType, kNode, kQueue, kPriorityClass, kJob, kExecutor };
+enum class Thing { kPool, kDeviceModel, kNodeType, kNode, kQueue, kPriorityClass, kJob, kExecutor, kAssertion };
 std::string_view thing_word(Thing thing);  // "device model"
 
 // kNotFound: "no queue 'trian'", hint "did you mean 'train'?".

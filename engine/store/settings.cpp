@@ -18,6 +18,10 @@ constexpr std::int64_t kDay = 24 * 3600;
 constexpr Knob kKnobs[] = {
     {"aging_interval", KnobType::kDuration, "1h", 1, 365 * kDay,
      "how much waiting is worth one step of priority, so that no job waits for ever behind higher classes"},
+    {"assertion_action", KnobType::kChoice, "refuse", 0, 0,
+     "what becomes of a round that would break an assertion: nothing of it is done, or what comes before the first "
+     "decision that does",
+     "refuse|degrade"},
     {"backfill", KnobType::kChoice, "easy", 0, 0, "what happens behind a job that may start but does not fit",
      "greedy|none|none_per_queue|easy|conservative"},
     {"backfill_depth", KnobType::kInteger, "100", 1, 1000000,
@@ -357,6 +361,7 @@ Result<Settings> read_settings(Database& db) {
   SettingValues values(all);
   settings.order_policy = values.text("order_policy");
   settings.score_policy = values.text("score_policy");
+  settings.degrades_plans = values.text("assertion_action") == "degrade";
   BERTH_TRY(values.take("seed", read_integer, settings.seed)
                 .take("aging_interval", read_duration, settings.aging_interval)
                 .take("lease_duration", read_duration, settings.lease_duration)

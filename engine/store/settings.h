@@ -62,6 +62,7 @@ struct Settings {
   Seconds event_retention;
   Seconds round_retention;
   bool record_rounds = true;
+  bool degrades_plans = false;  // that break assertions; else they are refused
   Seconds record_retention;
   Seconds job_retention;
   Seconds prediction_retention;

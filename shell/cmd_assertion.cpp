@@ -1,0 +1,111 @@
+// Assertions: CREATE, ALTER, DROP, SHOW, TEST.
+#include "engine/store/assertion_records.h"
+#include "shell/cmd_support.h"
+#include "shell/families.h"
+
+namespace berth {
+
+namespace {
+
+Result<Output> create_assertion(Session& session, const Arguments& arguments) {
+  const std::string& name = arguments.text("name");
+  const std::string query = "SELECT " + arguments.text("query");
+  return change_with_note(session, fmt::format("assertion {} created", name), [&](Change& change) -> Status {
+    const Status added = add_assertion(change, name, query);
+    return blame(added, arguments.span(added.code() == Code::kExists ? "name" : "query"));
+  });
+}
+
+Result<Output> alter_assertion(Session& session, const Arguments& arguments) {
+  const bool is_on = arguments.has_word("ON");
+  return change_with_note(session, fmt::format("assertion {} is {}", arguments.text("assertion"), is_on ? "on" : "off"),
+                          [&](Change& change) {
+                            return blame(switch_assertion(change, arguments.text("assertion"), is_on),
+                                         arguments.span("assertion"));
+                          });
+}
+
+Result<Output> drop_assertion_statement(Session& session, const Arguments& arguments) {
+  return change_with_note(
+      session, fmt::format("assertion {} dropped", arguments.text("assertion")), [&](Change& change) {
+        return blame(drop_assertion(change, arguments.text("assertion")), arguments.span("assertion"));
+      });
+}
+
+// Rows of its query now; -1 = it cannot be asked, with why.
+Result<Output> show_assertions(Session& session, const Arguments&) {
+  Database& db = engine_of(session).db();
+  BERTH_ASSIGN(const std::vector<Assertion> assertions, list_assertions(db));
+  Output output;
+  ResultTable table{.title = "assertions",
+                    .columns = {{"assertion"}, {"state"}, {"violations"}, {.name = "query", .wrap = true}},
+                    .rows = {}};
+  for (const Assertion& each : assertions) {
+    const Result<ViolationRows> rows = violations_of(db, each);
+    std::int64_t count = 0;
+    if (rows.ok()) {
+      for (const auto& [row, times] : *rows) count += times;
+    } else {
+      output.add_note(rows.status().message());
+    }
+    const bool is_wrong = each.is_on && (!rows.ok() || count > 0);
+    output.findings |= is_wrong;
+    table.rows.push_back({each.name, std::string(each.is_on ? "on" : "off"),
+                          rows.ok() ? Cell(count) : Cell(std::monostate()), each.query});
+  }
+  output.add(std::move(table));
+  return output;
+}
+
+constexpr std::string_view kAssertionFamily = "assertions";
+
+constexpr CommandRow kAssertionRows[] = {
+    {.family = kAssertionFamily,
+     .syntax = "CREATE ASSERTION <name:new_name> AS SELECT <query:sql>",
+     .effect = Effect::kChanges,
+     .handler = create_assertion,
+     .summary = "Says in SQL what no plan may bring about: every row of the query is a violation.",
+     .example =
+         "CREATE ASSERTION ads_keeps_four AS SELECT name FROM queue_standing WHERE name = 'ads' AND borrowed > 4",
+     .details =
+         "Asked on what a plan would leave, before it is committed. A plan breaks it by rows that were not there "
+         "before; such a round is refused, or cut before the first decision that does (setting "
+         "assertion_action), and the exit code is 4. PLAN says so, too."},
+    {.family = kAssertionFamily,
+     .syntax = "ALTER ASSERTION <assertion:assertion> {ON | OFF}",
+     .effect = Effect::kChanges,
+     .handler = alter_assertion,
+     .summary = "Switches an assertion off, or on again.",
+     .example = "ALTER ASSERTION ads_keeps_four OFF"},
+    {.family = kAssertionFamily,
+     .syntax = "DROP ASSERTION <assertion:assertion>",
+     .effect = Effect::kChanges,
+     .handler = drop_assertion_statement,
+     .summary = "Removes an assertion.",
+     .example = "DROP ASSERTION ads_keeps_four",
+     .ask = ask_always},
+    {.family = kAssertionFamily,
+     .syntax = "SHOW ASSERTIONS",
+     .effect = Effect::kReads,
+     .handler = show_assertions,
+     .summary = "Assertions, and how many rows violate them now; exit code 4 when some do.",
+     .example = "SHOW ASSERTIONS"},
+};
+
+}  // namespace
+
+void add_broken(const std::vector<BrokenAssertion>& broken, Output& output) {
+  if (broken.empty()) return;
+  ResultTable table{
+      .title = "assertions", .columns = {{"assertion"}, {"violations"}, {.name = "example", .wrap = true}}, .rows = {}};
+  for (const BrokenAssertion& each : broken) {
+    table.rows.push_back({each.name, each.new_rows, each.examples.front()});
+    output.add_note("would break " + describe(each));
+  }
+  output.add(std::move(table), Audience::kPrograms);
+  output.findings = true;
+}
+
+std::span<const CommandRow> assertion_commands() { return kAssertionRows; }
+
+}  // namespace berth
