@@ -70,12 +70,26 @@ Status fit_pages(Database& snapshot, Database& db) {
   return snapshot.execute(fmt::format("PRAGMA page_size = {}; VACUUM", wanted));
 }
 
+// Ids of jobs name what executors have run: one that was given since the snapshot is not given again, or the new job
+// would be taken for the old one and never start.
+Status keep_job_ids(Database& snapshot, Database& present) {
+  BERTH_ASSIGN(const std::int64_t last,
+               present.integer("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'jobs'"));
+  BERTH_ASSIGN(Statement raise, snapshot.prepare("UPDATE sqlite_sequence SET seq = max(seq, ?1) WHERE name = 'jobs'"));
+  BERTH_TRY(raise.run(last));
+  if (snapshot.changed_rows() > 0) return {};
+  BERTH_ASSIGN(Statement begin, snapshot.prepare("INSERT INTO sqlite_sequence (name, seq) VALUES ('jobs', ?1)"));
+  return begin.run(last);
+}
+
 // Makes the snapshot the next state of the database that is at `present`.
-Result<std::int64_t> move_version(Database& snapshot, std::int64_t present, const std::string& file,
+Result<std::int64_t> move_version(Database& snapshot, Database& present, const std::string& file,
                                   const std::string& actor, Seconds now) {
   BERTH_ASSIGN(const std::int64_t saved, state_version(snapshot));
-  const std::int64_t version = std::max(present, saved) + 1;
+  BERTH_ASSIGN(const std::int64_t reached, state_version(present));
+  const std::int64_t version = std::max(reached, saved) + 1;
   BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(snapshot));
+  BERTH_TRY(keep_job_ids(snapshot, present));
   BERTH_ASSIGN(Statement move, snapshot.prepare("UPDATE meta SET value = ?1 WHERE key = 'state_version'"));
   BERTH_TRY(move.run(version));
   BERTH_ASSIGN(Statement event, snapshot.prepare("INSERT INTO events (time, state_version, kind, object, actor) "
@@ -145,8 +159,7 @@ Result<std::int64_t> load_snapshot(Database& db, const std::string& file, const 
   // The first page takes the write lock, so the version read after it stays the last one before ours.
   BERTH_TRY(pages.copy(1));
   BERTH_ASSIGN(Database present, Database::open(db.path(), Access::kReadOnly));
-  BERTH_ASSIGN(const std::int64_t version, state_version(present));
-  BERTH_ASSIGN(const std::int64_t next, move_version(snapshot, version, file, actor, now));
+  BERTH_ASSIGN(const std::int64_t next, move_version(snapshot, present, file, actor, now));
   failpoint("mid_write");
   BERTH_TRY(pages.copy(-1));
   BERTH_TRY(pages.finish());
