@@ -95,16 +95,19 @@ class LaunchTargets {
   std::map<std::int64_t, std::int64_t> commands_;
 };
 
-// The live run of a job, made if there is none.
-Result<std::int64_t> run_for_launch(Change& change, std::int64_t job) {
+// The live run of a job, made if there is none; 0 = there shall be none: it began without an executor, so what joins it
+// now would run without the rest of its gang.
+Result<std::int64_t> run_for_launch(Change& change, std::int64_t round, std::int64_t job) {
   Database& db = change.db();
   BERTH_ASSIGN(const std::optional<LiveRun> live, live_run_of(db, job));
   if (live) return live->id;
   BERTH_ASSIGN(
       Statement insert,
       db.prepare("INSERT INTO runs (job_id, attempt, state, start_time, tasks, gpu_milli, nodes) SELECT ?1, 1 + "
-                 "(SELECT coalesce(max(attempt), 0) FROM runs WHERE job_id = ?1), 'pending', ?2, 0, 0, '[]'"));
-  BERTH_TRY(insert.run(job, change.now()));
+                 "(SELECT coalesce(max(attempt), 0) FROM runs WHERE job_id = ?1), 'pending', ?2, 0, 0, '[]' WHERE "
+                 "NOT EXISTS (SELECT 1 FROM allocations WHERE job_id = ?1 AND round_id IS NOT ?3)"));
+  BERTH_TRY(insert.run(job, change.now(), round));
+  if (db.changed_rows() == 0) return std::int64_t{0};
   const std::int64_t run = db.last_row_id();
   BERTH_TRY(note_change(db, run, "", RunState::kPending, "", change.now()));
   return run;
@@ -167,10 +170,11 @@ Status write_launches(Change& change, std::int64_t round, std::span<const Placem
     const auto& [executor, placement] = launched[i];
     const bool is_same_job = i > 0 && launched[i - 1].second->job == placement->job;
     if (!is_same_job) {
-      BERTH_ASSIGN(run, run_for_launch(change, placement->job));
+      BERTH_ASSIGN(run, run_for_launch(change, round, placement->job));
       sequence = last.with(run).next() ? last.integer(0) : -1;
       BERTH_TRY(last.status());
     }
+    if (run == 0) continue;
     if (!is_same_job || launched[i - 1].first != executor) BERTH_TRY(outbox.put(executor, "launch", run, ++sequence));
     BERTH_TRY(insert.run(run, placement->group, placement->task, executor, sequence, placement->node_id));
   }
