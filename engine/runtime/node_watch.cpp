@@ -67,9 +67,10 @@ class NodeWatch {
     return put.run(row.node, health, now(), row.failures, row.window, detail);
   }
 
-  // Nodes that an admin drains or has taken down stay as they are.
+  // Nodes that an admin drains or has taken down stay as they are: nothing new goes there anyway, and they are not up
+  // again when their machine is.
   static Status take_down(Change& change, const HealthRow& row, const std::string& node) {
-    const bool is_ours = row.node_state == "up" || row.node_state == "draining";
+    const bool is_ours = row.node_state == "up" || (row.node_state != "down" && row.health == "cordoned");
     return is_ours ? set_node_state(change, std::span(&node, 1), NodeState::kDown) : Status();
   }
 
@@ -126,7 +127,8 @@ class NodeWatch {
     ++report_.nodes_back;
     return runtime_
         .change([&](Change& change) -> Status {
-          if (row.node_state == "down" || row.node_state == "draining" || row.node_state == "drained")
+          const bool is_drained = row.node_state == "draining" || row.node_state == "drained";
+          if (row.node_state == "down" || (is_drained && row.health == "cordoned"))
             BERTH_TRY(set_node_state(change, std::span(&seen.node, 1), NodeState::kUp));
           BERTH_TRY(put_in_order(change, row));
           return change.record("node back", seen.node);
