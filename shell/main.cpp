@@ -163,6 +163,7 @@ int main(int count, char** arguments) {
   // Not for people: the process that stands by running tasks (see supervisor.h).
   if (berth::is_supervisor_call(count, arguments)) return berth::supervise();
   berth::keep_standard_descriptors();
+  std::signal(SIGCHLD, SIG_DFL);  // who started us may have ignored it: then no program's exit would be known
   std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves is an error of the write
   std::signal(SIGXFSZ, SIG_IGN);  // so is a limit on the size of files
   berth::Result<berth::CommandLine> line =

@@ -150,20 +150,24 @@ class NoBrokenPipe {
   struct sigaction before_ = {};
 };
 
-// Its exit, once its streams are closed: it may go on without them, but not beyond the deadline.
-int wait_until(pid_t child, Clock::time_point deadline, bool& timed_out) {
+// Its exit, once its streams are closed: it may go on without them, but not beyond the deadline. Nothing: the kernel
+// did not keep it, as where this process was started with SIGCHLD ignored.
+std::optional<int> wait_until(pid_t child, Clock::time_point deadline, bool& timed_out) {
   int status = 0;
+  pid_t ended = 0;
   for (int pause_us = 50;; pause_us = std::min(pause_us * 2, 20000)) {
-    const pid_t ended = waitpid(child, &status, WNOHANG);
-    if (ended == child || (ended < 0 && errno != EINTR)) return status;
+    ended = waitpid(child, &status, WNOHANG);
+    if (ended == child) return status;
+    if (ended < 0 && errno != EINTR) return std::nullopt;
     if (Clock::now() >= deadline) break;
     usleep(static_cast<useconds_t>(pause_us));
   }
   timed_out = true;
   kill(-child, SIGKILL);
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status;
+  do {
+    ended = waitpid(child, &status, 0);
+  } while (ended < 0 && errno == EINTR);
+  return ended == child ? std::optional(status) : std::nullopt;
 }
 
 }  // namespace
@@ -207,10 +211,12 @@ Result<ProcessOutput> run_process(const ProcessRequest& request) {
   const Conversation::End end = conversation.run(deadline, said);
   if (end != Conversation::End::kClosed) kill(-child, SIGKILL);
   said.timed_out = end == Conversation::End::kDeadline;
-  const int status = wait_until(child, deadline, said.timed_out);
+  const std::optional<int> status = wait_until(child, deadline, said.timed_out);
   if (end == Conversation::End::kTooMuch)
     return Status(Code::kUnavailable, fmt::format("'{}' said more than {} bytes", words.front(), request.most_output));
-  said.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  if (!status && !said.timed_out)
+    return Status(Code::kUnavailable, fmt::format("how '{}' ended is unknown: SIGCHLD is ignored", words.front()));
+  if (status) said.exit_code = WIFSIGNALED(*status) ? 128 + WTERMSIG(*status) : WEXITSTATUS(*status);
   return said;
 }
 

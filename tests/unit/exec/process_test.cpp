@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 #include "engine/exec/executor.h"
 #include "tests/builders.h"
 
@@ -26,6 +28,14 @@ TEST(Process, ADeadlineEndsItAndItsChildren) {
   EXPECT_TRUE(said.timed_out);
   EXPECT_FALSE(said.ok());
   EXPECT_EQ(said.output, "");
+}
+
+// A parent that ignores SIGCHLD leaves us without exit codes: none is made up.
+TEST(Process, AnExitThatTheKernelDidNotKeepIsNoSuccess) {
+  std::signal(SIGCHLD, SIG_IGN);
+  const Result<ProcessOutput> said = run_process({.command = {"false"}});
+  std::signal(SIGCHLD, SIG_DFL);
+  EXPECT_EQ(said.status().code(), Code::kUnavailable);
 }
 
 TEST(Process, WhatItCannotDoIsSaid) {
