@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -40,11 +41,11 @@ Result<Descriptor> order_file(const SupervisorOrder& order) {
 Result<pid_t> spawn_supervisor(const std::string& program, const std::string& title, int order, int reply) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  // `reply` may be a standard descriptor's number, or `order` the reply's: first out of the way.
-  constexpr int kAside = 10;
-  posix_spawn_file_actions_adddup2(&actions, reply, kAside);
+  // `reply` may be a standard descriptor's number, or `order` the reply's: first out of the way, to where nothing is.
+  const int aside = std::max({order, reply, kSupervisorReply}) + 1;
+  posix_spawn_file_actions_adddup2(&actions, reply, aside);
   posix_spawn_file_actions_adddup2(&actions, order, STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, kAside, kSupervisorReply);
+  posix_spawn_file_actions_adddup2(&actions, aside, kSupervisorReply);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_addclosefrom_np(&actions, kSupervisorReply + 1);
