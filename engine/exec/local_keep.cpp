@@ -38,11 +38,12 @@ ProcessMark mark_in(const std::string& name) {
   return {static_cast<std::int32_t>(*pid), *start, ""};
 }
 
-enum class TaskAge { kOld, kYoung, kLive };
+enum class TaskAge { kOld, kYoung, kLive, kNoTask };
 
 TaskAge age_of(const std::string& folder, Seconds oldest) {
   const Result<std::optional<TaskRecord>> record = read_record(folder);
-  if (!record.ok() || !*record) return TaskAge::kOld;  // removed already, and something else stays in it
+  // Removed already, and something else stays in it; or it is being claimed just now, and its record must stay.
+  if (!record.ok() || !*record) return TaskAge::kNoTask;
   if ((*record)->end) return (*record)->end->at <= oldest ? TaskAge::kOld : TaskAge::kYoung;
   if (is_alive((*record)->supervisor) || ((*record)->start && is_alive((*record)->start->process)))
     return TaskAge::kLive;
@@ -93,6 +94,7 @@ void remove_old_tasks(const std::string& root, Seconds keep, Seconds now) {
     for (const std::string& name : names_in(folder)) {
       const TaskAge age = age_of(folder + "/" + name, now - keep);
       if (age == TaskAge::kOld) remove_task(folder + "/" + name);
+      if (age == TaskAge::kNoTask) rmdir((folder + "/" + name).c_str());
       has_young |= age == TaskAge::kYoung;
     }
     rmdir(folder.c_str());
