@@ -57,6 +57,13 @@ std::optional<TaskKey> read_task_key(std::string_view database, std::string_view
   return TaskKey{*job, *attempt, static_cast<std::int32_t>(*group), static_cast<std::int32_t>(*task)};
 }
 
+std::string Launch::peers_text() const {
+  constexpr std::size_t kMost = 100000;
+  std::size_t size = 0;
+  for (const std::string& peer : peers) size += peer.size() + 1;
+  return size <= kMost ? join(peers, ",") : std::string();
+}
+
 Status Executor::cordon(std::span<const std::string>, bool, const std::string&) { return {}; }
 
 Status Executor::forget(std::span<const LiveTask>) { return {}; }

@@ -84,6 +84,9 @@ struct Launch {
   std::vector<std::string> peers;  // node of each rank of the job
   std::vector<LaunchTask> tasks;
 
+  // "n1,n1,n2" for BERTH_PEERS; empty when it is longer than a variable can be (Linux: 128 KiB), or no task would
+  // start.
+  std::string peers_text() const;
   TaskKey key_of(const LaunchTask& task) const { return {key.job, key.attempt, task.group, task.task}; }
 };
 

@@ -34,7 +34,7 @@ ManifestJson variables(const Launch& launch, const LaunchTask& task, const Kuber
   all["BERTH_TASK"] = std::to_string(task.task);
   all["BERTH_RANK"] = std::to_string(task.rank);
   all["BERTH_GANG_SIZE"] = std::to_string(std::max(launch.peers.size(), launch.tasks.size()));
-  all["BERTH_PEERS"] = join(launch.peers, ",");
+  all["BERTH_PEERS"] = launch.peers_text();
   all["BERTH_NODE"] = task.node;
   all["BERTH_CPUS"] = print_cpu(task.cpu);
   all["BERTH_MEMORY_MIB"] = std::to_string(task.memory.value());

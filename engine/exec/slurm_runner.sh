@@ -1,5 +1,5 @@
 # The part of a launch's script that is the same for all (bash 4.2 or later): see slurm_script.h. The part before it sets
-# FOLDER DIRECTORY COMMAND TIME_LIMIT KILL_WAIT and the functions start_tasks NODE and everywhere.
+# FOLDER DIRECTORY TIME_LIMIT KILL_WAIT and the functions run_command, start_tasks NODE and everywhere.
 # shellcheck shell=bash disable=SC2154
 
 # Every background job gets a process group of its own, and SIGINT is not ignored in it.
@@ -88,7 +88,7 @@ watch() {
   (
     give_way
     cd "$DIRECTORY" || exit 126
-    exec /bin/sh -c "$COMMAND"
+    run_command
   ) >>"$FOLDER/$1-$2.out" 2>>"$FOLDER/$1-$2.err" </dev/null &
   pid=$!
   note start "$1" "$2" "$(now)" "$pid"

@@ -85,6 +85,14 @@ std::string task_lines(const Launch& launch) {
   return text + "  esac\n}\n";
 }
 
+// The job's own variables are the command's alone: a PATH or a FOLDER among them must not change what the script does.
+std::string command_lines(const Launch& launch) {
+  std::string words;
+  for (const auto& [name, value] : launch.environment) words += " " + quote_for_shell(name + "=" + value);
+  return fmt::format("run_command() {{ exec{}{} /bin/sh -c -- {}; }}\n", words.empty() ? "" : " env", words,
+                     quote_for_shell(launch.command));
+}
+
 // How the script comes to every node of the launch.
 std::string everywhere_lines(const std::vector<SlurmComponent>& components) {
   if (components.size() == 1 && components.front().nodes.size() == 1) return "everywhere() { run_node; }\n";
@@ -176,16 +184,14 @@ std::string slurm_script(const Launch& launch, const std::vector<SlurmComponent>
                          const SlurmSubmitOptions& options) {
   std::string text = fmt::format("#!/bin/bash\n# A launch of Berth: {}. Each node is to see this folder.\n",
                                  print_key(options.database, launch.key));
-  for (const auto& [name, value] : launch.environment)
-    text += fmt::format("export {}={}\n", name, quote_for_shell(value));
   text += fmt::format("export BERTH_JOB={} BERTH_JOB_NAME={} BERTH_ATTEMPT={} BERTH_GANG_SIZE={} BERTH_PEERS={}\n",
                       launch.key.job, quote_for_shell(launch.job_name), launch.key.attempt, launch.peers.size(),
-                      quote_for_shell(join(launch.peers, ",")));
+                      quote_for_shell(launch.peers_text()));
   const std::string folder = slurm_launch_folder(options, launch.key);
-  text += fmt::format("FOLDER={}\nDIRECTORY={}\nCOMMAND={}\nTIME_LIMIT={}\nKILL_WAIT={}\n", quote_for_shell(folder),
+  text += fmt::format("FOLDER={}\nDIRECTORY={}\nTIME_LIMIT={}\nKILL_WAIT={}\n", quote_for_shell(folder),
                       quote_for_shell(launch.working_directory.empty() ? folder : launch.working_directory),
-                      quote_for_shell(launch.command), launch.time_limit.value(), options.kill_wait.value());
-  return text + task_lines(launch) + everywhere_lines(components) + std::string(slurm_runner());
+                      launch.time_limit.value(), options.kill_wait.value());
+  return text + command_lines(launch) + task_lines(launch) + everywhere_lines(components) + std::string(slurm_runner());
 }
 
 bool is_slurm_silence(std::string_view complaint) {

@@ -1,7 +1,12 @@
 #include "engine/exec/slurm_outcome.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
+#include <filesystem>
+#include <fstream>
+
+#include "engine/exec/process.h"
 #include "engine/exec/slurm_script.h"
 #include "tests/builders.h"
 
@@ -169,6 +174,28 @@ TEST(SlurmScript, EqualNodesAreAPlainJobOthersAHeterogeneousOne) {
   EXPECT_NE(script.find("watch 0 1 1 1.5 1000 1000 0 1,2 &"), std::string::npos) << script;
   EXPECT_NE(script.find("watch 0 2 2 1.5 1000 1000 0 3 &"), std::string::npos);
   EXPECT_NE(script.find("watch 0 4 4 1.5 1000 0 0 none &"), std::string::npos);
+}
+
+// The script as a node runs it, without any Slurm.
+TEST(SlurmScript, TheVariablesOfAJobAreItsCommandsAlone) {
+  std::string folder = (std::filesystem::temp_directory_path() / "berth-script-XXXXXX").string();
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  SlurmSubmitOptions options;
+  options.database = "abc123";
+  options.shared_folder = folder;
+  Launch launch = launch_on({{"n1", 0}});
+  launch.environment = {{"PATH", "/nowhere"}, {"FOLDER", "it's mine"}, {"COMMAND", "false"}, {"UID", "7"}};
+  launch.command = "echo \"$PATH|$FOLDER|$COMMAND|$UID\"";
+  const std::string own = slurm_launch_folder(options, launch.key);
+  std::filesystem::create_directory(own);
+  std::ofstream(own + "/script") << slurm_script(launch, must(slurm_components(launch, 0)), options);
+  const ProcessOutput said =
+      must(run_process({.command = {"bash", own + "/script", "node"}, .environment = {{"SLURMD_NODENAME", "n1"}}}));
+  EXPECT_TRUE(said.ok()) << said.error;
+  std::string output;
+  std::getline(std::ifstream(own + "/0-0.out") >> std::ws, output);
+  EXPECT_EQ(output, "/nowhere|it's mine|false|7");
+  std::filesystem::remove_all(folder);
 }
 
 TEST(SlurmScript, SharesOfDevices) {
