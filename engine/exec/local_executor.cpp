@@ -232,7 +232,7 @@ SupervisedTask LocalExecutor::supervised(const Launch& launch, const LaunchTask&
   variables["BERTH_TASK"] = std::to_string(task.task);
   variables["BERTH_RANK"] = std::to_string(task.rank);
   variables["BERTH_GANG_SIZE"] = std::to_string(std::max(launch.peers.size(), launch.tasks.size()));
-  variables["BERTH_PEERS"] = join(launch.peers, ",");
+  variables["BERTH_PEERS"] = launch.peers_text();
   variables["BERTH_NODE"] = task.node;
   for (const auto& [name, value] : launch.environment) variables[name] = value;
   const TaskKey key = launch.key_of(task);
@@ -300,6 +300,8 @@ Result<TaskObservation> LocalExecutor::observe_task(const TaskKey& key) const {
     seen.started = record->start->at;
   }
   if (seen.phase == TaskPhase::kVanished) {
+    // The next attempt must not find them beside it.
+    if (record->start) kill_left_of_group(record->start->process, fmt::format("BERTH_JOB={}", key.job));
     seen.detail = record->supervisor.boot == this_boot() ? "its supervisor is gone" : "the machine was restarted";
   } else if (!record->end) {
     seen.phase = record->start ? TaskPhase::kRunning : TaskPhase::kStarting;
@@ -390,6 +392,7 @@ Result<LocalSettings> read_local_settings(const ExecutorContext& context, const 
   BERTH_ASSIGN(settings.stop_grace, read_duration(options.at("stop_grace")));
   BERTH_ASSIGN(settings.keep, read_duration(options.at("keep")));
   BERTH_ASSIGN(const Seconds timeout, read_duration(options.at("timeout")));
+  if (timeout < Seconds(1)) return Status(Code::kInvalid, "option 'timeout' is at least 1s");
   settings.timeout = std::chrono::seconds(timeout.value());
   return settings;
 }

@@ -82,7 +82,8 @@ TaskEnd read_end(const json& line) {
   return end;
 }
 
-bool make_folder(const std::string& path) { return mkdir(path.c_str(), 0777) == 0 || errno == EEXIST; }
+// As the database: for its user alone, whatever the umask, for logs may tell anything.
+bool make_folder(const std::string& path) { return mkdir(path.c_str(), 0700) == 0 || errno == EEXIST; }
 
 }  // namespace
 

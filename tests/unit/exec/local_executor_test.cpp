@@ -1,6 +1,8 @@
 #include "engine/exec/local_executor.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "engine/exec/local_process.h"
@@ -95,6 +97,17 @@ TEST_F(LocalExecutorTest, DeliveredTwiceStartsOnce) {
   start(launch);
   must(executor()->launch(std::vector<Launch>{launch, launch}));
   EXPECT_EQ(content("count"), "once\n");
+}
+
+// The order's and the answer's descriptors are whatever is free in a process that has many files open.
+TEST_F(LocalExecutorTest, ItStartsHoweverManyFilesAreOpen) {
+  std::vector<Descriptor> open_files;
+  for (std::int64_t job = 1; job <= 12; ++job) {
+    open_files.emplace_back(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    const Launch launch = launch_of(job, "true");
+    const Delivery delivery = must(executor()->launch({&launch, 1})).at(0);
+    EXPECT_EQ(delivery.state, DeliveryState::kDone) << open_files.back().get() << ": " << delivery.detail;
+  }
 }
 
 TEST_F(LocalExecutorTest, ForgottenTasksDoNotStartAgainAndKeepTheirLog) {
@@ -238,6 +251,36 @@ TEST_F(LocalExecutorTest, AKilledSupervisorLosesItsTaskOnce) {
   EXPECT_EQ(content("count"), "once\nend\n");
   EXPECT_EQ(must(executor()->observe({}, {})).unknown_tasks.size(), 0u);
   EXPECT_TRUE(std::filesystem::is_empty(path("exec/supervisors")));
+}
+
+TEST_F(LocalExecutorTest, NothingOfALostTaskRunsBesideTheNextAttempt) {
+  Launch launch = launch_of(1, "sleep 60 & echo $! >pid; wait");
+  launch.working_directory = folder_;
+  const LiveTask task = start(launch);
+  ASSERT_TRUE(wait_until([&] { return content("pid").ends_with('\n'); }));
+  const TaskRecord before = record(task);
+  ASSERT_TRUE(signal_process(before.supervisor, SIGKILL));
+  ASSERT_TRUE(wait_until([&] { return !is_alive(before.supervisor); }));
+  ASSERT_TRUE(signal_process(before.start->process, SIGKILL));
+  EXPECT_EQ(wait_for_end(task).phase, TaskPhase::kVanished);
+  EXPECT_TRUE(wait_until([&] { return !is_running(content("pid")); }));
+}
+
+TEST_F(LocalExecutorTest, AsManyPeersAsFitIntoAVariable) {
+  Launch launch = launch_of(1, "echo \"$BERTH_GANG_SIZE:$BERTH_PEERS\"");
+  launch.peers.assign(20000, "node-0001.example.org");
+  const LiveTask task = start(launch);
+  EXPECT_TRUE(wait_for_end(task).succeeded());
+  EXPECT_EQ(output(task), "20000:\n");
+}
+
+TEST_F(LocalExecutorTest, ItsFoldersAreForItsUserAlone) {
+  umask(0);
+  run(launch_of(1, "true"));
+  umask(022);
+  struct stat folder = {};
+  ASSERT_EQ(stat(path("exec").c_str(), &folder), 0);
+  EXPECT_EQ(folder.st_mode & 0777U, 0700U);
 }
 
 TEST_F(LocalExecutorTest, ATaskWithoutSupervisorCanBeStopped) {
