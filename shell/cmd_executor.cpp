@@ -38,16 +38,19 @@ std::span<const OptionRow> executor_options() {
 }
 
 // Those given, on top of what it has; checked.
-Status take_options(const Arguments& arguments, ExecutorRecord& executor) {
+Status take_options(Session& session, const Arguments& arguments, ExecutorRecord& executor) {
   BERTH_ASSIGN(const ExecutorType* type, find_executor_type(executor.type));
   const Options& options = arguments.options();
-  std::string_view last;
   for (const OptionRow& row : executor_options()) {
     if (!options.given(row.name) || row.name == "default") continue;
     executor.options[std::string(row.name)] = options.text(row.name);
-    last = row.name;
     Status fits = read_executor_options(*type, executor.options).status();
+    if (fits.ok()) fits = check_executor(engine_of(session), executor);
     if (!fits.ok()) return blame(std::move(fits), options.value(row.name).span);
+  }
+  if (executor.is_default && options.given("default") && !options.boolean("default")) {
+    return options.fail("default", Code::kInvalid, fmt::format("executor '{}' is the default one", executor.name),
+                        "make another one the default instead");
   }
   executor.is_default = executor.is_default || (options.given("default") && options.boolean("default"));
   return {};
@@ -59,7 +62,9 @@ Result<Output> create_executor_statement(Session& session, const Arguments& argu
   Result<const ExecutorType*> type = find_executor_type(arguments.text("type"));
   if (!type.ok()) return blame(std::move(type).status(), arguments.span("type"));
   executor.type = (*type)->name;
-  BERTH_TRY(take_options(arguments, executor));
+  if (Status named = check_executor_name(executor.name); !named.ok())
+    return blame(std::move(named), arguments.span("name"));
+  BERTH_TRY(take_options(session, arguments, executor));
   return change_with_note(session, fmt::format("executor {} created", executor.name), [&](Change& change) {
     return blame(create_executor(change, executor), arguments.span("name"));
   });
@@ -68,7 +73,7 @@ Result<Output> create_executor_statement(Session& session, const Arguments& argu
 Result<Output> alter_executor_statement(Session& session, const Arguments& arguments) {
   Result<ExecutorRecord> executor = find_executor(engine_of(session).db(), arguments.text("name"));
   if (!executor.ok()) return blame(std::move(executor).status(), arguments.span("name"));
-  BERTH_TRY(take_options(arguments, *executor));
+  BERTH_TRY(take_options(session, arguments, *executor));
   return change_with_note(session, fmt::format("executor {} altered", executor->name),
                           [&](Change& change) { return alter_executor(change, *executor); });
 }
@@ -136,7 +141,12 @@ Output inventory_output(const InventoryReport& report) {
   if (!report.gone.empty()) {
     output.add_note(fmt::format("unknown to the executor: {}; DROP NODES removes them", fmt::join(report.gone, ", ")));
   }
-  output.findings = !report.different.empty() || !report.gone.empty();
+  if (!report.elsewhere.empty()) {
+    output.add_note(
+        fmt::format("of another executor: {}; ALTER POOL ... SET EXECUTOR gives a pool of its own to this one",
+                    fmt::join(report.elsewhere, ", ")));
+  }
+  output.findings = !report.different.empty() || !report.gone.empty() || !report.elsewhere.empty();
   return output;
 }
 
@@ -305,22 +315,26 @@ Result<Output> show_log(Session& session, const Arguments& arguments) {
                reach_executor(engine_of(session), tasks[static_cast<std::size_t>(rank)].executor));
   const bool follows = arguments.has_word("FOLLOW") && session.printer != nullptr;
   Output all;
+  bool is_over = false;
   for (std::int64_t offset = 0;;) {
     const LoggedTask& task = tasks[static_cast<std::size_t>(rank)];
     BERTH_ASSIGN(std::string more, live.executor->log(task.task, stream, offset, kMostLogBytes));
     offset += static_cast<std::int64_t>(more.size());
     if (!follows) {
-      if (more.empty() || static_cast<std::int64_t>(all.raw.size()) >= kMostLogAtOnce) return all;
+      if (more.empty()) return all;
+      if (offset > kMostLogAtOnce) {
+        all.add_note(fmt::format("only the first {} are shown; FOLLOW shows all of it",
+                                 print_memory(MiB(kMostLogAtOnce / kMostLogBytes))));
+        return all;
+      }
       all.raw += more;
       continue;
     }
+    if ((more.empty() && is_over) || session.interrupt->load()) return all;
     if (more.empty()) {
-      BERTH_ASSIGN(const bool is_over, has_ended(live, task.task));
-      if (is_over) return all;
-    }
-    if (session.interrupt->load()) return all;
-    if (more.empty()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      // What it wrote last came after we read: once more.
+      BERTH_ASSIGN(is_over, has_ended(live, task.task));
+      if (!is_over) std::this_thread::sleep_for(std::chrono::milliseconds(300));
     } else {
       Output part;
       part.raw = std::move(more);

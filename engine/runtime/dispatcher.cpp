@@ -138,9 +138,10 @@ class Dispatcher {
     BERTH_ASSIGN(
         Statement rows,
         db_.prepare("SELECT o.id, o.kind, o.sequence, o.tries, r.id, r.job_id, r.attempt, r.state FROM outbox o "
-                    "JOIN runs r ON r.id = o.run_id WHERE o.executor_id = ?1 AND o.next_try <= ?2 AND o.id > ?3 "
-                    "ORDER BY o.id LIMIT ?4"));
-    rows.with(executor, runtime_.now(), after, static_cast<std::int64_t>(kMostAtOnce));
+                    "JOIN runs r ON r.id = o.run_id WHERE o.executor_id = ?1 AND (o.next_try <= ?2 OR o.next_try > "
+                    "?2 + ?5) AND o.id > ?3 ORDER BY o.id LIMIT ?4"));
+    // Later than that is no row's time: the clock was set back.
+    rows.with(executor, runtime_.now(), after, static_cast<std::int64_t>(kMostAtOnce), kLongestWait);
     std::vector<OutboxRow> due;
     while (rows.next()) {
       OutboxRow& row = due.emplace_back();

@@ -1,8 +1,10 @@
 #include "engine/runtime/executors.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 
@@ -14,7 +16,9 @@ std::string own_program() {
   if (const char* program = std::getenv("BERTH_PROGRAM"); program != nullptr && *program != '\0') return program;
   std::array<char, 4096> path{};
   const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
-  return length > 0 ? std::string(path.data(), static_cast<std::size_t>(length)) : std::string("berth");
+  const std::string program(path.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+  // A loop outlives the file it was started from: an upgrade puts another one in its place.
+  return access(program.c_str(), X_OK) == 0 ? program : std::string("/proc/self/exe");
 }
 
 Result<std::unique_ptr<Executor>> make_executor(Runtime& runtime, const std::string& tag,
@@ -23,6 +27,8 @@ Result<std::unique_ptr<Executor>> make_executor(Runtime& runtime, const std::str
   BERTH_ASSIGN(const ExecutorOptions options, read_executor_options(*type, record.options));
   std::error_code error;
   const std::string base = std::filesystem::absolute(runtime.db().path(), error).string();
+  // As the database: for its user alone. What is there already stays as somebody wanted it.
+  static_cast<void>(mkdir((base + ".executors").c_str(), 0700));
   return type->make({.name = record.name,
                      .database = tag,
                      .folder = fmt::format("{}.executors/{}", base, record.name),
@@ -32,6 +38,12 @@ Result<std::unique_ptr<Executor>> make_executor(Runtime& runtime, const std::str
 }
 
 }  // namespace
+
+Status check_executor(Runtime& runtime, const ExecutorRecord& executor) {
+  BERTH_ASSIGN(const std::string tag, database_tag(runtime.db()));
+  Status made = make_executor(runtime, tag, executor).status();
+  return made.code() == Code::kInvalid ? made : Status();
+}
 
 Result<std::string> database_tag(Database& db) {
   BERTH_ASSIGN(Statement row, db.prepare("SELECT value FROM meta WHERE key = 'tag'"));
@@ -45,7 +57,9 @@ Result<std::vector<LiveExecutor>> reach_executors(Runtime& runtime, bool also_do
   if (records.empty()) return live;
   BERTH_ASSIGN(const std::string tag, database_tag(runtime.db()));
   for (ExecutorRecord& record : records) {
-    if (!also_down && record.next_try > runtime.now()) continue;
+    const Seconds pause = record.next_try - runtime.now();
+    // A longer one than there can be: the clock was set back.
+    if (!also_down && pause > Seconds(0) && pause <= kLongestPause) continue;
     Result<std::unique_ptr<Executor>> executor = make_executor(runtime, tag, record);
     if (!executor.ok()) {
       BERTH_TRY(note_contact(runtime.db(), record, executor.status(), runtime.now()));

@@ -35,6 +35,18 @@ Result<std::map<std::string, KnownNode>> known_nodes(Database& db) {
   return known;
 }
 
+// Those of the nodes that another executor would be told to use, by their pool or as the default one.
+Result<std::vector<std::string>> run_elsewhere(Database& db, std::int64_t executor,
+                                               const std::set<std::string>& names) {
+  BERTH_ASSIGN(const auto known, known_nodes(db));
+  std::vector<std::string> elsewhere;
+  for (const std::string& name : names) {
+    const auto node = known.find(name);
+    if (node != known.end() && node->second.executor != executor) elsewhere.push_back(name);
+  }
+  return elsewhere;
+}
+
 std::string contents(MilliCpu cpu, MiB memory, std::int64_t devices) {
   return fmt::format("{} cores, {}, {}", print_cpu(cpu), print_memory(memory), print_counted(devices, "device"));
 }
@@ -97,6 +109,7 @@ Result<InventoryReport> import_inventory(Runtime& runtime, const std::string& ex
     BERTH_ASSIGN(report.imported, import_nodes(runtime, fresh, options));
   }
   BERTH_TRY(claim_pools(runtime, live, report.imported.also_created));
+  BERTH_ASSIGN(report.elsewhere, run_elsewhere(runtime.db(), live.record.id, seen));
   return report;
 }
 
@@ -114,6 +127,7 @@ Result<std::string> local_executor(Runtime& runtime, const ExecutorOptions& give
     executor.name = "local";
     executor.type = "local";
   }
+  BERTH_TRY(check_executor(runtime, executor));
   BERTH_TRY(runtime
                 .change([&](Change& change) {
                   return is_new ? create_executor(change, executor) : alter_executor(change, executor);

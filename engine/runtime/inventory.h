@@ -17,6 +17,7 @@ struct InventoryReport {
   std::vector<std::string> known;      // were there already
   std::vector<std::string> different;  // "n1: 64 cores here, 96 there"
   std::vector<std::string> gone;       // of this executor's pools, and unknown to it
+  std::vector<std::string> elsewhere;  // what is placed there goes to another executor
   std::vector<std::string> remarks;    // "n3: not ready (...)"
 };
 // New nodes go to the pool that the executor names, else to options.pool; pools made for it use this executor.

@@ -20,7 +20,6 @@ constexpr Use kExecutorUses[] = {
      "live task"},
     {"SELECT count(*) FROM outbox WHERE executor_id = ?1", "effect on its way"},
 };
-constexpr std::int64_t kLongestPause = 60;  // seconds between calls to one that is down
 
 ExecutorRecord executor_from(const Statement& row) {
   ExecutorRecord executor;
@@ -44,6 +43,13 @@ std::string options_text(const ExecutorRecord& executor) {
   nlohmann::json options = nlohmann::json::object();
   for (const auto& [name, value] : executor.options) options[name] = value;
   return options.dump();
+}
+
+// What keeps them is JSON.
+Status check_texts(const ExecutorRecord& executor) {
+  for (const auto& [name, value] : executor.options)
+    BERTH_TRY(check_plain_text(fmt::format("option '{}'", name), value));
+  return {};
 }
 
 Status take_default(Database& db, std::int64_t executor) {
@@ -70,9 +76,16 @@ Result<ExecutorRecord> find_executor(Database& db, std::string_view name) {
   return executor_from(row);
 }
 
+Status check_executor_name(std::string_view name) {
+  if (name.find('/') == std::string_view::npos && name != "." && name != "..") return {};
+  return Status(Code::kInvalid, fmt::format("'{}' cannot name an executor: a folder is called after it", name));
+}
+
 Status create_executor(Change& change, const ExecutorRecord& executor) {
   Database& db = change.db();
   BERTH_TRY(check_new_name(db, Thing::kExecutor, executor.name));
+  BERTH_TRY(check_executor_name(executor.name));
+  BERTH_TRY(check_texts(executor));
   BERTH_ASSIGN(const std::int64_t others, db.integer("SELECT count(*) FROM executors"));
   BERTH_ASSIGN(Statement insert, db.prepare("INSERT INTO executors (name, type, options) VALUES (?1, ?2, ?3)"));
   BERTH_TRY(insert.run(executor.name, executor.type, options_text(executor)));
@@ -82,6 +95,7 @@ Status create_executor(Change& change, const ExecutorRecord& executor) {
 
 Status alter_executor(Change& change, const ExecutorRecord& executor) {
   Database& db = change.db();
+  BERTH_TRY(check_texts(executor));
   BERTH_ASSIGN(Statement update, db.prepare("UPDATE executors SET options = ?2, next_try = 0 WHERE id = ?1"));
   BERTH_TRY(update.run(executor.id, options_text(executor)));
   if (executor.is_default) BERTH_TRY(take_default(db, executor.id));
@@ -92,8 +106,18 @@ Status drop_executor(Change& change, std::string_view name) {
   Database& db = change.db();
   BERTH_ASSIGN(const std::int64_t id, find_id(db, Thing::kExecutor, name));
   BERTH_TRY(check_unused(db, Thing::kExecutor, name, id, kExecutorUses));
+  // With executors every node has one: of a gang that lies on nodes with and without, half would never start.
+  BERTH_ASSIGN(Statement others, db.prepare("SELECT 1 FROM executors WHERE id <> ?1 AND EXISTS (SELECT 1 FROM "
+                                            "executors WHERE id = ?1 AND is_default = 1)"));
+  if (others.with(id).next()) {
+    return Status(Code::kConflict, fmt::format("executor '{}' is the default one, and there are others", name),
+                  "ALTER EXECUTOR ... WITH (default = true) makes another one the default");
+  }
+  BERTH_TRY(others.status());
   BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM executors WHERE id = ?1"));
   BERTH_TRY(remove.run(id));
+  // With the last one goes who would tell when work of others has ended.
+  BERTH_TRY(db.execute("DELETE FROM foreign_use WHERE NOT EXISTS (SELECT 1 FROM executors)"));
   return change.record("drop executor", name);
 }
 
@@ -124,8 +148,8 @@ Status note_contact(Database& db, ExecutorRecord& executor, const Status& answer
     return update.run(executor.id, now);
   }
   ++executor.failures;
-  const Seconds pause(
-      std::min<std::int64_t>(kLongestPause, std::int64_t{1} << std::min<std::int64_t>(executor.failures - 1, 6)));
+  const Seconds pause(std::min<std::int64_t>(kLongestPause.value(),
+                                             std::int64_t{1} << std::min<std::int64_t>(executor.failures - 1, 6)));
   BERTH_ASSIGN(Statement update,
                db.prepare("UPDATE executors SET state = 'down', failures = failures + 1, next_try = ?2, "
                           "error = ?3 WHERE id = ?1"));

@@ -31,11 +31,15 @@ Result<std::vector<ExecutorRecord>> list_executors(Database& db);  // by id
 // kNotFound with the nearest name.
 Result<ExecutorRecord> find_executor(Database& db, std::string_view name);
 
+inline constexpr Seconds kLongestPause{60};  // between calls to one that is down
+
+// kInvalid for one that its folder could not be called after.
+Status check_executor_name(std::string_view name);
 // The first one becomes the default. kExists, kInvalid for a name that cannot be.
 Status create_executor(Change& change, const ExecutorRecord& executor);
 // Its options and whether it is the default; its type stays.
 Status alter_executor(Change& change, const ExecutorRecord& executor);
-// kConflict while it runs anything or a pool uses it.
+// kConflict while it runs anything or a pool uses it, or when it is the default one and there are others.
 Status drop_executor(Change& change, std::string_view name);
 // Nothing = the default one.
 Status set_pool_executor(Change& change, std::string_view pool, std::optional<std::string_view> executor);

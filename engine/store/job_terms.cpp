@@ -90,7 +90,10 @@ Status check_command(const JobCommand& command) {
     return Status(Code::kInvalid, fmt::format("working_directory '{}' is not absolute", command.working_directory),
                   "it begins with '/': nobody knows where Berth will be started from");
   }
-  for (const auto& [name, value] : command.environment) BERTH_TRY(read_variable(name + "=" + value).status());
+  for (const auto& [name, value] : command.environment) {
+    BERTH_TRY(read_variable(name + "=" + value).status());
+    if (!is_utf8(value)) return Status(Code::kInvalid, fmt::format("the value of variable {} must be UTF-8", name));
+  }
   return {};
 }
 

@@ -184,6 +184,30 @@ TEST_F(Dispatch, WhatIsNotKnownToBeTakenInIsToldAgainUnderItsKey) {
   EXPECT_EQ(run_state(job), "starting");
 }
 
+TEST_F(Dispatch, AClockThatWasSetBackHoldsNothingUp) {
+  start("job");
+  script_.launched = DeliveryState::kUnknown;
+  const Seconds before = env_.now();
+  env_.set(before + Seconds(1000000));
+  EXPECT_OK(dispatch());
+  env_.set(before);
+  EXPECT_OK(dispatch());
+  EXPECT_EQ(script_.launches.size(), 2u);
+}
+
+// They are kept as JSON.
+TEST_F(Dispatch, TextsThatAreNotUtf8AreRefused) {
+  ExecutorRecord executor;
+  executor.name = "other";
+  executor.type = "local";
+  executor.options["folder"] = "/tmp/\xff";
+  EXPECT_ERROR(change(*other_, [&](Change& c) { return create_executor(c, executor); }), Code::kInvalid, "UTF-8");
+  JobCommand command;
+  command.command = "true";
+  command.environment = {{"NAME", "Ren\xe9"}};
+  EXPECT_ERROR(check_command(command), Code::kInvalid, "NAME must be UTF-8");
+}
+
 TEST_F(Dispatch, ATaskMayBeUnseenForAWhileAfterItWasTakenInHoweverLongThatTook) {
   const std::int64_t job = start("job");
   env_.set(env_.now() + Seconds(300));  // its executor was down
