@@ -2,6 +2,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <thread>
 
 #include "engine/runtime/metrics.h"
@@ -84,7 +85,13 @@ Result<Output> run_all_statement(Session& session, const Arguments&) { return al
 Status write_metrics(Session& session, const std::string& file) {
   BERTH_TRY(check_not_database(file, session.database));
   BERTH_ASSIGN(const std::string text, metrics_text(engine_of(session)));
-  return write_whole_file(file, text, true);
+  std::error_code ignored;
+  const bool is_new = !std::filesystem::exists(file, ignored);
+  BERTH_TRY(write_whole_file(file, text, true));
+  // Somebody else reads it, whatever umask rounds run under. A mode that somebody gave it stays.
+  constexpr auto kForAll = static_cast<std::filesystem::perms>(0644);
+  if (is_new) std::filesystem::permissions(file, kForAll, ignored);
+  return {};
 }
 
 bool loop_is_over(const Session& session) { return loop_must_end || session.interrupt->load(); }
@@ -129,7 +136,8 @@ Result<Output> loop_statement(Session& session, const Arguments& arguments) {
 Result<Output> show_scheduled_runs(Session& session, const Arguments&) {
   return query_output(
       session,
-      "SELECT kind, actor, datetime(started_at, 'unixepoch') AS last_run, seconds, result, interval_s AS "
+      "SELECT kind, actor, datetime(started_at, 'unixepoch') AS last_run, round(seconds, 3) AS seconds, result, "
+      "interval_s AS "
       "interval, iif(interval_s IS NOT NULL AND ?1 - started_at > 2 * max(interval_s, 1), 'yes', 'no') AS "
       "overdue, datetime(last_good, 'unixepoch') AS last_good, summary FROM scheduled_runs ORDER BY kind",
       engine_of(session).now());

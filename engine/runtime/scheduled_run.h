@@ -10,8 +10,8 @@
 
 namespace berth {
 
-// Its beginning; end() writes what came of it. One that is killed in between stays 'running'. Nothing in a read-only
-// session.
+// Its beginning; end() writes what came of it. Of one that is killed in between nothing is written: it is overdue then.
+// Nothing in a read-only session.
 class ScheduledRun {
  public:
   // `kind`: 'schedule', 'sync', 'all'.

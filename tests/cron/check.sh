@@ -54,6 +54,21 @@ wait $loop; expect "the loop's end" 0 $?
 expect "what it says" 1 "$(grep -c 'the loop ends after 2 rounds' loop.txt)"
 expect "its metrics" 1 "$(grep -c '^berth_round_ok{kind="all"} 1$' berth.prom)"
 said=$(berth --db a.db --timeout 1s -c "RUN ALL EVERY 1s" 2>&1); expect "--timeout" 1 $?
+# An upgrade takes the program's file away from under the loop: it goes on starting jobs.
+cp "$berth" old-berth
+berth --db b.db -c "IMPORT NODES FROM LOCAL WITH (node = here); CREATE QUEUE q" 2>/dev/null
+./old-berth --db b.db --mode jsonl -c "RUN ALL EVERY 1s" >loop.jsonl 2>/dev/null &
+loop=$!
+rounds 1 >/dev/null
+rm old-berth
+berth --db b.db -c "SUBMIT JOB a IN QUEUE q WITH (cpu = 0.1, memory = 1MiB, command = 'true')" 2>/dev/null
+for _ in $(seq 100); do [ "$(sqlite3 b.db 'SELECT state FROM jobs')" = finished ] && break; sleep 0.1; done
+expect "a job after an upgrade" finished "$(sqlite3 b.db 'SELECT state FROM jobs')"
+kill -TERM $loop
+wait $loop
+
+(umask 077; berth --db a.db -c "EXPORT METRICS TO 'new.prom'" 2>/dev/null)
+expect "metrics are for another user to read, whatever the umask" 644 "$(stat -c %a new.prom)"
 
 # ---- the files
 expect "crontab: five fields and a command" 3 "$(grep -cE '^([0-9*/,-]+ +){5}[^ ]' "$cron/crontab.example")"
