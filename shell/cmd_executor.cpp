@@ -368,7 +368,7 @@ std::vector<CommandRow> make_rows() {
        .syntax = "DROP EXECUTOR <name:executor>",
        .effect = Effect::kChanges,
        .handler = drop_executor_statement,
-       .summary = "Removes an executor that runs nothing and that no pool uses.",
+       .summary = "Removes an executor that runs nothing and that no pool uses; the default one goes last.",
        .example = "DROP EXECUTOR here",
        .ask = ask_always},
       {.family = kExecutorFamily,

@@ -90,6 +90,12 @@ Status check_command(const JobCommand& command) {
     return Status(Code::kInvalid, fmt::format("working_directory '{}' is not absolute", command.working_directory),
                   "it begins with '/': nobody knows where Berth will be started from");
   }
+  // What is given to a program ends there.
+  const auto has_zero = [](const std::string& text) { return text.find('\0') != std::string::npos; };
+  const bool has_any =
+      has_zero(command.command) || has_zero(command.working_directory) || has_zero(command.image) ||
+      std::ranges::any_of(command.environment, [&](const auto& each) { return has_zero(each.second); });
+  if (has_any) return Status(Code::kInvalid, "a command, its directory, variables and image must not hold a zero byte");
   for (const auto& [name, value] : command.environment) {
     BERTH_TRY(read_variable(name + "=" + value).status());
     if (!is_utf8(value)) return Status(Code::kInvalid, fmt::format("the value of variable {} must be UTF-8", name));

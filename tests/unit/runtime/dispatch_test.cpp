@@ -206,6 +206,8 @@ TEST_F(Dispatch, TextsThatAreNotUtf8AreRefused) {
   command.command = "true";
   command.environment = {{"NAME", "Ren\xe9"}};
   EXPECT_ERROR(check_command(command), Code::kInvalid, "NAME must be UTF-8");
+  command.environment = {{"NAME", std::string("a\0b", 3)}};
+  EXPECT_ERROR(check_command(command), Code::kInvalid, "zero byte");
 }
 
 TEST_F(Dispatch, ATaskMayBeUnseenForAWhileAfterItWasTakenInHoweverLongThatTook) {
