@@ -84,6 +84,9 @@ constexpr OptionRow kNodeTypeChanges[] = {
 constexpr OptionRow kNodeOptions[] = {
     {.name = "labels", .kind = "text", .default_value = "", .sentence = "Labels as 'key=value, key=value'."},
 };
+constexpr OptionRow kDrainOptions[] = {
+    {.name = "reason", .kind = "text", .default_value = "", .sentence = "Why; by default who drains them."},
+};
 constexpr OptionRow kNodeChanges[] = {
     {.name = "type", .kind = "node_type", .default_value = "", .sentence = "Another node type."},
     {.name = "pool", .kind = "text", .default_value = "", .sentence = "Another pool; '' takes it out of its pool."},
@@ -264,7 +267,7 @@ Result<Output> alter_nodes_statement(Session& session, const Arguments& argument
         }
         if (options.given("state")) {
           BERTH_ASSIGN(const NodeState state, read_node_state(options.text("state")));
-          if (Status status = set_node_state(change, names, state); !status.ok()) return blame(std::move(status), at);
+          if (Status status = order_node_state(change, names, state); !status.ok()) return blame(std::move(status), at);
         }
         for (const std::string& name : options.given("unhealthy") ? names : std::vector<std::string>()) {
           BERTH_ASSIGN(
@@ -285,10 +288,8 @@ Result<Output> alter_nodes_statement(Session& session, const Arguments& argument
       });
 }
 
-using NodesFunction = Status (*)(Change&, std::span<const std::string>);
-
-Result<Output> change_nodes(Session& session, const Arguments& arguments, NodesFunction function,
-                            std::string_view done) {
+template <class Function>
+Result<Output> change_nodes(Session& session, const Arguments& arguments, Function function, std::string_view done) {
   BERTH_ASSIGN(const std::vector<std::string> names, expand_names(arguments.list("names")));
   return change_with_note(
       session, fmt::format("{} {}", counted(static_cast<std::int64_t>(names.size()), "node"), done),
@@ -299,7 +300,11 @@ Result<Output> drop_nodes_statement(Session& session, const Arguments& arguments
   return change_nodes(session, arguments, drop_nodes, "dropped");
 }
 Result<Output> drain_nodes_statement(Session& session, const Arguments& arguments) {
-  return change_nodes(session, arguments, drain_nodes, "draining: nothing new starts there, what runs there goes on");
+  const std::string reason = arguments.options().text_or("reason", "");
+  return change_nodes(
+      session, arguments,
+      [&](Change& change, std::span<const std::string> names) { return drain_nodes(change, names, reason); },
+      "draining: nothing new starts there, what runs there goes on");
 }
 Result<Output> resume_nodes_statement(Session& session, const Arguments& arguments) {
   return change_nodes(session, arguments, resume_nodes, "up again");
@@ -393,17 +398,23 @@ constexpr CommandRow kClusterRows[] = {
      .example = "DROP NODES train[063-064]",
      .ask = ask_always},
     {.family = kClusterFamily,
-     .syntax = "DRAIN {NODE | NODES} <names:node_range>, ...",
+     .syntax = "DRAIN {NODE | NODES} <names:node_range>, ... [WITH (<options>)]",
      .effect = Effect::kChanges,
      .handler = drain_nodes_statement,
      .summary = "Lets nothing new start on machines; they are drained when their last task has ended.",
-     .example = "DRAIN NODE train001"},
+     .example = "DRAIN NODE train001 WITH (reason = 'memory errors')",
+     .options = kDrainOptions,
+     .details = "The next RUN SYNC passes it on: Slurm drains them, Kubernetes cordons them, with this reason, until "
+                "RESUME NODE. Before a node leaves Berth or its pool another executor, resume it."},
     {.family = kClusterFamily,
      .syntax = "RESUME {NODE | NODES} <names:node_range>, ...",
      .effect = Effect::kChanges,
      .handler = resume_nodes_statement,
      .summary = "Puts machines back to work.",
-     .example = "RESUME NODE train001"},
+     .example = "RESUME NODE train001",
+     .details =
+         "The next RUN SYNC takes back the drain or cordon that DRAIN NODE made in Slurm or Kubernetes. One that "
+         "somebody else made there is never lifted: the node drains again."},
 };
 
 }  // namespace

@@ -64,7 +64,9 @@ std::string Launch::peers_text() const {
   return size <= kMost ? join(peers, ",") : std::string();
 }
 
-Status Executor::cordon(std::span<const std::string>, bool, const std::string&) { return {}; }
+Result<std::vector<Delivery>> Executor::cordon(std::span<const std::string> nodes, bool, const std::string&) {
+  return std::vector<Delivery>(nodes.size());
+}
 
 Status Executor::forget(std::span<const LiveTask>) { return {}; }
 

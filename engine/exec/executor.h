@@ -146,6 +146,7 @@ struct NodeObservation {
   bool is_ready = true;
   bool is_cordoned = false;  // somebody else drains it
   std::string detail;
+  bool has_our_cordon = false;  // by cordon(), of this database; never together with is_cordoned
 };
 
 // Work on our nodes that is not ours: counted as used, never touched.
@@ -200,9 +201,12 @@ class Executor {
   virtual Result<std::vector<InventoryNode>> inventory() = 0;
   // Bytes of what a task has written from `offset` on, at most `most`; empty at its present end.
   virtual Result<std::string> log(const LiveTask& task, LogStream stream, std::int64_t offset, std::int64_t most) = 0;
-  // The system behind the executor is to put nothing on these nodes either, or to go on; by default there is none that
-  // would. Observe does not report a cordon of ours as somebody else's.
-  virtual Status cordon(std::span<const std::string> nodes, bool is_cordoned, const std::string& reason);
+  // Whether there is a system behind the executor that could put anything on its nodes by itself.
+  virtual bool has_cordons() const { return false; }
+  // That system is to put nothing on these nodes either, or to go on. One answer for each, in order. A cordon of
+  // somebody else is left as it is: kRefused where ours would replace it, kDone where ours was to be lifted.
+  virtual Result<std::vector<Delivery>> cordon(std::span<const std::string> nodes, bool is_cordoned,
+                                               const std::string& reason);
   // Its outcome is in the tables: what was kept only for observe() may go (logs stay).
   virtual Status forget(std::span<const LiveTask> tasks);
 };

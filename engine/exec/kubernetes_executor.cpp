@@ -8,6 +8,7 @@
 
 #include "engine/base/text.h"
 #include "engine/exec/kubectl.h"
+#include "engine/exec/kubernetes_cordon.h"
 #include "engine/exec/kubernetes_launch.h"
 #include "engine/exec/kubernetes_manifest.h"
 #include "engine/exec/kubernetes_node.h"
@@ -46,7 +47,8 @@ class KubernetesExecutor : public Executor {
     observe_tasks(tasks, ours, seen);
     if (nodes.empty()) return seen;
     BERTH_TRY(replies[1].status());
-    BERTH_ASSIGN(const std::vector<KubernetesNode> cluster, read_kubernetes_nodes(replies[1].output, settings_));
+    BERTH_ASSIGN(const std::vector<KubernetesNode> cluster,
+                 read_kubernetes_nodes(replies[1].output, settings_, context_.database));
     observe_nodes(nodes, cluster, seen);
     BERTH_TRY(observe_foreign(std::move(replies[2]), nodes, seen));
     return seen;
@@ -55,7 +57,7 @@ class KubernetesExecutor : public Executor {
   Result<std::vector<InventoryNode>> inventory() override {
     BERTH_ASSIGN(const KubectlReply reply, kubectl_.list({"nodes"}));
     BERTH_TRY(reply.status());
-    BERTH_ASSIGN(std::vector<KubernetesNode> nodes, read_kubernetes_nodes(reply.output, settings_));
+    BERTH_ASSIGN(std::vector<KubernetesNode> nodes, read_kubernetes_nodes(reply.output, settings_, context_.database));
     std::vector<InventoryNode> all;
     for (KubernetesNode& node : nodes) all.push_back(std::move(node.inventory));
     return all;
@@ -73,6 +75,13 @@ class KubernetesExecutor : public Executor {
     BERTH_TRY(reply.status());
     const auto from = static_cast<std::size_t>(offset);
     return from < reply.output.size() ? reply.output.substr(from) : std::string();
+  }
+
+  bool has_cordons() const override { return true; }
+
+  Result<std::vector<Delivery>> cordon(std::span<const std::string> nodes, bool is_cordoned,
+                                       const std::string& reason) override {
+    return cordon_kubernetes_nodes(kubectl_, settings_, context_.database, nodes, is_cordoned, reason);
   }
 
   Status forget(std::span<const LiveTask> tasks) override {
@@ -136,7 +145,7 @@ class KubernetesExecutor : public Executor {
       if (found == cluster.end() || found->inventory.name != name) {
         seen.nodes.push_back({name, false, false, "the cluster has no node of that name"});
       } else {
-        seen.nodes.push_back({name, found->is_ready, found->is_cordoned, found->trouble});
+        seen.nodes.push_back({name, found->is_ready, found->is_cordoned, found->trouble, found->has_our_cordon});
       }
     }
   }

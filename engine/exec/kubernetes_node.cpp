@@ -71,7 +71,17 @@ void read_devices(const Json& node, const KubernetesSettings& settings, Inventor
   }
 }
 
-KubernetesNode read_node(const Json& json, const KubernetesSettings& settings) {
+// True when it has one that is ours.
+bool read_cordon(const Json& json, std::string_view database, NodeTroubles& troubles) {
+  if (!kubernetes::is_true_at(json, {"spec", "unschedulable"})) return false;
+  const std::string mark = text_at(json, {"metadata", "labels", kNodeCordonLabel});
+  const bool is_ours = !mark.empty() && mark == database;
+  (is_ours ? troubles.notes : troubles.cordoned)
+      .push_back(mark.empty() ? std::string("cordoned") : fmt::format("cordoned by database {} of Berth", mark));
+  return is_ours;
+}
+
+KubernetesNode read_node(const Json& json, const KubernetesSettings& settings, std::string_view database) {
   KubernetesNode node;
   InventoryNode& inventory = node.inventory;
   const auto label = [&](std::string_view key) { return text_at(json, {"metadata", "labels", key}); };
@@ -85,9 +95,11 @@ KubernetesNode read_node(const Json& json, const KubernetesSettings& settings) {
   read_ready_condition(json, troubles);
   read_taints(json, settings, troubles);
   read_devices(json, settings, inventory, troubles);
-  if (kubernetes::is_true_at(json, {"spec", "unschedulable"})) troubles.cordoned.emplace_back("cordoned");
+  const bool has_our_cordon = read_cordon(json, database, troubles);
+  node.resource_version = text_at(json, {"metadata", "resourceVersion"});
   node.is_ready = troubles.not_ready.empty();
   node.is_cordoned = !troubles.cordoned.empty();
+  node.has_our_cordon = has_our_cordon && !node.is_cordoned;
   std::vector<std::string>& all = troubles.not_ready;
   all.insert(all.end(), troubles.cordoned.begin(), troubles.cordoned.end());
   node.trouble = join(all, "; ");
@@ -108,11 +120,12 @@ std::string kubernetes_model_name(std::string_view product) {
   return name;
 }
 
-Result<std::vector<KubernetesNode>> read_kubernetes_nodes(std::string_view json, const KubernetesSettings& settings) {
+Result<std::vector<KubernetesNode>> read_kubernetes_nodes(std::string_view json, const KubernetesSettings& settings,
+                                                          std::string_view database) {
   BERTH_ASSIGN(const Json items, kubernetes::read_items(json));
   std::vector<KubernetesNode> nodes;
   for (const Json& item : items) {
-    if (!text_at(item, {"metadata", "name"}).empty()) nodes.push_back(read_node(item, settings));
+    if (!text_at(item, {"metadata", "name"}).empty()) nodes.push_back(read_node(item, settings, database));
   }
   std::ranges::sort(nodes, {}, [](const KubernetesNode& node) { return std::string_view(node.inventory.name); });
   return nodes;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -23,16 +24,52 @@ std::set<std::string, std::less<>> names_of(std::string_view text) {
   return names;
 }
 
+// "n[1-2] 8 16GiB, g1 32 256GiB 4 A100"
+Result<std::vector<InventoryNode>> read_nodes(std::string_view text) {
+  std::vector<InventoryNode> nodes;
+  for (const std::string_view part : split(text, ',')) {
+    std::vector<std::string_view> words;
+    for (const std::string_view word : split(trim(part), ' ')) {
+      if (!word.empty()) words.push_back(word);
+    }
+    if (words.empty()) continue;
+    if (words.size() != 3 && words.size() != 5)
+      return Status(Code::kInvalid, fmt::format("'{}' is not a name, cores, memory, and devices and their model or "
+                                                "none",
+                                                trim(part)));
+    InventoryNode node;
+    BERTH_ASSIGN(node.cpu, read_cpu(words[1]));
+    BERTH_ASSIGN(node.memory, read_memory(words[2]));
+    if (words.size() == 5) {
+      BERTH_ASSIGN(const std::int64_t devices, read_integer(words[3]));
+      if (devices < 0 || devices > kMaxDevices)
+        return Status(Code::kInvalid, fmt::format("a node has 0 to {} devices, not {}", kMaxDevices, devices));
+      node.devices = static_cast<std::int32_t>(devices);
+      node.model = words[4];
+    }
+    BERTH_ASSIGN(const std::vector<std::string> names, expand_range(words[0]));
+    for (const std::string& name : names) {
+      node.name = name;
+      nodes.push_back(node);
+    }
+  }
+  return nodes;
+}
+
 class SimulatedExecutor : public Executor {
  public:
-  SimulatedExecutor(const ExecutorContext& context, Seconds runtime, std::int64_t fail, const ExecutorOptions& options)
+  SimulatedExecutor(const ExecutorContext& context, Seconds runtime, std::int64_t fail, const ExecutorOptions& options,
+                    std::vector<InventoryNode> nodes)
       : context_(context),
+        inventory_(std::move(nodes)),
         runtime_(runtime),
         fail_(fail),
         is_down_(options.at("down") == "true"),
         bad_nodes_(names_of(options.at("bad_nodes"))),
+        cordoned_nodes_(names_of(options.at("cordoned_nodes"))),
         foreign_on_(names_of(options.at("foreign_on"))),
-        file_(context.folder + "/launches") {}
+        file_(context.folder + "/launches"),
+        cordons_file_(context.folder + "/cordons") {}
 
   Status read() {
     std::error_code error;
@@ -42,6 +79,11 @@ class SimulatedExecutor : public Executor {
     std::int64_t start = 0;
     std::int64_t stop = 0;
     while (lines >> key.job >> key.attempt >> key.sequence >> start >> stop) note(key, start, stop);
+    std::ifstream cordons(cordons_file_);
+    bool is_cordoned = false;
+    std::string node;
+    std::string reason;
+    while (cordons >> is_cordoned >> node && std::getline(cordons, reason)) note_cordon(node, is_cordoned, reason);
     return {};
   }
 
@@ -56,7 +98,7 @@ class SimulatedExecutor : public Executor {
       }
       deliveries.push_back({DeliveryState::kDone, print_key(context_.database, launch.key), ""});
     }
-    BERTH_TRY(append(lines));
+    BERTH_TRY(append(file_, lines));
     return deliveries;
   }
 
@@ -71,7 +113,7 @@ class SimulatedExecutor : public Executor {
       lines += line(key, run->second.start, now());
       run->second.stop = now();
     }
-    BERTH_TRY(append(lines));
+    BERTH_TRY(append(file_, lines));
     return std::vector<Delivery>(requests.size());
   }
 
@@ -82,7 +124,13 @@ class SimulatedExecutor : public Executor {
     for (const LiveTask& task : tasks) seen.tasks.push_back(observe_task(task));
     for (const std::string& node : nodes) {
       const bool is_bad = bad_nodes_.contains(node);
-      seen.nodes.push_back({node, !is_bad, false, is_bad ? "not in order" : ""});
+      if (!inventory_.empty() && std::ranges::find(inventory_, node, &InventoryNode::name) == inventory_.end()) {
+        seen.nodes.push_back({node, false, false, "there is no such node"});
+        continue;
+      }
+      const bool is_cordoned = cordoned_nodes_.contains(node);
+      const std::string trouble = is_bad ? "not in order" : is_cordoned ? "somebody drains it" : "";
+      seen.nodes.push_back({node, !is_bad, is_cordoned, trouble, !is_cordoned && cordons_.contains(node)});
       if (foreign_on_.contains(node))
         seen.foreign.push_back(
             {.node = node, .what = "somebody's job", .cpu = MilliCpu(2000), .memory = MiB(1024), .gpu_count = 1});
@@ -90,9 +138,32 @@ class SimulatedExecutor : public Executor {
     return seen;
   }
 
-  Result<std::vector<InventoryNode>> inventory() override { return std::vector<InventoryNode>(); }
+  Result<std::vector<InventoryNode>> inventory() override {
+    BERTH_TRY(reach());
+    return inventory_;
+  }
 
   Result<std::string> log(const LiveTask&, LogStream, std::int64_t, std::int64_t) override { return std::string(); }
+
+  bool has_cordons() const override { return true; }
+
+  Result<std::vector<Delivery>> cordon(std::span<const std::string> nodes, bool is_cordoned,
+                                       const std::string& reason) override {
+    BERTH_TRY(reach());
+    std::vector<Delivery> deliveries(nodes.size());
+    std::string lines;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (is_cordoned && cordoned_nodes_.contains(nodes[i])) {
+        deliveries[i] = {DeliveryState::kRefused, "", "somebody drains it"};
+        continue;
+      }
+      if (cordons_.contains(nodes[i]) == is_cordoned) continue;
+      lines += fmt::format("{:d} {} {}\n", is_cordoned, nodes[i], reason);
+      note_cordon(nodes[i], is_cordoned, reason);
+    }
+    BERTH_TRY(append(cordons_file_, lines));
+    return deliveries;
+  }
 
  private:
   struct Run {
@@ -109,13 +180,21 @@ class SimulatedExecutor : public Executor {
     return fmt::format("{} {} {} {} {}\n", key.job, key.attempt, key.sequence, start, stop);
   }
 
-  Status append(const std::string& lines) const {
+  void note_cordon(const std::string& node, bool is_cordoned, const std::string& reason) {
+    if (is_cordoned) {
+      cordons_[node] = trim(reason);
+    } else {
+      cordons_.erase(node);
+    }
+  }
+
+  static Status append(const std::string& path, const std::string& lines) {
     if (lines.empty()) return {};
-    const int file = open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     const bool written = file >= 0 && write(file, lines.data(), lines.size()) == static_cast<ssize_t>(lines.size());
     const int error = errno;
     if (file >= 0) close(file);
-    return written ? Status() : Status(Code::kUnavailable, fmt::format("{}: {}", file_, std::strerror(error)));
+    return written ? Status() : Status(Code::kUnavailable, fmt::format("{}: {}", path, std::strerror(error)));
   }
 
   TaskObservation observe_task(const LiveTask& task) const {
@@ -140,13 +219,17 @@ class SimulatedExecutor : public Executor {
   }
 
   ExecutorContext context_;
+  std::vector<InventoryNode> inventory_;  // empty = whatever it is asked about
   Seconds runtime_;
   std::int64_t fail_;
   bool is_down_;
   std::set<std::string, std::less<>> bad_nodes_;
+  std::set<std::string, std::less<>> cordoned_nodes_;
   std::set<std::string, std::less<>> foreign_on_;
   std::string file_;
+  std::string cordons_file_;
   std::map<LaunchKey, Run> runs_;
+  std::map<std::string, std::string, std::less<>> cordons_;  // by node: why
 };
 
 }  // namespace
@@ -155,7 +238,9 @@ Result<std::unique_ptr<Executor>> make_simulated_executor(const ExecutorContext&
                                                           const ExecutorOptions& options) {
   BERTH_ASSIGN(const Seconds runtime, read_duration(options.at("runtime")));
   BERTH_ASSIGN(const std::int64_t fail, read_integer(options.at("fail")));
-  auto executor = std::make_unique<SimulatedExecutor>(context, runtime, fail, options);
+  Result<std::vector<InventoryNode>> nodes = read_nodes(options.at("nodes"));
+  if (!nodes.ok()) return std::move(nodes).status().prefixed("option 'nodes'");
+  auto executor = std::make_unique<SimulatedExecutor>(context, runtime, fail, options, *std::move(nodes));
   BERTH_TRY(executor->read());
   return std::unique_ptr<Executor>(std::move(executor));
 }

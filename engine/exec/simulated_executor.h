@@ -2,7 +2,8 @@
 //
 // For trying things out, and for measuring what dispatch and sync themselves cost. What was launched is one line in a
 // file of its folder, so it is found again by any process; what has become of it follows from the clock. Option `fail`
-// makes every n-th job fail, `down` the whole executor unreachable, `bad_nodes` some of its nodes.
+// makes every n-th job fail, `down` the whole executor unreachable, `bad_nodes` some of its nodes. Cordons are lines of
+// another file: "1 n1 memory errors" and "0 n1", the last one counts.
 #pragma once
 
 #include "engine/exec/executor.h"
@@ -14,6 +15,10 @@ inline constexpr ExecutorOption kSimulatedExecutorOptions[] = {
     {"fail", "integer", "0", "Every so-many-th job fails; 0 = none."},
     {"down", "boolean", "false", "It cannot be reached."},
     {"bad_nodes", "text", "", "Nodes that are not in order: 'n1,n2'."},
+    {"nodes", "text", "",
+     "The nodes it has, with cores, memory, and devices and their model where they have some: 'n[1-2] 8 16GiB, g1 32 "
+     "256GiB 4 A100'; empty = whichever there are."},
+    {"cordoned_nodes", "text", "", "Nodes that somebody else drains: 'n1,n2'."},
     {"foreign_on", "text", "", "Nodes on which somebody else's work uses two cores, 1 GiB and a GPU: 'n1,n2'."},
 };
 

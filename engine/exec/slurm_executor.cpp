@@ -10,6 +10,7 @@
 
 #include "engine/base/text.h"
 #include "engine/exec/slurm_client.h"
+#include "engine/exec/slurm_cordon.h"
 #include "engine/exec/slurm_observe.h"
 #include "engine/exec/slurm_records.h"
 #include "engine/exec/slurm_script.h"
@@ -104,7 +105,7 @@ class SlurmExecutor : public Executor {
     for (const SlurmNode& node : nodes) {
       const std::string& wanted = settings_.submit.partition;
       if (!wanted.empty() && std::ranges::find(node.partitions, wanted) == node.partitions.end()) continue;
-      rows.push_back(slurm_inventory_node(node, wanted));
+      rows.push_back(slurm_inventory_node(node, wanted, settings_.submit.database));
       if (const auto rack = switches.find(node.name); rack != switches.end()) rows.back().rack = rack->second;
     }
     return rows;
@@ -131,11 +132,11 @@ class SlurmExecutor : public Executor {
     return {};
   }
 
-  Status cordon(std::span<const std::string> nodes, bool is_cordoned, const std::string& reason) override {
-    if (nodes.empty()) return {};
-    const std::vector<std::string> names(nodes.begin(), nodes.end());
-    if (!is_cordoned) return client_.update_nodes(names, {"State=RESUME"});
-    return client_.update_nodes(names, {"State=DRAIN", fmt::format("Reason={}{}", kSlurmDrainReason, reason)});
+  bool has_cordons() const override { return true; }
+
+  Result<std::vector<Delivery>> cordon(std::span<const std::string> nodes, bool is_cordoned,
+                                       const std::string& reason) override {
+    return cordon_slurm_nodes(client_, settings_.submit.database, nodes, is_cordoned, reason);
   }
 
  private:
@@ -187,7 +188,7 @@ class SlurmExecutor : public Executor {
     for (const std::string& name : names) {
       const auto node = std::ranges::find(nodes, name, &SlurmNode::name);
       seen.nodes.push_back(node == nodes.end() ? NodeObservation{name, false, false, "Slurm has no such node"}
-                                               : judge_slurm_node(*node));
+                                               : judge_slurm_node(*node, settings_.submit.database));
     }
     return {};
   }

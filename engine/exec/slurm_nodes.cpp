@@ -59,7 +59,9 @@ std::vector<SlurmNode> read_sinfo(std::string_view text) {
   return list;
 }
 
-NodeObservation judge_slurm_node(const SlurmNode& node) {
+std::string slurm_drain_mark(std::string_view database) { return fmt::format("berth-{}: ", database); }
+
+NodeObservation judge_slurm_node(const SlurmNode& node, std::string_view database) {
   NodeObservation seen;
   seen.node = node.name;
   const std::size_t mark = node.state.find_first_of("*~#%!^@$-+");
@@ -67,14 +69,16 @@ NodeObservation judge_slurm_node(const SlurmNode& node) {
   const bool is_away = mark != std::string::npos && kAwayMarks.find(node.state[mark]) != std::string_view::npos;
   const bool is_set_aside = std::ranges::find(kSetAsideStates, word) != kSetAsideStates.end();
   seen.is_ready = !is_away && (is_set_aside || std::ranges::find(kWorkingStates, word) != kWorkingStates.end());
-  // A planned node is only promised by Slurm's backfill; a drain with our own reason is not somebody else's.
-  seen.is_cordoned = is_set_aside && word != "planned" && !node.reason.starts_with(kSlurmDrainReason);
+  const bool is_drained = word == "draining" || word == "drained" || word == "drain";
+  seen.has_our_cordon = is_drained && node.reason.starts_with(slurm_drain_mark(database));
+  // A planned node is only promised by Slurm's backfill.
+  seen.is_cordoned = is_set_aside && word != "planned" && !seen.has_our_cordon;
   if (!seen.is_ready || seen.is_cordoned)
     seen.detail = node.reason.empty() ? node.state : fmt::format("{}: {}", node.state, node.reason);
   return seen;
 }
 
-InventoryNode slurm_inventory_node(const SlurmNode& node, std::string_view partition) {
+InventoryNode slurm_inventory_node(const SlurmNode& node, std::string_view partition, std::string_view database) {
   InventoryNode row;
   row.name = node.name;
   row.cpu = MilliCpu(std::int64_t{1000} * node.cpus);
@@ -84,7 +88,7 @@ InventoryNode slurm_inventory_node(const SlurmNode& node, std::string_view parti
   if (gpus.count > 0) row.model = gpus.model.empty() ? "gpu" : gpus.model;
   const bool is_in = std::ranges::find(node.partitions, partition) != node.partitions.end();
   row.pool = is_in ? std::string(partition) : node.partitions.empty() ? std::string() : node.partitions.front();
-  const NodeObservation seen = judge_slurm_node(node);
+  const NodeObservation seen = judge_slurm_node(node, database);
   row.is_ready = seen.is_ready && !seen.is_cordoned;
   row.detail = seen.detail;
   if (row.detail.empty() && !node.features.empty()) row.detail = "features " + node.features;

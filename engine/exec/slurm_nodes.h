@@ -28,14 +28,14 @@ struct SlurmNode {
 // By name, each once.
 std::vector<SlurmNode> read_sinfo(std::string_view text);
 
-// Reasons that begin with this are ours: such a drain is not somebody else's.
-inline constexpr std::string_view kSlurmDrainReason = "berth: ";
+// "berth-3fa9c2: ": the reason of a drain that begins so is that database's own, not somebody else's.
+std::string slurm_drain_mark(std::string_view database);
 
 // Down, not responding, failing, powered off and rebooting are not ready; draining, drained, under maintenance are
 // cordoned.
-NodeObservation judge_slurm_node(const SlurmNode& node);
+NodeObservation judge_slurm_node(const SlurmNode& node, std::string_view database);
 // Pool = `partition` where the node is in it, else its first one. Nothing is known of the devices' memory.
-InventoryNode slurm_inventory_node(const SlurmNode& node, std::string_view partition);
+InventoryNode slurm_inventory_node(const SlurmNode& node, std::string_view partition, std::string_view database);
 
 // `scontrol -o show topology`: node to the switch at the lowest level that has it.
 std::map<std::string, std::string> read_slurm_switches(std::string_view text);

@@ -21,6 +21,7 @@ struct HealthRow {
   Seconds since;
   std::int64_t failures = 0;
   Seconds window;
+  bool is_drained = false;  // by a statement: so it stays, whatever becomes of it
 };
 
 std::string_view present_health(const NodeObservation& seen) {
@@ -47,14 +48,15 @@ class NodeWatch {
   Result<std::optional<HealthRow>> read(const std::string& node) {
     BERTH_ASSIGN(Statement row,
                  runtime_.db().prepare("SELECT n.id, n.state, coalesce(h.state, ''), coalesce(h.since, 0), "
-                                       "coalesce(h.failures, 0), coalesce(h.window, 0) FROM nodes n LEFT "
-                                       "JOIN node_health h ON h.node_id = n.id WHERE n.name = ?1"));
+                                       "coalesce(h.failures, 0), coalesce(h.window, 0), d.node_id IS NOT "
+                                       "NULL FROM nodes n LEFT JOIN node_health h ON h.node_id = n.id LEFT JOIN "
+                                       "drains d ON d.node_id = n.id WHERE n.name = ?1"));
     if (!row.with(node).next()) {
       BERTH_TRY(row.status());
       return std::optional<HealthRow>();
     }
-    HealthRow health{row.integer(0),           std::string(row.text(1)), std::string(row.text(2)),
-                     row.quantity<Seconds>(3), row.integer(4),           row.quantity<Seconds>(5)};
+    HealthRow health{row.integer(0), std::string(row.text(1)), std::string(row.text(2)), row.quantity<Seconds>(3),
+                     row.integer(4), row.quantity<Seconds>(5), row.integer(6) != 0};
     const bool was_resumed = health.node_state == "up" && health.health != "cordoned";  // by an admin
     if (health.health == "good" || was_resumed) health.health.clear();
     return std::optional(std::move(health));
@@ -70,7 +72,7 @@ class NodeWatch {
   // Nodes that an admin drains or has taken down stay as they are: nothing new goes there anyway, and they are not up
   // again when their machine is.
   static Status take_down(Change& change, const HealthRow& row, const std::string& node) {
-    const bool is_ours = row.node_state == "up" || (row.node_state != "down" && row.health == "cordoned");
+    const bool is_ours = row.node_state == "up" || (row.node_state != "down" && !row.is_drained);
     return is_ours ? set_node_state(change, std::span(&node, 1), NodeState::kDown) : Status();
   }
 
@@ -108,7 +110,7 @@ class NodeWatch {
   }
 
   Status watch_cordoned(const HealthRow& row, const NodeObservation& seen) {
-    if (row.health == "cordoned" || row.node_state != "up") return {};
+    if (row.node_state != "up") return {};  // resumed or not: it is not ours to lift
     const Result<std::int64_t> changed = runtime_.change([&](Change& change) -> Status {
       BERTH_TRY(set_node_state(change, std::span(&seen.node, 1), NodeState::kDraining));
       return put(change, row, "cordoned", seen.detail);
@@ -127,9 +129,8 @@ class NodeWatch {
     ++report_.nodes_back;
     return runtime_
         .change([&](Change& change) -> Status {
-          const bool is_drained = row.node_state == "draining" || row.node_state == "drained";
-          if (row.node_state == "down" || (is_drained && row.health == "cordoned"))
-            BERTH_TRY(set_node_state(change, std::span(&seen.node, 1), NodeState::kUp));
+          const bool is_out = row.node_state == "down" || row.node_state == "draining" || row.node_state == "drained";
+          if (is_out && !row.is_drained) BERTH_TRY(set_node_state(change, std::span(&seen.node, 1), NodeState::kUp));
           BERTH_TRY(put_in_order(change, row));
           return change.record("node back", seen.node);
         })
@@ -209,6 +210,16 @@ Status note_drift(Runtime& runtime, const ExecutorRecord& executor, const Drift&
                runtime.db().prepare("INSERT INTO drift (time, executor_id, kind, object, expected, found, "
                                     "repair) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"));
   return insert.run(runtime.now(), executor.id, drift.kind, drift.object, drift.expected, drift.found, drift.repair);
+}
+
+Result<bool> is_news(Database& db, const ExecutorRecord& executor, const Drift& drift) {
+  BERTH_ASSIGN(Statement last,
+               db.prepare("SELECT found = ?4 AND repair = ?5 FROM drift WHERE executor_id = ?1 AND kind = "
+                          "?2 AND object = ?3 ORDER BY id DESC LIMIT 1"));
+  const bool is_known =
+      last.with(executor.id, drift.kind, drift.object, drift.found, drift.repair).next() && last.integer(0) != 0;
+  BERTH_TRY(last.status());
+  return !is_known;
 }
 
 Status watch_nodes(Runtime& runtime, const ExecutorRecord& executor, const Observation& seen, SyncReport& report) {

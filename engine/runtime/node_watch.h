@@ -20,6 +20,8 @@ struct Drift {
   std::string repair;
 };
 Status note_drift(Runtime& runtime, const ExecutorRecord& executor, const Drift& drift);
+// Other than the last row about that object says: for what lasts.
+Result<bool> is_news(Database& db, const ExecutorRecord& executor, const Drift& drift);
 
 Status watch_nodes(Runtime& runtime, const ExecutorRecord& executor, const Observation& seen, SyncReport& report);
 

@@ -8,6 +8,7 @@
 
 #include "engine/base/failpoint.h"
 #include "engine/base/text.h"
+#include "engine/runtime/cordons.h"
 #include "engine/runtime/node_watch.h"
 #include "engine/store/job_records.h"
 #include "engine/store/run_records.h"
@@ -368,6 +369,12 @@ Result<SyncReport> observe_executors(Runtime& runtime, Lease& lease, std::vector
     BERTH_ASSIGN(Observer observer, Observer::make(runtime, report));
     BERTH_TRY(observer.take_in(all, *seen));
     BERTH_TRY(watch_nodes(runtime, live.record, *seen, report));
+    BERTH_TRY(lease.keep(runtime.now()));
+    if (const Status mended = mend_cordons(runtime, live, *seen, report); mended.code() == Code::kUnavailable) {
+      report.unreachable.push_back(fmt::format("{}: {}", live.record.name, mended.message()));
+    } else {
+      BERTH_TRY(mended);
+    }
     BERTH_TRY(observer.settle_runs());
     BERTH_TRY(stop_strays(runtime, live, *seen, report));
     (void)forget_ended(live, all, *seen);  // what is left over is found and forgotten another time

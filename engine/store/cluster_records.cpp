@@ -8,6 +8,7 @@
 #include "engine/base/failpoint.h"
 #include "engine/base/text.h"
 #include "engine/model/shape.h"
+#include "engine/store/drain_records.h"
 #include "engine/store/names.h"
 #include "engine/store/resource_names.h"
 
@@ -127,6 +128,14 @@ Result<bool> node_runs_tasks(Database& db, std::int64_t node) {
   const bool runs = row.with(node).next();
   BERTH_TRY(row.status());
   return runs;
+}
+
+// By whomever.
+Result<bool> is_draining(Database& db, std::int64_t node) {
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT 1 FROM nodes WHERE id = ?1 AND state IN ('draining', 'drained')"));
+  const bool is_there = row.with(node).next();
+  BERTH_TRY(row.status());
+  return is_there;
 }
 
 Status move_node(Database& db, const std::string& name, NodeState wanted) {
@@ -395,6 +404,20 @@ Status drop_nodes(Change& change, std::span<const std::string> names) {
 Status set_node_state(Change& change, std::span<const std::string> names, NodeState state) {
   for (const std::string& name : names) BERTH_TRY(move_node(change.db(), name, state));
   return change.record(node_state_verb(state), summarize_names(names));
+}
+
+Status order_node_state(Change& change, std::span<const std::string> names, NodeState state,
+                        const std::string& reason) {
+  const bool is_drain = state == NodeState::kDraining || state == NodeState::kDrained;
+  for (const std::string& name : names) {
+    BERTH_ASSIGN(const std::int64_t id, find_id(change.db(), Thing::kNode, name));
+    BERTH_ASSIGN(const bool is_drained, is_drained_by_us(change.db(), id));
+    BERTH_ASSIGN(const bool is_draining_already, is_draining(change.db(), id));
+    if (!is_drain || is_drained || !is_draining_already) BERTH_TRY(move_node(change.db(), name, state));
+    if (is_drain && !is_drained) BERTH_TRY(add_drain(change, id, reason));
+    if (state == NodeState::kUp) BERTH_TRY(remove_drain(change, id));
+  }
+  return change.record(node_state_verb(state), summarize_names(names), is_drain ? reason : std::string());
 }
 
 Status set_device_health(Change& change, const std::string& node, DeviceMask devices, Health health) {

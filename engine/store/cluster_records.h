@@ -82,11 +82,16 @@ Status drop_nodes(Change& change, std::span<const std::string> names);
 // Moves nodes along node_may_change(). Draining a node that runs nothing makes it drained at once; a draining node
 // becomes drained when its last task ends.
 Status set_node_state(Change& change, std::span<const std::string> names, NodeState state);
-inline Status drain_nodes(Change& change, std::span<const std::string> names) {
-  return set_node_state(change, names, NodeState::kDraining);
+// The same as somebody's wish, who then is also the one to take it back: drains are remembered (store/drain_records.h)
+// until the nodes are to be up. A node that somebody else drains already may be drained as well. Empty reason: who
+// does it.
+Status order_node_state(Change& change, std::span<const std::string> names, NodeState state,
+                        const std::string& reason = {});
+inline Status drain_nodes(Change& change, std::span<const std::string> names, const std::string& reason = {}) {
+  return order_node_state(change, names, NodeState::kDraining, reason);
 }
 inline Status resume_nodes(Change& change, std::span<const std::string> names) {
-  return set_node_state(change, names, NodeState::kUp);
+  return order_node_state(change, names, NodeState::kUp);
 }
 
 enum class Health { kHealthy, kUnhealthy };

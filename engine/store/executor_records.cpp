@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "engine/store/journal.h"
 #include "engine/store/names.h"
 
 namespace berth {
@@ -12,7 +13,8 @@ namespace berth {
 namespace {
 
 constexpr std::string_view kExecutorColumns =
-    "SELECT id, name, type, options, is_default, state, last_contact, failures, next_try, error FROM executors";
+    "SELECT id, name, type, options, is_default, state, last_contact, failures, next_try, error, inventory_at FROM "
+    "executors";
 constexpr Use kExecutorUses[] = {
     {"SELECT count(*) FROM pools WHERE executor_id = ?1", "pool"},
     {"SELECT count(*) FROM run_tasks WHERE executor_id = ?1 AND (phase = 'pending' OR phase = 'starting' OR phase = "
@@ -36,6 +38,7 @@ ExecutorRecord executor_from(const Statement& row) {
   executor.failures = row.integer(7);
   executor.next_try = row.quantity<Seconds>(8);
   executor.error = row.text(9);
+  executor.inventory_at = row.quantity<Seconds>(10);
   return executor;
 }
 
@@ -133,13 +136,15 @@ Status set_pool_executor(Change& change, std::string_view pool, std::optional<st
   return change.record("alter pool", pool, fmt::format("executor {}", executor.value_or("NONE")));
 }
 
+Status note_inventory(Database& db, const ExecutorRecord& executor, Seconds now) {
+  BERTH_ASSIGN(Statement update, db.prepare("UPDATE executors SET inventory_at = ?2 WHERE id = ?1"));
+  return update.run(executor.id, now);
+}
+
 Status note_contact(Database& db, ExecutorRecord& executor, const Status& answer, Seconds now) {
   const std::string_view state = answer.ok() ? "up" : "down";
   if (executor.state != state && (executor.state != "unknown" || !answer.ok())) {
-    BERTH_ASSIGN(Statement event, db.prepare("INSERT INTO events (time, state_version, kind, object, actor, detail) "
-                                             "SELECT ?1, value, ?2, ?3, 'berth', ?4 FROM meta WHERE key = "
-                                             "'state_version'"));
-    BERTH_TRY(event.run(now, fmt::format("executor {}", state), executor.name, answer.message()));
+    BERTH_TRY(write_event(db, now, fmt::format("executor {}", state), executor.name, answer.message()));
   }
   executor.state = state;
   if (answer.ok()) {

@@ -25,6 +25,7 @@ struct ExecutorRecord {
   std::int64_t failures = 0;  // calls in a row
   Seconds next_try{0};
   std::string error;
+  Seconds inventory_at{0};  // its nodes were last compared with those here
 };
 
 Result<std::vector<ExecutorRecord>> list_executors(Database& db);  // by id
@@ -44,6 +45,8 @@ Status drop_executor(Change& change, std::string_view name);
 // Nothing = the default one.
 Status set_pool_executor(Change& change, std::string_view pool, std::optional<std::string_view> executor);
 
+// No version of the state.
+Status note_inventory(Database& db, const ExecutorRecord& executor, Seconds now);
 // It answered, or did not: not asked again before a time that doubles with each failure, up to a minute. No version of
 // the state; the event is written when it goes down or comes back. The record follows.
 Status note_contact(Database& db, ExecutorRecord& executor, const Status& answer, Seconds now);

@@ -30,6 +30,13 @@ Result<std::string> saved_plan_ids(Database& db) {
 
 }  // namespace
 
+Status write_event(Database& db, Seconds now, std::string_view kind, std::string_view object, std::string_view detail) {
+  BERTH_ASSIGN(Statement event, db.prepare("INSERT INTO events (time, state_version, kind, object, actor, detail) "
+                                           "SELECT ?1, value, ?2, ?3, 'berth', ?4 FROM meta WHERE key = "
+                                           "'state_version'"));
+  return event.run(now, kind, object, detail);
+}
+
 Result<std::vector<Event>> events_after(Database& db, std::int64_t version, std::size_t most) {
   BERTH_ASSIGN(Statement rows, db.prepare("SELECT id, time, state_version, kind, object, actor, detail FROM events "
                                           "WHERE state_version > ?1 ORDER BY state_version, id LIMIT ?2"));

@@ -23,6 +23,8 @@ struct Event {
   std::string actor;
   std::string detail;
 };
+// Of what Berth did by itself, without a change of the state.
+Status write_event(Database& db, Seconds now, std::string_view kind, std::string_view object, std::string_view detail);
 // Events of versions above `version`, oldest first, at most `most`.
 Result<std::vector<Event>> events_after(Database& db, std::int64_t version, std::size_t most);
 // "create node train065 by alice" and so on: what moved since `version`, at most a few, then how many more.

@@ -17,6 +17,7 @@ class ApiServer {
   // For a user with the rights of examples/kubernetes/rbac.json.
   virtual const std::string& kubeconfig() const = 0;
   virtual void add_node(const Json& node) = 0;
+  virtual Json node(const std::string& name) = 0;
   // Made by somebody else, in any namespace.
   virtual void add_pod(const Json& pod) = 0;
   // Null when there is none. Of namespace "berth", as in the rest.

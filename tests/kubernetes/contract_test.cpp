@@ -212,6 +212,52 @@ TEST_P(KubernetesContract, InventoryTellsTheNodes) {
   EXPECT_EQ(nodes[3].detail, "cordoned");
 }
 
+TEST_P(KubernetesContract, OurCordonsAreSetAndLiftedAndOnlyOurs) {
+  Json theirs = ready_node("n4", 4);
+  theirs["spec"]["unschedulable"] = true;
+  server().add_node(theirs);
+  const std::vector<std::string> nodes = {"n1", "n4", "n9"};
+  for (int time = 0; time < 2; ++time) {
+    const std::vector<Delivery> said = must(executor_->cordon(nodes, true, "memory \"errors\""));
+    EXPECT_EQ(said[0].state, DeliveryState::kDone) << said[0].detail;
+    EXPECT_EQ(said[1].state, DeliveryState::kRefused);
+    EXPECT_EQ(said[1].detail, "cordoned");
+    EXPECT_EQ(said[2].state, DeliveryState::kRefused);
+  }
+  EXPECT_EQ(server().node("n1")["spec"]["unschedulable"], true);
+  EXPECT_EQ(server().node("n1")["metadata"]["labels"]["berth/cordon"], "3fa9c2");
+  EXPECT_EQ(server().node("n1")["metadata"]["annotations"]["berth/cordon"], "memory \"errors\"");
+  const Observation seen = must(executor_->observe({}, nodes));
+  EXPECT_TRUE(seen.nodes[0].has_our_cordon && !seen.nodes[0].is_cordoned && seen.nodes[0].is_ready);
+  EXPECT_TRUE(!seen.nodes[1].has_our_cordon && seen.nodes[1].is_cordoned);
+
+  // To another database it is somebody else's.
+  const std::unique_ptr<Executor> other = kubernetes_executor(server().kubeconfig(), folder_.path, env_, {}, "aaaaaa");
+  const NodeObservation there = must(other->observe({}, nodes)).nodes.front();
+  EXPECT_TRUE(there.is_cordoned && !there.has_our_cordon);
+  EXPECT_THAT(there.detail, HasSubstr("3fa9c2"));
+  EXPECT_EQ(must(other->cordon(nodes, true, "mine")).front().state, DeliveryState::kRefused);
+  EXPECT_EQ(must(other->cordon(nodes, false, "")).front().state, DeliveryState::kDone);
+  EXPECT_EQ(server().node("n1")["spec"]["unschedulable"], true);
+
+  // Changed between a look and a patch: another time.
+  if (!is_real()) {
+    Fault fault{"PATCH", "/nodes/n1"};
+    fault.status = 409;
+    fault.body = status_object(409, "Conflict", "Operation cannot be fulfilled on nodes \"n1\"");
+    stub_->fail(fault);
+    EXPECT_EQ(must(executor_->cordon(nodes, false, "")).front().state, DeliveryState::kUnknown);
+  }
+  for (int time = 0; time < 2; ++time) {
+    const Delivery said = must(executor_->cordon(nodes, false, "")).front();
+    EXPECT_EQ(said.state, DeliveryState::kDone) << said.detail;
+  }
+  EXPECT_FALSE(server().node("n1")["spec"].contains("unschedulable"));
+  for (const char* part : {"labels", "annotations"})
+    EXPECT_FALSE(server().node("n1")["metadata"].value(part, Json::object()).contains("berth/cordon"));
+  EXPECT_EQ(server().node("n4")["spec"]["unschedulable"], true);
+}
+
 TEST_P(KubernetesContract, MissingRightsAreNamed) {
   if (!is_real()) {
     Fault fault{"GET", "/nodes"};

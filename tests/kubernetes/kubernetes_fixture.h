@@ -48,11 +48,12 @@ class TestFolder {
 
 // As another process would: nothing is shared with an earlier one but the folder.
 inline std::unique_ptr<Executor> kubernetes_executor(const std::string& kubeconfig, const std::string& folder,
-                                                     const Env& env, ExecutorOptions options = {}) {
+                                                     const Env& env, ExecutorOptions options = {},
+                                                     const std::string& database = kDatabase) {
   const ExecutorType* type = must(find_executor_type("kubernetes"));
   options.insert({{"kubectl", kubectl_program()}, {"kubeconfig", kubeconfig}, {"namespace", "berth"}});
   options.insert({{"image", "busybox"}, {"timeout", "20s"}});
-  return must(type->make({"k8s", kDatabase, folder, "", &env}, must(read_executor_options(*type, options))));
+  return must(type->make({"k8s", database, folder, "", &env}, must(read_executor_options(*type, options))));
 }
 
 // A launch of so many tasks of 2 devices, 8 cores and 32 GiB, the n-th on node n1, n2, ...

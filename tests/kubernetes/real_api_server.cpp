@@ -46,6 +46,11 @@ void RealApiServer::add_node(const Json& node) {
   replace_status("/api/v1/nodes/" + node["metadata"]["name"].get<std::string>(), node["status"]);
 }
 
+Json RealApiServer::node(const std::string& name) {
+  const ProcessOutput said = admin({"get", "node", name, "-o", "json"});
+  return said.ok() ? Json::parse(said.output, nullptr, false) : Json();
+}
+
 void RealApiServer::add_pod(const Json& pod) {
   const ProcessOutput said =
       admin({"create", "--namespace", pod["metadata"].value("namespace", "berth"), "--validate=false", "-f", "-"},

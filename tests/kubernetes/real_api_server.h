@@ -13,6 +13,7 @@ class RealApiServer : public ApiServer {
 
   const std::string& kubeconfig() const override { return kubeconfig_; }
   void add_node(const Json& node) override;
+  Json node(const std::string& name) override;
   void add_pod(const Json& pod) override;
   Json pod(const std::string& name) override;
   void set_status(const std::string& name, const Json& status) override;

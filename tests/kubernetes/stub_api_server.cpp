@@ -179,6 +179,11 @@ void StubApiServer::add_node(const Json& node) {
   inside_->store.put_node(node);
 }
 
+Json StubApiServer::node(const std::string& name) {
+  const std::lock_guard lock(inside_->mutex);
+  return inside_->store.node(name);
+}
+
 void StubApiServer::add_pod(const Json& pod) {
   const std::lock_guard lock(inside_->mutex);
   inside_->store.put_pod(pod);

@@ -42,6 +42,7 @@ class StubApiServer : public ApiServer {
   const std::string& kubeconfig() const override;
   std::string kubeconfig_of(const std::string& token) const;
   void add_node(const Json& node) override;
+  Json node(const std::string& name) override;
   void add_pod(const Json& pod) override;
   Json pod(const std::string& name) override;
   void set_status(const std::string& name, const Json& status) override;

@@ -93,7 +93,13 @@ Json status_object(int code, const std::string& reason, const std::string& messa
 
 void StubStore::put_node(Json node) {
   const std::string name = node["metadata"]["name"];
+  node["metadata"]["resourceVersion"] = std::to_string(++version_);
   nodes_[name] = std::move(node);
+}
+
+Json StubStore::node(const std::string& name) const {
+  const auto found = nodes_.find(name);
+  return found == nodes_.end() ? Json() : found->second;
 }
 
 Json& StubStore::put_pod(Json pod) {
@@ -145,6 +151,24 @@ StubReply StubStore::list(const std::map<std::string, Json>& of, const std::stri
   Json metadata = {{"resourceVersion", std::to_string(version_)}};
   if (to < selected.size()) metadata["continue"] = std::to_string(to);
   return as_json({{"kind", kind}, {"apiVersion", "v1"}, {"metadata", metadata}, {"items", items}});
+}
+
+// A patch that names a version holds for that one only.
+StubReply StubStore::one_node(const StubRequest& request, const std::string& name) {
+  const auto found = nodes_.find(name);
+  if (found == nodes_.end()) return failure(404, "NotFound", fmt::format("nodes \"{}\" not found", name));
+  if (request.method != "PATCH") return as_json(found->second);
+  const Json patch = Json::parse(request.body);
+  const std::string version = patch.value("/metadata/resourceVersion"_json_pointer, "");
+  if (!version.empty() && version != found->second["metadata"]["resourceVersion"])
+    return failure(409, "Conflict",
+                   fmt::format("Operation cannot be fulfilled on nodes \"{}\": the object has been modified; please "
+                               "apply your changes to the latest version and try again",
+                               name));
+  Json node = found->second;
+  node.merge_patch(patch);
+  put_node(node);
+  return as_json(this->node(name));
 }
 
 StubReply StubStore::create_pod(const std::string& name_space, const std::string& body) {
@@ -218,6 +242,7 @@ StubReply StubStore::answer(const StubRequest& request) {
   const std::vector<std::string> words = path_words(request.path);
   const auto is = [&](std::size_t i, std::string_view word) { return i < words.size() && words[i] == word; };
   if (!is(0, "api") || !is(1, "v1")) return failure(404, "NotFound", "the server could not find that resource");
+  if (is(2, "nodes") && words.size() > 3) return one_node(request, words[3]);
   if (is(2, "nodes")) return list(nodes_, "NodeList", "", request);
   if (is(2, "pods")) return list(pods_, "PodList", "", request);
   if (!is(2, "namespaces") || words.size() < 5) return failure(404, "NotFound", "no such resource");

@@ -26,6 +26,7 @@ class StubStore {
   StubReply answer(const StubRequest& request);
 
   void put_node(Json node);
+  Json node(const std::string& name) const;
   Json& put_pod(Json pod);
   Json* find_pod(const std::string& name_space, const std::string& name);
   void remove_pod(const std::string& name) { pods_.erase("berth/" + name); }
@@ -38,6 +39,7 @@ class StubStore {
   std::optional<StubReply> discover(const std::string& path) const;
   StubReply list(const std::map<std::string, Json>& of, const std::string& kind, const std::string& prefix,
                  const StubRequest& request) const;
+  StubReply one_node(const StubRequest& request, const std::string& name);
   StubReply create_pod(const std::string& name_space, const std::string& body);
   StubReply bind(const std::string& name_space, const Json& binding);
   StubReply erase(const std::string& name_space, const std::string& name, const Json& options);

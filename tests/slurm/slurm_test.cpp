@@ -259,19 +259,39 @@ TEST_F(Slurm, ForeignJobsDrainsAndCancellationsAreSeen) {
   EXPECT_TRUE(seen.nodes[0].is_ready && !seen.nodes[0].is_cordoned);
   EXPECT_FALSE(seen.nodes[3].is_ready);
 
-  const std::vector<std::string> ours = {"n1"};
-  ASSERT_TRUE(executor_->cordon(ours, true, "memory errors").ok());
   shell("scontrol update NodeName=n3 State=DRAIN Reason='fan broken'");
   seen = must(executor_->observe({}, nodes));
-  EXPECT_FALSE(seen.nodes[0].is_cordoned) << seen.nodes[0].detail;
   EXPECT_TRUE(seen.nodes[1].is_cordoned);
   EXPECT_EQ(seen.nodes[1].detail, "drained: fan broken");
-  ASSERT_TRUE(executor_->cordon(ours, false, "").ok());
   shell("scontrol update NodeName=n3 State=RESUME");
 
   shell("scancel -n " + print_key(tag_, launch.key));
   ASSERT_TRUE(comes_to(launch, TaskPhase::kEnded));
   EXPECT_NE(look(launch).front().signal, 0) << look(launch).front().detail;
+}
+
+TEST_F(Slurm, OurDrainsAreSetAndTakenBackAndOnlyOurs) {
+  const std::vector<std::string> nodes = {"n1", "n3", "n9"};
+  shell("scontrol update NodeName=n3 State=DRAIN Reason='fan broken'");
+  for (int time = 0; time < 2; ++time) {
+    const std::vector<Delivery> said = must(executor_->cordon(nodes, true, "memory\nerrors, \"bank\" 3"));
+    EXPECT_EQ(said[0].state, DeliveryState::kDone) << said[0].detail;
+    EXPECT_EQ(said[1].state, DeliveryState::kRefused);
+    EXPECT_NE(said[1].detail.find("fan broken"), std::string::npos) << said[1].detail;
+    EXPECT_EQ(said[2].state, DeliveryState::kRefused);
+  }
+  EXPECT_EQ(shell("sinfo -h -N -n n1 -o '%T|%E' | tr -d '*'"),
+            "drained|berth-" + tag_ + ": memory errors, \"bank\" 3\n");
+  const Observation seen = must(executor_->observe({}, nodes));
+  EXPECT_TRUE(seen.nodes[0].has_our_cordon && !seen.nodes[0].is_cordoned);
+  EXPECT_TRUE(!seen.nodes[1].has_our_cordon && seen.nodes[1].is_cordoned);
+  for (int time = 0; time < 2; ++time) {
+    const std::vector<Delivery> said = must(executor_->cordon(nodes, false, ""));
+    EXPECT_EQ(said[0].state, DeliveryState::kDone) << said[0].detail;
+    EXPECT_EQ(said[1].state, DeliveryState::kDone);
+  }
+  EXPECT_EQ(shell("sinfo -h -N -n n1,n3 -o '%N|%T|%E' | tr -d '*'"), "n1|idle|none\nn3|drained|fan broken\n");
+  shell("scontrol update NodeName=n3 State=RESUME");
 }
 
 TEST_F(Slurm, ItsNodesAreAnInventory) {

@@ -119,9 +119,9 @@ TEST(SlurmNodes, RowsAndStates) {
       "n2|down*|8|16000|gpu:a100:4|berth*|rack1|Not responding\n"
       "n3|drained|8|16000|gpu:a100:4|berth*|rack1|fan | broken\n"
       "n3|drained|8|16000|gpu:a100:4|debug|rack1|fan | broken\n"
-      "n4|draining|8|16000+|(null)|berth*|(null)|berth: memory errors\n");
+      "n4|draining|8|16000+|(null)|berth*|(null)|berth-3fa9c2: memory errors\n");
   ASSERT_EQ(nodes.size(), 4u);
-  const auto judged = [&](std::size_t i) { return judge_slurm_node(nodes[i]); };
+  const auto judged = [&](std::size_t i) { return judge_slurm_node(nodes[i], "3fa9c2"); };
   EXPECT_TRUE(judged(0).is_ready && !judged(0).is_cordoned && judged(0).detail.empty());
   EXPECT_FALSE(judged(1).is_ready);
   EXPECT_EQ(judged(1).detail, "down*: Not responding");
@@ -138,14 +138,14 @@ TEST(SlurmNodes, RowsAndStates) {
                                                                                  {"mixed$", true},
                                                                                  {"inval", false},
                                                                                  {"fail", false}})
-    EXPECT_EQ(judge_slurm_node({"n1", state, 0, MiB(), "", {}, "", ""}).is_ready, is_ready) << state;
+    EXPECT_EQ(judge_slurm_node({"n1", state, 0, MiB(), "", {}, "", ""}, "3fa9c2").is_ready, is_ready) << state;
 
-  const InventoryNode row = slurm_inventory_node(nodes[2], "debug");
+  const InventoryNode row = slurm_inventory_node(nodes[2], "debug", "3fa9c2");
   EXPECT_EQ(row.pool, "debug");
   EXPECT_EQ(row.model, "a100");
   EXPECT_EQ(row.devices, 4);
   EXPECT_FALSE(row.is_ready);
-  const InventoryNode plain = slurm_inventory_node(nodes[3], "");
+  const InventoryNode plain = slurm_inventory_node(nodes[3], "", "3fa9c2");
   EXPECT_EQ(plain.pool, "berth");
   EXPECT_EQ(plain.model, "");
   EXPECT_EQ(plain.memory, MiB(16000));
