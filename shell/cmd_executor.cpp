@@ -215,7 +215,7 @@ ResultTable sync_table(const SyncOutcome& outcome) {
 
 Result<Output> run_sync_statement(Session& session, const Arguments&) {
   BERTH_ASSIGN(ScheduledRun run, ScheduledRun::begin(engine_of(session), "sync"));
-  const Result<SyncOutcome> done = run_sync(engine_of(session), true);
+  const Result<SyncOutcome> done = run_sync(engine_of(session), true, Inventories::kAll);
   BERTH_TRY(run.end(done.status(), done.ok() ? summary_of(*done) : std::string()));
   if (!done.ok()) return done.status();
   const SyncOutcome& outcome = *done;
@@ -251,6 +251,14 @@ Result<Output> show_drift(Session& session, const Arguments&) {
                            "foreign_use f JOIN nodes n ON n.id = f.node_id ORDER BY n.id, f.what"));
   foreign.title = "foreign";
   if (!foreign.rows.empty()) output.add(std::move(foreign));
+  BERTH_ASSIGN(ResultTable inventory,
+               query_table(session,
+                           "SELECT i.node, e.name AS executor, i.kind, i.here, i.there, datetime(i.since, "
+                           "'unixepoch') AS since FROM inventory_drift i JOIN executors e ON e.id = i.executor_id "
+                           "LEFT JOIN nodes n ON n.name = i.node WHERE (n.id IS NULL) = (i.kind = 'new') ORDER BY "
+                           "e.id, i.node"));
+  inventory.title = "inventory";
+  if (!inventory.rows.empty()) output.add(std::move(inventory));
   return output;
 }
 
@@ -419,12 +427,14 @@ std::vector<CommandRow> make_rows() {
        .example = "RUN SYNC",
        .details =
            "What is true wins; SHOW DRIFT lists what was found other than expected. Effects that wait in the outbox "
-           "are told again."},
+           "are told again, drains are passed on, and the nodes that executors have are compared with those here: new "
+           "ones are only told, unless setting import_new_nodes is true."},
       {.family = kExecutorFamily,
        .syntax = "SHOW DRIFT",
        .effect = Effect::kReads,
        .handler = show_drift,
-       .summary = "What syncs found other than the tables said, nodes out of order, and work that is not ours.",
+       .summary = "What syncs found other than the tables said: nodes out of order, work that is not ours, nodes that "
+                  "came, went or changed.",
        .example = "SHOW DRIFT"},
       {.family = kExecutorFamily,
        .syntax = "SHOW LOG OF JOB <job:job> [TASK <rank:integer>] [ATTEMPT <attempt:integer>] [ERRORS] [FOLLOW]",

@@ -8,6 +8,7 @@
 
 #include "engine/base/text.h"
 #include "engine/runtime/executors.h"
+#include "engine/runtime/node_watch.h"
 
 namespace berth {
 
@@ -78,6 +79,108 @@ Status claim_pools(Runtime& runtime, const LiveExecutor& live, const std::vector
   return {};
 }
 
+// ---- as RUN SYNC sees it
+
+struct InventoryRow {
+  std::string kind;  // of the table's
+  std::string here;
+  std::string there;
+
+  bool operator==(const InventoryRow&) const = default;
+};
+using InventoryRows = std::map<std::string, InventoryRow>;  // by node
+
+Result<InventoryRows> read_inventory_drift(Database& db, std::int64_t executor) {
+  BERTH_ASSIGN(Statement rows,
+               db.prepare("SELECT node, kind, here, there FROM inventory_drift WHERE executor_id = ?1"));
+  InventoryRows found;
+  rows.with(executor);
+  while (rows.next())
+    found[std::string(rows.text(0))] = {std::string(rows.text(1)), std::string(rows.text(2)),
+                                        std::string(rows.text(3))};
+  BERTH_TRY(rows.status());
+  return found;
+}
+
+Status write_inventory_drift(Runtime& runtime, std::int64_t executor, const InventoryRows& before,
+                             const InventoryRows& now) {
+  if (before == now) return {};
+  Database& db = runtime.db();
+  BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));
+  BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM inventory_drift WHERE executor_id = ?1 AND node = ?2"));
+  BERTH_ASSIGN(Statement put, db.prepare("INSERT INTO inventory_drift (executor_id, node, kind, here, there, since) "
+                                         "VALUES (?1, ?2, ?3, ?4, ?5, ?6)"));
+  for (const auto& [node, row] : before) {
+    const auto found = now.find(node);
+    if (found == now.end() || found->second != row) BERTH_TRY(remove.run(executor, node));
+  }
+  for (const auto& [node, row] : now) {
+    const auto found = before.find(node);
+    if (found == before.end() || found->second != row)
+      BERTH_TRY(put.run(executor, node, row.kind, row.here, row.there, runtime.now()));
+  }
+  return transaction.commit();
+}
+
+InventoryRows differences(const std::map<std::string, KnownNode>& known, const std::vector<InventoryNode>& nodes,
+                          std::int64_t executor) {
+  InventoryRows rows;
+  std::set<std::string> seen;
+  for (const InventoryNode& node : nodes) {
+    seen.insert(node.name);
+    const std::string there = contents(node.cpu, node.memory, node.devices);
+    const auto found = known.find(node.name);
+    if (found == known.end()) {
+      rows[node.name] = {"new", "no such node", there};
+    } else if (const std::string here = contents(found->second.cpu, found->second.memory, found->second.devices);
+               found->second.executor == executor && here != there) {
+      rows[node.name] = {"different", here, there};
+    }
+  }
+  for (const auto& [name, node] : known) {
+    if (node.executor == executor && !seen.contains(name))
+      rows[name] = {"gone", contents(node.cpu, node.memory, node.devices), "not in its inventory"};
+  }
+  return rows;
+}
+
+// Whether a node in that pool would be this executor's.
+Result<bool> would_be_of(Database& db, const ExecutorRecord& executor, const std::string& pool) {
+  if (pool.empty()) return executor.is_default;
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT coalesce(executor_id, (SELECT id FROM executors WHERE is_default = "
+                                         "1)) = ?2 FROM pools WHERE name = ?1"));
+  const bool is_there = row.with(pool, executor.id).next();
+  const bool is_ours = !is_there || row.integer(0) != 0;
+  BERTH_TRY(row.status());
+  return is_ours;
+}
+
+// Those that are its own to add; their names.
+Result<std::set<std::string>> add_nodes_of(Runtime& runtime, const LiveExecutor& live,
+                                           const std::vector<InventoryNode>& nodes, const InventoryRows& rows) {
+  std::set<std::string> names;
+  std::vector<TraceNode> fresh;
+  for (const InventoryNode& node : nodes) {
+    const auto row = rows.find(node.name);
+    if (row == rows.end() || row->second.kind != "new" || !node.is_ready) continue;
+    BERTH_ASSIGN(const bool is_own, would_be_of(runtime.db(), live.record, node.pool));
+    if (!is_own) continue;
+    fresh.push_back(record_of(node, live.record.name));
+    names.insert(node.name);
+  }
+  if (fresh.empty()) return names;
+  ImportOptions options;
+  options.create_missing = true;
+  BERTH_ASSIGN(const ImportReport imported, import_nodes(runtime, fresh, options));
+  BERTH_TRY(claim_pools(runtime, live, imported.also_created));
+  return names;
+}
+
+std::string advice(const std::string& kind, const std::string& executor) {
+  if (kind == "new") return fmt::format("IMPORT NODES FROM EXECUTOR {} adds it", executor);
+  return kind == "gone" ? "DROP NODES removes it" : "ALTER NODE says what it is";
+}
+
 }  // namespace
 
 Result<InventoryReport> import_inventory(Runtime& runtime, const std::string& executor, ImportOptions options) {
@@ -111,6 +214,35 @@ Result<InventoryReport> import_inventory(Runtime& runtime, const std::string& ex
   BERTH_TRY(claim_pools(runtime, live, report.imported.also_created));
   BERTH_ASSIGN(report.elsewhere, run_elsewhere(runtime.db(), live.record.id, seen));
   return report;
+}
+
+Status watch_inventory(Runtime& runtime, LiveExecutor& live, bool adds_new_nodes, SyncReport& report) {
+  BERTH_ASSIGN(const std::vector<InventoryNode> nodes, live.executor->inventory());
+  BERTH_TRY(note_inventory(runtime.db(), live.record, runtime.now()));
+  if (nodes.empty()) return {};
+  BERTH_ASSIGN(const auto known, known_nodes(runtime.db()));
+  BERTH_ASSIGN(const InventoryRows before, read_inventory_drift(runtime.db(), live.record.id));
+  InventoryRows rows = differences(known, nodes, live.record.id);
+  std::set<std::string> added;
+  std::string why_not;
+  if (adds_new_nodes) {
+    Result<std::set<std::string>> names = add_nodes_of(runtime, live, nodes, rows);
+    if (names.ok()) added = *std::move(names);
+    if (!names.ok()) why_not = "not added: " + names.status().message();
+  }
+  for (const auto& [node, row] : rows) {
+    const auto found = before.find(node);
+    const bool is_added = added.contains(node);
+    if (!is_added && found != before.end() && found->second == row) continue;
+    ++report.drifts;
+    const std::string repair = is_added                                ? "added"
+                               : row.kind == "new" && !why_not.empty() ? why_not
+                                                                       : advice(row.kind, live.record.name);
+    const std::string_view kind = row.kind == "new" ? "new node" : row.kind == "gone" ? "node gone" : "capacity";
+    BERTH_TRY(note_drift(runtime, live.record, {std::string(kind), node, row.here, row.there, repair}));
+  }
+  for (const std::string& node : added) rows.erase(node);
+  return write_inventory_drift(runtime, live.record.id, before, rows);
 }
 
 Result<std::string> local_executor(Runtime& runtime, const ExecutorOptions& given) {

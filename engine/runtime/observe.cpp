@@ -9,6 +9,7 @@
 #include "engine/base/failpoint.h"
 #include "engine/base/text.h"
 #include "engine/runtime/cordons.h"
+#include "engine/runtime/inventory.h"
 #include "engine/runtime/node_watch.h"
 #include "engine/store/job_records.h"
 #include "engine/store/run_records.h"
@@ -346,15 +347,37 @@ Status forget_ended(LiveExecutor& live, const AskedTasks& all, const Observation
   return ended.empty() ? Status() : live.executor->forget(ended);
 }
 
+// One that does not answer is among the unreachable, and is asked again another time.
+Status take_unreachable(const LiveExecutor& live, const Status& said, SyncReport& report) {
+  if (said.code() != Code::kUnavailable) return said;
+  report.unreachable.push_back(fmt::format("{}: {}", live.record.name, said.message()));
+  return {};
+}
+
+// What its nodes are to be told, and which there are.
+Status look_after_nodes(Runtime& runtime, Lease& lease, LiveExecutor& live, const Observation& seen,
+                        Inventories inventories, SyncReport& report) {
+  BERTH_TRY(watch_nodes(runtime, live.record, seen, report));
+  BERTH_TRY(lease.keep(runtime.now()));
+  BERTH_TRY(take_unreachable(live, mend_cordons(runtime, live, seen, report), report));
+  BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));
+  if (inventories == Inventories::kNowAndThen && runtime.now() - live.record.inventory_at < settings.inventory_every)
+    return {};
+  BERTH_TRY(lease.keep(runtime.now()));
+  return take_unreachable(live, watch_inventory(runtime, live, settings.import_new_nodes, report), report);
+}
+
 }  // namespace
 
-Result<SyncReport> observe_executors(Runtime& runtime, Lease& lease, std::vector<LiveExecutor>& executors) {
+Result<SyncReport> observe_executors(Runtime& runtime, Lease& lease, std::vector<LiveExecutor>& executors,
+                                     Inventories inventories) {
   SyncReport report;
   BERTH_TRY(end_graces(runtime));
   for (LiveExecutor& live : executors) {
     BERTH_ASSIGN(const AskedTasks all, live_tasks(runtime.db(), live.record.id));
     BERTH_ASSIGN(const std::vector<std::string> nodes, nodes_of(runtime.db(), live.record));
-    if (all.tasks.empty() && nodes.empty()) continue;
+    const bool is_idle = all.tasks.empty() && nodes.empty();
+    if (is_idle && inventories == Inventories::kNowAndThen) continue;
     report.asked_tasks += static_cast<std::int64_t>(all.tasks.size());
     BERTH_TRY(lease.keep(runtime.now()));
     const bool was_silent = !live.reached.ok();
@@ -368,13 +391,7 @@ Result<SyncReport> observe_executors(Runtime& runtime, Lease& lease, std::vector
     }
     BERTH_ASSIGN(Observer observer, Observer::make(runtime, report));
     BERTH_TRY(observer.take_in(all, *seen));
-    BERTH_TRY(watch_nodes(runtime, live.record, *seen, report));
-    BERTH_TRY(lease.keep(runtime.now()));
-    if (const Status mended = mend_cordons(runtime, live, *seen, report); mended.code() == Code::kUnavailable) {
-      report.unreachable.push_back(fmt::format("{}: {}", live.record.name, mended.message()));
-    } else {
-      BERTH_TRY(mended);
-    }
+    BERTH_TRY(look_after_nodes(runtime, lease, live, *seen, inventories, report));
     BERTH_TRY(observer.settle_runs());
     BERTH_TRY(stop_strays(runtime, live, *seen, report));
     (void)forget_ended(live, all, *seen);  // what is left over is found and forgotten another time

@@ -20,6 +20,8 @@ struct SyncReport {
   std::int64_t nodes_back = 0;
   std::vector<std::string> unreachable;  // executors, with what they said
 };
-Result<SyncReport> observe_executors(Runtime& runtime, Lease& lease, std::vector<LiveExecutor>& executors);
+enum class Inventories : std::uint8_t { kNowAndThen, kAll };  // see setting inventory_every
+Result<SyncReport> observe_executors(Runtime& runtime, Lease& lease, std::vector<LiveExecutor>& executors,
+                                     Inventories inventories = Inventories::kNowAndThen);
 
 }  // namespace berth

@@ -11,12 +11,12 @@ Result<DispatchReport> dispatch_now(Runtime& runtime, Lease& lease) {
   return dispatch(runtime, lease, executors);
 }
 
-Result<SyncOutcome> sync_now(Runtime& runtime, Lease& lease, bool also_down) {
+Result<SyncOutcome> sync_now(Runtime& runtime, Lease& lease, bool also_down, Inventories inventories) {
   SyncOutcome outcome;
   BERTH_ASSIGN(std::vector<LiveExecutor> executors, reach_executors(runtime, also_down));
   if (executors.empty()) return outcome;
   BERTH_ASSIGN(outcome.dispatched, dispatch(runtime, lease, executors));
-  BERTH_ASSIGN(outcome.seen, observe_executors(runtime, lease, executors));
+  BERTH_ASSIGN(outcome.seen, observe_executors(runtime, lease, executors, inventories));
   BERTH_ASSIGN(const DispatchReport after, dispatch(runtime, lease, executors));
   outcome.dispatched.launches += after.launches;
   outcome.dispatched.tasks += after.tasks;
@@ -26,10 +26,10 @@ Result<SyncOutcome> sync_now(Runtime& runtime, Lease& lease, bool also_down) {
   return outcome;
 }
 
-Result<SyncOutcome> run_sync(Runtime& runtime, bool also_down) {
+Result<SyncOutcome> run_sync(Runtime& runtime, bool also_down, Inventories inventories) {
   BERTH_TRY(runtime.check_writable());
   BERTH_ASSIGN(Lease lease, take_round_lease(runtime));
-  return sync_now(runtime, lease, also_down);
+  return sync_now(runtime, lease, also_down, inventories);
 }
 
 }  // namespace berth

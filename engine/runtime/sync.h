@@ -11,9 +11,10 @@ struct SyncOutcome {
   SyncReport seen;
 };
 // kBusy when somebody else runs a round. `also_down` asks executors that are left alone for a while, too.
-Result<SyncOutcome> run_sync(Runtime& runtime, bool also_down);
+Result<SyncOutcome> run_sync(Runtime& runtime, bool also_down, Inventories inventories = Inventories::kNowAndThen);
 // The same for whoever holds the lease.
-Result<SyncOutcome> sync_now(Runtime& runtime, Lease& lease, bool also_down);
+Result<SyncOutcome> sync_now(Runtime& runtime, Lease& lease, bool also_down,
+                             Inventories inventories = Inventories::kNowAndThen);
 // Tells executors what is in the outbox; nothing when there is nothing. For whoever holds the lease.
 Result<DispatchReport> dispatch_now(Runtime& runtime, Lease& lease);
 

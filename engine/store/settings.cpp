@@ -33,6 +33,10 @@ constexpr Knob kKnobs[] = {
      "GPU-hours of work that evictions may cost the jobs of one queue in an hour; any = no bound"},
     {"eviction_cooldown", KnobType::kDuration, "10m", 0, 365 * kDay,
      "how long a job that was evicted runs at least after its next start"},
+    {"import_new_nodes", KnobType::kBoolean, "false", 0, 0,
+     "whether nodes that an executor knows and Berth does not are added when they are found"},
+    {"inventory_every", KnobType::kDuration, "5m", 0, 365 * kDay,
+     "how often RUN ALL compares the nodes of each executor with those here; RUN SYNC always does"},
     {"job_retention", KnobType::kDuration, "365d", 0, 36500 * kDay, "how long ended jobs and their runs are kept"},
     {"las_by_gpu", KnobType::kBoolean, "true", 0, 0, "order las: service is time times GPUs, else time alone"},
     {"las_thresholds", KnobType::kGpuSeconds, "3250, 7200", 0, 0,
@@ -365,6 +369,8 @@ Result<Settings> read_settings(Database& db) {
   BERTH_TRY(values.take("seed", read_integer, settings.seed)
                 .take("aging_interval", read_duration, settings.aging_interval)
                 .take("lease_duration", read_duration, settings.lease_duration)
+                .take("import_new_nodes", read_truth, settings.import_new_nodes)
+                .take("inventory_every", read_duration, settings.inventory_every)
                 .take("loss_retries", read_integer, settings.loss_retries)
                 .take("node_back_after", read_duration, settings.node_back_after)
                 .take("node_down_after", read_duration, settings.node_down_after)

@@ -52,6 +52,8 @@ struct Settings {
   std::string score_policy;
   std::uint64_t seed = 0;
   Seconds aging_interval;
+  bool import_new_nodes = false;
+  Seconds inventory_every;
   Seconds lease_duration;
   std::int64_t loss_retries = 0;
   Seconds node_back_after;
