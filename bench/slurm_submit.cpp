@@ -66,8 +66,11 @@ class Bench {
 
   // What is submitted meanwhile waits, so that only submission is measured.
   void hold(bool is_held) const {
-    const Status status = make({})->cordon(nodes_, is_held, "bench");
-    if (!status.ok()) fmt::print("{}\n", status.message());
+    const Result<std::vector<Delivery>> told = make({})->cordon(nodes_, is_held, "bench");
+    if (!told.ok()) return fmt::print("{}\n", told.status().message());
+    for (const Delivery& each : *told) {
+      if (each.state != DeliveryState::kDone) fmt::print("{}\n", each.detail);
+    }
   }
 
   std::vector<Launch> launches(std::int64_t first, const std::string& command) const {
