@@ -8,6 +8,7 @@
 #include "engine/runtime/import_queues.h"
 #include "engine/runtime/inventory.h"
 #include "engine/runtime/scheduled_run.h"
+#include "engine/store/database_home.h"
 #include "engine/store/executor_records.h"
 #include "engine/store/names.h"
 #include "shell/cmd_support.h"
@@ -82,6 +83,20 @@ Result<Output> drop_executor_statement(Session& session, const Arguments& argume
   return change_with_note(session, fmt::format("executor {} dropped", arguments.text("name")), [&](Change& change) {
     return blame(drop_executor(change, arguments.text("name")), arguments.span("name"));
   });
+}
+
+Result<Output> adopt_database(Session& session, const Arguments&) {
+  return change_with_note(session, "this database drives the work now; the one it was copied from must be out of use",
+                          [&](Change& change) -> Status {
+                            BERTH_TRY(record_home(change.db()));
+                            return change.record("adopt database", change.db().path());
+                          });
+}
+
+Result<Output> fork_database_statement(Session& session, const Arguments&) {
+  return change_with_note(session,
+                          "this is a database of its own now: its executors are simulated, and what ran waits again",
+                          [](Change& change) { return fork_database(change); });
 }
 
 Result<Output> pool_executor_statement(Session& session, const Arguments& arguments) {
@@ -378,6 +393,26 @@ std::vector<CommandRow> make_rows() {
        .handler = drop_executor_statement,
        .summary = "Removes an executor that runs nothing and that no pool uses; the default one goes last.",
        .example = "DROP EXECUTOR here",
+       .ask = ask_always},
+      {.family = kExecutorFamily,
+       .syntax = "ALTER DATABASE ADOPT",
+       .effect = Effect::kChanges,
+       .handler = adopt_database,
+       .summary = "Lets this file drive the work at its executors, though it is a copy of the one that did.",
+       .example = "ALTER DATABASE ADOPT",
+       .details = "A copy has the same jobs under the same keys, so rounds there tell nobody and RUN SYNC is refused. "
+                  "The other file must be out of use: two would stop each other's jobs. A file that was moved, or "
+                  "restored where it was, is no copy.",
+       .ask = ask_always},
+      {.family = kExecutorFamily,
+       .syntax = "ALTER DATABASE FORK",
+       .effect = Effect::kChanges,
+       .handler = fork_database_statement,
+       .summary = "Makes a copy a database of its own, to try things out: nothing of the original's work is touched.",
+       .example = "ALTER DATABASE FORK",
+       .details =
+           "It gets a new tag, its executors become simulated ones, and jobs that run wait again; CREATE EXECUTOR "
+           "makes real ones.",
        .ask = ask_always},
       {.family = kExecutorFamily,
        .syntax = "ALTER POOL <pool:pool> SET EXECUTOR {<executor:executor> | NONE}",

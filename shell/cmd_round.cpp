@@ -207,6 +207,15 @@ ResultTable round_row(const RoundReport& report) {
                     report.applied.version}}};
 }
 
+// The round stands, but this is a copy of the database that drives the work.
+void add_refusal(const RoundReport& report, Output& output) {
+  const Status& refusal = report.dispatched.refusal;
+  if (refusal.ok()) return;
+  output.findings = true;
+  output.add_note(refusal.message());
+  output.add_note(refusal.hint());
+}
+
 Result<Output> run_schedule(Session& session, const Arguments& arguments) {
   BERTH_ASSIGN(const RoundOptions options, round_options(session, arguments));
   BERTH_ASSIGN(ScheduledRun run, ScheduledRun::begin(engine_of(session), "schedule"));
@@ -227,6 +236,7 @@ Result<Output> run_schedule(Session& session, const Arguments& arguments) {
                                 counted(report.applied.held_back_jobs, "decision")));
   BERTH_TRY(add_consequences(session, report.plan, output));
   output.add_note(plan_sentence(report.plan, "started"));
+  add_refusal(report, output);
   return output;
 }
 
@@ -255,6 +265,7 @@ Result<Output> apply_plan_statement(Session& session, const Arguments& arguments
   Output output(round_row(*report));
   BERTH_TRY(add_consequences(session, report->plan, output));
   output.add_note(plan_sentence(report->plan, "started"));
+  add_refusal(*report, output);
   return output;
 }
 

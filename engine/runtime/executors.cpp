@@ -8,6 +8,8 @@
 #include <array>
 #include <filesystem>
 
+#include "engine/store/database_home.h"
+
 namespace berth {
 
 namespace {
@@ -55,6 +57,7 @@ Result<std::vector<LiveExecutor>> reach_executors(Runtime& runtime, bool also_do
   BERTH_ASSIGN(std::vector<ExecutorRecord> records, list_executors(runtime.db()));
   std::vector<LiveExecutor> live;
   if (records.empty()) return live;
+  if (std::ranges::any_of(records, runs_work)) BERTH_TRY(check_home(runtime.db()));
   BERTH_ASSIGN(const std::string tag, database_tag(runtime.db()));
   for (ExecutorRecord& record : records) {
     const Seconds pause = record.next_try - runtime.now();

@@ -17,6 +17,7 @@ struct LiveExecutor {
   Status reached = {};  // by the last call; one that did not answer is not asked again in the same run
 };
 
+// To be told and asked: kConflict in a copy of the database that drives the work (store/database_home.h).
 // All but those that failed a moment ago and are left alone for a while; `also_down` asks those too. One whose options
 // do not do (another version's, a missing program) is noted as down.
 Result<std::vector<LiveExecutor>> reach_executors(Runtime& runtime, bool also_down = false);

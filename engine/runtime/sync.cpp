@@ -5,10 +5,17 @@
 namespace berth {
 
 Result<DispatchReport> dispatch_now(Runtime& runtime, Lease& lease) {
-  BERTH_ASSIGN(const std::int64_t waiting, runtime.db().integer("SELECT EXISTS (SELECT 1 FROM outbox)"));
+  BERTH_ASSIGN(const std::int64_t waiting, runtime.db().integer("SELECT count(*) FROM outbox"));
   if (waiting == 0) return DispatchReport();
-  BERTH_ASSIGN(std::vector<LiveExecutor> executors, reach_executors(runtime));
-  return dispatch(runtime, lease, executors);
+  Result<std::vector<LiveExecutor>> executors = reach_executors(runtime);
+  if (executors.status().code() == Code::kConflict) {
+    DispatchReport report;
+    report.waiting = waiting;
+    report.refusal = executors.status();
+    return report;
+  }
+  BERTH_TRY(executors.status());
+  return dispatch(runtime, lease, *executors);
 }
 
 Result<SyncOutcome> sync_now(Runtime& runtime, Lease& lease, bool also_down, Inventories inventories) {

@@ -15,7 +15,8 @@ Result<SyncOutcome> run_sync(Runtime& runtime, bool also_down, Inventories inven
 // The same for whoever holds the lease.
 Result<SyncOutcome> sync_now(Runtime& runtime, Lease& lease, bool also_down,
                              Inventories inventories = Inventories::kNowAndThen);
-// Tells executors what is in the outbox; nothing when there is nothing. For whoever holds the lease.
+// Tells executors what is in the outbox; nothing when there is nothing. For whoever holds the lease, after a round:
+// that stands in a copy of the database, too, so there the report says why nobody was told.
 Result<DispatchReport> dispatch_now(Runtime& runtime, Lease& lease);
 
 }  // namespace berth

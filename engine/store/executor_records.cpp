@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "engine/store/database_home.h"
 #include "engine/store/journal.h"
 #include "engine/store/names.h"
 
@@ -92,6 +93,10 @@ Status create_executor(Change& change, const ExecutorRecord& executor) {
   BERTH_ASSIGN(const std::int64_t others, db.integer("SELECT count(*) FROM executors"));
   BERTH_ASSIGN(Statement insert, db.prepare("INSERT INTO executors (name, type, options) VALUES (?1, ?2, ?3)"));
   BERTH_TRY(insert.run(executor.name, executor.type, options_text(executor)));
+  if (runs_work(executor)) {
+    BERTH_ASSIGN(const std::int64_t homes, db.integer("SELECT count(*) FROM meta WHERE key = 'home_path'"));
+    if (homes == 0) BERTH_TRY(record_home(db));
+  }
   if (executor.is_default || others == 0) BERTH_TRY(take_default(db, db.last_row_id()));
   return change.record("create executor", executor.name, executor.type);
 }

@@ -28,6 +28,9 @@ struct ExecutorRecord {
   Seconds inventory_at{0};  // its nodes were last compared with those here
 };
 
+// Something really runs there.
+inline bool runs_work(const ExecutorRecord& executor) { return executor.type != "simulated"; }
+
 Result<std::vector<ExecutorRecord>> list_executors(Database& db);  // by id
 // kNotFound with the nearest name.
 Result<ExecutorRecord> find_executor(Database& db, std::string_view name);

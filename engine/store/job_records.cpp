@@ -433,6 +433,15 @@ Status conclude_run(Change& change, const LiveRun& run, RunState ended, const st
   }
 }
 
+Status forget_run(Change& change, std::int64_t job, const std::string& detail) {
+  BERTH_ASSIGN(const std::optional<LiveRun> run, live_run_of(change.db(), job));
+  if (!run) return {};
+  if (run->stop_state == RunState::kCancelled) return conclude_run(change, *run, RunState::kCancelled, detail);
+  BERTH_TRY(retry_job(change, *run, RunState::kLost, detail));
+  BERTH_ASSIGN(Statement uncount, change.db().prepare("UPDATE jobs SET losses = losses - 1 WHERE id = ?1"));
+  return uncount.run(job);
+}
+
 Status hold_job(Change& change, std::int64_t job) {
   BERTH_ASSIGN(const JobRow row, check_job_edge(change.db(), job, JobState::kHeld));
   BERTH_TRY(begin_wait(change, job, WaitCause::kHeld));

@@ -87,4 +87,8 @@ Status end_job(Change& change, std::int64_t job, JobState state, const std::stri
 // a failure or a loss as often as its retries allow. kInternal for a state that is no end.
 Status conclude_run(Change& change, const LiveRun& run, RunState ended, const std::string& detail);
 
+// Its live run is over for this database, whatever has become of it elsewhere: it counts as lost, but not against the
+// job, which waits again - or is cancelled, where it was told to be.
+Status forget_run(Change& change, std::int64_t job, const std::string& detail);
+
 }  // namespace berth
