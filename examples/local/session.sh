@@ -17,6 +17,7 @@ say "CREATE QUEUE lab"
 say "SUBMIT JOB hello IN QUEUE lab WITH (tasks = 2, gpus = 1, memory = 256MiB, env = ('GREETING=hello'), command = 'echo \$GREETING from task \$BERTH_RANK of \$BERTH_GANG_SIZE, device \$CUDA_VISIBLE_DEVICES')"
 say "SUBMIT JOB lucky IN QUEUE lab WITH (memory = 256MiB, retries = 1, command = 'echo attempt \$BERTH_ATTEMPT; test \$BERTH_ATTEMPT = 2')"
 say "SUBMIT JOB broken IN QUEUE lab WITH (memory = 256MiB, command = 'echo no such file >&2; exit 3')"
+# The node was described smaller than this machine is: that is a drift, and said once (SHOW DRIFT).
 say "RUN ALL"
 finish
 say "SHOW LOG OF JOB hello TASK 1"
