@@ -289,6 +289,11 @@ Result<Output> submitted(Session& session, const JobRequest& request, const std:
   if (!policy.empty()) {
     output.add_note(fmt::format("right-sized by {}: it gets less than it asks for, see SHOW JOB {}", policy, name));
   }
+  if (!request.command.command.empty()) {
+    BERTH_ASSIGN(const std::int64_t executors, engine_of(session).db().integer("SELECT count(*) FROM executors"));
+    if (executors == 0)
+      output.add_note("warning: there is no executor, nobody will run its command: CREATE EXECUTOR here TYPE local");
+  }
   return output;
 }
 

@@ -64,11 +64,11 @@ ResultTable all_row(Session& session, const AllReport& report) {
                     report.round.applied.started_jobs, report.round.applied.waiting_jobs}}};
 }
 
-Result<Output> all_once(Session& session, bool also_down) {
+Result<Output> all_once(Session& session, bool also_down, const std::atomic<bool>* interrupted) {
   Runtime& runtime = engine_of(session);
   BERTH_ASSIGN(ScheduledRun run, ScheduledRun::begin(runtime, "all"));
   Result<AllReport> report =
-      run_all(runtime, {.interrupted = session.interrupt, .order_policy = "", .score_policy = ""}, also_down);
+      run_all(runtime, {.interrupted = interrupted, .order_policy = "", .score_policy = ""}, also_down);
   BERTH_TRY(run.end(report.status(), report.ok() ? report->summary : std::string()));
   if (!report.ok()) return std::move(report).status();
   Output output;
@@ -80,7 +80,9 @@ Result<Output> all_once(Session& session, bool also_down) {
   return output;
 }
 
-Result<Output> run_all_statement(Session& session, const Arguments&) { return all_once(session, true); }
+Result<Output> run_all_statement(Session& session, const Arguments&) {
+  return all_once(session, true, session.interrupt);
+}
 
 Status write_metrics(Session& session, const std::string& file) {
   BERTH_TRY(check_not_database(file, session.database));
@@ -112,7 +114,7 @@ Result<Output> loop_statement(Session& session, const Arguments& arguments) {
   std::int64_t rounds = 0;
   std::int64_t failures = 0;
   for (auto beat = std::chrono::steady_clock::now(); !loop_is_over(session);) {
-    Result<Output> output = all_once(session, false);
+    Result<Output> output = all_once(session, false, nullptr);
     ++rounds;
     if (output.ok() && session.printer != nullptr) BERTH_TRY(session.printer->show(*output, session.display));
     if (!output.ok()) {

@@ -229,13 +229,14 @@ Result<Output> run_schedule(Session& session, const Arguments& arguments) {
     refused.add_note("the round was refused, nothing has changed; EXPLAIN PLAN of a PLAN SCHEDULE shows it in full");
     return refused;
   }
-  Output output(round_row(report));
+  Output output;
+  output.add(round_row(report), Audience::kPrograms);
   add_broken(report.applied.broken, output);
   if (report.applied.prefix)
     output.add_note(fmt::format("{} held back, which would have broken an assertion",
                                 counted(report.applied.held_back_jobs, "decision")));
   BERTH_TRY(add_consequences(session, report.plan, output));
-  output.add_note(plan_sentence(report.plan, "started"));
+  output.add_note(fmt::format("round {}: {}", report.applied.round, plan_sentence(report.plan, "started")));
   add_refusal(report, output);
   return output;
 }
@@ -262,9 +263,10 @@ Result<Output> plan_schedule_statement(Session& session, const Arguments& argume
 Result<Output> apply_plan_statement(Session& session, const Arguments& arguments) {
   Result<RoundReport> report = apply_saved_plan(engine_of(session), arguments.integer("plan"));
   if (!report.ok()) return blame(std::move(report).status(), arguments.span("plan"));
-  Output output(round_row(*report));
+  Output output;
+  output.add(round_row(*report), Audience::kPrograms);
   BERTH_TRY(add_consequences(session, report->plan, output));
-  output.add_note(plan_sentence(report->plan, "started"));
+  output.add_note(fmt::format("round {}: {}", report->applied.round, plan_sentence(report->plan, "started")));
   add_refusal(*report, output);
   return output;
 }
