@@ -65,8 +65,8 @@ constexpr CommandRow kAssertionRows[] = {
      .effect = Effect::kChanges,
      .handler = create_assertion,
      .summary = "Says in SQL what no plan may bring about: every row of the query is a violation.",
-     .example =
-         "CREATE ASSERTION ads_keeps_four AS SELECT name FROM queue_standing WHERE name = 'ads' AND borrowed > 4",
+     .example = "CREATE ASSERTION ads_borrows_little AS SELECT queue, borrowed FROM queue_standing WHERE queue = 'ads' "
+                "AND resource = 'gpu' AND borrowed > 4000",
      .details =
          "Asked on what a plan would leave, before it is committed. A plan breaks it by rows that were not there "
          "before; such a round is refused, or cut before the first decision that does (setting "
@@ -76,13 +76,13 @@ constexpr CommandRow kAssertionRows[] = {
      .effect = Effect::kChanges,
      .handler = alter_assertion,
      .summary = "Switches an assertion off, or on again.",
-     .example = "ALTER ASSERTION ads_keeps_four OFF"},
+     .example = "ALTER ASSERTION ads_borrows_little OFF"},
     {.family = kAssertionFamily,
      .syntax = "DROP ASSERTION <assertion:assertion>",
      .effect = Effect::kChanges,
      .handler = drop_assertion_statement,
      .summary = "Removes an assertion.",
-     .example = "DROP ASSERTION ads_keeps_four",
+     .example = "DROP ASSERTION ads_borrows_little",
      .ask = ask_always},
     {.family = kAssertionFamily,
      .syntax = "SHOW ASSERTIONS",
