@@ -138,7 +138,8 @@ constexpr CommandRow kReplayRows[] = {
      .summary = "Plans a round again from the record of what it looked at, and compares with what it decided.",
      .example = "REPLAY ROUND 12",
      .details = "Equal means to the byte; else every job and queue of which the plans say different things is listed, "
-                "and the exit code is 4. Rounds keep records while record_rounds is true, for record_retention."},
+                "and the exit code is 4. Rounds keep records while record_rounds is true, for record_retention and "
+                "within record_mib."},
     {.family = kReplayFamily,
      .syntax = "REPLAY ROUNDS [FROM <from:integer>] [TO <to:integer>]",
      .effect = Effect::kReads,

@@ -123,7 +123,7 @@ Result<std::int64_t> prune_history(Database& db, Seconds now) {
     BERTH_TRY(remove.run(now - pruning.keep));
     deleted += db.changed_rows();
   }
-  BERTH_ASSIGN(const std::int64_t records, prune_records(db, now - settings.record_retention));
+  BERTH_ASSIGN(const std::int64_t records, prune_records(db, now - settings.record_retention, settings.record_bytes));
   BERTH_TRY(transaction.commit());
   return deleted + records;
 }

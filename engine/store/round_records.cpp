@@ -203,11 +203,14 @@ std::string engine_name() {
 #endif
 }
 
-Result<std::int64_t> prune_records(Database& db, Seconds keep_since) {
-  BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM round_records WHERE recorded_at < ?1 OR id NOT IN "
-                                            "(SELECT record_id FROM rounds WHERE record_id IS NOT NULL UNION ALL "
-                                            "SELECT record_id FROM plans WHERE record_id IS NOT NULL)"));
-  BERTH_TRY(remove.run(keep_since));
+Result<std::int64_t> prune_records(Database& db, Seconds keep_since, std::int64_t most_bytes) {
+  BERTH_ASSIGN(Statement remove,
+               db.prepare("DELETE FROM round_records WHERE recorded_at < ?1 OR id NOT IN "
+                          "(SELECT record_id FROM rounds WHERE record_id IS NOT NULL UNION ALL "
+                          "SELECT record_id FROM plans WHERE record_id IS NOT NULL) OR id IN "
+                          "(SELECT id FROM (SELECT id, sum(new_bytes) OVER (ORDER BY id DESC) AS bytes FROM "
+                          "round_records) WHERE bytes > ?2)"));
+  BERTH_TRY(remove.run(keep_since, most_bytes));
   const std::int64_t removed = db.changed_rows();
   if (removed == 0) return removed;
   std::unordered_set<std::int64_t> used;

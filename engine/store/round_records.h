@@ -5,6 +5,7 @@
 // checked against its hash when it is read.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -49,9 +50,10 @@ std::string bytes_of(const EncodedRecord& record);
 // "berth 0.1.0, GCC 12.2.0": what planned.
 std::string engine_name();
 
-// Deletes records older than `keep_since` and parts that no record has any more, in the caller's transaction. Records
-// deleted.
-Result<std::int64_t> prune_records(Database& db, Seconds keep_since);
+inline constexpr std::int64_t kAnySize = std::numeric_limits<std::int64_t>::max();
+// Deletes records older than `keep_since`, then the oldest of those that together added more than `most_bytes` to the
+// file, and parts that no record has any more; in the caller's transaction. Records deleted.
+Result<std::int64_t> prune_records(Database& db, Seconds keep_since, std::int64_t most_bytes = kAnySize);
 // The same in a transaction of its own.
 Status drop_records(Database& db, Seconds keep_since);
 

@@ -66,6 +66,8 @@ constexpr Knob kKnobs[] = {
      "how long past durations are kept of a kind of job that no longer comes"},
     {"preemption", KnobType::kChoice, "reclaim", 0, 0, "whether running jobs may be evicted for others",
      "none|reclaim"},
+    {"record_mib", KnobType::kInteger, "1024", 0, 1 << 30,
+     "how many MiB the records of rounds may take; the oldest go first"},
     {"record_retention", KnobType::kDuration, "7d", 0, 36500 * kDay,
      "how long what rounds looked at is kept, so that they can be planned again"},
     {"record_rounds", KnobType::kBoolean, "true", 0, 0, "rounds keep what they looked at, for REPLAY ROUND"},
@@ -381,6 +383,7 @@ Result<Settings> read_settings(Database& db) {
                 .take("round_retention", read_duration, settings.round_retention)
                 .take("record_rounds", read_truth, settings.record_rounds)
                 .take("record_retention", read_duration, settings.record_retention)
+                .take("record_mib", read_integer, settings.record_bytes)
                 .take("job_retention", read_duration, settings.job_retention)
                 .take("backfill", read_backfill_mode, rules.backfill)
                 .take("backfill_depth", read_integer, rules.backfill_depth)
@@ -402,6 +405,7 @@ Result<Settings> read_settings(Database& db) {
                 .take("prediction_min_count", read_integer, settings.predictor.min_count)
                 .take("prediction_retention", read_duration, settings.prediction_retention)
                 .status());
+  settings.record_bytes <<= 20;
   BERTH_TRY(take_rightsizing(values, settings.rightsizing));
   return settings;
 }

@@ -66,6 +66,7 @@ struct Settings {
   bool record_rounds = true;
   bool degrades_plans = false;  // that break assertions; else they are refused
   Seconds record_retention;
+  std::int64_t record_bytes = 0;
   Seconds job_retention;
   Seconds prediction_retention;
   PredictorKnobs predictor;
