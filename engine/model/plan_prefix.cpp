@@ -40,11 +40,13 @@ Plan first_decisions(const Plan& plan, std::int64_t decisions) {
   });
   // Of jobs that run already, marks and surplus tasks may stay as they are; those that were to start do not run.
   std::erase_if(prefix.marks, [&](const QuotaMark& each) { return cut.contains(each.job); });
+  std::unordered_set<std::int64_t> waits_anyway;
+  for (const Waiting& each : plan.waiting) waits_anyway.insert(each.job);
   std::vector<Waiting> waiting;
   std::unordered_map<std::int64_t, std::int32_t> tasks;
   for (const Placement& each : plan.placements) ++tasks[each.job];
   for (std::size_t i = kept; i < jobs.size(); ++i) {
-    if (std::ranges::find(plan.waiting, jobs[i], &Waiting::job) != plan.waiting.end()) continue;
+    if (waits_anyway.contains(jobs[i])) continue;
     Waiting& each = waiting.emplace_back();
     each.job = jobs[i];
     each.reason = Reason::kAssertion;

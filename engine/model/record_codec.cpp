@@ -242,12 +242,7 @@ class PartsWriter {
   void cut(PartKind kind, const Values& values, Bucket bucket) {
     for (std::size_t first = 0, end = 0; first < values.size(); first = end) {
       while (end < values.size() && bucket(end) == bucket(first)) ++end;
-      ByteWriter writer;
-      writer.reserve(8192);
-      writer(static_cast<std::uint8_t>(kind));
-      writer.put_varint(end - first);
-      for (std::size_t i = first; i < end; ++i) writer(values[i]);
-      parts_.push_back(writer.take());
+      run(kind, values, first, end);
     }
   }
   // In no order of ids: cut after values whose hash says so, wherever they stand.
@@ -257,16 +252,23 @@ class PartsWriter {
         ++end;
       } while (end < waiting.size() && end - first < kMostWaitingInAPart &&
                hash_mix(static_cast<std::uint64_t>(waiting[end - 1].job)) % kIdsInAPart != 0);
-      ByteWriter writer;
-      writer(static_cast<std::uint8_t>(PartKind::kWaiting));
-      writer.put_varint(end - first);
-      for (std::size_t i = first; i < end; ++i) writer(waiting[i]);
-      parts_.push_back(writer.take());
+      run(PartKind::kWaiting, waiting, first, end);
     }
   }
   std::vector<std::string> take() { return std::move(parts_); }
 
  private:
+  // As read_more reads it.
+  template <class Values>
+  void run(PartKind kind, const Values& values, std::size_t first, std::size_t end) {
+    ByteWriter writer;
+    writer.reserve(8192);
+    writer(static_cast<std::uint8_t>(kind));
+    writer.put_varint(end - first);
+    for (std::size_t i = first; i < end; ++i) writer(values[i]);
+    parts_.push_back(writer.take());
+  }
+
   std::vector<std::string> parts_;
 };
 

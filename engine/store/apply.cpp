@@ -399,11 +399,13 @@ Result<ApplyResult> apply_prefix(Change& change, const Plan& plan, const ApplyRe
   ApplyResult refused;
   refused.broken = std::move(broken);
   if (request.on_broken == OnBroken::kRefuse) return refused;
+  ApplyRequest trial_request = request;
+  trial_request.record = nullptr;  // it is taken back anyway
   std::int64_t holds = -1;
   std::int64_t breaks = decision_count(plan);
   while (breaks - holds > 1) {
     const std::int64_t middle = holds < 0 ? 0 : holds + (breaks - holds) / 2;
-    BERTH_ASSIGN(const Trial trial, try_plan(change, first_decisions(plan, middle), request, watch, false));
+    BERTH_ASSIGN(const Trial trial, try_plan(change, first_decisions(plan, middle), trial_request, watch, false));
     (trial.broken.empty() ? holds : breaks) = middle;
     if (holds < 0) return refused;
   }
