@@ -36,15 +36,14 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-Result<std::optional<RoundRecord>> record_if_wanted(Runtime& runtime, const PlannedRound& round) {
-  BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));
-  if (!settings.record_rounds) return std::optional<RoundRecord>();
-  return std::optional(record_of(round.loaded.snapshot, round.schedule.plan));
+std::optional<RoundRecord> record_if_wanted(const Settings& settings, const PlannedRound& round) {
+  if (!settings.record_rounds) return std::nullopt;
+  return record_of(round.loaded.snapshot, round.schedule.plan);
 }
 
 Result<ApplyResult> apply_round(Runtime& runtime, const PlannedRound& round) {
   BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));
-  BERTH_ASSIGN(const std::optional<RoundRecord> record, record_if_wanted(runtime, round));
+  const std::optional<RoundRecord> record = record_if_wanted(settings, round);
   return apply_plan(runtime.db(), round.schedule.plan,
                     {.kind = "schedule",
                      .actor = runtime.actor(),
@@ -153,7 +152,7 @@ Status note_refusal(Runtime& runtime, const std::vector<BrokenAssertion>& broken
   constexpr std::string_view kKind = "refuse round";
   BERTH_ASSIGN(Change change, Change::begin(runtime.db(), runtime.actor(), runtime.now()));
   BERTH_ASSIGN(Statement last, change.db().prepare("SELECT kind, object FROM events ORDER BY id DESC LIMIT 1"));
-  const bool is_known = last.next() && last.text(0) == kKind && last.text(1) == broken.front().name;
+  const bool is_known = last.next() && last.text(0) == kKind && last.text(1) == broken.back().name;
   BERTH_TRY(last.status());
   if (is_known) return {};
   for (const BrokenAssertion& each : broken) BERTH_TRY(change.record(kKind, each.name, describe(each)));
@@ -185,7 +184,8 @@ Result<PlanReport> save_round_plan(Runtime& runtime, const RoundOptions& options
   BERTH_TRY(runtime.check_writable());
   PlanReport report;
   BERTH_ASSIGN(report.round, plan_round(runtime, options));
-  BERTH_ASSIGN(const std::optional<RoundRecord> record, record_if_wanted(runtime, report.round));
+  BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));
+  const std::optional<RoundRecord> record = record_if_wanted(settings, report.round);
   BERTH_ASSIGN(report.id, save_plan(runtime.db(), report.round.schedule.plan, "schedule", runtime.now(),
                                     record ? &*record : nullptr));
   ApplyRequest request{.actor = runtime.actor(), .now = runtime.now()};
