@@ -5,7 +5,7 @@ set -euo pipefail
 packages=(
   ca-certificates g++ cmake ninja-build ccache pkg-config git
   clang clang-format clang-tidy
-  libboost-dev libsqlite3-dev libreadline-dev libfmt-dev nlohmann-json3-dev libpugixml-dev zlib1g-dev libxxhash-dev libzstd-dev
+  libboost-dev libsqlite3-dev liblua5.4-dev libreadline-dev libfmt-dev nlohmann-json3-dev libpugixml-dev zlib1g-dev libxxhash-dev libzstd-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   sqlite3 less
   slurm-wlm munge  # for the tests of the slurm executor alone

@@ -1,0 +1,1 @@
+-- Every change of state keeps the statement that asked for it; plans of changes.

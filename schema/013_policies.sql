@@ -1,0 +1,1 @@
+-- Policies written in Lua, and their versions.

@@ -1,0 +1,1 @@
+-- How the public tables looked at any moment.

@@ -1,0 +1,1 @@
+-- When jobs were expected to start, and how good that was; backtests.

@@ -1,0 +1,1 @@
+-- What queues owned, borrowed, lent, left idle and lost, by day.

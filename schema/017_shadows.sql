@@ -1,0 +1,1 @@
+-- Policies that are only watched.
