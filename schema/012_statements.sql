@@ -1,1 +1,7 @@
--- Every change of state keeps the statement that asked for it; plans of changes.
+-- Who asked for each change, in the words of the statement; plans of changes.
+
+ALTER TABLE events ADD COLUMN statement TEXT NOT NULL DEFAULT '';  -- empty: nobody typed one
+
+-- Of a plan of a change: the statement, and the XXH3-128 of each file that it reads as JSON {"nodes.csv": "5a..."}.
+ALTER TABLE plans ADD COLUMN statement TEXT NOT NULL DEFAULT '';
+ALTER TABLE plans ADD COLUMN files TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(files));

@@ -256,7 +256,7 @@ Result<Output> show_events(Session& session, const Arguments& arguments) {
   BERTH_ASSIGN(const std::int64_t count, last_count(arguments));
   return query_output(session,
                       "SELECT * FROM (SELECT id AS event, datetime(time, 'unixepoch') AS time, state_version, kind, "
-                      "object, actor, nullif(detail, '') AS detail "
+                      "object, actor, nullif(detail, '') AS detail, nullif(statement, '') AS statement "
                       "FROM events ORDER BY id DESC LIMIT ?1) ORDER BY event",
                       count);
 }
@@ -362,7 +362,7 @@ constexpr CommandRow kShowRows[] = {
      .syntax = "SHOW EVENTS [LAST <count:integer>]",
      .effect = Effect::kReads,
      .handler = show_events,
-     .summary = "What was changed, by whom, newest last.",
+     .summary = "What was changed, by whom, by which statement, newest last.",
      .example = "SHOW EVENTS LAST 50"},
 };
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "engine/runtime/runtime.h"
 #include "shell/families.h"
 
 namespace berth {
@@ -71,6 +72,7 @@ Result<Output> execute(Session& session, std::string_view statement) {
     return declined;
   }
   session.planned = call.row->plans;
+  if (session.runtime != nullptr) session.runtime->speak_for(call.arguments.statement());
   Result<Output> output = call.row->handler(session, call.arguments);
   session.progress->finish();
   return output;

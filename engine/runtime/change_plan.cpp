@@ -71,7 +71,7 @@ Result<RoundSeen> see_round(Runtime& runtime, Change& change, const std::atomic<
     if (seen.waits.contains(job)) seen.waiting.push_back(job);
   }
   BERTH_TRY(add_names(runtime.db(), seen));
-  ApplyRequest request{.actor = runtime.actor(), .now = runtime.now()};
+  ApplyRequest request{.actor = runtime.author(), .now = runtime.now()};
   request.last_reasons = round.loaded.last_reasons;
   BERTH_TRY(write_plan(change, plan, request).status());
   BERTH_TRY(change.settle());
@@ -269,7 +269,7 @@ Result<ChangeOutlook> outlook_of_change(Runtime& runtime, const std::function<St
   RoundSeen before;
   BERTH_ASSIGN(const AssertionWatch watch, AssertionWatch::begin(runtime.db()));
   {
-    BERTH_ASSIGN(Change nothing, Change::begin(runtime.db(), runtime.actor(), runtime.now()));
+    BERTH_ASSIGN(Change nothing, Change::begin(runtime.db(), runtime.author(), runtime.now()));
     BERTH_ASSIGN(before, see_round(runtime, nothing, interrupted));
   }
   RoundSeen after = before;

@@ -46,7 +46,7 @@ Result<ApplyResult> apply_round(Runtime& runtime, const PlannedRound& round) {
   const std::optional<RoundRecord> record = record_if_wanted(settings, round);
   return apply_plan(runtime.db(), round.schedule.plan,
                     {.kind = "schedule",
-                     .actor = runtime.actor(),
+                     .actor = runtime.author(),
                      .now = runtime.now(),
                      .seconds = round.seconds,
                      .last_reasons = round.loaded.last_reasons,
@@ -150,7 +150,7 @@ namespace {
 // Once for each assertion that refuses round after round: an event of every round would hide all others.
 Status note_refusal(Runtime& runtime, const std::vector<BrokenAssertion>& broken) {
   constexpr std::string_view kKind = "refuse round";
-  BERTH_ASSIGN(Change change, Change::begin(runtime.db(), runtime.actor(), runtime.now()));
+  BERTH_ASSIGN(Change change, Change::begin(runtime.db(), runtime.author(), runtime.now()));
   BERTH_ASSIGN(Statement last, change.db().prepare("SELECT kind, object FROM events ORDER BY id DESC LIMIT 1"));
   const bool is_known = last.next() && last.text(0) == kKind && last.text(1) == broken.back().name;
   BERTH_TRY(last.status());
@@ -188,7 +188,7 @@ Result<PlanReport> save_round_plan(Runtime& runtime, const RoundOptions& options
   const std::optional<RoundRecord> record = record_if_wanted(settings, report.round);
   BERTH_ASSIGN(report.id, save_plan(runtime.db(), report.round.schedule.plan, "schedule", runtime.now(),
                                     record ? &*record : nullptr));
-  ApplyRequest request{.actor = runtime.actor(), .now = runtime.now()};
+  ApplyRequest request{.actor = runtime.author(), .now = runtime.now()};
   request.last_reasons = report.round.loaded.last_reasons;
   BERTH_ASSIGN(report.broken, broken_by(runtime.db(), report.round.schedule.plan, request));
   return report;
@@ -202,7 +202,7 @@ Result<RoundReport> apply_saved_plan(Runtime& runtime, std::int64_t id) {
   BERTH_ASSIGN(Lease lease, take_round_lease(runtime));
   BERTH_ASSIGN(const ApplyResult applied, apply_plan(runtime.db(), saved.plan,
                                                      {.kind = saved.kind,
-                                                      .actor = runtime.actor(),
+                                                      .actor = runtime.author(),
                                                       .now = runtime.now(),
                                                       .seconds = {},
                                                       .last_reasons = {},

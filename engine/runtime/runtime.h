@@ -36,6 +36,9 @@ class Runtime {
   Seconds now() const { return env_->now(); }
   const Env& env() const { return *env_; }
   const std::string& actor() const { return actor_; }
+  // The statement in whose name changes are journalled from now on; empty = none.
+  void speak_for(std::string statement) { statement_ = std::move(statement); }
+  Author author() const { return {actor_, statement_}; }
   bool read_only() const { return read_only_; }
   std::optional<std::uint64_t> seed() const { return seed_; }
 
@@ -43,7 +46,7 @@ class Runtime {
   template <std::invocable<Change&> Body>
   Result<std::int64_t> change(Body&& body) {
     BERTH_TRY(check_writable());
-    BERTH_ASSIGN(Change change, Change::begin(db_, actor_, now()));
+    BERTH_ASSIGN(Change change, Change::begin(db_, author(), now()));
     BERTH_TRY(body(change));
     if (!trial_) return change.commit();
     BERTH_TRY(change.settle());
@@ -63,6 +66,7 @@ class Runtime {
   std::unique_ptr<Env> own_env_;
   const Env* env_;
   std::string actor_;
+  std::string statement_ = {};
   bool read_only_;
   std::optional<std::uint64_t> seed_;
   std::function<Status(Change&)> trial_;

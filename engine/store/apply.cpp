@@ -107,7 +107,7 @@ Status PlanWriter::insert_round() {
           "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, ?9, ?10, ?11, ?12, 0)"));
   result_.placed_tasks = static_cast<std::int64_t>(plan_.placements.size());
   result_.waiting_jobs = static_cast<std::int64_t>(plan_.waiting.size());
-  BERTH_TRY(insert.run(request_.kind, plan_.version, request_.now, request_.actor, plan_.order_policy,
+  BERTH_TRY(insert.run(request_.kind, plan_.version, request_.now, request_.actor.name, plan_.order_policy,
                        plan_.score_policy, static_cast<std::int64_t>(plan_.seed), result_.placed_tasks,
                        result_.waiting_jobs, request_.seconds.load, request_.seconds.order, request_.seconds.place));
   result_.round = db_.last_row_id();

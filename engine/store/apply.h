@@ -34,7 +34,7 @@ enum class OnBroken : std::uint8_t {
 
 struct ApplyRequest {
   std::string kind = "schedule";
-  std::string actor = {};
+  Author actor = {};
   Seconds now = {};
   StepSeconds seconds = {};
   // Loaded::last_reasons of the snapshot that the plan was made from; empty = read from the tables.

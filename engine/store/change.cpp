@@ -6,16 +6,16 @@
 
 namespace berth {
 
-Result<Change> Change::begin(Database& db, std::string actor, Seconds now) {
+Result<Change> Change::begin(Database& db, Author author, Seconds now) {
   BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));
   BERTH_ASSIGN(const std::int64_t version, state_version(db));
-  return Change(db, std::move(actor), now, std::move(transaction), version);
+  return Change(db, std::move(author), now, std::move(transaction), version);
 }
 
 Status Change::record(std::string_view kind, std::string_view object, std::string_view detail) {
-  BERTH_ASSIGN(Statement insert, db_->prepare("INSERT INTO events (time, state_version, kind, object, actor, detail) "
-                                              "VALUES (?1, ?2, ?3, ?4, ?5, ?6)"));
-  return insert.run(now_, version_after(), kind, object, actor_, detail);
+  BERTH_ASSIGN(Statement insert, db_->prepare("INSERT INTO events (time, state_version, kind, object, actor, detail, "
+                                              "statement) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"));
+  return insert.run(now_, version_after(), kind, object, author_.name, detail, author_.statement);
 }
 
 Status Change::settle() {

@@ -17,14 +17,24 @@
 
 namespace berth {
 
+// Who changes something, and the statement that says so.
+struct Author {
+  Author() = default;
+  Author(std::string who) : name(std::move(who)) {}
+  Author(const char* who) : name(who) {}
+  Author(std::string who, std::string text) : name(std::move(who)), statement(std::move(text)) {}
+  std::string name;
+  std::string statement = {};  // as typed; empty = nobody typed one
+};
+
 class Change {
  public:
-  // Takes the write lock; kBusy when another process keeps it past the timeout. `actor` is who asks, for the journal.
-  static Result<Change> begin(Database& db, std::string actor, Seconds now);
+  // Takes the write lock; kBusy when another process keeps it past the timeout. `author` is who asks, for the journal.
+  static Result<Change> begin(Database& db, Author author, Seconds now);
 
   Database& db() { return *db_; }
   Seconds now() const { return now_; }
-  const std::string& actor() const { return actor_; }
+  const std::string& actor() const { return author_.name; }
   std::int64_t version_before() const { return version_; }
   std::int64_t version_after() const { return version_ + 1; }
 
@@ -42,10 +52,10 @@ class Change {
   Result<std::int64_t> commit();
 
  private:
-  Change(Database& db, std::string actor, Seconds now, Transaction transaction, std::int64_t version)
-      : db_(&db), actor_(std::move(actor)), now_(now), transaction_(std::move(transaction)), version_(version) {}
+  Change(Database& db, Author author, Seconds now, Transaction transaction, std::int64_t version)
+      : db_(&db), author_(std::move(author)), now_(now), transaction_(std::move(transaction)), version_(version) {}
   Database* db_;
-  std::string actor_;
+  Author author_;
   Seconds now_;
   Transaction transaction_;
   std::int64_t version_;
