@@ -1,5 +1,8 @@
-// PLAN <statement>: the statement's own handler, its change looked at and taken back.
+// PLAN <statement>: the statement's own handler, its change looked at and taken back; APPLY PLAN of such a plan.
+#include <algorithm>
+
 #include "engine/base/text.h"
+#include "engine/runtime/change_apply.h"
 #include "engine/runtime/change_plan.h"
 #include "engine/runtime/reason_words.h"
 #include "shell/cmd_support.h"
@@ -24,7 +27,8 @@ std::string outlook_sentence(const ChangeOutlook& outlook) {
   if (outlook.more_moves > 0) {
     sentence += fmt::format("; {} would move in the order", counted(outlook.more_moves, "more job"));
   }
-  return sentence + "; nothing has changed";
+  sentence += "; nothing has changed";
+  return outlook.plan == 0 ? sentence : fmt::format("plan {}: {}", outlook.plan, sentence);
 }
 
 // In the resource's unit, as people write it.
@@ -32,6 +36,70 @@ std::string amount_text(const std::string& resource, std::int64_t amount) {
   if (resource == "cpu") return print_cpu(MilliCpu(amount));
   if (resource == "memory") return print_memory(MiB(amount));
   return print_gpu(MilliGpu(amount));
+}
+
+// The arguments that are names of files, as the syntax tells.
+std::vector<std::string> files_read(const CommandRow& row, const Arguments& arguments) {
+  constexpr std::string_view kKind = ":file>";
+  std::vector<std::string> files;
+  for (std::size_t at = row.syntax.find(kKind); at != std::string_view::npos; at = row.syntax.find(kKind, at + 1)) {
+    const std::size_t begin = row.syntax.rfind('<', at) + 1;
+    const std::string_view label = row.syntax.substr(begin, at - begin);
+    if (arguments.has(label)) files.push_back(arguments.text(label));
+  }
+  return files;
+}
+
+// Without text when it cannot be made again: standard input is read once.
+Result<PlannedStatement> statement_to_plan(const CommandRow& row, const Arguments& arguments) {
+  const std::vector<std::string> files = files_read(row, arguments);
+  if (std::ranges::find(files, "-") != files.end()) return PlannedStatement();
+  const std::string_view text = arguments.statement();
+  return planned_statement(std::string(trim(text.substr(text.find_first_of(" \t\r\n")))), files);
+}
+
+std::vector<std::string> nodes_of(const JobExplanation& job) {
+  std::vector<std::string> nodes;
+  for (const std::string& node : job.placement_nodes) {
+    if (std::ranges::find(nodes, node) == nodes.end()) nodes.push_back(node);
+  }
+  return nodes;
+}
+
+// "sweep-1 would start now, on gpu1, gpu2", "sweep-2 would wait: ...".
+std::string submitted_sentence(const JobExplanation& job) {
+  if (job.starts) {
+    std::vector<std::string> places = nodes_of(job);
+    constexpr std::size_t kMostNodes = 6;
+    const std::size_t all = places.size();
+    if (all > kMostNodes) {
+      places.resize(kMostNodes);
+      places.push_back(fmt::format("{} more", all - kMostNodes));
+    }
+    return fmt::format("{} would start now, on {}", job.job, join(places, ", "));
+  }
+  std::string sentence = fmt::format("{} would wait: {}", job.job, job.sentence);
+  if (!job.start_p50) return sentence + "; when it starts cannot be told";
+  sentence += fmt::format("; expected start about {}", print_time(*job.start_p50));
+  if (job.start_p90 && *job.start_p90 != *job.start_p50)
+    sentence += fmt::format(", nine times in ten by {}", print_time(*job.start_p90));
+  return sentence;
+}
+
+void add_submitted(const ChangeOutlook& outlook, Output& output) {
+  if (outlook.submitted.empty()) return;
+  ResultTable table{.title = "submitted",
+                    .columns = {{"job"}, {"starts"}, {"start_p50"}, {"start_p90"}, {"nodes"}, {"sentence"}},
+                    .rows = {}};
+  const auto time_or_null = [](std::optional<Seconds> time) {
+    return time ? Cell(print_time(*time)) : Cell(std::monostate());
+  };
+  for (const JobExplanation& job : outlook.submitted) {
+    table.rows.push_back({job.job, static_cast<std::int64_t>(job.starts ? 1 : 0), time_or_null(job.start_p50),
+                          time_or_null(job.start_p90), join(nodes_of(job), ","), job.sentence});
+    output.add_note(submitted_sentence(job));
+  }
+  output.add(std::move(table), Audience::kPrograms);
 }
 
 // People are not shown an empty table; programs are.
@@ -45,8 +113,9 @@ void add_changes(ResultTable table, Output& output) {
 Result<Output> plan_change_statement(Session& session, const Arguments& arguments) {
   const CommandRow& row = *session.planned;
   Output notes;
+  BERTH_ASSIGN(const PlannedStatement statement, statement_to_plan(row, arguments));
   const Result<ChangeOutlook> outlook = outlook_of_change(
-      engine_of(session),
+      engine_of(session), statement,
       [&]() -> Status {
         BERTH_ASSIGN(notes, row.handler(session, arguments));
         return {};
@@ -54,6 +123,12 @@ Result<Output> plan_change_statement(Session& session, const Arguments& argument
       session.interrupt);
   if (!outlook.ok()) return outlook.status();
   Output output;
+  if (outlook->plan != 0) {
+    output.add(ResultTable{.title = "plan",
+                           .columns = {{"plan"}, {"statement"}, {"starts_jobs"}, {"starts_jobs_without_it"}},
+                           .rows = {{outlook->plan, statement.text, outlook->started_after, outlook->started_before}}},
+               Audience::kPrograms);
+  }
   ResultTable jobs{
       .title = "jobs", .columns = {{"job"}, {"queue"}, {"change"}, {.name = "detail", .wrap = true}}, .rows = {}};
   for (const JobDifference& job : outlook->jobs) {
@@ -74,8 +149,18 @@ Result<Output> plan_change_statement(Session& session, const Arguments& argument
   for (std::string& note : notes.notes) {
     if (note.starts_with("warning: ")) output.add_note(std::move(note));
   }
+  add_submitted(*outlook, output);
   output.add_note(outlook_sentence(*outlook));
+  if (!outlook->not_kept.empty()) output.add_note(fmt::format("not kept as a plan: {}", outlook->not_kept));
+  if (outlook->plan != 0 && outlook->broken.empty())
+    output.add_note(fmt::format("APPLY PLAN {}; makes the change and carries out that round", outlook->plan));
   return output;
+}
+
+Result<RoundReport> apply_change(Session& session, const SavedPlan& saved) {
+  BERTH_ASSIGN(const CommandTable::Call call, session.commands->parse(saved.statement.text));
+  return apply_saved_change(engine_of(session), saved,
+                            [&]() -> Status { return call.row->handler(session, call.arguments).status(); });
 }
 
 }  // namespace berth

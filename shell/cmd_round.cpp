@@ -261,11 +261,20 @@ Result<Output> plan_schedule_statement(Session& session, const Arguments& argume
 }
 
 Result<Output> apply_plan_statement(Session& session, const Arguments& arguments) {
-  Result<RoundReport> report = apply_saved_plan(engine_of(session), arguments.integer("plan"));
-  if (!report.ok()) return blame(std::move(report).status(), arguments.span("plan"));
+  Result<SavedPlan> saved = load_plan(engine_of(session).db(), arguments.integer("plan"));
+  if (!saved.ok()) return blame(std::move(saved).status(), arguments.span("plan"));
+  const bool is_change = !saved->statement.text.empty();
+  Result<RoundReport> report =
+      is_change ? apply_change(session, *saved) : apply_saved_plan(engine_of(session), saved->id);
+  if (!report.ok()) {
+    // What the error points at is a word of the planned statement.
+    const Status status = report.status();
+    return Status(status.code(), status.message(), status.hint()).at(arguments.span("plan"));
+  }
   Output output;
   output.add(round_row(*report), Audience::kPrograms);
   BERTH_TRY(add_consequences(session, report->plan, output));
+  if (is_change) output.add_note(fmt::format("done: {}", saved->statement.text));
   output.add_note(fmt::format("round {}: {}", report->applied.round, plan_sentence(report->plan, "started")));
   add_refusal(*report, output);
   return output;
@@ -284,6 +293,7 @@ Result<Output> explain_plan(Session& session, const Arguments& arguments) {
   } else if (!saved->plan.evictions.empty()) {
     output.add(evictions_table(session, saved->plan));
   }
+  if (!saved->statement.text.empty()) output.add_note(fmt::format("after: {}", saved->statement.text));
   output.add_note(plan_sentence(saved->plan, saved->state == PlanState::kApplied ? "started" : "would start"));
   BERTH_ASSIGN(const std::int64_t version, state_version(engine_of(session).db()));
   if (saved->state == PlanState::kApplied) {
@@ -306,14 +316,16 @@ constexpr CommandRow kRoundRows[] = {
      .example = "PLAN SCHEDULE",
      .options = kRoundOptions,
      .details = "PLAN before a statement that changes or imports nodes, queues, quotas, loans, jobs or settings shows "
-                "what the next "
-                "round would do differently after it: PLAN ALTER QUEUE search SET QUOTA (A100 = 16). Nothing changes."},
+                "what the next round would do differently after it: PLAN ALTER QUEUE search SET QUOTA (A100 = 16). "
+                "Nothing changes; the change and that round are kept as a plan, too."},
     {.family = kRoundFamily,
      .syntax = "APPLY PLAN <plan:integer>",
      .effect = Effect::kChanges,
      .handler = apply_plan_statement,
      .summary = "Carries out a plan exactly; refused when the state has moved since, saying what moved.",
-     .example = "APPLY PLAN 1"},
+     .example = "APPLY PLAN 1",
+     .details = "Of the plan of a change: makes the change and carries out the round that was shown with it, both or "
+                "neither."},
     {.family = kRoundFamily,
      .syntax = "RUN SCHEDULE [WITH (<options>)]",
      .effect = Effect::kChanges,

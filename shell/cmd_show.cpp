@@ -239,8 +239,8 @@ constexpr char kPlans[] =
     "SELECT id AS plan, datetime(created_at, 'unixepoch') AS created, kind, state_version, "
     "iif(state = 'open' AND state_version < (SELECT value FROM meta WHERE key = 'state_version'), 'stale', state) AS "
     "state, "
-    "json_array_length(plan_json, '$.placements') AS placements, json_array_length(plan_json, '$.waiting') AS waiting "
-    "FROM plans ORDER BY id";
+    "json_array_length(plan_json, '$.placements') AS placements, json_array_length(plan_json, '$.waiting') AS waiting, "
+    "nullif(statement, '') AS statement FROM plans ORDER BY id";
 
 Result<Output> show_rounds(Session& session, const Arguments& arguments) {
   BERTH_ASSIGN(const std::int64_t count, last_count(arguments));

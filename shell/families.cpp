@@ -15,8 +15,8 @@ namespace berth {
 namespace {
 
 // Statements of these families may be looked at first: PLAN <statement>.
-constexpr std::array<std::string_view, 7> kPlannedFamilies = {"cluster", "jobs",     "queues",     "quotas",
-                                                              "data",    "settings", "predictions"};
+constexpr std::array<std::string_view, 9> kPlannedFamilies = {
+    "cluster", "jobs", "queues", "quotas", "data", "settings", "predictions", "assertions", "policies"};
 
 std::span<const CommandRow> plans_of(std::span<const std::span<const CommandRow>> families) {
   static std::deque<std::string> texts;

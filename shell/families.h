@@ -7,6 +7,9 @@
 
 namespace berth {
 
+struct RoundReport;
+struct SavedPlan;
+
 std::span<const CommandRow> cluster_commands();  // cmd_cluster.cpp: pools, device models, node types, nodes
 std::span<const CommandRow> queue_commands();    // cmd_queue.cpp: queues, priority classes, SHOW QUEUES
 std::span<const CommandRow> quota_commands();    // cmd_quota.cpp: quotas, weights
@@ -14,6 +17,8 @@ std::span<const CommandRow> loan_commands();     // cmd_loan.cpp: loans, borrowi
 std::span<const CommandRow> job_commands();      // cmd_job.cpp
 // PLAN <statement>: the handler of every such row (cmd_plan.cpp).
 Result<Output> plan_change_statement(Session& session, const Arguments& arguments);
+// APPLY PLAN of the plan of a change (cmd_plan.cpp).
+Result<RoundReport> apply_change(Session& session, const SavedPlan& saved);
 
 std::span<const CommandRow> round_commands();      // cmd_round.cpp: RUN, PLAN, APPLY, EXPLAIN PLAN
 std::span<const CommandRow> assertion_commands();  // cmd_assertion.cpp

@@ -5,17 +5,20 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <optional>
 #include <span>
 #include <tuple>
 
 #include "engine/base/text.h"
 #include "engine/runtime/reason_words.h"
+#include "engine/store/settings.h"
 
 namespace berth {
 
 namespace {
 
 constexpr std::size_t kMostMovesNamed = 20;
+constexpr std::size_t kMostSubmittedExplained = 5;
 
 // One round as the comparison sees it, by job.
 struct RoundSeen {
@@ -31,6 +34,9 @@ struct RoundSeen {
   std::map<std::int64_t, std::pair<std::string, std::string>> names;  // job and queue, of all above
   std::map<std::tuple<std::string, std::string, std::string>, std::int64_t> borrowing;
   std::int64_t lost = 0;
+  std::vector<std::int64_t> running;  // before the round, in id order
+  Plan plan;
+  std::optional<RoundRecord> record;
 };
 
 Status add_names(Database& db, RoundSeen& seen) {
@@ -43,6 +49,7 @@ Status add_names(Database& db, RoundSeen& seen) {
   };
   for (const auto& [job, start] : seen.starts) add(job);
   for (const auto& [job, reason] : seen.waits) add(job);
+  for (const std::int64_t job : seen.running) add(job);
   for (const auto& [job, eviction] : seen.evictions) {
     add(job);
     if (eviction.rule != EvictionRule::kLoan) add(eviction.beneficiary);
@@ -50,8 +57,22 @@ Status add_names(Database& db, RoundSeen& seen) {
   return {};
 }
 
-// Plans the round and carries it out within `change`, which is to be taken back.
-Result<RoundSeen> see_round(Runtime& runtime, Change& change, const std::atomic<bool>* interrupted) {
+// Jobs that the snapshot has and the tables before did not: numbers rise.
+Result<std::vector<JobExplanation>> explain_new_jobs(Runtime& runtime, const Snapshot& snapshot, std::int64_t last_job,
+                                                     const std::atomic<bool>* interrupted) {
+  std::vector<JobExplanation> explanations;
+  for (const Job& job : snapshot.jobs) {
+    if (job.id <= last_job || explanations.size() == kMostSubmittedExplained) continue;
+    BERTH_ASSIGN(JobExplanation explanation,
+                 explain_loaded_job(runtime, snapshot, job.id, {.interrupted = interrupted, .next_step = false}));
+    explanations.push_back(std::move(explanation));
+  }
+  return explanations;
+}
+
+// Plans the round and carries it out within `change`, which is to be taken back. `look` sees what was planned on.
+Result<RoundSeen> see_round(Runtime& runtime, Change& change, const std::atomic<bool>* interrupted,
+                            const std::function<Status(const PlannedRound&)>& look) {
   RoundSeen seen;
   BERTH_ASSIGN(const PlannedRound round,
                plan_round(runtime, {.interrupted = interrupted, .order_policy = {}, .score_policy = {}}));
@@ -70,10 +91,13 @@ Result<RoundSeen> see_round(Runtime& runtime, Change& change, const std::atomic<
   for (const std::int64_t job : round.schedule.order) {
     if (seen.waits.contains(job)) seen.waiting.push_back(job);
   }
+  for (const RunningJob& job : round.loaded.snapshot.running) seen.running.push_back(job.job.id);
   BERTH_TRY(add_names(runtime.db(), seen));
+  BERTH_TRY(look(round));
   ApplyRequest request{.actor = runtime.author(), .now = runtime.now()};
   request.last_reasons = round.loaded.last_reasons;
   BERTH_TRY(write_plan(change, plan, request).status());
+  seen.plan = plan;
   BERTH_TRY(change.settle());
   BERTH_ASSIGN(Statement rows, runtime.db().prepare("SELECT borrower, coalesce(lender, ''), resource, sum(amount) "
                                                     "FROM borrowing GROUP BY 1, 2, 3"));
@@ -138,6 +162,9 @@ class RoundComparison {
   RoundComparison(const RoundSeen& before, const RoundSeen& after) : before_(before), after_(after) {}
 
   ChangeOutlook outlook() && {
+    for (const std::int64_t job : before_.running) {
+      if (!std::ranges::binary_search(after_.running, job)) add(job, JobTurn::kStops, {});
+    }
     for (const auto& [job, start] : after_.starts) {
       if (!before_.starts.contains(job)) add(job, JobTurn::kStarts, say_start(start));
     }
@@ -250,6 +277,7 @@ class RoundComparison {
 
 std::string_view job_turn_name(JobTurn turn) {
   switch (turn) {
+    case JobTurn::kStops: return "stops";
     case JobTurn::kStarts: return "starts";
     case JobTurn::kStartsNoMore: return "starts no more";
     case JobTurn::kEvicted: return "evicted";
@@ -264,26 +292,58 @@ std::string_view job_turn_name(JobTurn turn) {
   return "";
 }
 
-Result<ChangeOutlook> outlook_of_change(Runtime& runtime, const std::function<Status()>& make_change,
+namespace {
+
+// The change with the round after it as a plan; 0 and why when it cannot be one.
+Status keep_plan(Runtime& runtime, const PlannedStatement& statement, const RoundSeen& after, int changes,
+                 ChangeOutlook& outlook) {
+  if (statement.text.empty()) return {};
+  if (changes != 1) {
+    outlook.not_kept = changes == 0 ? "the statement changes nothing" : "the statement makes several changes";
+    return {};
+  }
+  BERTH_ASSIGN(outlook.plan, save_plan(runtime.db(), after.plan, "change", runtime.now(),
+                                       after.record ? &*after.record : nullptr, statement));
+  return {};
+}
+
+}  // namespace
+
+Result<ChangeOutlook> outlook_of_change(Runtime& runtime, const PlannedStatement& statement,
+                                        const std::function<Status()>& make_change,
                                         const std::atomic<bool>* interrupted) {
-  RoundSeen before;
   BERTH_ASSIGN(const AssertionWatch watch, AssertionWatch::begin(runtime.db()));
+  BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));
+  BERTH_ASSIGN(const std::int64_t last_job, runtime.db().integer("SELECT coalesce(max(id), 0) FROM jobs"));
+  RoundSeen before;
   {
     BERTH_ASSIGN(Change nothing, Change::begin(runtime.db(), runtime.author(), runtime.now()));
-    BERTH_ASSIGN(before, see_round(runtime, nothing, interrupted));
+    BERTH_ASSIGN(before, see_round(runtime, nothing, interrupted, [](const PlannedRound&) { return Status(); }));
   }
-  RoundSeen after = before;
+  RoundSeen after;
   std::vector<BrokenAssertion> broken;
-  runtime.try_changes([&](Change& change) -> Status {
-    BERTH_ASSIGN(after, see_round(runtime, change, interrupted));
+  std::vector<JobExplanation> submitted;
+  std::optional<RoundRecord> record;
+  int changes = 0;
+  runtime.judge_changes([&](Change& change) -> Result<ChangeFate> {
+    ++changes;
+    const auto look = [&](const PlannedRound& round) -> Status {
+      record = statement.text.empty() ? std::nullopt : record_if_wanted(settings, round);
+      BERTH_ASSIGN(submitted, explain_new_jobs(runtime, round.loaded.snapshot, last_job, interrupted));
+      return {};
+    };
+    BERTH_ASSIGN(after, see_round(runtime, change, interrupted, look));
     BERTH_ASSIGN(broken, watch.broken(change.db()));
-    return {};
+    return ChangeFate::kTakeBack;
   });
   const Status made = make_change();
-  runtime.try_changes(nullptr);
+  runtime.judge_changes(nullptr);
   BERTH_TRY(made);
-  ChangeOutlook outlook = RoundComparison(before, after).outlook();
+  after.record = std::move(record);
+  ChangeOutlook outlook = RoundComparison(before, changes == 0 ? before : after).outlook();
   outlook.broken = std::move(broken);
+  outlook.submitted = std::move(submitted);
+  BERTH_TRY(keep_plan(runtime, statement, after, changes, outlook));
   return outlook;
 }
 

@@ -1,4 +1,5 @@
-// PLAN <statement>: what the next round would do differently after a change, without making it.
+// PLAN <statement>: what the next round would do differently after a change, without making it. The change and that
+// round are kept as a plan (change_apply.h carries it out).
 //
 // The statement runs in a transaction that is taken back; inside it the round is planned on what the tables then say
 // and carried out, and compared with the round on what they say now. Nothing that both would do is named. Of a job that
@@ -10,12 +11,15 @@
 #include <string>
 #include <vector>
 
+#include "engine/runtime/explanation.h"
 #include "engine/runtime/round_driver.h"
 #include "engine/runtime/runtime.h"
+#include "engine/store/journal.h"
 
 namespace berth {
 
 enum class JobTurn : std::uint8_t {
+  kStops,  // by the change itself
   kStarts,
   kStartsNoMore,
   kEvicted,
@@ -45,6 +49,9 @@ struct BorrowingDifference {
 };
 
 struct ChangeOutlook {
+  std::int64_t plan = 0;                  // its number; 0 = not kept
+  std::string not_kept;                   // why
+  std::vector<JobExplanation> submitted;  // jobs that the change brings, the first of them: when and where they start
   std::vector<JobDifference> jobs;  // in the order of JobTurn, then by job number; those that move by their new place
   std::int64_t more_moves = 0;      // jobs that move beyond those named
   std::vector<BorrowingDifference> borrowing;  // after the round without the change, and with it
@@ -55,8 +62,10 @@ struct ChangeOutlook {
   std::int64_t lost_after = 0;
 };
 
-// `make_change` makes the change through runtime.change(); its error is the answer when it fails.
-Result<ChangeOutlook> outlook_of_change(Runtime& runtime, const std::function<Status()>& make_change,
+// `make_change` makes the change through runtime.change(); its error is the answer when it fails. A statement without
+// text is not kept as a plan.
+Result<ChangeOutlook> outlook_of_change(Runtime& runtime, const PlannedStatement& statement,
+                                        const std::function<Status()>& make_change,
                                         const std::atomic<bool>* interrupted = nullptr);
 
 }  // namespace berth

@@ -36,11 +36,6 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-std::optional<RoundRecord> record_if_wanted(const Settings& settings, const PlannedRound& round) {
-  if (!settings.record_rounds) return std::nullopt;
-  return record_of(round.loaded.snapshot, round.schedule.plan);
-}
-
 Result<ApplyResult> apply_round(Runtime& runtime, const PlannedRound& round) {
   BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));
   const std::optional<RoundRecord> record = record_if_wanted(settings, round);
@@ -81,6 +76,11 @@ bool governs(const QuotaTable& table) {
 }
 
 }  // namespace
+
+std::optional<RoundRecord> record_if_wanted(const Settings& settings, const PlannedRound& round) {
+  if (!settings.record_rounds) return std::nullopt;
+  return record_of(round.loaded.snapshot, round.schedule.plan);
+}
 
 Result<Lease> take_round_lease(Runtime& runtime) {
   BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));

@@ -14,6 +14,7 @@
 #include "engine/store/apply.h"
 #include "engine/store/lease.h"
 #include "engine/store/load.h"
+#include "engine/store/settings.h"
 
 namespace berth {
 
@@ -37,6 +38,9 @@ struct PlannedRound {
 // replays share.
 Result<ScheduleResult> plan_snapshot(const Snapshot& snapshot, const ScheduleOptions& options);
 Result<PlannedRound> plan_round(Runtime& runtime, const RoundOptions& options = {});
+
+// What is kept of it for REPLAY; nothing when the settings want none.
+std::optional<RoundRecord> record_if_wanted(const Settings& settings, const PlannedRound& round);
 
 struct RoundReport {
   Plan plan;  // what was applied; of a round that assertions refused what would have been

@@ -26,6 +26,8 @@ struct RuntimeOptions {
   std::optional<std::uint64_t> seed;  // instead of the setting
 };
 
+enum class ChangeFate : std::uint8_t { kCommit, kTakeBack };
+
 class Runtime {
  public:
   static Result<std::unique_ptr<Runtime>> open(const RuntimeOptions& options);
@@ -48,13 +50,14 @@ class Runtime {
     BERTH_TRY(check_writable());
     BERTH_ASSIGN(Change change, Change::begin(db_, author(), now()));
     BERTH_TRY(body(change));
-    if (!trial_) return change.commit();
+    if (!judge_) return change.commit();
     BERTH_TRY(change.settle());
-    BERTH_TRY(trial_(change));
-    return change.version_before();
+    BERTH_ASSIGN(const ChangeFate fate, judge_(change));
+    return fate == ChangeFate::kCommit ? change.commit() : Result<std::int64_t>(change.version_before());
   }
-  // Until it is called with nothing: changes are made, looked at by `look` and then taken back instead of committed.
-  void try_changes(std::function<Status(Change&)> look) { trial_ = std::move(look); }
+  // Until it is called with nothing: changes are made, and `judge` looks at each, may add to it and says what becomes
+  // of it.
+  void judge_changes(std::function<Result<ChangeFate>(Change&)> judge) { judge_ = std::move(judge); }
   // kConflict in a read-only session.
   Status check_writable() const;
 
@@ -69,7 +72,7 @@ class Runtime {
   std::string statement_ = {};
   bool read_only_;
   std::optional<std::uint64_t> seed_;
-  std::function<Status(Change&)> trial_;
+  std::function<Result<ChangeFate>(Change&)> judge_;
 };
 
 }  // namespace berth

@@ -346,23 +346,27 @@ Result<bool> only_submissions_since(Database& db, std::int64_t version) {
 }
 
 Status check_version(Database& db, const Plan& plan, const ApplyRequest& request, std::int64_t present) {
-  if (plan.version == present) return {};
   if (request.accept_new_jobs && plan.version < present) {
     BERTH_ASSIGN(const bool harmless, only_submissions_since(db, plan.version));
     if (harmless) return {};
   }
-  if (plan.version > present) {
-    return Status(Code::kConflict,
-                  fmt::format("the plan was made for state version {}, this database is at {}", plan.version, present));
-  }
-  BERTH_ASSIGN(const std::string moves, describe_moves_since(db, plan.version));
-  return Status(
-      Code::kConflict,
-      fmt::format("the state has moved since the plan was made (version {}, now {}): {}", plan.version, present, moves),
-      "make a new plan");
+  return check_not_moved(db, plan, present);
 }
 
 }  // namespace
+
+Status check_not_moved(Database& db, const Plan& plan, std::int64_t present_version) {
+  if (plan.version == present_version) return {};
+  if (plan.version > present_version) {
+    return Status(Code::kConflict, fmt::format("the plan was made for state version {}, this database is at {}",
+                                               plan.version, present_version));
+  }
+  BERTH_ASSIGN(const std::string moves, describe_moves_since(db, plan.version));
+  return Status(Code::kConflict,
+                fmt::format("the state has moved since the plan was made (version {}, now {}): {}", plan.version,
+                            present_version, moves),
+                "make a new plan");
+}
 
 Result<ApplyResult> write_plan(Change& change, const Plan& plan, const ApplyRequest& request) {
   change.use_changed();  // and with time dated quotas and loans do

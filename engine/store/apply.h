@@ -74,4 +74,7 @@ Result<std::vector<BrokenAssertion>> broken_by(Database& db, const Plan& plan, c
 // Assertions are the caller's business.
 Result<ApplyResult> write_plan(Change& change, const Plan& plan, const ApplyRequest& request);
 
+// kConflict, saying what moved, unless the state is the one that the plan was made for.
+Status check_not_moved(Database& db, const Plan& plan, std::int64_t present_version);
+
 }  // namespace berth

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "engine/base/text.h"
 #include "engine/store/change.h"
@@ -65,23 +66,25 @@ Result<std::string> describe_moves_since(Database& db, std::int64_t version) {
 }
 
 Result<std::int64_t> save_plan(Database& db, const Plan& plan, std::string_view kind, Seconds now,
-                               const RoundRecord* record) {
+                               const RoundRecord* record, const PlannedStatement& statement) {
   BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));
   std::optional<std::int64_t> record_id;
   if (record != nullptr) {
     BERTH_ASSIGN(const WrittenRecord written, write_round_record(db, *record, now));
     record_id = written.id;
   }
-  BERTH_ASSIGN(Statement insert, db.prepare("INSERT INTO plans (created_at, state_version, kind, plan_json, record_id) "
-                                            "VALUES (?1, ?2, ?3, ?4, ?5)"));
-  BERTH_TRY(insert.run(now, plan.version, kind, plan_to_json(plan), record_id));
+  BERTH_ASSIGN(Statement insert, db.prepare("INSERT INTO plans (created_at, state_version, kind, plan_json, record_id, "
+                                            "statement, files) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"));
+  BERTH_TRY(insert.run(now, plan.version, kind, plan_to_json(plan), record_id, statement.text,
+                       nlohmann::json(statement.digests).dump()));
   const std::int64_t id = db.last_row_id();
   BERTH_TRY(transaction.commit());
   return id;
 }
 
 Result<SavedPlan> load_plan(Database& db, std::int64_t id) {
-  BERTH_ASSIGN(Statement row, db.prepare("SELECT created_at, kind, state, plan_json FROM plans WHERE id = ?1"));
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT created_at, kind, state, plan_json, statement, files FROM plans "
+                                         "WHERE id = ?1"));
   if (!row.with(id).next()) {
     BERTH_TRY(row.status());
     BERTH_ASSIGN(std::string hint, saved_plan_ids(db));
@@ -95,6 +98,11 @@ Result<SavedPlan> load_plan(Database& db, std::int64_t id) {
   Result<Plan> plan = plan_from_json(row.text(3));
   if (!plan.ok()) return Status(Code::kCorrupt, plan.status().message()).prefixed(fmt::format("in plan {}", id));
   saved.plan = *std::move(plan);
+  saved.statement.text = row.text(4);
+  const nlohmann::json files = nlohmann::json::parse(row.text(5), nullptr, false);
+  for (const auto& [name, digest] : files.items()) {
+    if (digest.is_string()) saved.statement.digests.emplace(name, digest.get<std::string>());
+  }
   return saved;
 }
 

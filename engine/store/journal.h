@@ -4,6 +4,7 @@
 // Saving a plan is no change of state: it does not move the state version, or every plan would be stale at once.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,11 @@ Result<std::vector<Event>> events_after(Database& db, std::int64_t version, std:
 // "create node train065 by alice" and so on: what moved since `version`, at most a few, then how many more.
 Result<std::string> describe_moves_since(Database& db, std::int64_t version);
 
+// The change that a plan begins with. Empty text = none, it is a round alone.
+struct PlannedStatement {
+  std::string text;
+  std::map<std::string, std::string> digests;  // of the files that it reads, by name
+};
 enum class PlanState { kOpen, kApplied };
 struct SavedPlan {
   std::int64_t id = 0;
@@ -37,10 +43,11 @@ struct SavedPlan {
   std::string kind;
   PlanState state = PlanState::kOpen;
   Plan plan;
+  PlannedStatement statement;
 };
 // With what it was planned on, where `record` has that.
 Result<std::int64_t> save_plan(Database& db, const Plan& plan, std::string_view kind, Seconds now,
-                               const RoundRecord* record = nullptr);
+                               const RoundRecord* record = nullptr, const PlannedStatement& statement = {});
 // kNotFound with the ids there are.
 Result<SavedPlan> load_plan(Database& db, std::int64_t id);
 

@@ -150,6 +150,12 @@ Result<WrittenRecord> write_round_record(Database& db, const RoundRecord& record
   return WrittenRecord{db.last_row_id(), new_bytes};
 }
 
+std::string digest_of(std::string_view bytes) {
+  std::string digest;
+  for (const char byte : hash_of(bytes)) digest += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return digest;
+}
+
 std::string bytes_of(const EncodedRecord& record) {
   std::string bytes = record.head;
   for (const std::string& part : record.parts) bytes += part;

@@ -47,6 +47,9 @@ Result<RecordedRound> read_recorded_round(Database& db, std::int64_t round);
 // Every byte of an encoded plan: two plans are equal when these are.
 std::string bytes_of(const EncodedRecord& record);
 
+// XXH3 of 128 bits, in hexadecimal: of a file that a plan rests on.
+std::string digest_of(std::string_view bytes);
+
 // "berth 0.1.0, GCC 12.2.0": what planned.
 std::string engine_name();
 
