@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/support.h"
 #include "engine/base/text.h"
 #include "engine/runtime/round_driver.h"
 #include "engine/runtime/sync.h"
@@ -29,21 +30,10 @@
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using berth::bench::Clock;
+using berth::bench::give_up;
+using berth::bench::must;
 namespace fs = std::filesystem;
-
-[[noreturn]] void give_up(const std::string& why) {
-  std::fprintf(stderr, "%s\n", why.c_str());
-  std::exit(1);
-}
-template <class T>
-T must(berth::Result<T> result) {
-  if (!result.ok()) give_up(result.status().message());
-  return *std::move(result);
-}
-void must(const berth::Status& status) {
-  if (!status.ok()) give_up(status.message());
-}
 
 double time_of(const std::function<void()>& work) {
   const Clock::time_point begin = Clock::now();

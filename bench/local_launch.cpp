@@ -15,24 +15,15 @@
 #include <thread>
 #include <vector>
 
+#include "bench/support.h"
 #include "engine/exec/executor.h"
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-[[noreturn]] void give_up(const std::string& why) {
-  std::fprintf(stderr, "%s\n", why.c_str());
-  std::exit(1);
-}
-
-template <class T>
-T must(berth::Result<T> result) {
-  if (!result.ok()) give_up(result.status().message());
-  return *std::move(result);
-}
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+using berth::bench::Clock;
+using berth::bench::give_up;
+using berth::bench::must;
+using berth::bench::seconds_since;
 
 struct Measured {
   double seconds = 0;

@@ -15,23 +15,30 @@
 #include <filesystem>
 #include <thread>
 
+#include "bench/support.h"
+#include "engine/base/text.h"
 #include "engine/exec/executor.h"
 #include "engine/exec/slurm_client.h"
 #include "engine/exec/slurm_records.h"
 #include "engine/exec/slurm_script.h"
-#include "tests/builders.h"
 
 namespace {
 
 using namespace berth;  // NOLINT(google-build-using-namespace)
-using test::must;
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+using bench::Clock;
+using bench::must;
+using bench::seconds_since;
 
 std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
       .count();
+}
+
+// At once, rather than after every wait has run out.
+void need_slurm() {
+  const auto said = run_process({.command = {"sinfo", "--noheader"}, .deadline = std::chrono::seconds(20)});
+  if (!said.ok()) bench::give_up(said.status().message());
+  if (!said->ok() || said->output.empty()) bench::give_up("no Slurm answers: " + said->error);
 }
 
 // Nothing waits or runs: what one part leaves behind must not slow the next one.
@@ -174,6 +181,7 @@ class Bench {
 int main(int argc, char** argv) {
   const std::int64_t jobs = argc > 1 ? std::atoll(argv[1]) : 500;
   constexpr std::int64_t kRounds = 5;
+  need_slurm();
   Bench bench(std::max<std::int64_t>(1, jobs / kRounds));
   // In turns, so that whatever else this machine does falls on all alike.
   std::array<double, 3> took{};

@@ -155,12 +155,6 @@ ResultTable reasons_table(const Plan& plan) {
   return table;
 }
 
-std::int64_t started_jobs(const Plan& plan) {
-  std::set<std::int64_t> jobs;
-  for (const Placement& p : plan.placements) jobs.insert(p.job);
-  return static_cast<std::int64_t>(jobs.size());
-}
-
 std::string plan_sentence(const Plan& plan, std::string_view verb) {
   MilliGpu gpu;
   for (const Placement& p : plan.placements) gpu += p.gpu_milli * std::popcount(p.devices);

@@ -62,6 +62,20 @@ bool name_job(std::string_view shown, SlurmJob& job) {
   return true;
 }
 
+// A job for each row of `count` fields that begins with one's number; `read` takes the rest.
+template <class Read>
+std::vector<SlurmJob> read_rows(std::string_view text, std::size_t count, Read read) {
+  std::vector<SlurmJob> jobs;
+  for (const std::string_view row : split(text, '\n')) {
+    const auto fields = row_fields(row, count);
+    SlurmJob job;
+    if (!fields || !name_job(fields->front(), job)) continue;
+    read(*fields, job);
+    jobs.push_back(std::move(job));
+  }
+  return jobs;
+}
+
 // "Key=value" among the words of a line; empty when it is not there.
 std::string_view word_value(std::string_view word, std::string_view key) {
   return word.starts_with(key) ? word.substr(key.size()) : std::string_view();
@@ -121,55 +135,37 @@ SlurmState read_slurm_state(std::string_view word) {
 bool is_slurm_end(SlurmState state) { return state >= SlurmState::kCompleted; }
 
 std::vector<SlurmJob> read_squeue(std::string_view text) {
-  std::vector<SlurmJob> jobs;
-  for (const std::string_view row : split(text, '\n')) {
-    const auto fields = row_fields(row, 9);
-    SlurmJob job;
-    if (!fields || !name_job(fields->at(0), job)) continue;
-    job.state_word = fields->at(1);
+  return read_rows(text, 9, [](const std::vector<std::string_view>& fields, SlurmJob& job) {
+    job.state_word = fields[1];
     job.state = read_slurm_state(job.state_word);
-    job.reason = fields->at(2);
-    job.nodes = fields->at(3);
-    job.user = fields->at(4);
-    job.submitted = read_slurm_moment(fields->at(5));
-    job.started = read_slurm_moment(fields->at(6));
-    job.ended = read_slurm_moment(fields->at(7));
-    job.name = fields->at(8);
-    jobs.push_back(std::move(job));
-  }
-  return jobs;
+    job.reason = fields[2];
+    job.nodes = fields[3];
+    job.user = fields[4];
+    job.submitted = read_slurm_moment(fields[5]);
+    job.started = read_slurm_moment(fields[6]);
+    job.ended = read_slurm_moment(fields[7]);
+    job.name = fields[8];
+  });
 }
 
 std::vector<SlurmJob> read_squeue_steps(std::string_view text) {
-  std::vector<SlurmJob> steps;
-  for (const std::string_view row : split(text, '\n')) {
-    const auto fields = row_fields(row, 4);
-    SlurmJob step;
-    if (!fields || !name_job(fields->at(0), step)) continue;
+  return read_rows(text, 4, [](const std::vector<std::string_view>& fields, SlurmJob& step) {
     step.state = SlurmState::kRunning;
     step.state_word = "RUNNING";
-    step.user = fields->at(1);
-    step.nodes = fields->at(2);
-    step.name = fields->at(3);
-    steps.push_back(std::move(step));
-  }
-  return steps;
+    step.user = fields[1];
+    step.nodes = fields[2];
+    step.name = fields[3];
+  });
 }
 
 std::vector<SlurmJob> read_sacct(std::string_view text) {
-  std::vector<SlurmJob> jobs;
-  for (const std::string_view row : split(text, '\n')) {
-    const auto fields = row_fields(row, 5);
-    SlurmJob job;
-    if (!fields || !name_job(fields->at(0), job)) continue;
-    job.state_word = fields->at(1);
+  return read_rows(text, 5, [](const std::vector<std::string_view>& fields, SlurmJob& job) {
+    job.state_word = fields[1];
     job.state = read_slurm_state(job.state_word);
-    job.started = read_slurm_moment(fields->at(2));
-    job.ended = read_slurm_moment(fields->at(3));
-    job.name = fields->at(4);
-    jobs.push_back(std::move(job));
-  }
-  return jobs;
+    job.started = read_slurm_moment(fields[2]);
+    job.ended = read_slurm_moment(fields[3]);
+    job.name = fields[4];
+  });
 }
 
 std::vector<SlurmHolding> read_slurm_holdings(std::string_view text) {

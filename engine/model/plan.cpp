@@ -6,6 +6,7 @@
 #include <array>
 #include <concepts>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "engine/base/text.h"
@@ -47,6 +48,12 @@ Result<Reason> read_reason(std::string_view text) {
   const auto found = std::find(kReasonNames.begin(), kReasonNames.end(), text);
   if (found == kReasonNames.end()) return Status(Code::kInvalid, fmt::format("'{}' is not a reason", text));
   return static_cast<Reason>(found - kReasonNames.begin());
+}
+
+std::int64_t started_jobs(const Plan& plan) {
+  std::set<std::int64_t> jobs;
+  for (const Placement& placement : plan.placements) jobs.insert(placement.job);
+  return static_cast<std::int64_t>(jobs.size());
 }
 
 std::string plan_to_text(const Plan& plan) {

@@ -135,6 +135,9 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
+// That it starts or gives more tasks.
+std::int64_t started_jobs(const Plan& plan);
+
 // One line an item, stable: what tests compare and hashes are taken of. Nodes and jobs by id.
 std::string plan_to_text(const Plan& plan);
 // Stable JSON and back (saved in the plans table).

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <set>
 
 #include "engine/base/text.h"
+#include "engine/runtime/reason_words.h"
 #include "engine/runtime/round_driver.h"
 
 namespace berth {
@@ -22,8 +22,9 @@ class Sayings {
   void read(const Plan& plan) {
     for (const Eviction& each : plan.evictions) {
       std::string& text = of_job(each.job);
-      text += fmt::format("{} for {} {} (rule {}, {} GPU-seconds lost)", each.whole ? "evicted" : "shrunk",
-                          each.rule == EvictionRule::kLoan ? "loan" : "job", each.beneficiary,
+      const std::string beneficiary =
+          beneficiary_words(each, [](std::int64_t job) { return fmt::format("job {}", job); });
+      text += fmt::format("{} for {} (rule {}, {} GPU-seconds lost)", each.whole ? "evicted" : "shrunk", beneficiary,
                           eviction_rule_name(each.rule), print_gpu(MilliGpu(each.lost)));
       if (each.stop_at > plan.planned_at) text += fmt::format(" at {}", print_time(each.stop_at));
       for (const TaskName& task : each.tasks) text += fmt::format(" {}.{}", task.group, task.task);
@@ -99,12 +100,6 @@ class Sayings {
   std::map<std::string, std::string> texts_;
   std::map<std::int64_t, std::string> job_names_;
 };
-
-std::int64_t started_jobs(const Plan& plan) {
-  std::set<std::int64_t> jobs;
-  for (const Placement& placement : plan.placements) jobs.insert(placement.job);
-  return static_cast<std::int64_t>(jobs.size());
-}
 
 }  // namespace
 

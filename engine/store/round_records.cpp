@@ -116,7 +116,7 @@ Result<EncodedRecord> read_encoded(Database& db, std::string_view head, std::int
 }
 
 // "rounds 4 to 90 have one", for those who asked for another.
-Result<std::string> recorded_rounds(Database& db) {
+Result<std::string> rounds_with_records(Database& db) {
   BERTH_ASSIGN(Statement row, db.prepare("SELECT min(id), max(id) FROM rounds WHERE record_id IS NOT NULL"));
   if (!row.next() || row.is_null(0)) {
     BERTH_TRY(row.status());
@@ -169,11 +169,11 @@ Result<RecordedRound> read_recorded_round(Database& db, std::int64_t round) {
                           "FROM rounds o LEFT JOIN round_records r ON r.id = o.record_id WHERE o.id = ?1"));
   if (!row.with(round).next()) {
     BERTH_TRY(row.status());
-    BERTH_ASSIGN(std::string hint, recorded_rounds(db));
+    BERTH_ASSIGN(std::string hint, rounds_with_records(db));
     return Status(Code::kNotFound, fmt::format("no round {}", round), std::move(hint));
   }
   if (row.is_null(3)) {
-    BERTH_ASSIGN(std::string hint, recorded_rounds(db));
+    BERTH_ASSIGN(std::string hint, rounds_with_records(db));
     return Status(Code::kNotFound, fmt::format("round {} has no record (any more)", round), std::move(hint));
   }
   if (row.integer(4) != kRecordFormat) {
