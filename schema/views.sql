@@ -230,3 +230,25 @@ CREATE VIEW reservations_now AS
   JOIN queues q ON q.id = j.queue_id
   LEFT JOIN reserved_tasks t ON t.job_id = r.job_id
   GROUP BY r.job_id;
+
+-- What each shadow policy adds up to. Jobs count that started, by its plan or really, since it is watched; room that it
+-- gave to one job is there again in the next round, so the times are an estimate.
+CREATE VIEW shadow_effect AS
+  SELECT s.policy, s.since, coalesce(r.rounds, 0) AS rounds, coalesce(r.over_budget, 0) AS rounds_over_budget,
+         coalesce(r.failed, 0) AS rounds_failed, coalesce(r.different, 0) AS rounds_different,
+         r.mean_ms, coalesce(r.elsewhere, 0) AS jobs_elsewhere,
+         coalesce(j.earlier, 0) AS jobs_earlier, j.mean_earlier_s,
+         coalesce(j.later, 0) AS jobs_later, coalesce(j.not_yet, 0) AS jobs_not_started_live,
+         coalesce(r.live_evictions, 0) AS live_evictions, coalesce(r.shadow_evictions, 0) AS shadow_evictions,
+         coalesce(r.live_lost, 0) AS live_lost_gpu_milli_s, coalesce(r.shadow_lost, 0) AS shadow_lost_gpu_milli_s
+  FROM shadows s
+  LEFT JOIN (SELECT shadow_id, count(*) AS rounds, sum(state = 'over_budget') AS over_budget,
+                    sum(state = 'failed') AS failed,
+                    sum(only_live + only_shadow + elsewhere > 0 OR live_evictions <> shadow_evictions) AS different,
+                    avg(seconds) * 1000 AS mean_ms, sum(elsewhere) AS elsewhere, sum(live_evictions) AS live_evictions,
+                    sum(shadow_evictions) AS shadow_evictions, sum(live_lost) AS live_lost, sum(shadow_lost) AS shadow_lost
+             FROM shadow_rounds GROUP BY shadow_id) r ON r.shadow_id = s.id
+  LEFT JOIN (SELECT shadow_id, sum(shadow_time < live_time) AS earlier,
+                    avg(iif(shadow_time < live_time, live_time - shadow_time, NULL)) AS mean_earlier_s,
+                    sum(live_time IS NOT NULL AND shadow_time IS NULL) AS later, sum(live_time IS NULL) AS not_yet
+             FROM shadow_starts GROUP BY shadow_id) j ON j.shadow_id = s.id;

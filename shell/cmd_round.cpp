@@ -231,6 +231,7 @@ Result<Output> run_schedule(Session& session, const Arguments& arguments) {
                                 counted(report.applied.held_back_jobs, "decision")));
   BERTH_TRY(add_consequences(session, report.plan, output));
   output.add_note(fmt::format("round {}: {}", report.applied.round, plan_sentence(report.plan, "started")));
+  if (!report.watched.ok()) output.add_note("shadow policies: " + report.watched.message());
   add_refusal(report, output);
   return output;
 }

@@ -22,6 +22,7 @@ Result<RoundReport> apply_change(Session& session, const SavedPlan& saved);
 
 std::span<const CommandRow> round_commands();      // cmd_round.cpp: RUN, PLAN, APPLY, EXPLAIN PLAN
 std::span<const CommandRow> assertion_commands();  // cmd_assertion.cpp
+std::span<const CommandRow> shadow_commands();     // cmd_shadow.cpp: ALTER POLICY ... SET MODE, SHOW SHADOWS
 std::span<const CommandRow> replay_commands();     // cmd_replay.cpp: REPLAY, VACUUM ROUNDS
 std::span<const CommandRow> executor_commands();   // cmd_executor.cpp: executors, RUN SYNC, RUN ALL, logs
 std::span<const CommandRow> loop_commands();       // cmd_loop.cpp: RUN ALL, SHOW SCHEDULED RUNS, EXPORT METRICS

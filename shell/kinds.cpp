@@ -73,6 +73,7 @@ constexpr std::array kKinds = {
     listed_kind("round", "a round number", "the number of a round (SHOW ROUNDS)"),
     listed_kind("simulation", "a simulation", "the name of a simulation"),
     listed_kind("policy", "a policy", "the name of a policy (SHOW POLICIES)"),
+    listed_kind("shadow", "a shadow policy", "the name of a policy in shadow (SHOW SHADOWS)"),
     listed_kind("order_policy", "an order policy", "the name of an order policy (SHOW POLICIES)"),
     listed_kind("score_policy", "a score policy", "the name of a score policy (SHOW POLICIES)"),
     listed_kind("setting", "a setting", "the name of a setting (SHOW SETTINGS)"),

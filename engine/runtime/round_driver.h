@@ -48,6 +48,7 @@ struct RoundReport {
   StepSeconds seconds;
   CandidateCounters counters;
   DispatchReport dispatched;
+  Status watched = {};  // whether the shadows could be planned beside it; the round stands either way
 };
 // kBusy when somebody else runs one; kInterrupted with nothing changed.
 Result<RoundReport> run_round(Runtime& runtime, const RoundOptions& options = {});

@@ -109,6 +109,8 @@ constexpr Knob kKnobs[] = {
      "how long rounds, their decisions, evictions and saved plans are kept"},
     {"score_policy", KnobType::kScorePolicy, "berth", 0, 0, "which feasible node a task goes to"},
     {"seed", KnobType::kInteger, "0", 0, INT64_MAX, "where the random source of a round starts"},
+    {"shadow_budget_ms", KnobType::kInteger, "1000", 1, 3600000,
+     "how many milliseconds a shadow policy may plan after each round"},
     {"sjf_percentile", KnobType::kChoice, "50", 0, 0,
      "order sjf: which percentile of the predicted duration counts; a higher one keeps jobs about which little is "
      "known "
@@ -384,6 +386,7 @@ Result<Settings> read_settings(Database& db) {
                 .take("record_rounds", read_truth, settings.record_rounds)
                 .take("record_retention", read_duration, settings.record_retention)
                 .take("record_mib", read_integer, settings.record_bytes)
+                .take("shadow_budget_ms", read_integer, settings.shadow_budget_ms)
                 .take("job_retention", read_duration, settings.job_retention)
                 .take("backfill", read_backfill_mode, rules.backfill)
                 .take("backfill_depth", read_integer, rules.backfill_depth)

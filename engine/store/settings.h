@@ -67,6 +67,7 @@ struct Settings {
   bool degrades_plans = false;  // that break assertions; else they are refused
   Seconds record_retention;
   std::int64_t record_bytes = 0;
+  std::int64_t shadow_budget_ms = 0;
   Seconds job_retention;
   Seconds prediction_retention;
   PredictorKnobs predictor;
