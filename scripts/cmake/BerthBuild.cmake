@@ -30,6 +30,8 @@ find_package(SQLite3 3.40 REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(zstd 1.5 REQUIRED)
 find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(BERTH_LUA REQUIRED IMPORTED_TARGET GLOBAL lua5.4)
 
 add_library(berth_options INTERFACE)
 target_include_directories(berth_options INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>)

@@ -1,0 +1,134 @@
+#include "engine/lua/budget.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <cstdlib>
+#include <lua.hpp>
+
+namespace berth {
+
+namespace {
+
+void note_overrun(lua_State* lua, ScriptBudget& budget, Overrun kind) {
+  budget.overrun = kind;
+  lua_Debug at{};
+  const char* source = "?";
+  int line = 0;
+  for (int level = 0; lua_getstack(lua, level, &at) != 0; ++level) {
+    lua_getinfo(lua, "Sl", &at);
+    if (at.currentline <= 0) continue;
+    source = at.short_src;
+    line = at.currentline;
+    break;
+  }
+  if (kind == Overrun::kTime) {
+    std::snprintf(budget.reason.data(), budget.reason.size(), "%s:%d: took longer than %lld ms", source, line,
+                  static_cast<long long>(budget.limits.wall.count()));
+  } else if (budget.left >= 0) {
+    std::snprintf(budget.reason.data(), budget.reason.size(), "%s:%d: used more than %lld instructions in all", source,
+                  line, static_cast<long long>(budget.limits.instructions_in_all));
+  } else {
+    std::snprintf(budget.reason.data(), budget.reason.size(), "%s:%d: used more than %lld instructions", source, line,
+                  static_cast<long long>(budget.limits.instructions));
+  }
+}
+
+bool is_used_up(const ScriptBudget& budget) { return budget.left < 0 || budget.left_in_all < 0; }
+
+// Takes instructions off; true when something is used up.
+bool take(lua_State* lua, ScriptBudget& budget, std::int64_t instructions) {
+  if (budget.overrun != Overrun::kNone) return true;
+  budget.left -= instructions;
+  budget.left_in_all -= instructions;
+  if (is_used_up(budget)) {
+    note_overrun(lua, budget, Overrun::kInstructions);
+    return true;
+  }
+  if (budget.limits.wall.count() == 0 || (budget.unwatched += instructions) < kBudgetSlice) return false;
+  budget.unwatched = 0;
+  if (std::chrono::steady_clock::now() < budget.deadline) return false;
+  note_overrun(lua, budget, Overrun::kTime);
+  return true;
+}
+
+void watch_budget(lua_State* lua, lua_Debug*) {
+  if (take(lua, budget_of(lua), kBudgetSlice)) raise_overrun(lua);
+}
+
+// Calls copy what they pass on: with a large stack a single instruction would take long.
+constexpr std::int64_t kLargestStack = 256 << 10;
+
+// Lua does not say for what it asks. What is no object, not a table's array (two to some power of values) and not its
+// hash (of nodes) is a stack, or a text being put together.
+bool may_be_stack(std::int64_t size) {
+  constexpr std::int64_t kValue = 16;
+  constexpr std::int64_t kNode = 24;
+  const auto is_run_of = [&](std::int64_t item) {
+    return size % item == 0 && std::has_single_bit(static_cast<std::uint64_t>(size / item));
+  };
+  return !is_run_of(kValue) && !is_run_of(kNode);
+}
+
+}  // namespace
+
+ScriptBudget& budget_of(lua_State* lua) { return **static_cast<ScriptBudget**>(lua_getextraspace(lua)); }
+
+void begin_budget(lua_State* lua) {
+  ScriptBudget& budget = budget_of(lua);
+  budget.left = budget.limits.instructions;
+  budget.overrun = Overrun::kNone;
+  if (budget.limits.wall.count() > 0) budget.deadline = std::chrono::steady_clock::now() + budget.limits.wall;
+  lua_sethook(lua, watch_budget, LUA_MASKCOUNT, kBudgetSlice);
+}
+
+void end_budget(ScriptBudget& budget) {
+  // What the hook has not counted yet.
+  budget.left_in_all -= std::min<std::int64_t>(kBudgetSlice / 4, budget.limits.instructions);
+}
+
+void charge(lua_State* lua, std::int64_t instructions) {
+  if (take(lua, budget_of(lua), instructions)) raise_overrun(lua);
+}
+
+int raise_overrun(lua_State* lua) {
+  lua_sethook(lua, watch_budget, LUA_MASKCOUNT | LUA_MASKLINE, 1);
+  lua_pushstring(lua, budget_of(lua).reason.data());
+  return lua_error(lua);
+}
+
+void* allocate_within_budget(void* of, void* block, std::size_t old_size, std::size_t new_size) {
+  ScriptBudget& budget = *static_cast<ScriptBudget*>(of);
+  // For a new object old_size says what it is.
+  const bool is_text = block == nullptr && old_size == LUA_TSTRING;
+  const auto before = block == nullptr ? 0 : static_cast<std::int64_t>(old_size);
+  const auto after = static_cast<std::int64_t>(new_size);
+  if (new_size == 0) {
+    budget.memory -= before;
+    std::free(block);
+    return nullptr;
+  }
+  if (after > before) {
+    constexpr std::int64_t kHeader = 64;
+    Refusal refusal = Refusal::kNone;
+    if (is_text && after > budget.limits.longest_text + kHeader) refusal = Refusal::kText;
+    if (block == nullptr && old_size == 0 && after > budget.limits.longest_text + kLargestStack && may_be_stack(after))
+      refusal = Refusal::kStack;
+    if (budget.memory + after - before > budget.limits.memory) refusal = Refusal::kMemory;
+    if (refusal != Refusal::kNone) {
+      budget.refusal = refusal;
+      budget.left -= budget.limits.instructions / 20;
+      budget.left_in_all -= budget.limits.instructions / 20;
+      return nullptr;
+    }
+  }
+  // A long text is copied, which no instruction tells.
+  if (is_text) budget.left -= after / 32;
+  void* const result = std::realloc(block, new_size);
+  if (result == nullptr) return nullptr;
+  budget.memory += after - before;
+  budget.peak = std::max(budget.peak, budget.memory);
+  return result;
+}
+
+}  // namespace berth

@@ -1,0 +1,140 @@
+#include <algorithm>
+#include <lua.hpp>
+
+#include "engine/lua/budget.h"
+#include "engine/lua/libraries.h"
+
+namespace berth {
+
+namespace {
+
+constexpr int kMostUnpacked = 250;
+constexpr lua_Integer kMostForeseen = 1 << 12;  // items for which a table is made large at once
+
+int call_stock_table(lua_State* lua) {
+  lua_pushvalue(lua, lua_upvalueindex(1));
+  lua_insert(lua, 1);
+  lua_call(lua, lua_gettop(lua) - 1, LUA_MULTRET);
+  return lua_gettop(lua);
+}
+
+void charge_span(lua_State* lua, lua_Integer first, lua_Integer last) {
+  if (last < first) return;
+  // In doubles: the span of two integers need not be one.
+  const double span = static_cast<double>(last) - static_cast<double>(first);
+  charge(lua, span > 1e15 ? std::int64_t{1} << 50 : static_cast<std::int64_t>(span));
+}
+
+// insert and remove in the middle move what comes after.
+int charged_shift(lua_State* lua) {
+  luaL_checktype(lua, 1, LUA_TTABLE);
+  if (lua_gettop(lua) > 1 && lua_isinteger(lua, 2) != 0) {
+    charge_span(lua, lua_tointeger(lua, 2), static_cast<lua_Integer>(lua_rawlen(lua, 1)));
+  }
+  return call_stock_table(lua);
+}
+
+int charged_concat(lua_State* lua) {
+  luaL_checktype(lua, 1, LUA_TTABLE);
+  charge_span(lua, luaL_optinteger(lua, 3, 1), luaL_opt(lua, luaL_checkinteger, 4, luaL_len(lua, 1)));
+  return call_stock_table(lua);
+}
+
+int charged_move(lua_State* lua) {
+  charge_span(lua, luaL_checkinteger(lua, 2), luaL_checkinteger(lua, 3));
+  return call_stock_table(lua);
+}
+
+int short_unpack(lua_State* lua) {
+  const lua_Integer first = luaL_optinteger(lua, 2, 1);
+  const lua_Integer last = luaL_opt(lua, luaL_checkinteger, 3, luaL_len(lua, 1));
+  if (last >= first && static_cast<double>(last) - static_cast<double>(first) >= kMostUnpacked) {
+    return luaL_error(lua, "unpack() gives at most %d values", kMostUnpacked);
+  }
+  return call_stock_table(lua);
+}
+
+// Is the value at `a` before the one at `b`? The comparing function is at 2, or nil.
+bool is_before(lua_State* lua, int a, int b) {
+  std::int64_t cost = 2;
+  if (lua_type(lua, a) == LUA_TSTRING) cost += static_cast<std::int64_t>(lua_rawlen(lua, a)) / 32;
+  charge(lua, cost);
+  if (lua_isnil(lua, 2)) return lua_compare(lua, a, b, LUA_OPLT) != 0;
+  a = lua_absindex(lua, a);
+  b = lua_absindex(lua, b);
+  lua_pushvalue(lua, 2);
+  lua_pushvalue(lua, a);
+  lua_pushvalue(lua, b);
+  lua_call(lua, 2, 1);
+  const bool before = lua_toboolean(lua, -1) != 0;
+  lua_pop(lua, 1);
+  return before;
+}
+
+// Merges the runs [first, middle) and [middle, end) of the table at `from` into the one at `to`.
+void merge_runs(lua_State* lua, int from, int to, lua_Integer first, lua_Integer middle, lua_Integer end) {
+  lua_Integer left = first;
+  lua_Integer right = middle;
+  for (lua_Integer place = first; place < end; ++place) {
+    bool takes_right = left == middle;
+    if (!takes_right && right < end) {
+      lua_rawgeti(lua, from, right);
+      lua_rawgeti(lua, from, left);
+      takes_right = is_before(lua, -2, -1);
+      lua_pop(lua, 2);
+    }
+    lua_rawgeti(lua, from, takes_right ? right++ : left++);
+    lua_rawseti(lua, to, place);
+  }
+}
+
+// sort(table, before): a merge sort, so that equal ones keep their order; Lua's own draws pivots by the clock.
+int stable_sort(lua_State* lua) {
+  luaL_checktype(lua, 1, LUA_TTABLE);
+  if (!lua_isnoneornil(lua, 2)) luaL_checktype(lua, 2, LUA_TFUNCTION);
+  lua_settop(lua, 2);
+  const lua_Integer count = luaL_len(lua, 1);
+  charge(lua, std::max<lua_Integer>(0, count) * 2);
+  lua_createtable(lua, static_cast<int>(std::clamp<lua_Integer>(count, 0, kMostForeseen)), 0);
+  lua_createtable(lua, static_cast<int>(std::clamp<lua_Integer>(count, 0, kMostForeseen)), 0);
+  for (lua_Integer i = 1; i <= count; ++i) {
+    lua_geti(lua, 1, i);
+    lua_rawseti(lua, 3, i);
+  }
+  int from = 3;
+  int to = 4;
+  for (lua_Integer width = 1; width < count; width *= 2) {
+    for (lua_Integer first = 1; first <= count; first += 2 * width) {
+      const lua_Integer middle = std::min(first + width, count + 1);
+      merge_runs(lua, from, to, first, middle, std::min(middle + width, count + 1));
+    }
+    std::swap(from, to);
+  }
+  for (lua_Integer i = 1; i <= count; ++i) {
+    lua_rawgeti(lua, from, i);
+    lua_seti(lua, 1, i);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void push_table_library(lua_State* lua) {
+  static const luaL_Reg kOwn[] = {{"concat", charged_concat}, {"insert", charged_shift}, {"move", charged_move},
+                                  {"remove", charged_shift},  {"sort", stable_sort},     {"unpack", short_unpack},
+                                  {nullptr, nullptr}};
+  static const char* const kPlain[] = {"pack", nullptr};
+  push_stock_library(lua, luaopen_table);
+  const int stock = lua_gettop(lua);
+  lua_newtable(lua);
+  const int library = lua_gettop(lua);
+  copy_functions(lua, stock, library, kPlain);
+  for (const luaL_Reg* entry = kOwn; entry->name != nullptr; ++entry) {
+    lua_getfield(lua, stock, entry->name);
+    lua_pushcclosure(lua, entry->func, 1);
+    lua_setfield(lua, library, entry->name);
+  }
+  lua_remove(lua, stock);
+}
+
+}  // namespace berth

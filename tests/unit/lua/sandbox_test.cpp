@@ -1,0 +1,244 @@
+// A test per attack: what a script tries, and how it ends. None may hang, crash, reach outside, or be swallowed.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <lua.hpp>
+
+#include "engine/lua/host.h"
+
+namespace berth {
+namespace {
+
+constexpr ScriptLimits kLimits{.memory = 4 << 20, .instructions = 300'000};
+
+struct Outcome {
+  Status status;
+  std::int64_t peak = 0;
+  double seconds = 0;
+};
+
+Outcome outcome_of(std::string_view source, const ScriptLimits& limits = kLimits) {
+  Result<std::unique_ptr<ScriptHost>> host = ScriptHost::open(limits);
+  EXPECT_TRUE(host.ok());
+  const auto start = std::chrono::steady_clock::now();
+  Outcome outcome{.status = (*host)->load("attack.lua", source)};
+  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  outcome.peak = (*host)->use().peak;
+  EXPECT_LE(outcome.peak, limits.memory);
+  // Far more than any of these needs, far less than for ever; sanitizers and a busy machine are slow.
+  EXPECT_LT(outcome.seconds, 10) << source;
+  return outcome;
+}
+
+struct Attack {
+  std::string_view source;
+  std::string_view message;  // is in the error; "" = the script ends well, having got nowhere
+};
+
+void expect_stopped(std::span<const Attack> attacks) {
+  for (const Attack& attack : attacks) {
+    const Outcome outcome = outcome_of(attack.source);
+    if (attack.message.empty()) {
+      EXPECT_TRUE(outcome.status.ok()) << attack.source << "\n" << outcome.status.message();
+    } else {
+      EXPECT_NE(outcome.status.message().find(attack.message), std::string::npos) << attack.source << "\n"
+                                                                                  << outcome.status.message();
+      EXPECT_EQ(outcome.status.message().substr(0, 10), "attack.lua") << outcome.status.message();
+    }
+  }
+}
+
+constexpr std::string_view kOver = "used more than 300000 instructions";
+constexpr std::string_view kMemory = "memory";
+
+TEST(Sandbox, WhatIsNotThere) {
+  for (const std::string_view name :
+       {"os",     "io",      "debug",  "package",  "require",  "load",         "loadstring",   "loadfile",
+        "dofile", "rawget",  "rawset", "rawequal", "rawlen",   "getmetatable", "setmetatable", "collectgarbage",
+        "_G",     "print",   "warn",   "utf8",     "newproxy", "setfenv",      "getfenv",      "module",
+        "unpack", "_VERSION"}) {
+    const Outcome outcome = outcome_of("return " + std::string(name));
+    EXPECT_NE(outcome.status.message().find("no variable or function named"), std::string::npos) << name;
+  }
+  for (const std::string_view name : {"string.dump", "string.pack", "string.unpack", "math.random", "math.randomseed",
+                                      "table.foreach", "coroutine.debug"}) {
+    const Outcome outcome = outcome_of("return " + std::string(name));
+    EXPECT_NE(outcome.status.message().find("has no field"), std::string::npos) << name;
+  }
+  expect_stopped(std::array<Attack, 2>{
+      {{"return ('').dump(function() end)", "attempt to call a nil value"}, {"return ('x').pack", ""}}});
+}
+
+TEST(Sandbox, LoopsWithoutEnd) {
+  expect_stopped(std::array<Attack, 6>{{{"while true do end", kOver},
+                                        {"::again:: goto again", kOver},
+                                        {"repeat until false", kOver},
+                                        {"for i = 1, math.huge do end", kOver},
+                                        {"for i = 1, 1e18 do end", kOver},
+                                        {"local function f() return f() end f()", kOver}}});
+}
+
+TEST(Sandbox, CatchingTheEnd) {
+  expect_stopped(std::array<Attack, 9>{
+      {{"while true do pcall(function() while true do end end) end", kOver},
+       {"pcall(pcall, function() while true do end end) while true do end", kOver},
+       {"local function f() pcall(f) while true do pcall(f) end end f()", kOver},
+       {"xpcall(function() while true do end end, function() while true do end end) while true do end", kOver},
+       {"while true do xpcall(error, function() while true do end end) end", kOver},
+       {"local t = {3, 2, 1} while true do pcall(table.sort, t, function() while true do end end) end", kOver},
+       {"while true do pcall(string.gsub, 'xx', 'x', function() while true do end end) end", kOver},
+       {"local ok = pcall(function() while true do end end) done = true", kOver},
+       {"pcall(coroutine.wrap(function() while true do end end))", kOver}}});
+}
+
+TEST(Sandbox, Coroutines) {
+  expect_stopped(std::array<Attack, 8>{
+      {{"coroutine.wrap(function() while true do end end)()", kOver},
+       {"while true do coroutine.resume(coroutine.create(function() while true do end end)) end", kOver},
+       {"while true do coroutine.wrap(function() for i = 1, 100 do end end)() end", kOver},
+       {"local co = coroutine.wrap(function() while true do coroutine.yield() end end) while true do co() end", kOver},
+       {"local function f() return coroutine.wrap(f)() end f()", "C stack overflow"},
+       {"local function f() local ok = coroutine.resume(coroutine.create(f)) while true do end end f()", kOver},
+       {"local t = {} for i = 1, 1e9 do t[i] = coroutine.create(function() end) end", kOver},
+       {"coroutine.yield()", "outside a coroutine"}}});
+}
+
+TEST(Sandbox, Memory) {
+  expect_stopped(std::array<Attack, 10>{
+      {{"local t = {} for i = 1, 1e9 do t[i] = {i} end", kMemory},
+       {"local s = 'x' while true do s = s .. s end", "a text longer than 65536 bytes"},
+       {"local t = {} for i = 1, 1e9 do t[i] = ('x'):rep(60000) .. i end", kOver},
+       {"local s = ('x'):rep(60000) while true do pcall(function() return s .. s end) end", kOver},
+       {"local t = {} while true do pcall(function() for i = #t, 1e9 do t[i] = {} end end) end", kOver},
+       {"local t = {} for i = 1, 40 do t[i] = ('x'):rep(60000) end return table.concat(t)", kMemory},
+       {"return (('x'):rep(60000):gsub('x', "
+        "'yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy'))",
+        kMemory},
+       {"local function f(...) return f(1, 2, 3, 4, 5, 6, 7, 8, ...) end f()", "too many arguments"},
+       {"local t = {} for i = 1, 1e9 do t['k' .. i] = i end", kOver},
+       {"local t = table.pack(('x'):byte(1, -1)) t[1 << 60] = 1", ""}}});
+}
+
+TEST(Sandbox, DeepRecursion) {
+  expect_stopped(std::array<Attack, 4>{{{"local function f() return 1 + f() end f()", "nested too deep"},
+                                        {"local function f() return (pcall(f)) end f()", ""},
+                                        {"local s = ('('):rep(5000) return s", ""},
+                                        {"local function f() return ('x'):gsub('x', f) end f()", "overflow"}}});
+  // Nested in the text itself.
+  expect_stopped(std::array<Attack, 1>{{{"return " + std::string(5000, '(') + "1", "overflow"}}});
+}
+
+TEST(Sandbox, LongCallsInsideTheLibrary) {
+  expect_stopped(
+      std::array<Attack, 14>{{{"return ('x'):rep(1e9)", "rep() makes a text of"},
+                              {"return (''):rep(1e18)", ""},
+                              {"return ('x'):rep(1e9, ('y'):rep(1000))", "rep() makes a text of"},
+                              {"return (('a'):rep(200)):find(('a*'):rep(50) .. 'b')", "may take too long"},
+                              {"return (('a'):rep(60000)):find('.-.-.-b')", "may take too long"},
+                              {"return (('a'):rep(60000)):find('.-b')", "may take too long"},
+                              {"return (('a'):rep(60000)):match('^a*$')", ""},
+                              {"return (('a'):rep(60000)):find(('a'):rep(30000) .. 'b', 1, true)", "may take too long"},
+                              {"for _ in (('a'):rep(5000)):gmatch('a?a?a?a?a?') do end", "may take too long"},
+                              {"return table.move({}, 1, 1 << 40, 2)", kOver},
+                              {"return table.move({}, math.mininteger, -1, 2)", kOver},
+                              {"return table.concat({}, ('x'):rep(100), 1, 1 << 40)", kOver},
+                              {"return table.unpack({}, 1, 1e7)", "at most 250 values"},
+                              {"return ('x'):rep(60000):byte(1, -1)", "at most 250 values"}}});
+  expect_stopped(std::array<Attack, 5>{
+      {{"local t = {} for i = 1, 20000 do t[i] = -i end table.sort(t)", kOver},
+       {"local s, t = ('x'):rep(60000), {} for i = 1, 5000 do t[i] = s end while true do table.sort(t) end", kOver},
+       {"local t = {} for i = 1, 5000 do t[i] = i end while true do for _ in pairs(t) do break end end", kOver},
+       {"local t = {} for i = 1, 5000 do t[i] = i end while true do table.insert(t, 1, 1) table.remove(t, 1) end",
+        kOver},
+       {"table.insert({}, math.mininteger, 1)", kOver}}});
+}
+
+TEST(Sandbox, Bytecode) {
+  EXPECT_EQ(outcome_of("\x1bLua something").status.message(),
+            "attack.lua: this is bytecode; expected the text of a script");
+  // Bytecode that Lua itself has made.
+  lua_State* const lua = luaL_newstate();
+  ASSERT_EQ(luaL_loadstring(lua, "while true do end"), LUA_OK);
+  std::string made;
+  lua_dump(
+      lua,
+      [](lua_State*, const void* part, std::size_t size, void* text) {
+        static_cast<std::string*>(text)->append(static_cast<const char*>(part), size);
+        return 0;
+      },
+      &made, 0);
+  lua_close(lua);
+  EXPECT_EQ(outcome_of(made).status.message(), "attack.lua: this is bytecode; expected the text of a script");
+}
+
+TEST(Sandbox, ReadOnlyIsReadOnly) {
+  expect_stopped(std::array<Attack, 13>{{{"string.rep = nil", "string is read-only: cannot assign to 'rep'"},
+                                         {"math.pi = 3", "math is read-only"},
+                                         {"string = {}", "'string' is Berth's and cannot be assigned to"},
+                                         {"_ENV.string = {}", "'string' is Berth's"},
+                                         {"pairs = nil", "'pairs' is Berth's"},
+                                         {"table.insert(string, 'x')", "string is read-only"},
+                                         {"table.sort(math)", ""},
+                                         {"table.move({1}, 1, 1, 1, table)", "table is read-only"},
+                                         {"table.remove(string)", "string has no field"},
+                                         {"local s = ('').rep; _ENV = {} x = 1", ""},
+                                         {"local _ENV = {} x = 1", ""},
+                                         {"('x').y = 1", "attempt to index"},
+                                         {"for k in next, string do error('seen') end", ""}}});
+  Result<std::unique_ptr<ScriptHost>> host = ScriptHost::open(kLimits);
+  ASSERT_TRUE((*host)->load("frozen.lua", "count = 1 function more() count = count + 1 end").ok());
+  EXPECT_EQ((*host)->call("more", {}).status().message(),
+            "frozen.lua:1: global 'count' assigned after loading: globals are frozen then; declare it local");
+}
+
+TEST(Sandbox, NoMetamethodsOfOnesOwn) {
+  expect_stopped(std::array<Attack, 4>{
+      {{"local t = {__gc = function() while true do end end, __index = function() end} return t.x", ""},
+       {"error({__tostring = function() while true do end end})", "error object is a table"},
+       {"local x <close> = {}", "got a non-closable value"},
+       {"local x <close> = nil while true do end", kOver}}});
+}
+
+TEST(Sandbox, NothingTellsAddresses) {
+  expect_stopped(std::array<Attack, 4>{{{"assert(tostring({}) == 'table' and tostring(pairs) == 'function')", ""},
+                                        {"return ('%p'):format({})", "no %p"},
+                                        {"return ('%-20p'):format('x')", "no %p"},
+                                        {"return ('%s'):format({})", "cannot be printed"}}});
+  expect_stopped(std::array<Attack, 2>{{{"for _ in pairs({[{}] = 1}) do end", "has no place in that order"},
+                                        {"return next({[function() end] = 1})", "has no place in that order"}}});
+}
+
+// A number, and no limit: how late an overrun is seen. The project's goal is 10 ms.
+TEST(Sandbox, OverrunsAreSeenSoon) {
+  ScriptLimits limits = kLimits;
+  limits.instructions = INT64_MAX / 2;
+  limits.wall = std::chrono::milliseconds(20);
+  double latest = 0;
+  for (const char* const source :
+       {"while true do end", "while true do pcall(function() while true do end end) end",
+        "local s = ('x'):rep(60000) while true do local t = s .. 'y' end",
+        "local t = {} for i = 1, 3000 do t[i] = 'k' .. i end while true do table.sort(t) end",
+        "local s = ('a'):rep(900) while true do s:find('.-b') end",
+        "local s, t = ('x'):rep(60000), ('x'):rep(60000) .. 'y' while true do local _ = s < t end",
+        "local t = {} for i = 1, 50000 do t[i] = i end while true do pcall(next, t, 50000) end",
+        "local s = ('x'):rep(60000) while true do (s):gsub('x', 'y') end"}) {
+    const Outcome outcome = outcome_of(source, limits);
+    EXPECT_NE(outcome.status.message().find("took longer than 20 ms"), std::string::npos) << outcome.status.message();
+    latest = std::max(latest, outcome.seconds - 0.020);
+    std::printf("[ noticed  ] %6.2f ms after the limit: %.60s\n", (outcome.seconds - 0.020) * 1e3, source);
+  }
+  RecordProperty("latest_ms", std::to_string(latest * 1e3));
+}
+
+TEST(Sandbox, TimeLimit) {
+  ScriptLimits limits = kLimits;
+  limits.instructions = INT64_MAX / 2;
+  limits.wall = std::chrono::milliseconds(50);
+  const Outcome outcome = outcome_of("while true do pcall(function() while true do end end) end", limits);
+  EXPECT_EQ(outcome.status.message(), "attack.lua:1: took longer than 50 ms");
+  std::printf("[ noticed  ] a limit of 50 ms after %.2f ms\n", outcome.seconds * 1e3);
+}
+
+}  // namespace
+}  // namespace berth
