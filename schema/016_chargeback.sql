@@ -1,1 +1,49 @@
--- What queues owned, borrowed, lent, left idle and lost, by day.
+-- What queues owned, borrowed, lent, left idle and lost, in GPU time by day: what departments are charged and credited.
+
+ALTER TABLE device_models ADD COLUMN price_milli INTEGER CHECK (price_milli >= 0);  -- of a borrowed GPU-hour, in thousandths; NULL = the setting's
+
+-- What each queue has and uses since a moment, in milli-GPU. A row is closed into account_days when it changes, so
+-- quotas and loans of the past stay what they were. device_model: of what is used or lent the model in use; of what is
+-- idle and of loans what the quota is of (a model, a family, or gpu).
+CREATE TABLE account_rates (
+  queue        TEXT NOT NULL,
+  device_model TEXT NOT NULL,
+  owned        INTEGER NOT NULL CHECK (owned >= used_own + lent),  -- loans counted; the rest is idle
+  used_own     INTEGER NOT NULL CHECK (used_own >= 0),             -- used of what it owns
+  borrowed     INTEGER NOT NULL CHECK (borrowed >= unowned),       -- used beyond that
+  unowned      INTEGER NOT NULL CHECK (unowned >= 0),              -- of borrowed: nobody's quota
+  lent         INTEGER NOT NULL CHECK (lent >= 0),                 -- what others use of what it owns
+  loaned_in    INTEGER NOT NULL CHECK (loaned_in >= 0),            -- by loans; in owned
+  loaned_out   INTEGER NOT NULL CHECK (loaned_out >= 0),           -- by loans; not in owned
+  since        INTEGER NOT NULL,
+  PRIMARY KEY (queue, device_model)
+) STRICT, WITHOUT ROWID;
+
+-- The same added up over the past, in milli-GPU-seconds. Queues by name: what a queue was charged outlives it.
+CREATE TABLE account_days (
+  day          INTEGER NOT NULL CHECK (day % 86400 = 0),  -- midnight, UTC
+  queue        TEXT NOT NULL,
+  device_model TEXT NOT NULL,
+  owned        INTEGER NOT NULL DEFAULT 0,
+  used_own     INTEGER NOT NULL DEFAULT 0,
+  borrowed     INTEGER NOT NULL DEFAULT 0,
+  unowned      INTEGER NOT NULL DEFAULT 0,
+  lent         INTEGER NOT NULL DEFAULT 0,
+  loaned_in    INTEGER NOT NULL DEFAULT 0,
+  loaned_out   INTEGER NOT NULL DEFAULT 0,
+  use_known    INTEGER NOT NULL DEFAULT 0,  -- held by runs whose utilisation was recorded
+  unused       INTEGER NOT NULL DEFAULT 0,  -- of use_known: held and not utilised
+  PRIMARY KEY (day, queue, device_model)
+) STRICT, WITHOUT ROWID;
+
+-- Work that evictions cost, in milli-GPU-seconds, on the day of the decision.
+CREATE TABLE account_losses (
+  day          INTEGER NOT NULL CHECK (day % 86400 = 0),
+  queue        TEXT NOT NULL,  -- that lost
+  device_model TEXT NOT NULL,
+  beneficiary  TEXT NOT NULL,  -- the queue that it was for
+  rule         TEXT NOT NULL CHECK (rule IN ('reclaim', 'priority', 'loan')),
+  evictions    INTEGER NOT NULL,
+  lost         INTEGER NOT NULL,
+  PRIMARY KEY (day, queue, device_model, beneficiary, rule)
+) STRICT, WITHOUT ROWID;

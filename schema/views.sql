@@ -252,3 +252,80 @@ CREATE VIEW shadow_effect AS
                     avg(iif(shadow_time < live_time, live_time - shadow_time, NULL)) AS mean_earlier_s,
                     sum(live_time IS NOT NULL AND shadow_time IS NULL) AS later, sum(live_time IS NULL) AS not_yet
              FROM shadow_starts GROUP BY shadow_id) j ON j.shadow_id = s.id;
+
+-- What a borrowed GPU-hour costs where its device model has no price of its own, and the percent of it that the lender
+-- gets.
+CREATE VIEW account_terms AS
+  SELECT CAST(coalesce((SELECT value FROM settings WHERE key = 'gpu_hour_price'), '1') AS REAL) AS price,
+         CAST(coalesce((SELECT value FROM settings WHERE key = 'lender_share'), '100') AS INTEGER) AS lender_share;
+
+-- Prices of a GPU-hour. Where a quota is of several models, and nobody uses it, the price is that of the cheapest.
+CREATE VIEW account_prices AS
+  WITH models (name, family, price) AS (
+    SELECT name, family, coalesce(price_milli / 1000.0, (SELECT price FROM account_terms)) FROM device_models)
+  SELECT device_model, min(price) AS price
+  FROM (SELECT name AS device_model, price FROM models
+        UNION ALL
+        SELECT family, price FROM models WHERE family IS NOT NULL AND family NOT IN (SELECT name FROM models)
+        UNION ALL
+        SELECT 'gpu', price FROM models WHERE 'gpu' NOT IN (SELECT name FROM models))
+  GROUP BY device_model;
+
+-- What each queue itself owned, used, borrowed, lent and lost, by day (UTC) and device model, until now; in
+-- milli-GPU-seconds, so that sums are exact. Of what is used or lent the model is the one in use, else what the quota is
+-- of: a model, a family, or gpu. For every row
+--   owned = used_own + lent + idle        used = used_own + borrowed
+-- and over all queues, for every day and model, borrowed = lent + unowned, and loaned_in = loaned_out.
+--   owned      quota of its own that it has, loans counted; what queues below it own is theirs
+--   borrowed   used above that; unowned: of it, what is nobody's quota
+--   lent       its quota that others use, who borrow it
+--   loaned_in  quota that loans gave it (in owned); loaned_out: that it gave by loans (not in owned)
+--   use_known  held by ended runs whose utilisation was recorded; unused: of that, held but not utilised
+--   lost       work that evictions cost its jobs; chargeback_losses says for whom
+CREATE VIEW account_sums AS
+  WITH RECURSIVE clock (until) AS (
+    SELECT max(CAST(strftime('%s', 'now') AS INTEGER),
+               coalesce((SELECT value FROM meta WHERE key = 'accounts_changed'), 0))),
+  piece (queue, device_model, owned, used_own, borrowed, unowned, lent, loaned_in, loaned_out, from_time, to_time, until) AS (
+    SELECT queue, device_model, owned, used_own, borrowed, unowned, lent, loaned_in, loaned_out, since,
+           min(until, (since / 86400 + 1) * 86400), until
+    FROM account_rates JOIN clock WHERE until > since
+    UNION ALL
+    SELECT queue, device_model, owned, used_own, borrowed, unowned, lent, loaned_in, loaned_out, to_time,
+           min(until, to_time + 86400), until
+    FROM piece WHERE to_time < until),
+  part (day, queue, device_model, owned, used_own, borrowed, unowned, lent, loaned_in, loaned_out, use_known, unused, lost) AS (
+    SELECT day, queue, device_model, owned, used_own, borrowed, unowned, lent, loaned_in, loaned_out, use_known, unused, 0
+    FROM account_days
+    UNION ALL
+    SELECT from_time - from_time % 86400, queue, device_model, owned * (to_time - from_time),
+           used_own * (to_time - from_time), borrowed * (to_time - from_time), unowned * (to_time - from_time),
+           lent * (to_time - from_time), loaned_in * (to_time - from_time), loaned_out * (to_time - from_time), 0, 0, 0
+    FROM piece
+    UNION ALL
+    SELECT day, queue, device_model, 0, 0, 0, 0, 0, 0, 0, 0, 0, lost FROM account_losses)
+  SELECT date(day, 'unixepoch') AS day, queue, device_model, sum(owned) AS owned, sum(used_own + borrowed) AS used,
+         sum(used_own) AS used_own, sum(borrowed) AS borrowed, sum(unowned) AS unowned, sum(lent) AS lent,
+         sum(owned - used_own - lent) AS idle, sum(loaned_in) AS loaned_in, sum(loaned_out) AS loaned_out,
+         sum(use_known) AS use_known, sum(unused) AS unused, sum(lost) AS lost
+  FROM part
+  GROUP BY day, queue, device_model;
+
+-- The same in GPU-hours, with what the queue pays for what it borrows and for loans, used or not, and what it is credited
+-- for what it lends; by the prices of today.
+CREATE VIEW chargeback AS
+  SELECT s.day, s.queue, s.device_model, s.owned / 3.6e6 AS owned, s.used / 3.6e6 AS used, s.used_own / 3.6e6 AS used_own,
+         s.borrowed / 3.6e6 AS borrowed, s.unowned / 3.6e6 AS unowned, s.lent / 3.6e6 AS lent, s.idle / 3.6e6 AS idle,
+         s.loaned_in / 3.6e6 AS loaned_in, s.loaned_out / 3.6e6 AS loaned_out, s.use_known / 3.6e6 AS use_known,
+         s.unused / 3.6e6 AS unused, s.lost / 3.6e6 AS lost,
+         coalesce(p.price, t.price) * (s.borrowed + s.loaned_in) / 3.6e6 AS price,
+         coalesce(p.price, t.price) * (s.lent + s.loaned_out) / 3.6e6 * t.lender_share / 100 AS credit
+  FROM account_sums s
+  JOIN account_terms t
+  LEFT JOIN account_prices p ON p.device_model = s.device_model;
+
+-- GPU-hours of work that evictions cost each queue, and the queue they were for, by day of the decision.
+CREATE VIEW chargeback_losses AS
+  SELECT date(day, 'unixepoch') AS day, queue, device_model, nullif(beneficiary, '') AS beneficiary_queue, rule, evictions,
+         lost / 3.6e6 AS lost
+  FROM account_losses;

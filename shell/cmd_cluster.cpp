@@ -20,6 +20,10 @@ constexpr OptionRow kDeviceModelOptions[] = {
      .minimum = "0.001",
      .maximum = "1000",
      .sentence = "Speed relative to a reference device."},
+    {.name = "price",
+     .kind = "value",
+     .default_value = "usual",
+     .sentence = "Of a borrowed GPU-hour in REPORT CHARGEBACK, such as 2.5; usual = the setting gpu_hour_price."},
     {.name = "family",
      .kind = "text",
      .default_value = "",
@@ -33,6 +37,10 @@ constexpr OptionRow kDeviceModelChanges[] = {
      .minimum = "0.001",
      .maximum = "1000",
      .sentence = "Speed relative to a reference device."},
+    {.name = "price",
+     .kind = "value",
+     .default_value = "usual",
+     .sentence = "Of a borrowed GPU-hour in REPORT CHARGEBACK, such as 2.5; usual = the setting gpu_hour_price."},
     {.name = "family",
      .kind = "text",
      .default_value = "",
@@ -140,11 +148,25 @@ Result<Output> drop_pool_statement(Session& session, const Arguments& arguments)
   });
 }
 
+// In thousandths, or kUsualPrice.
+Result<std::int64_t> read_price(const Options& options) {
+  constexpr std::int64_t kMostPrice = 1'000'000'000;
+  const std::string& text = options.text("price");
+  if (equals_ignoring_case(text, "usual")) return kUsualPrice;
+  const Result<std::int64_t> price = read_scaled(text, 1000);
+  if (price.ok() && *price <= kMostPrice) return price;
+  return options.fail("price", Code::kInvalid,
+                      fmt::format("'{}' is not a price: a number from 0 to 1,000,000 with at most 3 decimals", text),
+                      "usual = the setting gpu_hour_price");
+}
+
 Result<Output> create_device_model(Session& session, const Arguments& arguments) {
+  BERTH_ASSIGN(const std::int64_t price, read_price(arguments.options()));
   const DeviceModelRequest request{.name = arguments.text("name"),
                                    .memory = arguments.options().memory("memory"),
                                    .speed = arguments.options().real("speed"),
-                                   .family = arguments.options().text_or("family", "")};
+                                   .family = arguments.options().text_or("family", ""),
+                                   .price_milli = price == kUsualPrice ? std::nullopt : std::optional(price)};
   return change_with_note(session, fmt::format("device model {} created", request.name), [&](Change& change) {
     return blame(add_device_model(change, request), arguments.span("name"));
   });
@@ -156,6 +178,9 @@ Result<Output> alter_device_model_statement(Session& session, const Arguments& a
   if (options.given("memory")) alteration.memory = options.memory("memory");
   if (options.given("speed")) alteration.speed = options.real("speed");
   if (options.given("family")) alteration.family = options.text("family");
+  if (options.given("price")) {
+    BERTH_ASSIGN(alteration.price_milli, read_price(options));
+  }
   return change_with_note(session, fmt::format("device model {} altered", arguments.text("name")), [&](Change& change) {
     return blame(alter_device_model(change, arguments.text("name"), alteration), arguments.span("name"));
   });

@@ -14,6 +14,7 @@ std::span<const CommandRow> cluster_commands();  // cmd_cluster.cpp: pools, devi
 std::span<const CommandRow> queue_commands();    // cmd_queue.cpp: queues, priority classes, SHOW QUEUES
 std::span<const CommandRow> quota_commands();    // cmd_quota.cpp: quotas, weights
 std::span<const CommandRow> loan_commands();     // cmd_loan.cpp: loans, borrowing
+std::span<const CommandRow> report_commands();   // cmd_report.cpp: REPORT CHARGEBACK
 std::span<const CommandRow> job_commands();      // cmd_job.cpp
 // PLAN <statement>: the handler of every such row (cmd_plan.cpp).
 Result<Output> plan_change_statement(Session& session, const Arguments& arguments);

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "engine/base/text.h"
+#include "engine/store/account_records.h"
 #include "engine/store/borrowing_match.h"
 #include "engine/store/names.h"
 #include "engine/store/quota_shortfall.h"
@@ -173,6 +174,18 @@ std::vector<Standing> work_out_standings(const QuotaUse& use, std::span<const Bo
   return all;
 }
 
+// The records of GPUs by index.
+std::vector<Lending> lendings_of(const QuotaUse& use, std::span<const BorrowRecord> records) {
+  std::vector<Lending> lendings;
+  for (const BorrowRecord& record : records) {
+    const auto resource = std::ranges::find(use.resources(), record.resource, &QuotaResource::name);
+    if (resource == use.resources().end() || resource->kind != ResourceKind::kGpu) continue;
+    lendings.push_back({queue_index(use.queues(), record.borrower), queue_index(use.queues(), record.lender),
+                        static_cast<std::int32_t>(resource - use.resources().begin()), record.amount});
+  }
+  return lendings;
+}
+
 // A limit as the tables have it: NULL = none.
 std::optional<std::int64_t> said(std::int64_t limit) { return limit < kNoLimit ? std::optional(limit) : std::nullopt; }
 
@@ -291,13 +304,14 @@ Status find_standings_that_differ(Database& db, const QuotaUse& use, std::span<c
 
 Status refresh_borrowing(Database& db, Seconds now) {
   BERTH_ASSIGN(const bool anything, has_anything_owned(db));
-  if (!anything) return {};
   BERTH_ASSIGN(const QueueUseRows held, read_use(db));
   BERTH_ASSIGN(const QuotaUse use, QuotaUse::make(db, now, held));
+  if (!anything) return keep_accounts(db, now, use, held, {});
   BERTH_ASSIGN(const std::vector<BorrowRecord> so_far, read_borrow_records(db));
   BERTH_ASSIGN(const std::vector<BorrowRecord> records, settle_borrowing(db, use, so_far, now));
   BERTH_TRY(write_borrow_records(db, so_far, records));
   BERTH_TRY(write_standings(db, use, work_out_standings(use, records)));
+  BERTH_TRY(keep_accounts(db, now, use, held, lendings_of(use, records)));
   BERTH_ASSIGN(Statement moment, db.prepare("INSERT INTO meta VALUES ('borrowing_at', ?1) ON CONFLICT DO UPDATE SET "
                                             "value = ?1"));
   return moment.run(now);

@@ -2,8 +2,8 @@
 //
 // Written with every change of what queues use or own (Change::use_changed) and with every round, so that
 // borrowing_records and standings always are those of the moment in meta 'borrowing_at'. A queue's own quota is what
-// the queues below it do not have of its quota; what it uses above that has lenders, see borrowing_match.h. Databases
-// without quotas pay for one look.
+// the queues below it do not have of its quota; what it uses above that has lenders, see borrowing_match.h. The
+// accounts (account_records.h) follow it; databases without quotas have them alone.
 #pragma once
 
 #include <string>

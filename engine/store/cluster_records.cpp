@@ -229,6 +229,14 @@ Status check_quotas_keep_devices(Database& db) {
 
 }  // namespace
 
+namespace {
+
+std::string print_price(std::int64_t milli) {
+  return milli == kUsualPrice ? "the usual price" : fmt::format("price {}", static_cast<double>(milli) / 1000);
+}
+
+}  // namespace
+
 Status add_device_model(Change& change, const DeviceModelRequest& request) {
   Database& db = change.db();
   BERTH_TRY(check_new_name(db, Thing::kDeviceModel, request.name));
@@ -242,9 +250,9 @@ Status add_device_model(Change& change, const DeviceModelRequest& request) {
   if (count >= kMostDeviceModels) {
     return Status(Code::kConflict, fmt::format("there are {} device models already, the most there may be", count));
   }
-  BERTH_ASSIGN(Statement insert, db.prepare("INSERT INTO device_models (name, memory_mib, speed, family) "
-                                            "VALUES (?1, ?2, ?3, nullif(?4, ''))"));
-  BERTH_TRY(insert.run(request.name, request.memory, request.speed, request.family));
+  BERTH_ASSIGN(Statement insert, db.prepare("INSERT INTO device_models (name, memory_mib, speed, family, price_milli) "
+                                            "VALUES (?1, ?2, ?3, nullif(?4, ''), ?5)"));
+  BERTH_TRY(insert.run(request.name, request.memory, request.speed, request.family, request.price_milli));
   change.use_changed();  // a quota may be of a family of that name
   return change.record("create device model", request.name);
 }
@@ -260,8 +268,9 @@ Status alter_device_model(Change& change, const std::string& name, const DeviceM
   BERTH_ASSIGN(
       Statement update,
       db.prepare("UPDATE device_models SET memory_mib = coalesce(?2, memory_mib), speed = coalesce(?3, speed), "
-                 "family = nullif(coalesce(?4, family), '') WHERE id = ?1"));
-  BERTH_TRY(update.run(id, alteration.memory, alteration.speed, alteration.family));
+                 "family = nullif(coalesce(?4, family), ''), price_milli = nullif(coalesce(?5, price_milli), -1) WHERE "
+                 "id = ?1"));
+  BERTH_TRY(update.run(id, alteration.memory, alteration.speed, alteration.family, alteration.price_milli));
   if (alteration.family) {
     BERTH_TRY(check_quotas_keep_devices(db));
     change.use_changed();
@@ -269,6 +278,7 @@ Status alter_device_model(Change& change, const std::string& name, const DeviceM
   std::vector<std::string> fields;
   if (alteration.memory) fields.push_back(fmt::format("memory {}", print_memory(*alteration.memory)));
   note_field(fields, "speed", alteration.speed);
+  if (alteration.price_milli) fields.push_back(print_price(*alteration.price_milli));
   if (alteration.family) fields.push_back(alteration.family->empty() ? "no family" : "family " + *alteration.family);
   return change.record("alter device model", name, join(fields, ", "));
 }

@@ -25,16 +25,20 @@ Status add_pool(Change& change, const std::string& name);
 Status rename_pool(Change& change, const std::string& name, const std::string& new_name);
 Status drop_pool(Change& change, const std::string& name);
 
+inline constexpr std::int64_t kUsualPrice = -1;  // the setting's
+
 struct DeviceModelRequest {
   std::string name = {};
-  MiB memory = {};          // of one device; 0 = not tracked
-  double speed = 1.0;       // relative to a reference device, > 0
-  std::string family = {};  // a name quotas may use for several models; empty = none
+  MiB memory = {};                               // of one device; 0 = not tracked
+  double speed = 1.0;                            // relative to a reference device, > 0
+  std::string family = {};                       // a name quotas may use for several models; empty = none
+  std::optional<std::int64_t> price_milli = {};  // of a borrowed GPU-hour, in thousandths; none = the setting's
 };
 struct DeviceModelAlteration {
   std::optional<MiB> memory = {};
   std::optional<double> speed = {};
-  std::optional<std::string> family = {};  // "" = none
+  std::optional<std::string> family = {};        // "" = none
+  std::optional<std::int64_t> price_milli = {};  // kUsualPrice = none
 };
 Status add_device_model(Change& change, const DeviceModelRequest& request);
 Status alter_device_model(Change& change, const std::string& name, const DeviceModelAlteration& alteration);

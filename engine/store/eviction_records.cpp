@@ -7,6 +7,7 @@
 
 #include "engine/base/failpoint.h"
 #include "engine/base/text.h"
+#include "engine/store/account_records.h"
 #include "engine/store/attempt_records.h"
 #include "engine/store/run_records.h"
 #include "engine/store/wait_records.h"
@@ -69,6 +70,7 @@ Status note_decision(Change& change, std::int64_t round, const Eviction& e, cons
                           "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"));
   BERTH_TRY(insert.run(round, change.now(), e.job, victim.queue, e.beneficiary, beneficiary.queue,
                        eviction_rule_name(e.rule), tasks, e.whole, e.lost, ends_now ? "done" : "stopping"));
+  if (ends_now) BERTH_TRY(account_eviction(change, db.last_row_id()));
   BERTH_ASSIGN(Statement count, db.prepare("UPDATE jobs SET evictions = evictions + 1 WHERE id = ?1"));
   return count.run(e.job);
 }
@@ -82,7 +84,12 @@ Status tell_to_stop(Change& change, const Eviction& e, Seconds stop_at) {
 // The eviction that a stopping job was told of is over, one way or the other; one that was not carried out counts no
 // more.
 Status close_stop(Change& change, std::int64_t job, std::string_view state) {
-  if (state != "done") {
+  if (state == "done") {
+    BERTH_ASSIGN(Statement row, change.db().prepare("SELECT id FROM evictions WHERE victim_id = ?1 AND state = "
+                                                    "'stopping'"));
+    if (row.with(job).next()) BERTH_TRY(account_eviction(change, row.integer(0)));
+    BERTH_TRY(row.status());
+  } else {
     BERTH_ASSIGN(Statement count,
                  change.db().prepare("UPDATE jobs SET evictions = evictions - 1 WHERE id = ?1 AND EXISTS "
                                      "(SELECT 1 FROM evictions WHERE victim_id = ?1 AND state = 'stopping')"));

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/text.h"
+#include "engine/store/account_records.h"
 #include "engine/store/change.h"
 #include "engine/store/settings.h"
 
@@ -131,9 +132,10 @@ Result<std::int64_t> prune_history(Database& db, Seconds now) {
     BERTH_TRY(remove.run(now - pruning.keep));
     deleted += db.changed_rows();
   }
+  BERTH_ASSIGN(const std::int64_t accounts, prune_accounts(db, now - settings.chargeback_retention - kAccountDay));
   BERTH_ASSIGN(const std::int64_t records, prune_records(db, now - settings.record_retention, settings.record_bytes));
   BERTH_TRY(transaction.commit());
-  return deleted + records;
+  return deleted + accounts + records;
 }
 
 }  // namespace berth

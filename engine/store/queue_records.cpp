@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/base/text.h"
+#include "engine/store/account_records.h"
 #include "engine/store/loan_records.h"
 #include "engine/store/names.h"
 
@@ -76,6 +77,7 @@ Status alter_queue(Change& change, const std::string& name, const QueueAlteratio
     BERTH_TRY(check_new_name(db, Thing::kQueue, *alteration.name));
     BERTH_ASSIGN(Statement update, db.prepare("UPDATE queues SET name = ?2 WHERE id = ?1"));
     BERTH_TRY(update.run(id, *alteration.name));
+    BERTH_TRY(rename_account(db, name, *alteration.name));
     fields.push_back("renamed to " + *alteration.name);
   }
   return change.record("alter queue", name, join(fields, ", "));

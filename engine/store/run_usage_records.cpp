@@ -8,6 +8,7 @@
 #include "engine/model/hash.h"
 #include "engine/policy/duration_predictor.h"
 #include "engine/policy/registry.h"
+#include "engine/store/account_records.h"
 #include "engine/store/names.h"
 #include "engine/store/settings.h"
 
@@ -56,6 +57,16 @@ Result<UsedGroup> find_used_group(Database& db, std::int64_t job, std::string_vi
   return *found;
 }
 
+// The mean use of each device that was recorded so far, in milli-GPU.
+Result<std::optional<std::int64_t>> known_gpu_use(Database& db, std::int64_t run, std::int64_t group) {
+  BERTH_ASSIGN(Statement row,
+               db.prepare("SELECT gpu_mean_milli FROM run_usage WHERE run_id = ?1 AND group_index = ?2"));
+  std::optional<std::int64_t> mean;
+  if (row.with(run, group).next() && !row.is_null(0)) mean = row.integer(0);
+  BERTH_TRY(row.status());
+  return mean;
+}
+
 // Of the smallest model it may use, or of all; 0 = one of them does not track memory.
 MiB smallest_device_memory(const Catalog& catalog, ModelSet models) {
   std::optional<MiB> least;
@@ -94,6 +105,7 @@ Status record_usage(Change& change, std::int64_t job, std::string_view group, co
     BERTH_ASSIGN(const std::string name, name_of(db, Thing::kJob, job));
     return Status(Code::kConflict, fmt::format("job '{}' has not ended a run yet", name));
   }
+  BERTH_ASSIGN(const std::optional<std::int64_t> before, known_gpu_use(db, run.integer(0), used.index));
   BERTH_ASSIGN(
       Statement put,
       db.prepare("INSERT INTO run_usage (run_id, group_index, recurrence, end_time, cpu_mean_milli, "
@@ -105,8 +117,10 @@ Status record_usage(Change& change, std::int64_t job, std::string_view group, co
                  "gpu_mean_milli = coalesce(excluded.gpu_mean_milli, gpu_mean_milli), "
                  "gpu_memory_peak_mib = coalesce(excluded.gpu_memory_peak_mib, gpu_memory_peak_mib), "
                  "out_of_memory = max(excluded.out_of_memory, out_of_memory)"));
-  return put.run(run.integer(0), used.index, used.recurrence, run.integer(1), usage.cpu_mean, usage.cpu_peak,
-                 usage.memory_peak, usage.gpu_mean, usage.gpu_memory_peak, usage.out_of_memory);
+  BERTH_TRY(put.run(run.integer(0), used.index, used.recurrence, run.integer(1), usage.cpu_mean, usage.cpu_peak,
+                    usage.memory_peak, usage.gpu_mean, usage.gpu_memory_peak, usage.out_of_memory));
+  if (!usage.gpu_mean) return {};
+  return account_run_use(change, run.integer(0), used.index, before, usage.gpu_mean->value());
 }
 
 Result<std::vector<UsageSample>> usage_of(Database& db, std::int64_t recurrence, std::int64_t most) {

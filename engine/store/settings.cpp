@@ -26,6 +26,8 @@ constexpr Knob kKnobs[] = {
      "greedy|none|none_per_queue|easy|conservative"},
     {"backfill_depth", KnobType::kInteger, "100", 1, 1000000,
      "how many jobs get a reservation when backfill is conservative"},
+    {"chargeback_retention", KnobType::kDuration, "400d", 0, 36500 * kDay,
+     "how long is kept, day by day, what queues owned, used, borrowed, lent and lost"},
     {"default_duration", KnobType::kDuration, "1d", 1, 3650 * kDay,
      "how long a job is expected to run about which nothing is known"},
     {"event_retention", KnobType::kDuration, "90d", 0, 36500 * kDay, "how long events are kept"},
@@ -33,6 +35,8 @@ constexpr Knob kKnobs[] = {
      "GPU-hours of work that evictions may cost the jobs of one queue in an hour; any = no bound"},
     {"eviction_cooldown", KnobType::kDuration, "10m", 0, 365 * kDay,
      "how long a job that was evicted runs at least after its next start"},
+    {"gpu_hour_price", KnobType::kNumber, "1", 0, 1000000,
+     "chargeback: what a queue pays for a borrowed GPU-hour where the device model has no price of its own"},
     {"import_new_nodes", KnobType::kBoolean, "false", 0, 0,
      "whether nodes that an executor knows and Berth does not are added when they are found"},
     {"inventory_every", KnobType::kDuration, "5m", 0, 365 * kDay,
@@ -43,6 +47,8 @@ constexpr Knob kKnobs[] = {
      "order las: the attained service, in GPU-seconds, that ends each level"},
     {"lease_duration", KnobType::kDuration, "10m", 10, kDay,
      "how long a round may hold the right to run before another takes over"},
+    {"lender_share", KnobType::kInteger, "100", 0, 100,
+     "chargeback: percent of what borrowers pay for a queue's quota that is credited to that queue"},
     {"loss_retries", KnobType::kInteger, "3", 0, 1000,
      "how often a job that was lost with its node is started again, beyond its own retries"},
     {"min_runtime", KnobType::kDuration, "10m", 0, 365 * kDay,
@@ -381,6 +387,7 @@ Result<Settings> read_settings(Database& db) {
                 .take("node_flap_limit", read_integer, settings.node_flap_limit)
                 .take("node_flap_window", read_duration, settings.node_flap_window)
                 .take("stop_grace", read_duration, settings.stop_grace)
+                .take("chargeback_retention", read_duration, settings.chargeback_retention)
                 .take("event_retention", read_duration, settings.event_retention)
                 .take("round_retention", read_duration, settings.round_retention)
                 .take("record_rounds", read_truth, settings.record_rounds)

@@ -61,6 +61,7 @@ struct Settings {
   std::int64_t node_flap_limit = 0;
   Seconds node_flap_window;
   Seconds stop_grace;
+  Seconds chargeback_retention;
   Seconds event_retention;
   Seconds round_retention;
   bool record_rounds = true;
