@@ -261,7 +261,7 @@ Result<Output> snapshot_save(Session& session, const Arguments& arguments) {
 Result<Output> snapshot_load(Session& session, const Arguments& arguments) {
   Runtime& runtime = engine_of(session);
   const Result<std::int64_t> version =
-      load_snapshot(runtime.db(), arguments.text("file"), runtime.actor(), runtime.now());
+      load_snapshot(runtime.db(), arguments.text("file"), runtime.author(), runtime.now());
   if (!version.ok()) return blame(version.status(), arguments.span("file"));
   return Output::note(fmt::format("snapshot {} loaded; the state version is now {}", arguments.text("file"), *version));
 }

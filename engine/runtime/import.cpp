@@ -123,6 +123,7 @@ Result<ImportReport> import_nodes(Runtime& runtime, const std::string& path, con
 
 Result<ImportReport> import_nodes(Runtime& runtime, std::span<const TraceNode> nodes, const ImportOptions& options) {
   ImportReport report;
+  if (nodes.empty()) return report;
   const Result<std::int64_t> version =
       runtime.change([&](Change& change) { return NodeImport(change, options, report).run(nodes); });
   if (!version.ok()) return version.status();
@@ -135,6 +136,7 @@ Result<ImportReport> import_jobs(Runtime& runtime, const std::string& path, cons
       read_trace_jobs(options.format, path, {.skip_bad_rows = options.skip_bad_rows, .format = options.trace}));
   ImportReport report;
   report.skipped = import_sentences(read.skipped);
+  if (read.records.empty()) return report;
   const Result<std::int64_t> version = runtime.change([&](Change& change) -> Status {
     MissingNames missing(change, options.create_missing, report);
     for (const TraceJob& job : read.records) {

@@ -1,10 +1,28 @@
 #include "engine/store/change.h"
 
+#include "engine/base/text.h"
 #include "engine/store/borrowing.h"
 #include "engine/store/loan_records.h"
 #include "engine/store/queue_use.h"
 
 namespace berth {
+
+namespace {
+
+// "run sync" of "RUN SYNC WITH (...)".
+std::string verb_of(std::string_view statement) {
+  std::string verb;
+  int words = 0;
+  for (const std::string_view word : split(statement, ' ')) {
+    if (word.empty()) continue;
+    if (words++ > 0) verb += ' ';
+    verb += to_lower(word);
+    if (words == 2) break;
+  }
+  return verb.empty() ? "change" : verb;
+}
+
+}  // namespace
 
 Result<Change> Change::begin(Database& db, Author author, Seconds now) {
   BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));
@@ -15,6 +33,7 @@ Result<Change> Change::begin(Database& db, Author author, Seconds now) {
 Status Change::record(std::string_view kind, std::string_view object, std::string_view detail) {
   BERTH_ASSIGN(Statement insert, db_->prepare("INSERT INTO events (time, state_version, kind, object, actor, detail, "
                                               "statement) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"));
+  is_recorded_ = true;
   return insert.run(now_, version_after(), kind, object, author_.name, detail, author_.statement);
 }
 
@@ -27,6 +46,7 @@ Status Change::settle() {
 
 Result<std::int64_t> Change::commit() {
   BERTH_TRY(settle());
+  if (!is_recorded_) BERTH_TRY(record(verb_of(author_.statement), ""));
   BERTH_ASSIGN(Statement update, db_->prepare("UPDATE meta SET value = ?1 WHERE key = 'state_version'"));
   BERTH_TRY(update.run(version_after()));
   BERTH_TRY(transaction_.commit());

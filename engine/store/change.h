@@ -48,7 +48,8 @@ class Change {
 
   // Brings up to date what follows from the change: loans that have ended, the borrow ledger. commit() does it first.
   Status settle();
-  // The new state version.
+  // The new state version. Where nothing was recorded the first words of the statement are the event: every step of the
+  // version has one.
   Result<std::int64_t> commit();
 
  private:
@@ -61,6 +62,7 @@ class Change {
   std::int64_t version_;
   bool use_changed_ = false;
   bool devices_changed_ = false;
+  bool is_recorded_ = false;
 };
 
 // The present state version.

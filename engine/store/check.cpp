@@ -191,6 +191,12 @@ constexpr PromiseQuery kPromises[] = {
      "SELECT 'state version', v.value || ' is behind event ' || e.id || ' of version ' || e.state_version FROM meta v "
      "JOIN events e ON e.id = (SELECT id FROM events ORDER BY state_version DESC LIMIT 1) "
      "WHERE v.key = 'state_version' AND e.state_version > v.value"},
+    {{"changes_journalled", "every step of the state version has an event that says who asked for it"},
+     "SELECT 'state version ' || (e.state_version + 1), 'no event has it' FROM (SELECT DISTINCT state_version FROM "
+     "events WHERE state_version >= (SELECT value FROM meta WHERE key = 'journalled_since')) e WHERE e.state_version < "
+     "(SELECT value FROM meta WHERE key = 'state_version') AND coalesce((SELECT kind FROM events n WHERE "
+     "n.state_version > e.state_version ORDER BY n.state_version LIMIT 1), '') <> 'load snapshot' AND NOT EXISTS "
+     "(SELECT 1 FROM events n WHERE n.state_version = e.state_version + 1)"},
 };
 
 constexpr Promise kSchemaPromise = {"schema_whole", "tables, triggers, indexes and views are those that Berth made"};

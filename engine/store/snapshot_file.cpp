@@ -83,8 +83,8 @@ Status keep_job_ids(Database& snapshot, Database& present) {
 }
 
 // Makes the snapshot the next state of the database that is at `present`.
-Result<std::int64_t> move_version(Database& snapshot, Database& present, const std::string& file,
-                                  const std::string& actor, Seconds now) {
+Result<std::int64_t> move_version(Database& snapshot, Database& present, const std::string& file, const Author& author,
+                                  Seconds now) {
   BERTH_ASSIGN(const std::int64_t saved, state_version(snapshot));
   BERTH_ASSIGN(const std::int64_t reached, state_version(present));
   const std::int64_t version = std::max(reached, saved) + 1;
@@ -92,9 +92,9 @@ Result<std::int64_t> move_version(Database& snapshot, Database& present, const s
   BERTH_TRY(keep_job_ids(snapshot, present));
   BERTH_ASSIGN(Statement move, snapshot.prepare("UPDATE meta SET value = ?1 WHERE key = 'state_version'"));
   BERTH_TRY(move.run(version));
-  BERTH_ASSIGN(Statement event, snapshot.prepare("INSERT INTO events (time, state_version, kind, object, actor) "
-                                                 "VALUES (?1, ?2, 'load snapshot', ?3, ?4)"));
-  BERTH_TRY(event.run(now, version, file, actor));
+  BERTH_ASSIGN(Statement event, snapshot.prepare("INSERT INTO events (time, state_version, kind, object, actor, "
+                                                 "statement) VALUES (?1, ?2, 'load snapshot', ?3, ?4, ?5)"));
+  BERTH_TRY(event.run(now, version, file, author.name, author.statement));
   BERTH_ASSIGN(Statement leases, snapshot.prepare("DELETE FROM leases"));
   BERTH_TRY(leases.run());
   BERTH_TRY(transaction.commit());
@@ -144,7 +144,7 @@ Status save_snapshot(Database& db, const std::string& file, bool replace) {
   return copy_database(db.path(), file);
 }
 
-Result<std::int64_t> load_snapshot(Database& db, const std::string& file, const std::string& actor, Seconds now) {
+Result<std::int64_t> load_snapshot(Database& db, const std::string& file, const Author& author, Seconds now) {
   BERTH_TRY(check_on_disk(db));
   std::error_code failure;
   if (!fs::is_regular_file(file, failure)) return Status(Code::kNotFound, fmt::format("there is no file '{}'", file));
@@ -159,7 +159,7 @@ Result<std::int64_t> load_snapshot(Database& db, const std::string& file, const 
   // The first page takes the write lock, so the version read after it stays the last one before ours.
   BERTH_TRY(pages.copy(1));
   BERTH_ASSIGN(Database present, Database::open(db.path(), Access::kReadOnly));
-  BERTH_ASSIGN(const std::int64_t next, move_version(snapshot, present, file, actor, now));
+  BERTH_ASSIGN(const std::int64_t next, move_version(snapshot, present, file, author, now));
   failpoint("mid_write");
   BERTH_TRY(pages.copy(-1));
   BERTH_TRY(pages.finish());

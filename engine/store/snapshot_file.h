@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "engine/store/change.h"
 #include "engine/store/sqlite.h"
 
 namespace berth {
@@ -15,6 +16,6 @@ namespace berth {
 // kExists when `file` exists and `replace` is false.
 Status save_snapshot(Database& db, const std::string& file, bool replace = false);
 // The new state version.
-Result<std::int64_t> load_snapshot(Database& db, const std::string& file, const std::string& actor, Seconds now);
+Result<std::int64_t> load_snapshot(Database& db, const std::string& file, const Author& author, Seconds now);
 
 }  // namespace berth
