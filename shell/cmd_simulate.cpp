@@ -48,9 +48,6 @@ constexpr OptionRow kArrivalRows[] = {
 };
 constexpr auto kArrivalsOptions = option_table(kArrivalRows, kNodeFileOptions, kJobFileOptions);
 
-Cell cell_or_null(const std::optional<double>& value) { return value ? Cell(*value) : Cell(std::monostate()); }
-Cell cell_or_null(const std::optional<std::int64_t>& value) { return value ? Cell(*value) : Cell(std::monostate()); }
-
 ResultTable results_table(const std::vector<SimulationResult>& results) {
   ResultTable table{.title = "results",
                     .columns = {{"simulation"},
@@ -120,20 +117,6 @@ ResultTable queues_table(const std::vector<SimulationResult>& results) {
     add_queue_row(result.row.policy, "all", result.all_queues, table);
   }
   return table;
-}
-
-// People see only the columns that say something.
-ResultTable without_empty_columns(const ResultTable& table) {
-  ResultTable kept{.title = table.title, .columns = {}, .rows = std::vector<std::vector<Cell>>(table.rows.size())};
-  for (std::size_t c = 0; c < table.columns.size(); ++c) {
-    const bool empty = std::all_of(table.rows.begin(), table.rows.end(), [&](const std::vector<Cell>& row) {
-      return std::holds_alternative<std::monostate>(row[c]);
-    });
-    if (empty) continue;
-    kept.columns.push_back(table.columns[c]);
-    for (std::size_t r = 0; r < table.rows.size(); ++r) kept.rows[r].push_back(table.rows[r][c]);
-  }
-  return kept;
 }
 
 // Beyond twice the cluster nothing is left to see, and the part that matters would be squeezed.
@@ -228,13 +211,6 @@ Output simulation_output(Session& session, const SimulationSet& set, bool by_que
   return output;
 }
 
-SimulationControl control_of(Session& session) {
-  return {.interrupted = session.interrupt,
-          .progress = [&session](std::string_view policy, std::int64_t done, std::int64_t total) {
-            session.progress->report(policy, done, total);
-          }};
-}
-
 SimulationSource source_of(const Arguments& arguments) {
   const std::string format = arguments.text_or("format", "berth");
   const Result<const TraceFormat*> known = find_trace_format(format);
@@ -266,15 +242,6 @@ SimulationTarget target_of(const Arguments& arguments) {
   return {.name = arguments.text_or("into", ""),
           .statement = arguments.statement(),
           .replace = arguments.options().boolean("replace")};
-}
-
-// "option 'estimate': ..." points at that option, when it was given.
-Status blame_option(Status status, const Options& options, std::span<const OptionRow> rows) {
-  for (const OptionRow& row : rows) {
-    if (status.message().starts_with(fmt::format("option '{}'", row.name)) && options.given(row.name))
-      return blame(std::move(status), options.value(row.name).span);
-  }
-  return status;
 }
 
 // Points at the policy, the name, or the file that the error is about; `suspects` are those of one kind of simulation.

@@ -60,4 +60,32 @@ ChartStyle chart_style(const Display& display, int height) {
           .color = display.color};
 }
 
+ResultTable without_empty_columns(const ResultTable& table) {
+  ResultTable kept{.title = table.title, .columns = {}, .rows = std::vector<std::vector<Cell>>(table.rows.size())};
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    const bool empty = std::all_of(table.rows.begin(), table.rows.end(), [&](const std::vector<Cell>& row) {
+      return std::holds_alternative<std::monostate>(row[c]);
+    });
+    if (empty) continue;
+    kept.columns.push_back(table.columns[c]);
+    for (std::size_t r = 0; r < table.rows.size(); ++r) kept.rows[r].push_back(table.rows[r][c]);
+  }
+  return kept;
+}
+
+SimulationControl control_of(Session& session) {
+  return {.interrupted = session.interrupt,
+          .progress = [&session](std::string_view policy, std::int64_t done, std::int64_t total) {
+            session.progress->report(policy, done, total);
+          }};
+}
+
+Status blame_option(Status status, const Options& options, std::span<const OptionRow> rows) {
+  for (const OptionRow& row : rows) {
+    if (status.message().starts_with(fmt::format("option '{}'", row.name)) && options.given(row.name))
+      return blame(std::move(status), options.value(row.name).span);
+  }
+  return status;
+}
+
 }  // namespace berth

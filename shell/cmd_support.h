@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "engine/base/text.h"
 #include "engine/runtime/runtime.h"
+#include "engine/sim/simulation.h"
 #include "engine/store/assertion_records.h"
 #include "shell/arguments.h"
 #include "shell/chart.h"
@@ -54,6 +56,19 @@ inline std::string counted(std::int64_t count, std::string_view noun) { return p
 
 // Points an engine error at the argument it is about, unless it already points somewhere.
 inline Status blame(Status status, Span span) { return std::move(status).at(span); }
+
+// "option 'estimate': ..." points at that option, when it was given.
+Status blame_option(Status status, const Options& options, std::span<const OptionRow> rows);
+
+inline Cell cell_or_null(const std::optional<double>& value) { return value ? Cell(*value) : Cell(std::monostate()); }
+inline Cell cell_or_null(const std::optional<std::int64_t>& value) {
+  return value ? Cell(*value) : Cell(std::monostate());
+}
+// People see only the columns that say something.
+ResultTable without_empty_columns(const ResultTable& table);
+
+// Ctrl-C and the progress line, for a simulation.
+SimulationControl control_of(Session& session);
 
 // Names out of `<names:node_range>, ...`, ranges expanded; errors point at the range.
 Result<std::vector<std::string>> expand_names(const std::vector<Value>& values);

@@ -48,11 +48,11 @@ std::span<const CommandRow> plans_of(std::span<const std::span<const CommandRow>
 std::span<const std::span<const CommandRow>> all_families() {
   static const auto kFamilies = [] {
     static const std::array families = {
-        cluster_commands(),  queue_commands(),   quota_commands(),  loan_commands(),      job_commands(),
-        round_commands(),    explain_commands(), show_commands(),   map_commands(),       settings_commands(),
-        simulate_commands(), data_commands(),    sql_commands(),    shell_commands(),     job_show_commands(),
-        predict_commands(),  shadow_commands(),  replay_commands(), assertion_commands(), executor_commands(),
-        loop_commands(),     report_commands(),
+        cluster_commands(),  queue_commands(),    quota_commands(),  loan_commands(),      job_commands(),
+        round_commands(),    explain_commands(),  show_commands(),   map_commands(),       settings_commands(),
+        simulate_commands(), backtest_commands(), data_commands(),   sql_commands(),       shell_commands(),
+        job_show_commands(), predict_commands(),  replay_commands(), assertion_commands(), executor_commands(),
+        loop_commands(),     report_commands(),   shadow_commands(),
     };
     std::vector<std::span<const CommandRow>> with_plans(families.begin(), families.end());
     with_plans.push_back(plans_of(families));

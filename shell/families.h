@@ -34,6 +34,7 @@ std::span<const CommandRow> map_commands();        // cmd_map.cpp: SHOW MAP
 std::span<const CommandRow> predict_commands();    // cmd_predict.cpp: predictions, usage, right-sizing
 std::span<const CommandRow> settings_commands();   // cmd_settings.cpp
 std::span<const CommandRow> simulate_commands();   // cmd_simulate.cpp
+std::span<const CommandRow> backtest_commands();   // cmd_backtest.cpp
 std::span<const CommandRow> data_commands();       // cmd_data.cpp: IMPORT, EXPORT, SNAPSHOT, CHECK
 std::span<const CommandRow> shell_commands();      // cmd_shell.cpp: HELP and the dot commands
 std::span<const CommandRow> sql_commands();        // cmd_sql.cpp: SELECT and its kin

@@ -74,6 +74,8 @@ constexpr std::array kKinds = {
     listed_kind("simulation", "a simulation", "the name of a simulation"),
     listed_kind("policy", "a policy", "the name of a policy (SHOW POLICIES)"),
     listed_kind("shadow", "a shadow policy", "the name of a policy in shadow (SHOW SHADOWS)"),
+    listed_kind("backtest_policy", "a policy", "the name of a policy (SHOW POLICIES), or live: what the settings say"),
+    listed_kind("backtest", "a backtest", "the name of a backtest"),
     listed_kind("order_policy", "an order policy", "the name of an order policy (SHOW POLICIES)"),
     listed_kind("score_policy", "a score policy", "the name of a score policy (SHOW POLICIES)"),
     listed_kind("setting", "a setting", "the name of a setting (SHOW SETTINGS)"),

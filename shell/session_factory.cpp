@@ -5,6 +5,7 @@
 #include "engine/base/text.h"
 #include "engine/exec/executor.h"
 #include "engine/policy/registry.h"
+#include "engine/runtime/backtest.h"
 #include "engine/runtime/runtime.h"
 #include "engine/sim/trace.h"
 #include "engine/store/names.h"
@@ -21,6 +22,10 @@ using Names = std::vector<std::string>;
 
 Names policy_names(std::string_view kind) {
   Names names;
+  if (kind == "backtest_policy") {
+    names.emplace_back(kLivePolicy);
+    kind = "policy";
+  }
   for (const PolicyRow& row : all_policies()) {
     if (row.kind == PolicyKind::kRightsize) continue;  // no round or simulation takes it by name
     if (kind == "policy" || kind == (row.kind == PolicyKind::kOrder ? "order_policy" : "score_policy"))
@@ -70,6 +75,7 @@ std::string_view names_query(std::string_view kind) {
       {"plan", "SELECT id FROM plans WHERE id LIKE ?1 ESCAPE '\\' ORDER BY id DESC LIMIT ?2"},
       {"round", "SELECT id FROM rounds WHERE id LIKE ?1 ESCAPE '\\' ORDER BY id DESC LIMIT ?2"},
       {"simulation", "SELECT name FROM simulations WHERE name LIKE ?1 ESCAPE '\\' ORDER BY name LIMIT ?2"},
+      {"backtest", "SELECT simulation FROM backtests WHERE simulation LIKE ?1 ESCAPE '\\' ORDER BY 1 LIMIT ?2"},
       {"table",
        "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' AND name LIKE ?1 "
        "ESCAPE '\\' ORDER BY name LIMIT ?2"},

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kMostTasks = 100000;
 
-std::string node_name(const Cluster& cluster, NodeIndex node) {
+std::string name_of_node(const Cluster& cluster, NodeIndex node) {
   return cluster.node_names[static_cast<std::size_t>(node)];
 }
 
@@ -103,11 +103,11 @@ void say_nodes(const ShapeExplanation& nodes_say, const TaskShape& shape, const 
                                    .nodes = count.nodes,
                                    .eligible_nodes = count.eligible_nodes,
                                    .sentence = count.reason == Reason::kNone ? "a task fits there" : said.sentence,
-                                   .nearest_node = count.nearest < 0 ? "" : node_name(cluster, count.nearest),
+                                   .nearest_node = count.nearest < 0 ? "" : name_of_node(cluster, count.nearest),
                                    .lacks = describe_shortfall(count.lacks)});
   }
   if (nodes_say.nearest >= 0) {
-    explanation.nearest_node = node_name(cluster, nodes_say.nearest);
+    explanation.nearest_node = name_of_node(cluster, nodes_say.nearest);
     explanation.nearest_lacks = describe_shortfall(nodes_say.lacks);
   }
 }
@@ -389,7 +389,7 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
   for (const Placement& placement : schedule.plan.placements) {
     if (placement.job != job->id) continue;
     explanation.placements.push_back(placement);
-    explanation.placement_nodes.push_back(node_name(snapshot.cluster, placement.node));
+    explanation.placement_nodes.push_back(name_of_node(snapshot.cluster, placement.node));
   }
   if (!explanation.placements.empty()) {
     explanation.starts = true;
@@ -461,7 +461,7 @@ Result<NodeExplanation> explain_job_on_node(Runtime& runtime, std::string_view j
 
   NodeExplanation explanation;
   explanation.job = found.name;
-  explanation.node = node_name(snapshot.cluster, node);
+  explanation.node = name_of_node(snapshot.cluster, node);
   for (std::size_t g = 0; g < job->groups.size(); ++g) {
     const TaskGroup& group = job->groups[g];
     NodeExplanation::Group answer;

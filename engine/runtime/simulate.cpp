@@ -4,34 +4,17 @@
 
 #include "engine/base/text.h"
 #include "engine/policy/registry.h"
+#include "engine/runtime/simulated_cluster.h"
 #include "engine/sim/arrival_order.h"
 #include "engine/sim/arrivals.h"
 #include "engine/sim/timed.h"
 #include "engine/sim/trace_model.h"
-#include "engine/store/load.h"
 #include "engine/store/load_quotas.h"
 #include "engine/store/simulations.h"
 
 namespace berth {
 
 namespace {
-
-Result<Cluster> simulated_cluster(Runtime& runtime, const SimulationSource& source) {
-  if (!source.nodes.empty()) {
-    BERTH_ASSIGN(const ReadRecords<TraceNode> read,
-                 read_trace_nodes(source.nodes_format, source.nodes, {.format = source.files}));
-    return cluster_from(read.records);
-  }
-  BERTH_ASSIGN(Loaded loaded,
-               load_state(runtime.db(), {.now = runtime.now(), .node_names = true, .also_job = std::nullopt}));
-  if (loaded.snapshot.cluster.nodes.empty()) {
-    return Status(Code::kInvalid, "this database has no nodes to simulate on",
-                  "ON NODES FROM 'nodes.csv' takes them from a file");
-  }
-  for (Node& node : loaded.snapshot.cluster.nodes)
-    node.state = NodeState::kUp;  // a simulation asks what the cluster could do
-  return std::move(loaded.snapshot.cluster);
-}
 
 std::vector<SimulationCurveRow> curve_rows(const SimulationResult& result) {
   std::vector<SimulationCurveRow> rows;
@@ -124,14 +107,42 @@ SimulationResultRow result_row(const SimulationRow& row) {
           .peak_memory_mib = row.peak_memory_mib};
 }
 
-MilliGpu device_capacity(const Cluster& cluster) {
-  MilliGpu capacity;
-  for (std::size_t n = 0; n < cluster.nodes.size(); ++n) capacity += kWholeDevice * cluster.kind_of(n).device_count;
-  return capacity;
+Result<Cluster> cluster_of(Runtime& runtime, const SimulationSource& source) {
+  return simulated_cluster(runtime, {.nodes = source.nodes, .format = source.nodes_format, .files = source.files});
 }
 
-Status save_policy(Runtime& runtime, const SimulationTarget& target, const SimulationResult& result,
-                   MilliGpu capacity) {
+// Runs and saves one policy after the other.
+Result<SimulationSet> run_and_save(Runtime& runtime, const SimulationTarget& target,
+                                   const std::vector<PolicyChoice>& policies, MilliGpu capacity,
+                                   const std::function<Result<SimulationResult>(const PolicyChoice&)>& one) {
+  return run_policies(policies, [&](const PolicyChoice& policy) -> Result<SimulationResult> {
+    BERTH_ASSIGN(SimulationResult result, one(policy));
+    result.row.simulation = target.name;
+    result.row.policy = policy.name();
+    BERTH_TRY(save_simulated(runtime, target, result, capacity));
+    return result;
+  });
+}
+
+Result<std::vector<PolicyChoice>> read_choices(const std::vector<std::string>& texts,
+                                               Result<PolicyChoice> (*read)(std::string_view)) {
+  std::vector<PolicyChoice> choices;
+  for (const std::string& text : texts) {
+    BERTH_ASSIGN(PolicyChoice choice, read(text));
+    for (const PolicyChoice& before : choices) {
+      if (before.name() == choice.name())
+        return Status(Code::kInvalid, fmt::format("policy {} is named twice", choice.name()));
+    }
+    choices.push_back(std::move(choice));
+  }
+  return choices;
+}
+
+}  // namespace
+
+Status save_simulated(Runtime& runtime, const SimulationTarget& target, const SimulationResult& result,
+                      MilliGpu capacity) {
+  if (target.name.empty()) return {};
   const std::vector<SimulationCurveRow> curve = curve_rows(result);
   const std::vector<SimulationTaskRow> tasks = task_rows(result);
   const std::vector<SimulationUtilisationRow> utilisation = utilisation_rows(result, capacity);
@@ -154,38 +165,9 @@ Status begin_saving(Runtime& runtime, const SimulationTarget& target, std::strin
                           target.replace);
 }
 
-// Runs and saves one policy after the other.
-Result<SimulationSet> run_and_save(Runtime& runtime, const SimulationTarget& target,
-                                   const std::vector<PolicyChoice>& policies, MilliGpu capacity,
-                                   const std::function<Result<SimulationResult>(const PolicyChoice&)>& one) {
-  return run_policies(policies, [&](const PolicyChoice& policy) -> Result<SimulationResult> {
-    BERTH_ASSIGN(SimulationResult result, one(policy));
-    result.row.simulation = target.name;
-    result.row.policy = policy.name();
-    if (!target.name.empty()) BERTH_TRY(save_policy(runtime, target, result, capacity));
-    return result;
-  });
-}
-
-Result<std::vector<PolicyChoice>> read_choices(const std::vector<std::string>& texts,
-                                               Result<PolicyChoice> (*read)(std::string_view)) {
-  std::vector<PolicyChoice> choices;
-  for (const std::string& text : texts) {
-    BERTH_ASSIGN(PolicyChoice choice, read(text));
-    for (const PolicyChoice& before : choices) {
-      if (before.name() == choice.name())
-        return Status(Code::kInvalid, fmt::format("policy {} is named twice", choice.name()));
-    }
-    choices.push_back(std::move(choice));
-  }
-  return choices;
-}
-
-}  // namespace
-
 Result<SimulationSet> simulate(Runtime& runtime, const ArrivalsRequest& request) {
   BERTH_ASSIGN(const std::vector<PolicyChoice> policies, read_choices(request.policies, read_score_choice));
-  BERTH_ASSIGN(const Cluster cluster, simulated_cluster(runtime, request.source));
+  BERTH_ASSIGN(const Cluster cluster, cluster_of(runtime, request.source));
   BERTH_ASSIGN(const ReadRecords<TraceJob> read,
                read_trace_jobs(request.source.jobs_format, request.source.jobs, {.format = request.source.files}));
   BERTH_ASSIGN(ArrivalInput input, arrivals_from(cluster, read.records));
@@ -218,7 +200,7 @@ Result<SimulationSet> simulate(Runtime& runtime, const JobsRequest& request) {
     return Status(Code::kInvalid, fmt::format("{}: the durations of all jobs are unknown", request.source.jobs),
                   std::string(hint));
   }
-  BERTH_ASSIGN(const Cluster cluster, simulated_cluster(runtime, request.source));
+  BERTH_ASSIGN(const Cluster cluster, cluster_of(runtime, request.source));
   std::vector<TraceJob> sorted;
   std::function<Result<std::unique_ptr<JobReader>>()> open_jobs;
   std::vector<std::string> skipped;

@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/runtime/runtime.h"
@@ -58,6 +59,11 @@ struct JobsRequest {
 
 Result<SimulationSet> simulate(Runtime& runtime, const ArrivalsRequest& request);
 Result<SimulationSet> simulate(Runtime& runtime, const JobsRequest& request);
+
+// What saves a simulation, nothing where the target has no name: the simulation itself, and one policy after the other.
+Status begin_saving(Runtime& runtime, const SimulationTarget& target, std::string_view kind, std::uint64_t seed);
+Status save_simulated(Runtime& runtime, const SimulationTarget& target, const SimulationResult& result,
+                      MilliGpu capacity);
 
 // Two saved runs of one policy each, task by task; an empty policy means the simulation's only one, an
 // order alone the only one of that order. kNotFound names what there is.

@@ -130,6 +130,17 @@ struct TaskResult {
   bool operator==(const TaskResult&) const = default;
 };
 
+// Timed: what became of one job.
+struct JobResult {
+  Seconds start{-1};  // the first one; -1 = never
+  Seconds end{-1};    // -1 = it did not end
+  std::int32_t evictions = 0;
+  std::int64_t lost = 0;       // milli-GPU-seconds of work done again, and of restarts
+  std::int64_t delivered = 0;  // milli-GPU-seconds that it held
+
+  bool operator==(const JobResult&) const = default;
+};
+
 struct SimulationResult {
   SimulationRow row;
   std::vector<CurvePoint> curves;             // arrivals
@@ -138,6 +149,7 @@ struct SimulationResult {
   std::vector<std::string> infeasible;  // timed: a sentence per job that can never start, for the first of them
   std::vector<QueueResult> queues;      // timed: one a queue that had jobs, in queue order
   QueueResult all_queues;               // timed: of all jobs together
+  std::vector<JobResult> jobs = {};     // timed: in order of arrival, where it was asked for
 };
 
 struct SimulationSet {

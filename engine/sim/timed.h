@@ -36,6 +36,14 @@ struct HistoryRun {
 // Those of a trace's jobs that finished and say how long they ran; by end.
 Result<std::vector<HistoryRun>> history_from(JobReader& reader);
 
+// A job that is there already when the simulation begins.
+struct ResumedJob {
+  std::size_t job = 0;  // its place in the input
+  Seconds start{-1};    // of the attempt that runs; -1 = it waits
+  Seconds left;         // to run at that start, or from now on
+  Seconds first_start{-1};
+};
+
 struct TimedInput {
   const Cluster* cluster = nullptr;  // must outlive the input; starts empty
   std::vector<Queue> queues;         // those of a database, then those that jobs name
@@ -50,6 +58,10 @@ struct TimedInput {
   std::set<std::string, std::less<>> estimates = {};
   std::set<std::string, std::less<>> models_texts = {};  // "V100|A100" as written
   bool has_time_limits = false;
+  // Jobs submitted before this moment are there when it begins: those of `resumed` (in order of `job`) with what is
+  // left of them, running ones on whichever nodes they fit. Nothing = it begins, empty, with the first submission.
+  std::optional<Seconds> begin = {};
+  std::vector<ResumedJob> resumed = {};
 };
 
 // What the scheduler believes about durations.
@@ -81,20 +93,25 @@ struct TimedOptions {
   Seconds aging_interval{3600};  // see Snapshot
   RoundRules rules{.backfill = BackfillMode::kGreedy, .preemption = Preemption::kNone};
   OrderKnobs order_knobs = {};
+  PredictorKnobs predictor = {};
   DurationSource durations = DurationSource::kOracle;
   std::string estimate = {};                       // name of the file's estimate, of kEstimate
   bool pooled_devices = false;                     // a node's GPUs are one amount, see pooled_floor.h
   NodeChoice node_choice = NodeChoice::kFirstFit;  // of pooled devices; the score policy plays no part there
   // Device models that bind the jobs that name them; jobs that name others may run anywhere. Nothing = all do.
   std::optional<std::vector<std::string>> binding_models = std::nullopt;
-  Seconds checkpoint_interval{0};  // of jobs: work saved so often outlives an eviction; 0 = never
+  bool own_terms = false;          // jobs keep their own time limits, checkpoints and restart costs
+  Seconds checkpoint_interval{0};  // else of jobs: work saved so often outlives an eviction; 0 = never
   RestartCost restart_cost = {};
   Seconds completion_lag{0};                   // a job is seen to have ended so much later than it has run its time
   std::int64_t arrivals_per_minute = 0;        // > 0: the i-th job (from 0) arrives at second floor(i / this) * 60
   ReplanTies replan_ties = ReplanTies::kKeep;  // preemption = replan: who goes first of equals, see replan.h
   Seconds round_interval{60};                  // of evictions: while jobs wait, there is a moment at least so often
-  bool try_all = false;                        // every waiting job at every moment, as a live round does
+  bool regular_rounds = false;  // whether or not anything may be evicted: what rounds expect of durations goes stale
+  bool try_all = false;         // every waiting job at every moment, as a live round does
   bool keep_tasks = true;
+  bool keep_jobs = false;
+  std::optional<std::pair<Seconds, Seconds>> measured = {};  // utilisation is that of this stretch; nothing = of all
   std::int32_t utilisation_points =
       1000;  // at most about so many, each the mean over a stretch of time; 0 = every change
 #ifdef NDEBUG

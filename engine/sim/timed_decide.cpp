@@ -50,7 +50,7 @@ void TimedRun::pass() {
     for (; evictions < floor_.evictions().size(); ++evictions) carry_out(floor_.evictions()[evictions]);
     if (outcome.started) {
       waiting_->tried(Tried::kStarted);
-      start_or_grow(slot, outcome.placed);
+      start_or_grow(slot, outcome.placed, now_);
     } else {
       const bool alone = outcome.keeps_room ||
                          (options_.rules.backfill != BackfillMode::kGreedy && lacks_only_surplus(jobs_[slot].job));
@@ -61,13 +61,13 @@ void TimedRun::pass() {
   flush_to_wait();
 }
 
-void TimedRun::start_or_grow(std::int32_t slot, const std::vector<PlacedTask>& placed) {
+void TimedRun::start_or_grow(std::int32_t slot, const std::vector<PlacedTask>& placed, Seconds start) {
   LiveJob& live = jobs_[slot];
   live.is_waiting = false;
   if (live.is_running) {
     count_service(live);
   } else {
-    begin_run(slot);
+    begin_run(slot, start);
   }
   for (const PlacedTask& task : placed) {
     TaskGroup& group = live.job.groups[static_cast<std::size_t>(task.group)];
@@ -77,27 +77,29 @@ void TimedRun::start_or_grow(std::int32_t slot, const std::vector<PlacedTask>& p
     live.held_milli += group.shape.gpu_total().value();
   }
   live.missing -= static_cast<std::int32_t>(placed.size());
-  note_places(live, placed);
+  note_places(live, placed, start);
   if (live.missing > 0) to_wait_.push_back(slot);
 }
 
-void TimedRun::begin_run(std::int32_t slot) {
+// `start` lies before now for jobs that ran when the simulation began.
+void TimedRun::begin_run(std::int32_t slot, Seconds start) {
   LiveJob& live = jobs_[slot];
   ++result_.row.events;
   ++running_jobs_;
   live.attempt = ++attempts_;
   live.is_running = true;
   live.job.state = JobState::kRunning;
-  live.start = now_;
+  live.start = start;
   live.counted_at = now_;
-  events_.schedule(now_ + live.left + options_.completion_lag, EventKind::kEnd, slot, live.attempt);
+  events_.schedule(std::max(start + live.left + options_.completion_lag, now_), EventKind::kEnd, slot, live.attempt);
   if (!queue_waits_.empty() && live.job.queue >= 0) {
     queue_waits_[static_cast<std::size_t>(live.job.queue)].waiting.erase({live.job.gpu_total().value(), slot});
     note_quota_of_start(live.job);
   }
   if (live.first_start >= Seconds(0)) return;
-  live.first_start = now_;
-  times_of(live.job).note_start(now_ - live.job.submit, live.is_entitled);
+  live.first_start = start;
+  times_of(live.job).note_start(start - live.job.submit, live.is_entitled);
+  if (JobResult* told = kept(live.job)) told->start = start;
 }
 
 void TimedRun::carry_out(const Eviction& eviction) {
@@ -150,6 +152,10 @@ void TimedRun::interrupt(std::int32_t slot, std::int64_t lost) {
     group.anchor_devices = 0;
   }
   times_of(live.job).note_eviction(lost);
+  if (JobResult* told = kept(live.job)) {
+    ++told->evictions;
+    told->lost += lost;
+  }
   if (std::ranges::find(to_wait_, slot) == to_wait_.end()) to_wait_.push_back(slot);
 }
 
@@ -188,7 +194,7 @@ Status TimedRun::replan() {
   for (const std::int32_t slot : plan.start) {
     ++result_.row.decisions;
     const std::optional<std::vector<PlacedTask>> placed = floor_.place(jobs_[slot].job, now_);
-    if (placed) start_or_grow(slot, *placed);
+    if (placed) start_or_grow(slot, *placed, now_);
     all_placed = all_placed && placed;
     changed = changed || placed;
   }
@@ -204,13 +210,14 @@ Status TimedRun::replan() {
 
 // Time alone may give a job the right to evict, or take a victim's protection.
 void TimedRun::schedule_round() {
-  if (options_.rules.preemption != Preemption::kReclaim || waiting_->size() == 0 || round_) return;
+  const bool is_regular = options_.regular_rounds || options_.rules.preemption == Preemption::kReclaim;
+  if (!is_regular || waiting_->size() == 0 || round_) return;
   if (options_.round_interval > Seconds(0)) round_ = now_ + options_.round_interval;
 }
 
 // ---- what is told ---------------------------------------------------------------------------------------------------
 
-void TimedRun::note_places(const LiveJob& live, const std::vector<PlacedTask>& placed) {
+void TimedRun::note_places(const LiveJob& live, const std::vector<PlacedTask>& placed, Seconds start) {
   if (live.job.eviction.evictions == 0) result_.row.placed += static_cast<std::int64_t>(placed.size());
   if (!options_.keep_tasks) return;
   for (const PlacedTask& task : placed) {
@@ -220,7 +227,7 @@ void TimedRun::note_places(const LiveJob& live, const std::vector<PlacedTask>& p
     kept.state = TaskOutcome::kPlaced;
     kept.node = node_name(*input_.cluster, task.holding.node);
     kept.devices = task.holding.devices;
-    if (!kept.start) kept.start = now_;
+    if (!kept.start) kept.start = start;
     kept.end = live.start + live.left + options_.completion_lag;
     kept.evictions = live.job.eviction.evictions;
   }
@@ -285,7 +292,8 @@ void TimedRun::finish() {
   row.wait_p99 = told.wait_p99;
   row.completion_mean = told.completion_mean;
   if (told.started > 0) row.makespan = (last_end_ - first_submit_).value();
-  row.utilisation_pct = utilisation_.mean_pct();
+  row.utilisation_pct = options_.measured ? utilisation_.mean_pct(options_.measured->first, options_.measured->second)
+                                          : utilisation_.mean_pct();
   result_.utilisation = utilisation_.points(options_.utilisation_points);
   const double seconds = std::chrono::duration<double>(deciding_).count();
   row.decisions_per_second = seconds > 0 ? static_cast<double>(row.decisions) / seconds : 0;

@@ -41,6 +41,7 @@ TimedRun::TimedRun(const TimedInput& input, const TimedOptions& options, const Q
       reader_(std::move(reader)),
       modeller_(*input.cluster, input.queues, input.priority_classes),
       jobs_(options.rules.preemption == Preemption::kReclaim),
+      predictor_(options.predictor),
       times_(input.queues.size() + 1),
       utilisation_(floor.gpu_capacity()) {
   order_input_ = {.now = now_,
@@ -120,8 +121,8 @@ Status TimedRun::read_next() {
   BERTH_TRY(check_timed_job(next_, previous_submit_));
   previous_submit_ = next_.submit;
   if (options_.arrivals_per_minute > 0) next_.submit = Seconds(arrived_ / options_.arrivals_per_minute * 60);
-  next_arrival_ = next_.submit;
-  if (arrived_ == 0) first_submit_ = next_.submit;
+  next_arrival_ = input_.begin ? std::max(next_.submit, *input_.begin) : next_.submit;
+  if (arrived_ == 0) first_submit_ = next_arrival_;
   return {};
 }
 
@@ -154,7 +155,36 @@ Status TimedRun::take_events() {
     BERTH_TRY(admit());
     BERTH_TRY(read_next());
   }
+  if (!to_resume_.empty()) resume_jobs();
   return {};
+}
+
+// Large gangs first: they fit only where little else runs.
+void TimedRun::resume_jobs() {
+  std::ranges::stable_sort(to_resume_, std::greater(),
+                           [&](const auto& run) { return jobs_[run.first].job.gpu_total(); });
+  for (const auto& [slot, start] : to_resume_) {
+    const std::optional<std::vector<PlacedTask>> placed = floor_.place(jobs_[slot].job, start);
+    if (placed) {
+      start_or_grow(slot, *placed, start);
+    } else {
+      jobs_[slot].left = std::max(jobs_[slot].left - (now_ - start), Seconds(0));
+      to_wait_.push_back(slot);
+    }
+  }
+  to_resume_.clear();
+  flush_to_wait();
+}
+
+void TimedRun::set_terms(LiveJob& live) const {
+  EvictionTerms& terms = live.job.eviction;
+  if (options_.own_terms) {
+    live.job.time_limit = next_.time_limit;
+  } else {
+    terms.checkpoint_interval = options_.checkpoint_interval;
+    terms.restart_cost = options_.restart_cost.of(live.job.gpu_total());
+  }
+  if (terms.min_runtime == Seconds(0)) terms.min_runtime = options_.rules.min_runtime;
 }
 
 Status TimedRun::admit() {
@@ -174,10 +204,9 @@ Status TimedRun::admit() {
   }
   live.missing = static_cast<std::int32_t>(live.task_count);
   task_count_ += live.task_count;
-  live.job.eviction.checkpoint_interval = options_.checkpoint_interval;
-  live.job.eviction.restart_cost = options_.restart_cost.of(live.job.gpu_total());
-  if (live.job.eviction.min_runtime == Seconds(0)) live.job.eviction.min_runtime = options_.rules.min_runtime;
+  set_terms(live);
   estimate(live);
+  if (options_.keep_jobs) result_.jobs.emplace_back();
   times_of(live.job).note_arrival();
   if (own_quota_) live.is_entitled = own_quota_->admits(live.job, live.duration);
   std::optional<std::string> never = floor_.why_never(live.job);
@@ -188,7 +217,24 @@ Status TimedRun::admit() {
     jobs_.remove(slot);
     return {};
   }
-  make_wait(slot);
+  const std::vector<ResumedJob>& there = input_.resumed;
+  const auto place = static_cast<std::size_t>(id - 1);
+  while (next_resumed_ < there.size() && there[next_resumed_].job < place) ++next_resumed_;
+  const bool is_resumed = next_resumed_ < there.size() && there[next_resumed_].job == place;
+  if (!is_resumed) {
+    make_wait(slot);
+    return {};
+  }
+  const ResumedJob& resumed = there[next_resumed_];
+  live.left = resumed.left;
+  live.first_start = resumed.first_start;
+  if (JobResult* told = kept(live.job)) told->start = resumed.first_start;
+  if (resumed.start >= Seconds(0)) {
+    to_resume_.emplace_back(slot, resumed.start);
+  } else {
+    to_wait_.push_back(slot);
+    flush_to_wait();
+  }
   return {};
 }
 
@@ -295,6 +341,7 @@ Status TimedRun::end_job(std::int32_t slot) {
   BERTH_TRY(floor_.end(live.job.id));
   count_service(live);
   times_of(live.job).note_end(now_ - live.job.submit, live.duration);
+  if (JobResult* told = kept(live.job)) told->end = now_;
   if (live.teaches) predictor_.observe(live.features, live.duration, now_);
   last_end_ = std::max(last_end_, now_);
   leave(slot);
@@ -311,6 +358,7 @@ Status TimedRun::stop_victim(std::int32_t slot) {
 void TimedRun::leave(std::int32_t slot) {
   LiveJob& live = jobs_[slot];
   times_of(live.job).note_delivered(live.attained);
+  if (JobResult* told = kept(live.job)) told->delivered = live.attained;
   if (live.is_waiting) wait_no_longer(slot);
   if (replan_) replan_->remove(slot);
   --running_jobs_;

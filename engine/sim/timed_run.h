@@ -43,6 +43,8 @@ class TimedRun {
   Status take_events();
   Status admit();
   void loosen_models();
+  void set_terms(LiveJob& live) const;
+  void resume_jobs();
   void estimate(LiveJob& live) const;
   void learn_history();
   DurationEstimate estimate_of_rest(const LiveJob& live) const;
@@ -61,8 +63,8 @@ class TimedRun {
   // ---- what is decided
   Status decide();
   void pass();
-  void start_or_grow(std::int32_t slot, const std::vector<PlacedTask>& placed);
-  void begin_run(std::int32_t slot);
+  void start_or_grow(std::int32_t slot, const std::vector<PlacedTask>& placed, Seconds start);
+  void begin_run(std::int32_t slot, Seconds start);
   void carry_out(const Eviction& eviction);
   void shrink(std::int32_t slot, const Eviction& eviction);
   void interrupt(std::int32_t slot, std::int64_t lost);
@@ -73,9 +75,13 @@ class TimedRun {
 
   // ---- what is told
   JobTimes& times_of(const Job& job) { return times_[static_cast<std::size_t>(job.queue + 1)]; }
-  void note_places(const LiveJob& live, const std::vector<PlacedTask>& placed);
+  void note_places(const LiveJob& live, const std::vector<PlacedTask>& placed, Seconds start);
   void note_quota_of_start(const Job& job);
   void note_denied_queues();
+  // Null unless jobs are kept.
+  JobResult* kept(const Job& job) {
+    return options_.keep_jobs ? &result_.jobs[static_cast<std::size_t>(job.id - 1)] : nullptr;
+  }
   void finish();
 
   const TimedInput& input_;
@@ -94,7 +100,9 @@ class TimedRun {
   std::unique_ptr<Replan> replan_;
   std::unique_ptr<OwnQuota> own_quota_;
   std::vector<std::int32_t> to_wait_;  // from the end of this pass on
-  TraceJob next_;                      // has not arrived yet
+  std::size_t next_resumed_ = 0;
+  std::vector<std::pair<std::int32_t, Seconds>> to_resume_;  // slots that run when it begins, and since when
+  TraceJob next_;                                            // has not arrived yet
   bool has_next_ = false;
   Seconds next_arrival_;
   Seconds previous_submit_{std::numeric_limits<std::int64_t>::min()};

@@ -57,6 +57,16 @@ std::vector<UtilisationPoint> UtilisationLog::points(std::int32_t most) const {
   return points;
 }
 
+std::optional<double> UtilisationLog::mean_pct(Seconds begin, Seconds end) const {
+  if (changes_.empty() || capacity_ <= MilliGpu(0) || begin >= end) return std::nullopt;
+  const Seconds from = std::max(begin, changes_.front().time);
+  if (from >= end) return 0;
+  const auto after = std::ranges::upper_bound(changes_, from, {}, &UtilisationPoint::time);
+  auto at = static_cast<std::size_t>(after - changes_.begin()) - 1;
+  const double part = static_cast<double>((end - from).value()) / static_cast<double>((end - begin).value());
+  return mean_between(from, end, at).allocated_pct * part;
+}
+
 std::optional<double> UtilisationLog::mean_pct() const {
   if (changes_.size() < 2 || capacity_ <= MilliGpu(0)) return std::nullopt;
   std::size_t at = 0;

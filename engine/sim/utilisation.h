@@ -18,6 +18,8 @@ class UtilisationLog {
   std::vector<UtilisationPoint> points(std::int32_t most) const;
   // Device time used in percent of device time there was between the first and the last record.
   std::optional<double> mean_pct() const;
+  // The same between two moments; before the first record nothing was used, after the last it stays as it was.
+  std::optional<double> mean_pct(Seconds begin, Seconds end) const;
 
  private:
   double percent(double used) const;

@@ -367,8 +367,15 @@ Result<std::vector<Setting>> list_settings(Database& db) {
   return settings;
 }
 
-Result<Settings> read_settings(Database& db) {
-  BERTH_ASSIGN(const std::vector<Setting> all, list_settings(db));
+Result<Settings> read_settings(Database& db) { return read_settings(db, {}); }
+
+Result<Settings> read_settings(Database& db, const SettingOverrides& overrides) {
+  BERTH_ASSIGN(std::vector<Setting> all, list_settings(db));
+  for (const auto& [name, value] : overrides) {
+    BERTH_ASSIGN(const Knob* knob, find_knob(name));
+    BERTH_ASSIGN(std::string text, check_setting(*knob, value));
+    std::ranges::find(all, knob, &Setting::knob)->value = std::move(text);
+  }
   Settings settings;
   RoundRules& rules = settings.rules;
   OrderKnobs& order = settings.order_knobs;

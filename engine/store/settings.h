@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/model/rules.h"
@@ -83,5 +84,8 @@ Status set_setting(Change& change, std::string_view name, std::string_view value
 Status reset_setting(Change& change, std::string_view name);
 Result<std::vector<Setting>> list_settings(Database& db);
 Result<Settings> read_settings(Database& db);
+// As if those knobs had been set to these values, by name; they are checked like those of SET.
+using SettingOverrides = std::vector<std::pair<std::string, std::string>>;
+Result<Settings> read_settings(Database& db, const SettingOverrides& overrides);
 
 }  // namespace berth
