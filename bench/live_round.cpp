@@ -1,6 +1,9 @@
 // A live round through SQLite, each part beside its bound in the same run.
 //
-//   live_round [NODES] [RUNNING TASKS] [PENDING JOBS] [FOLDER]      default 10000 50000 100000, the temporary folder
+//   live_round [NODES] [RUNNING TASKS] [PENDING JOBS] [FOLDER] [OWNERS]
+//
+// default 10000 50000 100000, the temporary folder, 0: with owners there are so many queues, each with quotas of GPUs
+// and of one model.
 //
 // Builds a database with a seeded generator (8 devices a node), then times
 // - load beside a bare scan of the same tables: every column of every row through sqlite3_step;
@@ -42,6 +45,7 @@
 #include "engine/store/load.h"
 #include "engine/store/open.h"
 #include "engine/store/queue_records.h"
+#include "engine/store/quota_records.h"
 #include "engine/store/totals.h"
 
 namespace berth {
@@ -54,6 +58,7 @@ struct Sizes {
   std::int64_t nodes = 10000;
   std::int64_t running = 50000;
   std::int64_t pending = 100000;
+  std::int64_t owners = 0;
 };
 
 void stop_on(const Status& status) {
@@ -142,17 +147,28 @@ class Generator {
                          {}});
       }
       BERTH_TRY(add_nodes(change, nodes));
-      for (int i = 0; i < 20; ++i) BERTH_TRY(add_queue(change, {fmt::format("queue{:02}", i), ""}));
+      for (std::int64_t i = 0; i < queues(); ++i) BERTH_TRY(add_queue(change, {queue_name(i), ""}));
+      for (std::int64_t i = 0; i < sizes_.owners; ++i) BERTH_TRY(set_quotas(change, i));
       BERTH_TRY(add_priority_class(change, {"low", -10}));
       return add_priority_class(change, {"high", 10});
     });
+  }
+
+  std::int64_t queues() const { return sizes_.owners > 0 ? sizes_.owners : 20; }
+  static std::string queue_name(std::int64_t i) { return fmt::format("queue{:02}", i); }
+
+  // All GPUs are somebody's, a third of them as quota of A100.
+  Status set_quotas(Change& change, std::int64_t i) const {
+    const std::int64_t share = sizes_.nodes * 8 * kWholeDevice.value() / sizes_.owners;
+    const QuotaSetting settings[] = {{.resource = "gpu", .amount = share}, {.resource = "A100", .amount = share / 3}};
+    return set_quota(change, queue_name(i), settings);
   }
 
   static std::string to_type(const std::string& model) { return model + "x8"; }
 
   JobRequest random_job(std::int64_t most_tasks) {
     JobRequest job;
-    job.queue = fmt::format("queue{:02}", random_.below(20));
+    job.queue = queue_name(static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(queues()))));
     const std::uint64_t importance = random_.below(10);
     if (importance < 2) job.priority_class = importance == 0 ? "high" : "low";
     job.submit_time = kNow - Seconds(static_cast<std::int64_t>(random_.below(100000)));
@@ -499,6 +515,7 @@ int run(int count, char** arguments) {
   if (count > 1) sizes.nodes = std::atoll(arguments[1]);
   if (count > 2) sizes.running = std::atoll(arguments[2]);
   if (count > 3) sizes.pending = std::atoll(arguments[3]);
+  if (count > 5) sizes.owners = std::atoll(arguments[5]);
   const std::string parent = count > 4 ? arguments[4] : std::filesystem::temp_directory_path().string();
   const std::string folder = fmt::format("{}/berth-live-round-{}", parent, ::getpid());
   std::filesystem::create_directories(folder);
