@@ -1,7 +1,12 @@
 #include "shell/backtest_options.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <deque>
+#include <string>
 #include <vector>
 
 namespace berth {
@@ -76,13 +81,24 @@ std::string_view kind_of(const Knob& knob) {
   }
 }
 
+// The setting's words as those of an option.
+std::string sentence_of(const Knob& knob) {
+  std::string sentence = fmt::format("{}.", knob.sentence);
+  sentence.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence.front())));
+  return sentence;
+}
+
 std::vector<OptionRow> all_rows() {
+  static std::deque<std::string> sentences;
   std::vector<OptionRow> rows(std::begin(kBacktestRows), std::end(kBacktestRows));
   for (const std::string_view set : {std::string_view(), kCandidateOptions}) {
     for (const Knob& knob : all_knobs()) {
       if (std::ranges::find(kRoundSettings, knob.name) == kRoundSettings.end()) continue;
-      rows.push_back(
-          {.name = knob.name, .kind = kind_of(knob), .default_value = "", .sentence = knob.sentence, .set = set});
+      rows.push_back({.name = knob.name,
+                      .kind = kind_of(knob),
+                      .default_value = "",
+                      .sentence = sentences.emplace_back(sentence_of(knob)),
+                      .set = set});
     }
   }
   return rows;

@@ -59,7 +59,8 @@ TEST_F(BatchTest, JsonIsAnArrayOfObjects) {
 
 TEST_F(BatchTest, JsonOfAPlanThatChangesNothingIsEmptyTables) {
   EXPECT_EQ(run("berth --json -c \"PLAN CREATE QUEUE nlp\" 2>/dev/null").output,
-            "{\"jobs\": [],\n\"borrowing\": []}\n");
+            "{\"plan\": [\n{\"plan\": 1, \"statement\": \"CREATE QUEUE nlp\", \"starts_jobs\": 0, "
+            "\"starts_jobs_without_it\": 0}\n],\n\"jobs\": [],\n\"borrowing\": []}\n");
 }
 
 TEST_F(BatchTest, AFileRunsAsTyped) {
