@@ -15,9 +15,9 @@ namespace berth {
 struct ShadowRow {
   std::int64_t id = 0;
   std::string policy;
-  std::optional<std::string> order_policy;  // takes the live one's place
-  std::optional<std::string> score_policy;
-  Seconds since;
+  std::optional<std::string> order_policy = {};  // takes the live one's place
+  std::optional<std::string> score_policy = {};
+  Seconds since = {};
 };
 
 // kExists when it is watched already.
