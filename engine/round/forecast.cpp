@@ -29,43 +29,46 @@ bool has_spread(const Snapshot& snapshot) {
          std::ranges::any_of(snapshot.running, is_spread, &RunningJob::job);
 }
 
-// Plays forward until `job` starts, in a snapshot of its own and the state made from it.
+// Plays forward until the wanted jobs have started, in a snapshot of its own and the state made from it.
 class Future {
  public:
-  Future(Snapshot& snapshot, RoundState& state, std::int64_t job) : snapshot_(snapshot), state_(state), job_(job) {}
+  Future(Snapshot& snapshot, RoundState& state, std::span<const std::int64_t> wanted, std::int64_t most_tries)
+      : snapshot_(snapshot), state_(state), wanted_(wanted.begin(), wanted.end()), most_tries_(most_tries) {}
 
-  // Leaves the jobs that matter: where the order of two jobs never changes, those ahead of it and those that they come
-  // after.
+  // Leaves the jobs that matter: where the order of two jobs never changes, those ahead of the last wanted one and
+  // those that they come after.
   Status load() {
     for (const Job& job : snapshot_.jobs) awaited_.insert(job.after.begin(), job.after.end());
     BERTH_ASSIGN(const Ordering ordering, ordering_of(snapshot_, state_));
     if (!ordering.policy->is_fixed()) return {};
     std::unordered_set<std::int64_t> ahead;
+    std::size_t seen = 0;
     while (const std::optional<std::int32_t> index = ordering.sequence->next()) {
       const std::int64_t id = snapshot_.jobs[static_cast<std::size_t>(*index)].id;
       ahead.insert(id);
-      if (id == job_) break;
+      if (wanted_.contains(id) && ++seen == wanted_.size()) break;
     }
     std::erase_if(snapshot_.jobs,
                   [&](const Job& job) { return !ahead.contains(job.id) && !awaited_.contains(job.id); });
     return {};
   }
 
-  // Nothing = it does not start even when all that runs has ended.
-  Result<std::optional<Seconds>> run(const std::atomic<bool>* interrupted) {
+  // Moments by job; those that are not there do not start even when all that runs has ended.
+  Result<std::unordered_map<std::int64_t, Seconds>> run(const std::atomic<bool>* interrupted) {
     for (;;) {
       if (interrupted != nullptr && interrupted->load(std::memory_order_relaxed)) {
         return Status(Code::kInterrupted, "the forecast was interrupted");
       }
       BERTH_TRY(pass());
-      if (has_started_) return std::optional(snapshot_.now);
-      if (state_.running().size() == 0) return std::optional<Seconds>();
+      const bool is_spent = most_tries_ > 0 && tries_ >= most_tries_;
+      if (wanted_.empty() || is_spent || state_.running().size() == 0) return std::move(starts_);
       BERTH_TRY(end_some());
     }
   }
 
  private:
-  // One over the jobs as they stand in order now, until it has been tried; behind it only those that others await.
+  // One over the jobs as they stand in order now, until the wanted ones have been tried; behind them only those that
+  // others await.
   Status pass() {
     Pass pass(state_, snapshot_.reservations, snapshot_.now);
     FailedDemands failed;
@@ -79,14 +82,17 @@ class Future {
       if (job != snapshot_.jobs.end()) try_one(*job);
     }
     BERTH_ASSIGN(const Ordering ordering, ordering_of(snapshot_, state_));
-    bool is_behind = false;
+    std::size_t seen = 0;
     while (const std::optional<std::int32_t> index = ordering.sequence->next()) {
       const Job& job = snapshot_.jobs[static_cast<std::size_t>(*index)];
+      const bool is_behind = seen == wanted_.size();
       if (!std::ranges::binary_search(promised, job.id) && (!is_behind || awaited_.contains(job.id))) try_one(job);
-      is_behind = is_behind || job.id == job_;
-      if (pass.closed() || (is_behind && awaited_.empty())) break;
+      seen += wanted_.contains(job.id) ? 1 : 0;
+      if (pass.closed() || (seen == wanted_.size() && awaited_.empty())) break;
     }
-    has_started_ = started.contains(job_);
+    for (const std::int64_t id : started) {
+      if (wanted_.erase(id) > 0) starts_.emplace(id, snapshot_.now);
+    }
     snapshot_.reservations = pass.reservations();
     if (!started.empty()) std::erase_if(snapshot_.jobs, [&](const Job& job) { return started.contains(job.id); });
     return {};
@@ -94,10 +100,12 @@ class Future {
 
   bool starts(const Job& job, Pass& pass, FailedDemands& failed) {
     if (pass.closed()) return false;
-    const bool may_evict = (ended_ == 0 || job.id == job_) && may_evict_others(job, state_.rules(), snapshot_.now);
+    const bool may_evict =
+        (ended_ == 0 || wanted_.contains(job.id)) && may_evict_others(job, state_.rules(), snapshot_.now);
     const Seconds end = state_.quotas().looks_at_end() ? job.expected_end(snapshot_.now) : Seconds(0);
     const std::size_t demand = demand_class(job, may_evict, end);
     if (failed.find(demand, pass.evictions().size())) return false;
+    ++tries_;
     const PassOutcome outcome = pass.try_job(job, may_evict);
     if (!outcome.started && !outcome.keeps_room) failed.note(demand, pass.evictions().size());
     return outcome.started;
@@ -134,8 +142,10 @@ class Future {
 
   Snapshot& snapshot_;
   RoundState& state_;
-  std::int64_t job_;
-  bool has_started_ = false;
+  std::unordered_set<std::int64_t> wanted_;  // and not started yet
+  std::int64_t most_tries_;                  // 0 = any number
+  std::int64_t tries_ = 0;
+  std::unordered_map<std::int64_t, Seconds> starts_;
   std::size_t ended_ = 0;  // jobs, so far
   DemandClasses classes_;
   std::unordered_map<std::int64_t, std::size_t> known_classes_;  // by job
@@ -143,14 +153,37 @@ class Future {
   std::unordered_set<std::int64_t> awaited_;  // jobs that others come after
 };
 
-Result<std::optional<Seconds>> play_forward(Snapshot snapshot, std::int64_t job, const std::atomic<bool>* interrupted) {
+Result<std::vector<std::optional<Seconds>>> play_forward(Snapshot snapshot, std::span<const std::int64_t> jobs,
+                                                         std::int64_t most_tries,
+                                                         const std::atomic<bool>* interrupted) {
   BERTH_ASSIGN(const Planning planning, planning_of(snapshot));
-  Future future(snapshot, *planning.state, job);
+  Future future(snapshot, *planning.state, jobs, most_tries);
   BERTH_TRY(future.load());
-  return future.run(interrupted);
+  BERTH_ASSIGN(const auto starts, future.run(interrupted));
+  std::vector<std::optional<Seconds>> result;
+  for (const std::int64_t job : jobs) {
+    const auto start = starts.find(job);
+    result.push_back(start == starts.end() ? std::nullopt : std::optional(start->second));
+  }
+  return result;
+}
+
+Result<std::optional<Seconds>> play_forward(Snapshot snapshot, std::int64_t job, const std::atomic<bool>* interrupted) {
+  BERTH_ASSIGN(const auto starts, play_forward(std::move(snapshot), std::span(&job, 1), 0, interrupted));
+  return starts.front();
 }
 
 }  // namespace
+
+Result<std::vector<std::optional<Seconds>>> forecast_starts(const Snapshot& snapshot,
+                                                            std::span<const std::int64_t> jobs, std::int64_t most_tries,
+                                                            const std::atomic<bool>* interrupted) {
+  for (const std::int64_t job : jobs) {
+    if (std::ranges::find(snapshot.jobs, job, &Job::id) == snapshot.jobs.end())
+      return Status(Code::kNotFound, fmt::format("job {} does not wait", job));
+  }
+  return play_forward(with_median_durations(snapshot), jobs, most_tries, interrupted);
+}
 
 Result<Forecast> forecast_start(const Snapshot& snapshot, std::int64_t job, const std::atomic<bool>* interrupted) {
   if (std::ranges::find(snapshot.jobs, job, &Job::id) == snapshot.jobs.end()) {

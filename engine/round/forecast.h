@@ -13,6 +13,8 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "engine/model/snapshot.h"
 
@@ -29,5 +31,12 @@ struct Forecast {
 // kNotFound when the job is not among snapshot.jobs; kInterrupted.
 Result<Forecast> forecast_start(const Snapshot& snapshot, std::int64_t job,
                                 const std::atomic<bool>* interrupted = nullptr);
+
+// The median starts of several jobs in one play, in their order; nothing = not in sight. `most_tries` > 0: ends once
+// jobs have been tried so often, and what has not started by then is not in sight. kNotFound, kInterrupted as above.
+Result<std::vector<std::optional<Seconds>>> forecast_starts(const Snapshot& snapshot,
+                                                            std::span<const std::int64_t> jobs,
+                                                            std::int64_t most_tries = 0,
+                                                            const std::atomic<bool>* interrupted = nullptr);
 
 }  // namespace berth

@@ -1,5 +1,8 @@
 #include "engine/sim/device_floor.h"
 
+#include <algorithm>
+#include <tuple>
+
 #include "engine/policy/feasibility.h"
 
 namespace berth {
@@ -48,6 +51,29 @@ bool DeviceFloor::takes_one_more(const TaskGroup& group, std::span<const NodeInd
     if (state_.ledger().accepts_tasks(node) && is_feasible(state_.ledger().view(node), group.shape)) return true;
   }
   return false;
+}
+
+void DeviceFloor::describe(Snapshot& snapshot) const {
+  snapshot.reservations = reservations_;
+  for (const RunningJob& run : state_.running().all()) {
+    snapshot.running.push_back(run);
+    snapshot.running.back().tasks.clear();
+    for (const RunningTask& task : run.tasks) {
+      const Holding& held = task.holding;
+      snapshot.allocations.push_back({.job = run.job.id,
+                                      .group = task.group,
+                                      .task = task.task,
+                                      .node = held.node,
+                                      .devices = held.devices,
+                                      .gpu_milli = held.gpu_milli,
+                                      .gpu_memory = held.gpu_memory,
+                                      .cpu = held.cpu,
+                                      .memory = held.memory});
+    }
+  }
+  std::ranges::sort(snapshot.running, {}, [](const RunningJob& run) { return run.job.id; });
+  std::ranges::sort(snapshot.allocations, {},
+                    [](const Allocation& a) { return std::tie(a.node, a.job, a.group, a.task); });
 }
 
 MilliGpu DeviceFloor::gpu_capacity_of(std::int32_t pool) const {

@@ -45,6 +45,9 @@ class Floor {
   virtual MilliGpu gpu_capacity_of(std::int32_t pool) const = 0;
   // Null where quotas play no part.
   virtual const QuotaLedger* quotas() const { return nullptr; }
+  // What runs and what is reserved, into a snapshot that has nothing of it yet. Only where the code of live rounds
+  // decides.
+  virtual void describe(Snapshot& snapshot) const { (void)snapshot; }
   // As Ledger::violations.
   virtual std::vector<std::string> violations() const = 0;
 };

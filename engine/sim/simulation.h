@@ -15,6 +15,7 @@
 #include "engine/base/status.h"
 #include "engine/base/units.h"
 #include "engine/model/cluster.h"
+#include "engine/policy/start_calibration.h"
 
 namespace berth {
 
@@ -141,15 +142,29 @@ struct JobResult {
   bool operator==(const JobResult&) const = default;
 };
 
+// Timed: what was told of a job that had to wait, at its submission.
+struct ToldStart {
+  std::int64_t job = 0;  // the how manieth that arrived, from 1
+  Seconds made;
+  Seconds forecast;  // before it was corrected by earlier errors
+  ExpectedStart expected;
+  Seconds start{-1};  // what came; -1 = it never started
+
+  bool operator==(const ToldStart&) const = default;
+};
+
 struct SimulationResult {
   SimulationRow row;
   std::vector<CurvePoint> curves;             // arrivals
   std::vector<UtilisationPoint> utilisation;  // timed
   std::vector<TaskResult> tasks;
-  std::vector<std::string> infeasible;  // timed: a sentence per job that can never start, for the first of them
-  std::vector<QueueResult> queues;      // timed: one a queue that had jobs, in queue order
-  QueueResult all_queues;               // timed: of all jobs together
-  std::vector<JobResult> jobs = {};     // timed: in order of arrival, where it was asked for
+  std::vector<std::string> infeasible;      // timed: a sentence per job that can never start, for the first of them
+  std::vector<QueueResult> queues;          // timed: one a queue that had jobs, in queue order
+  QueueResult all_queues;                   // timed: of all jobs together
+  std::vector<ToldStart> told_starts = {};  // timed: where starts were to be told, as the next two
+  std::int64_t started_at_once = 0;         // jobs looked at that did not have to wait
+  std::int64_t untold_starts = 0;           // of which no start was in sight
+  std::vector<JobResult> jobs = {};         // timed: in order of arrival, where it was asked for
 };
 
 struct SimulationSet {

@@ -30,6 +30,8 @@ Status check_options(const QueueOrder& order, const PolicyChoice& policy, const 
   if (options.pooled_devices && !input.quotas.resources.empty()) {
     return Status(Code::kInvalid, "pooled devices know no quotas", "devices = exact does");
   }
+  if (options.expectation_sample > 0 && (options.pooled_devices || rules.preemption == Preemption::kReplan))
+    return Status(Code::kInvalid, "starts are told only where the code of live rounds decides");
   if (rules.preemption == Preemption::kReplan && order.keyed() == nullptr) {
     return Status(Code::kInvalid,
                   fmt::format("preemption 'replan' needs an order by a key of each job, '{}' is none", policy.order),
@@ -159,7 +161,7 @@ Result<SimulationResult> simulate_jobs(const TimedInput& input, const PolicyChoi
   BERTH_ASSIGN(std::unique_ptr<JobReader> reader, input.open_jobs());
   if (options.pooled_devices) {
     PooledFloor floor(*input.cluster, input.queues.size(), options.rules.backfill, options.node_choice);
-    return TimedRun(input, options, *order, floor, std::move(reader)).run(policy.name());
+    return TimedRun(input, options, *order, floor, std::move(reader)).run(policy);
   }
   BERTH_ASSIGN(const std::unique_ptr<NodeScore> score,
                make_score(policy.score, {.cluster = input.cluster, .workload = input.workload, .seed = options.seed}));
@@ -174,7 +176,7 @@ Result<SimulationResult> simulate_jobs(const TimedInput& input, const PolicyChoi
                      .rules = options.rules,
                      .seed = options.seed,
                      .now = Seconds(0)});
-  return TimedRun(input, options, *order, floor, std::move(reader)).run(policy.name());
+  return TimedRun(input, options, *order, floor, std::move(reader)).run(policy);
 }
 
 }  // namespace berth

@@ -111,6 +111,8 @@ struct TimedOptions {
   bool try_all = false;         // every waiting job at every moment, as a live round does
   bool keep_tasks = true;
   bool keep_jobs = false;
+  // Of one in so many jobs that must wait the expected start is told at submission, see told_starts.h; 0 = of none.
+  std::int64_t expectation_sample = 0;
   std::optional<std::pair<Seconds, Seconds>> measured = {};  // utilisation is that of this stretch; nothing = of all
   std::int32_t utilisation_points =
       1000;  // at most about so many, each the mean over a stretch of time; 0 = every change

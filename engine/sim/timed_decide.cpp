@@ -100,6 +100,7 @@ void TimedRun::begin_run(std::int32_t slot, Seconds start) {
   live.first_start = start;
   times_of(live.job).note_start(start - live.job.submit, live.is_entitled);
   if (JobResult* told = kept(live.job)) told->start = start;
+  told_starts_.start(live.job.id, start);
 }
 
 void TimedRun::carry_out(const Eviction& eviction) {
@@ -217,6 +218,45 @@ void TimedRun::schedule_round() {
 
 // ---- what is told ---------------------------------------------------------------------------------------------------
 
+// As a round would see it now.
+Snapshot TimedRun::snapshot_now() const {
+  Snapshot snapshot;
+  snapshot.now = now_;
+  snapshot.seed = options_.seed;
+  snapshot.cluster = *input_.cluster;
+  snapshot.queues = input_.queues;
+  snapshot.priority_classes = input_.priority_classes;
+  snapshot.quotas = input_.quotas;
+  if (!snapshot.quotas.resources.empty())
+    snapshot.quotas.terms.resize(input_.queues.size(), std::vector<QuotaTerms>(snapshot.quotas.resources.size()));
+  floor_.describe(snapshot);
+  for (const std::int32_t slot : jobs_.all()) {
+    if (!jobs_[slot].is_running) snapshot.jobs.push_back(jobs_[slot].job);
+  }
+  snapshot.workload = input_.workload;
+  snapshot.order_policy = choice_.order;
+  snapshot.score_policy = choice_.score;
+  snapshot.aging_interval = options_.aging_interval;
+  snapshot.rules = options_.rules;
+  snapshot.order_knobs = options_.order_knobs;
+  return snapshot;
+}
+
+// Of the jobs that have just come and were to be asked for.
+Status TimedRun::tell_starts() {
+  std::vector<std::int64_t> waiting;
+  for (const auto& [slot, id] : newcomers_) {
+    if (jobs_[slot].first_start >= Seconds(0)) {
+      ++result_.started_at_once;
+    } else {
+      waiting.push_back(id);
+    }
+  }
+  newcomers_.clear();
+  if (waiting.empty()) return {};
+  return told_starts_.tell(snapshot_now(), waiting);
+}
+
 void TimedRun::note_places(const LiveJob& live, const std::vector<PlacedTask>& placed, Seconds start) {
   if (live.job.eviction.evictions == 0) result_.row.placed += static_cast<std::int64_t>(placed.size());
   if (!options_.keep_tasks) return;
@@ -275,6 +315,8 @@ void TimedRun::finish() {
       result_.tasks[live.first_task + task].state = TaskOutcome::kInfeasible;
     }
   }
+  result_.told_starts = told_starts_.all();
+  result_.untold_starts = told_starts_.untold();
   SimulationRow& row = result_.row;
   row.tasks = static_cast<std::int64_t>(task_count_);
   row.failed = row.tasks - row.placed;

@@ -42,6 +42,7 @@ TimedRun::TimedRun(const TimedInput& input, const TimedOptions& options, const Q
       modeller_(*input.cluster, input.queues, input.priority_classes),
       jobs_(options.rules.preemption == Preemption::kReclaim),
       predictor_(options.predictor),
+      told_starts_(options.expectation_sample, options.seed),
       times_(input.queues.size() + 1),
       utilisation_(floor.gpu_capacity()) {
   order_input_ = {.now = now_,
@@ -82,7 +83,9 @@ std::unique_ptr<WaitingJobs> TimedRun::make_waiting() {
   return std::make_unique<WaitingBuckets>(*keyed, order_input(), alike, remembers);
 }
 
-Result<SimulationResult> TimedRun::run(const std::string& policy) {
+Result<SimulationResult> TimedRun::run(const PolicyChoice& choice) {
+  choice_ = choice;
+  const std::string policy = choice.name();
   const double begin = processor_seconds();
   BERTH_TRY(read_next());
   learn_history();
@@ -99,6 +102,7 @@ Result<SimulationResult> TimedRun::run(const std::string& policy) {
     const Clock::time_point begin_deciding = is_timed ? Clock::now() : Clock::time_point{};
     BERTH_TRY(decide());
     if (is_timed) deciding_ += Clock::now() - begin_deciding;
+    if (!newcomers_.empty()) BERTH_TRY(tell_starts());
     utilisation_.record(now_, floor_.gpu_used(), running_jobs_,
                         static_cast<std::int64_t>(jobs_.size()) - running_jobs_);
     if (options_.check_invariants) {
@@ -223,6 +227,7 @@ Status TimedRun::admit() {
   const bool is_resumed = next_resumed_ < there.size() && there[next_resumed_].job == place;
   if (!is_resumed) {
     make_wait(slot);
+    if (told_starts_.is_asked(id)) newcomers_.emplace_back(slot, id);
     return {};
   }
   const ResumedJob& resumed = there[next_resumed_];

@@ -15,6 +15,7 @@
 #include "engine/sim/own_quota.h"
 #include "engine/sim/replan.h"
 #include "engine/sim/timed.h"
+#include "engine/sim/told_starts.h"
 #include "engine/sim/trace_model.h"
 #include "engine/sim/utilisation.h"
 #include "engine/sim/waiting_jobs.h"
@@ -30,7 +31,7 @@ class TimedRun {
   TimedRun(const TimedInput& input, const TimedOptions& options, const QueueOrder& order, Floor& floor,
            std::unique_ptr<JobReader> reader);
 
-  Result<SimulationResult> run(const std::string& policy);
+  Result<SimulationResult> run(const PolicyChoice& policy);
 
  private:
   const OrderInput& order_input();
@@ -74,6 +75,8 @@ class TimedRun {
   void schedule_round();
 
   // ---- what is told
+  Status tell_starts();
+  Snapshot snapshot_now() const;
   JobTimes& times_of(const Job& job) { return times_[static_cast<std::size_t>(job.queue + 1)]; }
   void note_places(const LiveJob& live, const std::vector<PlacedTask>& placed, Seconds start);
   void note_quota_of_start(const Job& job);
@@ -100,6 +103,9 @@ class TimedRun {
   std::unique_ptr<Replan> replan_;
   std::unique_ptr<OwnQuota> own_quota_;
   std::vector<std::int32_t> to_wait_;  // from the end of this pass on
+  PolicyChoice choice_;
+  ToldStarts told_starts_;
+  std::vector<std::pair<std::int32_t, std::int64_t>> newcomers_;  // of whose start is to be told: slot, id
   std::size_t next_resumed_ = 0;
   std::vector<std::pair<std::int32_t, Seconds>> to_resume_;  // slots that run when it begins, and since when
   TraceJob next_;                                            // has not arrived yet
