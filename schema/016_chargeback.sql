@@ -2,24 +2,35 @@
 
 ALTER TABLE device_models ADD COLUMN price_milli INTEGER CHECK (price_milli >= 0);  -- of a borrowed GPU-hour, in thousandths; NULL = the setting's
 
--- What each queue has and uses since a moment, in milli-GPU. A row is closed into account_days when it changes, so
--- quotas and loans of the past stay what they were. device_model: of what is used or lent the model in use; of what is
--- idle and of loans what the quota is of (a model, a family, or gpu).
+-- What each queue has and uses since a moment, in milli-GPU. When a row changes, what it was until then is added to its
+-- sums of the day (of since), and these to account_days with the first change of the next: quotas and loans of the past
+-- stay what they were. device_model: of what is used or lent the model in use; of what is idle and of loans what the quota is of (a
+-- model, a family, or gpu).
 CREATE TABLE account_rates (
-  queue        TEXT NOT NULL,
-  device_model TEXT NOT NULL,
-  owned        INTEGER NOT NULL CHECK (owned >= used_own + lent),  -- loans counted; the rest is idle
-  used_own     INTEGER NOT NULL CHECK (used_own >= 0),             -- used of what it owns
-  borrowed     INTEGER NOT NULL CHECK (borrowed >= unowned),       -- used beyond that
-  unowned      INTEGER NOT NULL CHECK (unowned >= 0),              -- of borrowed: nobody's quota
-  lent         INTEGER NOT NULL CHECK (lent >= 0),                 -- what others use of what it owns
-  loaned_in    INTEGER NOT NULL CHECK (loaned_in >= 0),            -- by loans; in owned
-  loaned_out   INTEGER NOT NULL CHECK (loaned_out >= 0),           -- by loans; not in owned
-  since        INTEGER NOT NULL,
-  PRIMARY KEY (queue, device_model)
-) STRICT, WITHOUT ROWID;
+  id               INTEGER PRIMARY KEY,
+  queue            TEXT NOT NULL,
+  device_model     TEXT NOT NULL,
+  since            INTEGER NOT NULL,
+  owned            INTEGER NOT NULL,            -- loans counted; what is neither used nor lent is idle
+  used_own         INTEGER NOT NULL,            -- used of what it owns
+  borrowed         INTEGER NOT NULL,            -- used beyond that
+  unowned          INTEGER NOT NULL,            -- of borrowed: nobody's quota
+  lent             INTEGER NOT NULL,            -- what others use of what it owns
+  loaned_in        INTEGER NOT NULL,            -- by loans; in owned
+  loaned_out       INTEGER NOT NULL,            -- by loans; not in owned
+  owned_today      INTEGER NOT NULL DEFAULT 0,  -- milli-GPU-seconds, as all below
+  used_own_today   INTEGER NOT NULL DEFAULT 0,
+  borrowed_today   INTEGER NOT NULL DEFAULT 0,
+  unowned_today    INTEGER NOT NULL DEFAULT 0,
+  lent_today       INTEGER NOT NULL DEFAULT 0,
+  loaned_in_today  INTEGER NOT NULL DEFAULT 0,
+  loaned_out_today INTEGER NOT NULL DEFAULT 0,
+  CHECK (owned >= used_own + lent AND borrowed >= unowned),
+  CHECK (used_own >= 0 AND unowned >= 0 AND lent >= 0 AND loaned_in >= 0 AND loaned_out >= 0),
+  UNIQUE (queue, device_model)
+) STRICT;
 
--- The same added up over the past, in milli-GPU-seconds. Queues by name: what a queue was charged outlives it.
+-- The sums of days, in milli-GPU-seconds. Queues by name: what a queue was charged outlives it.
 CREATE TABLE account_days (
   day          INTEGER NOT NULL CHECK (day % 86400 = 0),  -- midnight, UTC
   queue        TEXT NOT NULL,

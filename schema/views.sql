@@ -298,6 +298,10 @@ CREATE VIEW account_sums AS
     SELECT day, queue, device_model, owned, used_own, borrowed, unowned, lent, loaned_in, loaned_out, use_known, unused, 0
     FROM account_days
     UNION ALL
+    SELECT since - since % 86400, queue, device_model, owned_today, used_own_today, borrowed_today, unowned_today,
+           lent_today, loaned_in_today, loaned_out_today, 0, 0, 0
+    FROM account_rates
+    UNION ALL
     SELECT from_time - from_time % 86400, queue, device_model, owned * (to_time - from_time),
            used_own * (to_time - from_time), borrowed * (to_time - from_time), unowned * (to_time - from_time),
            lent * (to_time - from_time), loaned_in * (to_time - from_time), loaned_out * (to_time - from_time), 0, 0, 0
@@ -309,7 +313,8 @@ CREATE VIEW account_sums AS
          sum(owned - used_own - lent) AS idle, sum(loaned_in) AS loaned_in, sum(loaned_out) AS loaned_out,
          sum(use_known) AS use_known, sum(unused) AS unused, sum(lost) AS lost
   FROM part
-  GROUP BY day, queue, device_model;
+  GROUP BY day, queue, device_model
+  HAVING sum(owned + used_own + borrowed + lent + loaned_in + loaned_out + use_known + lost) > 0;
 
 -- The same in GPU-hours, with what the queue pays for what it borrows and for loans, used or not, and what it is credited
 -- for what it lends; by the prices of today.

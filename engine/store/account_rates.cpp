@@ -18,10 +18,14 @@ class AccountSheet {
       rest_[static_cast<std::size_t>(queue)][static_cast<std::size_t>(model - models.begin())] += row.gpu;
     }
     for (std::size_t r = 0; r < use.resources().size(); ++r) {
-      if (use.resources()[r].kind == ResourceKind::kGpu) gpu_resources_.push_back({r, models_of(r)});
+      if (use.resources()[r].kind == ResourceKind::kGpu) gpu_resources_.push_back({.index = r, .models = models_of(r)});
     }
     std::ranges::stable_sort(gpu_resources_, {}, [](const GpuResource& each) { return std::popcount(each.models); });
     owned_.resize(gpu_resources_.size());
+    for (const Queue& queue : use.queues()) table_.queues.push_back(queue.name);
+    for (const ModelName& model : models) table_.names.push_back(model.name);
+    for (GpuResource& each : gpu_resources_) each.name = name_of(each);
+    table_.rates.resize(table_.queues.size() * table_.names.size());
   }
 
   void cover(std::span<const Lending> ledger) {
@@ -32,13 +36,13 @@ class AccountSheet {
         if (static_cast<std::size_t>(pair.resource) == gpu_resources_[g].index && pair.lender >= 0) lend(g, pair);
       }
       for (std::size_t q = 0; q < use_.queue_count(); ++q) {
-        if (owned_[g][q] > 0) account(q, label(g)).owned += owned_[g][q];
+        if (owned_[g][q] > 0) table_.at(q, gpu_resources_[g].name).owned += owned_[g][q];
       }
     }
     for (std::size_t q = 0; q < use_.queue_count(); ++q) {
       for (std::size_t m = 0; m < models_.size(); ++m) {
         if (rest_[q][m] == 0) continue;
-        AccountRates& rates = account(q, models_[m].name);
+        AccountRates& rates = table_.at(q, m);
         rates.borrowed += rest_[q][m];
         rates.unowned += rest_[q][m];
       }
@@ -50,18 +54,18 @@ class AccountSheet {
       const auto found = std::ranges::find(gpu_resources_, static_cast<std::size_t>(loan.resource),
                                            [](const GpuResource& each) { return each.index; });
       if (found == gpu_resources_.end()) continue;
-      const std::string& name = label(static_cast<std::size_t>(found - gpu_resources_.begin()));
-      account(static_cast<std::size_t>(loan.borrower), name).loaned_in += loan.amount;
-      account(static_cast<std::size_t>(loan.lender), name).loaned_out += loan.amount;
+      table_.at(static_cast<std::size_t>(loan.borrower), found->name).loaned_in += loan.amount;
+      table_.at(static_cast<std::size_t>(loan.lender), found->name).loaned_out += loan.amount;
     }
   }
 
-  std::map<AccountKey, AccountRates> take() { return std::move(accounts_); }
+  AccountTable take() { return std::move(table_); }
 
  private:
   struct GpuResource {
     std::size_t index;  // of QuotaUse
     ModelSet models;
+    std::size_t name = 0;  // of the table
   };
 
   ModelSet models_of(std::size_t resource) const {
@@ -70,14 +74,14 @@ class AccountSheet {
     return models == 0 ? all : models;
   }
   // A resource of one model is that model.
-  const std::string& label(std::size_t g) const {
-    const ModelSet models = gpu_resources_[g].models;
-    const auto model = static_cast<std::size_t>(std::countr_zero(models));
-    if (std::popcount(models) == 1 && model < models_.size()) return models_[model].name;
-    return use_.resources()[gpu_resources_[g].index].name;
-  }
-  AccountRates& account(std::size_t queue, const std::string& name) {
-    return accounts_[{use_.queues()[queue].name, name}];
+  std::size_t name_of(const GpuResource& resource) {
+    const auto model = static_cast<std::size_t>(std::countr_zero(resource.models));
+    if (std::popcount(resource.models) == 1 && model < models_.size()) return model;
+    const std::string& name = use_.resources()[resource.index].name;
+    const auto found = std::ranges::find(table_.names, name);
+    if (found != table_.names.end()) return static_cast<std::size_t>(found - table_.names.begin());
+    table_.names.push_back(name);
+    return table_.names.size() - 1;
   }
 
   // What each queue owns of a resource that no narrower resource and no queue below owns already.
@@ -133,7 +137,7 @@ class AccountSheet {
     const std::int64_t amount = std::min(owned_[g][queue], all);
     owned_[g][queue] -= amount;
     take_in_proportion(g, queue, amount, all, [&](std::size_t m, std::int64_t part) {
-      AccountRates& rates = account(queue, models_[m].name);
+      AccountRates& rates = table_.at(queue, m);
       rates.owned += part;
       rates.used_own += part;
     });
@@ -146,8 +150,8 @@ class AccountSheet {
     const std::int64_t amount = std::min({pair.amount, owned_[g][lender], all});
     owned_[g][lender] -= amount;
     take_in_proportion(g, borrower, amount, all, [&](std::size_t m, std::int64_t part) {
-      account(borrower, models_[m].name).borrowed += part;
-      AccountRates& rates = account(lender, models_[m].name);
+      table_.at(borrower, m).borrowed += part;
+      AccountRates& rates = table_.at(lender, m);
       rates.owned += part;
       rates.lent += part;
     });
@@ -158,20 +162,17 @@ class AccountSheet {
   std::vector<std::vector<std::int64_t>> rest_;   // [queue][model]: used, and covered by nothing yet
   std::vector<GpuResource> gpu_resources_;        // the narrowest first
   std::vector<std::vector<std::int64_t>> owned_;  // [of gpu_resources_][queue]: not used or lent yet
-  std::map<AccountKey, AccountRates> accounts_;
+  AccountTable table_;
 };
 
 }  // namespace
 
-std::map<AccountKey, AccountRates> work_out_accounts(const QuotaUse& use, const QueueUseRows& held,
-                                                     std::span<const ModelName> models,
-                                                     std::span<const Lending> ledger) {
+AccountTable work_out_accounts(const QuotaUse& use, const QueueUseRows& held, std::span<const ModelName> models,
+                               std::span<const Lending> ledger) {
   AccountSheet sheet(use, held, models);
   sheet.cover(ledger);
   sheet.add_loans();
-  std::map<AccountKey, AccountRates> accounts = sheet.take();
-  std::erase_if(accounts, [](const auto& each) { return each.second == AccountRates(); });
-  return accounts;
+  return sheet.take();
 }
 
 }  // namespace berth

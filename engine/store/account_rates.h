@@ -10,10 +10,8 @@
 // loaned ones have the name of what the quota is of.
 #pragma once
 
-#include <map>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "engine/store/quota_use.h"
@@ -33,8 +31,14 @@ struct AccountRates {
   bool operator==(const AccountRates&) const = default;
 };
 
-// Names of a queue and a device model (or family, or "gpu").
-using AccountKey = std::pair<std::string, std::string>;
+// Of every queue and name; those without anything are zeros.
+struct AccountTable {
+  std::vector<std::string> queues;  // by index of QuotaUse
+  std::vector<std::string> names;   // device models, then families and "gpu" where there are quotas of them
+  std::vector<AccountRates> rates;  // [queue * names + name]
+
+  AccountRates& at(std::size_t queue, std::size_t name) { return rates[queue * names.size() + name]; }
+};
 
 // What one queue uses of another's quota; indices of QuotaUse.
 struct Lending {
@@ -49,9 +53,8 @@ struct ModelName {
   std::string name;
 };
 
-// `models` in id order, as ModelSet counts them. Accounts without anything are left out.
-std::map<AccountKey, AccountRates> work_out_accounts(const QuotaUse& use, const QueueUseRows& held,
-                                                     std::span<const ModelName> models,
-                                                     std::span<const Lending> ledger);
+// `models` in id order, as ModelSet counts them.
+AccountTable work_out_accounts(const QuotaUse& use, const QueueUseRows& held, std::span<const ModelName> models,
+                               std::span<const Lending> ledger);
 
 }  // namespace berth

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace berth {
 
@@ -12,9 +13,11 @@ namespace {
 constexpr Seconds kLongestStretch = 1000 * kAccountDay;
 
 struct OpenAccount {
-  AccountKey key;
-  AccountRates rates;
+  std::int64_t id = 0;
+  std::string queue;
+  std::string name;
   Seconds since;
+  AccountRates rates;
 };
 
 struct AccountClock {
@@ -38,14 +41,16 @@ Result<AccountClock> read_clock(Database& db) {
 }
 
 Result<std::vector<OpenAccount>> read_open_accounts(Database& db) {
-  BERTH_ASSIGN(Statement rows, db.prepare("SELECT queue, device_model, owned, used_own, borrowed, unowned, lent, "
-                                          "loaned_in, loaned_out, since FROM account_rates"));
+  BERTH_ASSIGN(Statement rows, db.prepare("SELECT id, queue, device_model, since, owned, used_own, borrowed, unowned, "
+                                          "lent, loaned_in, loaned_out FROM account_rates"));
   std::vector<OpenAccount> open;
   while (rows.next()) {
-    open.push_back({{std::string(rows.text(0)), std::string(rows.text(1))},
-                    {rows.integer(2), rows.integer(3), rows.integer(4), rows.integer(5), rows.integer(6),
-                     rows.integer(7), rows.integer(8)},
-                    rows.quantity<Seconds>(9)});
+    open.push_back({rows.integer(0),
+                    std::string(rows.text(1)),
+                    std::string(rows.text(2)),
+                    rows.quantity<Seconds>(3),
+                    {rows.integer(4), rows.integer(5), rows.integer(6), rows.integer(7), rows.integer(8),
+                     rows.integer(9), rows.integer(10)}});
   }
   BERTH_TRY(rows.status());
   return open;
@@ -64,51 +69,115 @@ Status put_meta(Database& db, std::string_view key, Seconds value) {
   return put.run(key, value);
 }
 
-// Adds what an open account was until then to the days.
-Status close_account(Database& db, const OpenAccount& account, Seconds until) {
-  if (until <= account.since) return {};
-  BERTH_ASSIGN(
-      Statement add,
-      db.prepare("INSERT INTO account_days (day, queue, device_model, owned, used_own, borrowed, unowned, lent, "
-                 "loaned_in, loaned_out) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO UPDATE SET "
-                 "owned = owned + ?4, used_own = used_own + ?5, borrowed = borrowed + ?6, unowned = unowned + ?7, lent "
-                 "= lent + ?8, loaned_in = loaned_in + ?9, loaned_out = loaned_out + ?10"));
-  const AccountRates& r = account.rates;
-  return for_days_of(std::max(account.since, until - kLongestStretch), until, [&](Seconds day, Seconds length) {
-    const std::int64_t s = length.value();
-    return add.run(day, account.key.first, account.key.second, r.owned * s, r.used_own * s, r.borrowed * s,
-                   r.unowned * s, r.lent * s, r.loaned_in * s, r.loaned_out * s);
-  });
-}
+constexpr std::string_view kAddToDay =
+    "INSERT INTO account_days (day, queue, device_model, owned, used_own, borrowed, unowned, lent, loaned_in, "
+    "loaned_out) {} ON CONFLICT DO UPDATE SET owned = owned + excluded.owned, used_own = used_own + excluded.used_own, "
+    "borrowed = borrowed + excluded.borrowed, unowned = unowned + excluded.unowned, lent = lent + excluded.lent, "
+    "loaned_in = loaned_in + excluded.loaned_in, loaned_out = loaned_out + excluded.loaned_out";
 
-// The stored rows become `accounts` at `now`; whether any did change.
-Result<bool> write_accounts(Database& db, const AccountClock& clock, Seconds now,
-                            std::map<AccountKey, AccountRates> accounts) {
-  const bool set_back = clock.last && now < *clock.last;
-  const Seconds until = set_back ? *clock.last : now;
-  BERTH_ASSIGN(const std::vector<OpenAccount> open, read_open_accounts(db));
-  BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM account_rates WHERE queue = ?1 AND device_model = ?2"));
-  BERTH_ASSIGN(Statement put, db.prepare("INSERT OR REPLACE INTO account_rates (queue, device_model, owned, used_own, "
-                                         "borrowed, unowned, lent, loaned_in, loaned_out, since) "
-                                         "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"));
-  bool changed = false;
-  for (const OpenAccount& account : open) {
-    const auto next = accounts.find(account.key);
-    if (!set_back && next != accounts.end() && next->second == account.rates) {
-      accounts.erase(next);
-      continue;
+class AccountWriter {
+ public:
+  AccountWriter(Database& db, Seconds now, const AccountClock& clock) : db_(db), now_(now) {
+    is_set_back_ = clock.last && now < *clock.last;
+    until_ = is_set_back_ ? *clock.last : now;
+  }
+
+  // The stored rows become those of the table; whether any did change.
+  Result<bool> write(AccountTable table) {
+    BERTH_ASSIGN(const std::vector<OpenAccount> open, read_open_accounts(db_));
+    const NameIndex queues = index_of(table.queues);
+    const NameIndex names = index_of(table.names);
+    for (const OpenAccount& account : open) {
+      const auto queue = queues.find(account.queue);
+      const auto name = names.find(account.name);
+      const bool is_there = queue != queues.end() && name != names.end();
+      AccountRates* next = is_there ? &table.at(queue->second, name->second) : nullptr;
+      BERTH_TRY(turn(account, next == nullptr ? AccountRates() : *next));
+      if (next != nullptr) *next = {};  // written
     }
-    changed = true;
-    BERTH_TRY(close_account(db, account, until));
-    if (next == accounts.end()) BERTH_TRY(remove.run(account.key.first, account.key.second));
+    for (std::size_t q = 0; q < table.queues.size(); ++q) {
+      for (std::size_t n = 0; n < table.names.size(); ++n) {
+        if (table.at(q, n) != AccountRates()) BERTH_TRY(add(table.queues[q], table.names[n], table.at(q, n)));
+      }
+    }
+    return changed_;
   }
-  for (const auto& [key, r] : accounts) {
-    changed = true;
-    BERTH_TRY(put.run(key.first, key.second, r.owned, r.used_own, r.borrowed, r.unowned, r.lent, r.loaned_in,
-                      r.loaned_out, now));
+
+ private:
+  using NameIndex = std::unordered_map<std::string_view, std::size_t>;
+  static NameIndex index_of(std::span<const std::string> names) {
+    NameIndex index;
+    for (std::size_t i = 0; i < names.size(); ++i) index.emplace(names[i], i);
+    return index;
   }
-  return changed;
-}
+  static std::int64_t day_of(Seconds time) { return time.value() / kAccountDay.value(); }
+
+  Status turn(const OpenAccount& account, const AccountRates& next) {
+    const bool is_of_today = !is_set_back_ && day_of(account.since) == day_of(now_);
+    if (is_of_today && account.rates == next) return {};
+    changed_ = true;
+    if (is_of_today) return go_on(account, next, now_ - account.since);
+    BERTH_TRY(close(account));
+    if (next != AccountRates()) return go_on(account, next, Seconds(0));
+    BERTH_ASSIGN(Statement remove, db_.prepare("DELETE FROM account_rates WHERE id = ?1"));
+    return remove.run(account.id);
+  }
+
+  Status add(const std::string& queue, const std::string& name, const AccountRates& r) {
+    BERTH_ASSIGN(Statement insert,
+                 db_.prepare("INSERT INTO account_rates (queue, device_model, since, owned, used_own, "
+                             "borrowed, unowned, lent, loaned_in, loaned_out) "
+                             "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"));
+    changed_ = true;
+    return insert.run(queue, name, now_, r.owned, r.used_own, r.borrowed, r.unowned, r.lent, r.loaned_in, r.loaned_out);
+  }
+
+  // The sums of the day get what it was so long.
+  Status go_on(const OpenAccount& account, const AccountRates& next, Seconds length) {
+    BERTH_ASSIGN(
+        Statement update,
+        db_.prepare(
+            "UPDATE account_rates SET owned_today = owned_today + owned * ?2, used_own_today = used_own_today + "
+            "used_own * ?2, borrowed_today = borrowed_today + borrowed * ?2, unowned_today = unowned_today + "
+            "unowned * ?2, lent_today = lent_today + lent * ?2, loaned_in_today = loaned_in_today + loaned_in * "
+            "?2, loaned_out_today = loaned_out_today + loaned_out * ?2, since = ?3, owned = ?4, used_own = ?5, "
+            "borrowed = ?6, unowned = ?7, lent = ?8, loaned_in = ?9, loaned_out = ?10 WHERE id = ?1"));
+    return update.run(account.id, length, now_, next.owned, next.used_own, next.borrowed, next.unowned, next.lent,
+                      next.loaned_in, next.loaned_out);
+  }
+
+  // Its sums, and what it was until now, go to the days.
+  Status close(const OpenAccount& account) {
+    BERTH_ASSIGN(Statement flush,
+                 db_.prepare(fmt::format(kAddToDay,
+                                         "SELECT since - since % 86400, queue, device_model, owned_today, "
+                                         "used_own_today, borrowed_today, unowned_today, lent_today, loaned_in_today, "
+                                         "loaned_out_today FROM account_rates WHERE id = ?1 AND owned_today + "
+                                         "borrowed_today + loaned_in_today + loaned_out_today > 0")));
+    BERTH_TRY(flush.run(account.id));
+    BERTH_ASSIGN(Statement empty,
+                 db_.prepare("UPDATE account_rates SET owned_today = 0, used_own_today = 0, borrowed_today = 0, "
+                             "unowned_today = 0, lent_today = 0, loaned_in_today = 0, loaned_out_today = 0 WHERE id = "
+                             "?1"));
+    BERTH_TRY(empty.run(account.id));
+    if (account.rates == AccountRates()) return {};
+    BERTH_ASSIGN(Statement add,
+                 db_.prepare(fmt::format(kAddToDay, "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")));
+    const AccountRates& r = account.rates;
+    const Seconds from = std::max(account.since, until_ - kLongestStretch);
+    return for_days_of(from, until_, [&](Seconds day, Seconds length) {
+      const std::int64_t s = length.value();
+      return add.run(day, account.queue, account.name, r.owned * s, r.used_own * s, r.borrowed * s, r.unowned * s,
+                     r.lent * s, r.loaned_in * s, r.loaned_out * s);
+    });
+  }
+
+  Database& db_;
+  Seconds now_;
+  Seconds until_;  // what was so counts
+  bool is_set_back_ = false;
+  bool changed_ = false;
+};
 
 struct Part {
   std::string device_model;
@@ -195,7 +264,8 @@ Status keep_accounts(Database& db, Seconds now, const QuotaUse& use, const Queue
   BERTH_ASSIGN(const std::vector<ModelName> models, read_model_names(db));
   BERTH_ASSIGN(const AccountClock clock, read_clock(db));
   if (!clock.began) BERTH_TRY(put_meta(db, "accounts_begin", now));
-  BERTH_ASSIGN(const bool changed, write_accounts(db, clock, now, work_out_accounts(use, held, models, ledger)));
+  AccountWriter writer(db, now, clock);
+  BERTH_ASSIGN(const bool changed, writer.write(work_out_accounts(use, held, models, ledger)));
   return changed ? put_meta(db, "accounts_changed", now) : Status();
 }
 

@@ -1,9 +1,9 @@
 // Accounts of GPU time as rows: what each queue owned, used, borrowed and lent, day by day (UTC).
 //
-// account_rates holds what is so since a moment; a row that changes is closed into account_days, split at midnight, so
-// that a change costs what it changes and quotas of the past stay what they were. Readers add the stretch that is still
-// open. When the clock is set back, every row is closed at the last moment that was seen and begins anew: no two queues
-// ever count different stretches of time.
+// account_rates holds what is so since a moment, and the sums of that day; the first change of the next day brings all
+// of them to account_days, split at midnight. So a change costs one write for what it changes, and quotas of the past
+// stay what they were. Readers add the stretch that is still open. When the clock is set back, every row is closed at
+// the last moment that was seen and begins anew: no two queues ever count different stretches of time.
 #pragma once
 
 #include <optional>

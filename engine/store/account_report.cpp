@@ -42,7 +42,7 @@ class AccountReader {
   }
 
   void add(Seconds day, std::string_view queue, std::string_view model, AccountSums sums) {
-    if (day < query_.from || day >= query_.to || !is_wanted(queue)) return;
+    if (sums == AccountSums() || day < query_.from || day >= query_.to || !is_wanted(queue)) return;
     const auto found = price_.find(model);
     const double price = found == price_.end() ? report_.usual_price : found->second;
     sums.price = price * static_cast<double>(sums.time.borrowed + sums.time.loaned_in);
@@ -89,24 +89,33 @@ class AccountReader {
     return rows.status();
   }
 
-  // What is so since a moment counts until now.
+  // What is so since a moment counts until now; before it on its day there are the sums of that day.
   Status read_open() {
-    BERTH_ASSIGN(Statement rows, db_.prepare("SELECT queue, device_model, owned, used_own, borrowed, unowned, lent, "
-                                             "loaned_in, loaned_out, since, (SELECT value FROM meta WHERE key = "
-                                             "'accounts_changed') FROM account_rates"));
+    BERTH_ASSIGN(Statement rows,
+                 db_.prepare("SELECT queue, device_model, owned, used_own, borrowed, unowned, lent, loaned_in, "
+                             "loaned_out, since, (SELECT value FROM meta WHERE key = 'accounts_changed'), owned_today, "
+                             "used_own_today, borrowed_today, unowned_today, lent_today, loaned_in_today, "
+                             "loaned_out_today FROM account_rates"));
     while (rows.next()) {
-      const Seconds since = std::max(rows.quantity<Seconds>(9), query_.from);
+      const auto since = rows.quantity<Seconds>(9);
+      add_open(rows, Seconds(since.value() - since.value() % kAccountDay.value()), 11, 1);
       const Seconds until = std::min(query_.to, std::max(query_.now, rows.quantity<Seconds>(10)));
-      BERTH_TRY(for_days_of(since, until, [&](Seconds day, Seconds length) -> Status {
-        const std::int64_t s = length.value();
-        AccountSums sums;
-        sums.time = {rows.integer(2) * s, rows.integer(3) * s, rows.integer(4) * s, rows.integer(5) * s,
-                     rows.integer(6) * s, rows.integer(7) * s, rows.integer(8) * s};
-        add(day, rows.text(0), rows.text(1), sums);
+      BERTH_TRY(for_days_of(std::max(since, query_.from), until, [&](Seconds day, Seconds length) -> Status {
+        add_open(rows, day, 2, length.value());
         return {};
       }));
     }
     return rows.status();
+  }
+
+  void add_open(const Statement& row, Seconds day, int column, std::int64_t times) {
+    AccountSums sums;
+    for (std::int64_t AccountRates::*part :
+         {&AccountRates::owned, &AccountRates::used_own, &AccountRates::borrowed, &AccountRates::unowned,
+          &AccountRates::lent, &AccountRates::loaned_in, &AccountRates::loaned_out}) {
+      sums.time.*part = row.integer(column++) * times;
+    }
+    add(day, row.text(0), row.text(1), sums);
   }
 
   Status read_losses() {

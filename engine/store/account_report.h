@@ -26,6 +26,7 @@ struct AccountSums {
   std::int64_t used() const { return time.used_own + time.borrowed; }
   std::int64_t idle() const { return time.owned - time.used_own - time.lent; }
   void add(const AccountSums& other);
+  bool operator==(const AccountSums&) const = default;
 };
 
 // What one queue lost to evictions for another.
