@@ -41,11 +41,13 @@
 #include "engine/store/change.h"
 #include "engine/store/check.h"
 #include "engine/store/cluster_records.h"
+#include "engine/store/history_recorder.h"
 #include "engine/store/job_records.h"
 #include "engine/store/load.h"
 #include "engine/store/open.h"
 #include "engine/store/queue_records.h"
 #include "engine/store/quota_records.h"
+#include "engine/store/settings.h"
 #include "engine/store/totals.h"
 
 namespace berth {
@@ -401,6 +403,21 @@ void measure_load(Database& db) {
   print_row("cluster totals / count(*)", totals, counts);
 }
 
+// On a fresh copy of the database.
+Time time_of_apply_without_history(const std::string& before, const std::string& copy, const Plan& plan, Seconds now,
+                                   const std::vector<LastReason>& last_reasons) {
+  remove_database(copy);
+  stop_on(copy_database(before, copy));
+  Database db = must(open_state(copy));
+  Change change = must(Change::begin(db, "bench", kNow));
+  stop_on(set_setting(change, "record_history", "false"));
+  must(change.commit());
+  Plan moved = plan;
+  ++moved.version;
+  must(load_state(db, {.now = kNow}));
+  return time_of([&] { must(apply_plan(db, moved, {.actor = "bench", .now = now, .last_reasons = last_reasons})); });
+}
+
 // Plans once, then applies the plan to fresh copies of the database; the last copy stays at `applied`.
 void measure_round(const std::string& name, Seconds now, const std::string& before, const std::string& applied) {
   Plan plan;
@@ -428,10 +445,13 @@ void measure_round(const std::string& name, Seconds now, const std::string& befo
   std::vector<Time> bound;
   std::vector<Time> recording;
   std::vector<Time> rounds;
+  std::vector<Time> without_history;
+  HistoryCost history;
   WrittenRecord written;
   std::size_t rows = 0;
   ApplyResult result;
   for (int i = 0; i < kRepeats; ++i) {
+    without_history.push_back(time_of_apply_without_history(before, applied, plan, now, last_reasons));
     remove_database(applied);
     stop_on(copy_database(before, applied));
     {
@@ -439,6 +459,7 @@ void measure_round(const std::string& name, Seconds now, const std::string& befo
       must(load_state(db, {.now = kNow}));  // as in a round: what is needed is in the cache
       ours.push_back(time_of(
           [&] { result = must(apply_plan(db, plan, {.actor = "bench", .now = now, .last_reasons = last_reasons})); }));
+      history = history_cost(db);
       rounds.push_back({ours.back().wall + load_and_plan.wall, ours.back().processor + load_and_plan.processor});
       recording.push_back(time_of([&] {
         Transaction transaction = must(Transaction::begin_write(db));
@@ -458,7 +479,15 @@ void measure_round(const std::string& name, Seconds now, const std::string& befo
   }
   remove_database(bare);
   print_row("apply / insert", ours, bound);
+  print_row("apply / without history", ours, without_history);
   print_row("record / round", recording, rounds);
+  const auto share = [&](double Time::*part) {
+    return 100 * (median(ours, part) - median(without_history, part)) / median(rounds, part);
+  };
+  fmt::print(
+      "  history: {:.1f} % of the round ({:.1f} % of its processor time), {:.1f} ms of it at the commit; {} KiB "
+      "for {} rows\n",
+      share(&Time::wall), share(&Time::processor), history.seconds * 1e3, history.bytes >> 10, history.changes);
   fmt::print("  record: {} KiB new; encoded in {:.1f} ms\n", written.new_bytes >> 10, record.seconds * 1e3);
   fmt::print("  {}: {} tasks placed, {} jobs started, {} wait, {} of them for a new reason; {} rows written\n\n", name,
              result.placed_tasks, result.started_jobs, result.waiting_jobs, result.changed_reasons, rows);

@@ -252,10 +252,12 @@ Result<Output> export_statement(Session& session, const Arguments& arguments) {
 
 Result<Output> snapshot_save(Session& session, const Arguments& arguments) {
   BERTH_TRY(blame(check_not_database(arguments.text("file"), session.database), arguments.span("file")));
-  BERTH_TRY(
-      blame(save_snapshot(engine_of(session).db(), arguments.text("file"), arguments.options().boolean("replace")),
-            arguments.span("file")));
-  return Output::note(fmt::format("snapshot saved to {}", arguments.text("file")));
+  BERTH_TRY(blame(save_snapshot(engine_of(session).db(), arguments.text("file"), arguments.options().boolean("replace"),
+                                arguments.has_word("REDACTED") ? Redaction::kNames : Redaction::kNone),
+                  arguments.span("file")));
+  return Output::note(fmt::format("{} saved to {}",
+                                  arguments.has_word("REDACTED") ? "snapshot without names" : "snapshot",
+                                  arguments.text("file")));
 }
 
 Result<Output> snapshot_load(Session& session, const Arguments& arguments) {
@@ -354,13 +356,16 @@ constexpr CommandRow kDataRows[] = {
      .details = "A name that ends in .gz is compressed; '-' is standard output. A read-only session may write files, "
                 "too, but nothing overwrites the open database."},
     {.family = kDataFamily,
-     .syntax = "SNAPSHOT SAVE <file:file> [WITH (<options>)]",
+     .syntax = "SNAPSHOT SAVE <file:file> [REDACTED] [WITH (<options>)]",
      .effect = Effect::kReads,
      .handler = snapshot_save,
      .summary = "Copies the whole database, consistent, into a file that Berth can open or load.",
      .example = "SNAPSHOT SAVE 'before.db'",
      .options = kReplaceOptions,
-     .details = "A read-only session may save, too; nothing overwrites the open database."},
+     .details = "A read-only session may save, too; nothing overwrites the open database. REDACTED: fit for a bug "
+                "report. Names of nodes, queues, jobs, users and so on become random labels, the same for the same "
+                "name; commands, environments, paths and details go; so do assertions, simulations and the history of "
+                "the tables. Device models, numbers, times and states stay, and REPLAY ROUND works."},
     {.family = kDataFamily,
      .syntax = "SNAPSHOT LOAD <file:file>",
      .effect = Effect::kChanges,

@@ -28,7 +28,10 @@ constexpr std::array kSqlRows = {
                .handler = run_query,
                .summary = "Reads tables and views with SQLite's SQL.",
                .example = "SELECT name, state FROM nodes ORDER BY name",
-               .details = ".tables lists what can be read, .schema shows its columns."},
+               .details =
+                   ".tables lists what can be read, .schema shows its columns. as_of('jobs', '2026-11-01 09:00') in "
+                   "place of a table is that table or view as it was; also '90m ago', 'version 12', 'round 7'. "
+                   "What other programs than Berth write is not in that history."},
     CommandRow{.family = "sql",
                .syntax = "WITH <query:sql>",
                .effect = Effect::kReads,

@@ -43,6 +43,9 @@ constexpr std::array kKinds = {
     text_kind("file", TokenClass::kAnyText, "a file name in quotes",
               "a file name: 'nodes.csv'; '-' is standard input of IMPORT and standard output of EXPORT and GENERATE",
               true),
+    text_kind("moment", TokenClass::kAnyText, "a moment of the past",
+              "a moment of the past: '2026-11-01 09:00' (UTC), '90m ago', now, 'version 12', 'round 7' (as it left the "
+              "state)"),
     text_kind("value", TokenClass::kAnyText, "a value", "a number, a word, or a text in quotes"),
     text_kind("statement_word", TokenClass::kName, "words of a statement",
               "words a statement begins with, or a family"),

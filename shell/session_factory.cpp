@@ -165,9 +165,8 @@ Result<std::unique_ptr<Session>> open_session(const SessionOptions& options) {
   session->runtime = std::move(runtime);
   Session* self = session.get();
   session->run_sql = [self](std::string_view sql) -> Result<ResultTable> {
-    Database& db = self->runtime->queries();
-    db.interrupt_when(self->interrupt);
-    Result<Statement> rows = db.prepare(sql);
+    self->runtime->queries().interrupt_when(self->interrupt);
+    Result<Statement> rows = self->runtime->query(sql);
     if (!rows.ok()) return with_nearest_name(std::move(rows).status(), *self);
     return table_of(*std::move(rows));
   };

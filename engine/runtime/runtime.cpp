@@ -3,6 +3,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include "engine/store/history_recorder.h"
 #include "engine/store/open.h"
 
 namespace berth {
@@ -23,7 +24,9 @@ Runtime::Runtime(const RuntimeOptions& options, Database db, Database queries, s
       env_(options.env == nullptr ? own_env_.get() : options.env),
       actor_(std::move(actor)),
       read_only_(options.read_only),
-      seed_(options.seed) {}
+      seed_(options.seed) {
+  set_history_clock(db_, *env_);
+}
 
 Result<std::unique_ptr<Runtime>> Runtime::open(const RuntimeOptions& options) {
   const OpenOptions open_options{.access = options.read_only ? Access::kReadOnly : Access::kReadWrite,

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "engine/base/env.h"
+#include "engine/store/as_of.h"
 #include "engine/store/change.h"
 #include "engine/store/sqlite.h"
 
@@ -35,6 +36,8 @@ class Runtime {
   Database& db() { return db_; }
   // Read-only, for SQL from users; sees what is committed.
   Database& queries() { return queries_; }
+  // A SELECT on it, which may contain as_of(...).
+  Result<Statement> query(std::string_view sql) { return past_queries_.prepare(sql, now()); }
   Seconds now() const { return env_->now(); }
   const Env& env() const { return *env_; }
   const std::string& actor() const { return actor_; }
@@ -66,6 +69,7 @@ class Runtime {
 
   Database db_;
   Database queries_;
+  PastQueries past_queries_{queries_};
   std::unique_ptr<Env> own_env_;
   const Env* env_;
   std::string actor_;

@@ -2,6 +2,7 @@
 
 #include "engine/base/text.h"
 #include "engine/store/borrowing.h"
+#include "engine/store/history_recorder.h"
 #include "engine/store/loan_records.h"
 #include "engine/store/queue_use.h"
 
@@ -26,6 +27,7 @@ std::string verb_of(std::string_view statement) {
 
 Result<Change> Change::begin(Database& db, Author author, Seconds now) {
   BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));
+  set_history_time(db, now);
   BERTH_ASSIGN(const std::int64_t version, state_version(db));
   return Change(db, std::move(author), now, std::move(transaction), version);
 }

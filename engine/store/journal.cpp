@@ -8,6 +8,7 @@
 #include "engine/base/text.h"
 #include "engine/store/account_records.h"
 #include "engine/store/change.h"
+#include "engine/store/history.h"
 #include "engine/store/settings.h"
 
 namespace berth {
@@ -134,8 +135,9 @@ Result<std::int64_t> prune_history(Database& db, Seconds now) {
   }
   BERTH_ASSIGN(const std::int64_t accounts, prune_accounts(db, now - settings.chargeback_retention - kAccountDay));
   BERTH_ASSIGN(const std::int64_t records, prune_records(db, now - settings.record_retention, settings.record_bytes));
+  BERTH_ASSIGN(const std::int64_t moments, prune_moments(db, now - settings.history_retention, settings.history_bytes));
   BERTH_TRY(transaction.commit());
-  return deleted + accounts + records;
+  return deleted + accounts + records + moments;
 }
 
 }  // namespace berth

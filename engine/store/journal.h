@@ -51,8 +51,8 @@ Result<std::int64_t> save_plan(Database& db, const Plan& plan, std::string_view 
 // kNotFound with the ids there are.
 Result<SavedPlan> load_plan(Database& db, std::int64_t id);
 
-// Deletes rounds with their decisions and records, events, plans, ended jobs and days of accounts older than the
-// retention settings. Rows deleted.
+// Deletes rounds with their decisions and records, events, plans, ended jobs, history and days of accounts older than
+// the retention settings. Rows deleted.
 Result<std::int64_t> prune_history(Database& db, Seconds now);
 
 }  // namespace berth

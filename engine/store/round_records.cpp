@@ -209,16 +209,9 @@ std::string engine_name() {
 #endif
 }
 
-Result<std::int64_t> prune_records(Database& db, Seconds keep_since, std::int64_t most_bytes) {
-  BERTH_ASSIGN(Statement remove,
-               db.prepare("DELETE FROM round_records WHERE recorded_at < ?1 OR id NOT IN "
-                          "(SELECT record_id FROM rounds WHERE record_id IS NOT NULL UNION ALL "
-                          "SELECT record_id FROM plans WHERE record_id IS NOT NULL) OR id IN "
-                          "(SELECT id FROM (SELECT id, sum(new_bytes) OVER (ORDER BY id DESC) AS bytes FROM "
-                          "round_records) WHERE bytes > ?2)"));
-  BERTH_TRY(remove.run(keep_since, most_bytes));
-  const std::int64_t removed = db.changed_rows();
-  if (removed == 0) return removed;
+namespace {
+
+Status drop_unused_parts(Database& db) {
   std::unordered_set<std::int64_t> used;
   {
     BERTH_ASSIGN(Statement lists, db.prepare("SELECT input_parts FROM round_records UNION "
@@ -239,6 +232,22 @@ Result<std::int64_t> prune_records(Database& db, Seconds keep_since, std::int64_
   BERTH_TRY(parts.status());
   BERTH_ASSIGN(Statement drop, db.prepare("DELETE FROM record_parts WHERE id = ?1"));
   for (const std::int64_t id : unused) BERTH_TRY(drop.run(id));
+  return {};
+}
+
+}  // namespace
+
+Result<std::int64_t> prune_records(Database& db, Seconds keep_since, std::int64_t most_bytes) {
+  BERTH_ASSIGN(Statement remove,
+               db.prepare("DELETE FROM round_records WHERE recorded_at < ?1 OR id NOT IN "
+                          "(SELECT record_id FROM rounds WHERE record_id IS NOT NULL UNION ALL "
+                          "SELECT record_id FROM plans WHERE record_id IS NOT NULL) OR id IN "
+                          "(SELECT id FROM (SELECT id, sum(new_bytes) OVER (ORDER BY id DESC) AS bytes FROM "
+                          "round_records) WHERE bytes > ?2)"));
+  BERTH_TRY(remove.run(keep_since, most_bytes));
+  const std::int64_t removed = db.changed_rows();
+  if (removed == 0) return removed;
+  BERTH_TRY(drop_unused_parts(db));
   return removed;
 }
 
@@ -246,6 +255,44 @@ Status drop_records(Database& db, Seconds keep_since) {
   BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));
   BERTH_TRY(prune_records(db, keep_since).status());
   return transaction.commit();
+}
+
+Status rewrite_recorded_snapshots(Database& db, const std::function<bool(Snapshot&)>& rewrite) {
+  struct Row {
+    std::int64_t id;
+    std::string head;
+    std::int64_t parts;
+  };
+  std::vector<Row> records;
+  BERTH_ASSIGN(Statement rows, db.prepare("SELECT id, input_head, input_parts FROM round_records WHERE format = ?1"));
+  rows.with(kRecordFormat);
+  while (rows.next()) records.push_back({rows.integer(0), std::string(rows.blob(1)), rows.integer(2)});
+  BERTH_TRY(rows.status());
+  BERTH_ASSIGN(Statement others, db.prepare("DELETE FROM round_records WHERE format <> ?1"));
+  BERTH_TRY(others.run(kRecordFormat));
+  BERTH_ASSIGN(Statement drop, db.prepare("DELETE FROM round_records WHERE id = ?1"));
+  BERTH_ASSIGN(Statement update,
+               db.prepare("UPDATE round_records SET input_head = ?2, input_parts = ?3 WHERE id = ?1"));
+  BERTH_ASSIGN(PartStore parts, PartStore::make(db));
+  for (const Row& row : records) {
+    BERTH_ASSIGN(const EncodedRecord present, read_encoded(db, row.head, row.parts));
+    BERTH_ASSIGN(Snapshot snapshot, decode_snapshot(present.head, present.parts));
+    if (!rewrite(snapshot)) {
+      BERTH_TRY(drop.run(row.id));
+      continue;
+    }
+    const EncodedRecord changed = encode_snapshot(snapshot);
+    BERTH_ASSIGN(const std::int64_t list, parts.put_all(changed.parts));
+    BERTH_TRY(update.run(row.id, Blob{changed.head}, list));
+  }
+  // With foreign keys off nothing does it by itself.
+  for (const char* table : {"rounds", "plans"}) {
+    BERTH_TRY(
+        db.execute(fmt::format("UPDATE {} SET record_id = NULL WHERE record_id NOT IN (SELECT id FROM "
+                               "round_records)",
+                               table)));
+  }
+  return drop_unused_parts(db);
 }
 
 Result<RecordStatistics> record_statistics(Database& db) {

@@ -5,6 +5,7 @@
 // checked against its hash when it is read.
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -59,6 +60,10 @@ inline constexpr std::int64_t kAnySize = std::numeric_limits<std::int64_t>::max(
 Result<std::int64_t> prune_records(Database& db, Seconds keep_since, std::int64_t most_bytes = kAnySize);
 // The same in a transaction of its own.
 Status drop_records(Database& db, Seconds keep_since);
+
+// Writes every recorded input again as `rewrite` leaves it; records of which it says false go, as do those of other
+// formats. In the caller's transaction.
+Status rewrite_recorded_snapshots(Database& db, const std::function<bool(Snapshot&)>& rewrite);
 
 struct RecordStatistics {
   std::int64_t records = 0;

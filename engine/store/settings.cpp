@@ -37,6 +37,10 @@ constexpr Knob kKnobs[] = {
      "how long a job that was evicted runs at least after its next start"},
     {"gpu_hour_price", KnobType::kNumber, "1", 0, 1000000,
      "chargeback: what a queue pays for a borrowed GPU-hour where the device model has no price of its own"},
+    {"history_mib", KnobType::kInteger, "1024", 0, 1 << 30,
+     "how many MiB the history of the tables may take; the oldest goes first"},
+    {"history_retention", KnobType::kDuration, "30d", 0, 36500 * kDay,
+     "how far back as_of, DIFF STATE and SHOW HISTORY can look"},
     {"import_new_nodes", KnobType::kBoolean, "false", 0, 0,
      "whether nodes that an executor knows and Berth does not are added when they are found"},
     {"inventory_every", KnobType::kDuration, "5m", 0, 365 * kDay,
@@ -72,6 +76,8 @@ constexpr Knob kKnobs[] = {
      "how long past durations are kept of a kind of job that no longer comes"},
     {"preemption", KnobType::kChoice, "reclaim", 0, 0, "whether running jobs may be evicted for others",
      "none|reclaim"},
+    {"record_history", KnobType::kBoolean, "true", 0, 0,
+     "changes keep what they replace, for as_of and DIFF STATE; false drops what there is"},
     {"record_mib", KnobType::kInteger, "1024", 0, 1 << 30,
      "how many MiB the records of rounds may take; the oldest go first"},
     {"record_retention", KnobType::kDuration, "7d", 0, 36500 * kDay,
@@ -396,6 +402,8 @@ Result<Settings> read_settings(Database& db, const SettingOverrides& overrides) 
                 .take("stop_grace", read_duration, settings.stop_grace)
                 .take("chargeback_retention", read_duration, settings.chargeback_retention)
                 .take("event_retention", read_duration, settings.event_retention)
+                .take("history_retention", read_duration, settings.history_retention)
+                .take("history_mib", read_integer, settings.history_bytes)
                 .take("round_retention", read_duration, settings.round_retention)
                 .take("record_rounds", read_truth, settings.record_rounds)
                 .take("record_retention", read_duration, settings.record_retention)
@@ -423,6 +431,7 @@ Result<Settings> read_settings(Database& db, const SettingOverrides& overrides) 
                 .take("prediction_retention", read_duration, settings.prediction_retention)
                 .status());
   settings.record_bytes <<= 20;
+  settings.history_bytes <<= 20;
   BERTH_TRY(take_rightsizing(values, settings.rightsizing));
   return settings;
 }

@@ -64,6 +64,8 @@ struct Settings {
   Seconds stop_grace;
   Seconds chargeback_retention;
   Seconds event_retention;
+  Seconds history_retention;
+  std::int64_t history_bytes = 0;
   Seconds round_retention;
   bool record_rounds = true;
   bool degrades_plans = false;  // that break assertions; else they are refused

@@ -12,7 +12,9 @@
 #include "engine/store/backup.h"
 #include "engine/store/change.h"
 #include "engine/store/check.h"
+#include "engine/store/history_recorder.h"
 #include "engine/store/migrate.h"
+#include "engine/store/redact.h"
 
 namespace berth {
 
@@ -88,7 +90,10 @@ Result<std::int64_t> move_version(Database& snapshot, Database& present, const s
   BERTH_ASSIGN(const std::int64_t saved, state_version(snapshot));
   BERTH_ASSIGN(const std::int64_t reached, state_version(present));
   const std::int64_t version = std::max(reached, saved) + 1;
+  record_history(snapshot);
   BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(snapshot));
+  set_history_time(snapshot, now);
+  mark_history_load(snapshot);
   BERTH_TRY(keep_job_ids(snapshot, present));
   BERTH_ASSIGN(Statement move, snapshot.prepare("UPDATE meta SET value = ?1 WHERE key = 'state_version'"));
   BERTH_TRY(move.run(version));
@@ -131,7 +136,7 @@ class PageCopy {
 
 }  // namespace
 
-Status save_snapshot(Database& db, const std::string& file, bool replace) {
+Status save_snapshot(Database& db, const std::string& file, bool replace, Redaction redaction) {
   BERTH_TRY(check_on_disk(db));
   std::error_code failure;
   if (fs::is_directory(file, failure)) return Status(Code::kInvalid, fmt::format("'{}' is a folder", file));
@@ -141,7 +146,14 @@ Status save_snapshot(Database& db, const std::string& file, bool replace) {
     if (!replace)
       return Status(Code::kExists, fmt::format("'{}' exists already", file), "WITH (replace = true) replaces it");
   }
-  return copy_database(db.path(), file);
+  if (redaction == Redaction::kNone) return copy_database(db.path(), file);
+  BERTH_ASSIGN(const PrivateCopy copy, PrivateCopy::make(db.path(), file));
+  {
+    BERTH_ASSIGN(Database redacted, Database::open(copy.path(), Access::kReadWrite));
+    BERTH_TRY(redact_database(redacted));
+  }
+  BERTH_TRY(copy_database(copy.path(), file));
+  return {};
 }
 
 Result<std::int64_t> load_snapshot(Database& db, const std::string& file, const Author& author, Seconds now) {

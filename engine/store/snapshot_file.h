@@ -13,8 +13,10 @@
 
 namespace berth {
 
+enum class Redaction { kNone, kNames };  // kNames: see redact.h
 // kExists when `file` exists and `replace` is false.
-Status save_snapshot(Database& db, const std::string& file, bool replace = false);
+Status save_snapshot(Database& db, const std::string& file, bool replace = false,
+                     Redaction redaction = Redaction::kNone);
 // The new state version.
 Result<std::int64_t> load_snapshot(Database& db, const std::string& file, const Author& author, Seconds now);
 

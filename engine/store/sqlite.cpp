@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/base/failpoint.h"
+#include "engine/base/text.h"
 
 namespace berth {
 
@@ -24,8 +25,32 @@ struct Statement::Home {
   }
 
   sqlite3* connection = nullptr;
+  // After a statement of execute() has run.
+  void follow_savepoint(std::string_view statement) {
+    if (watch == nullptr) return;
+    statement = trim(statement.substr(0, statement.find(';')));
+    const auto follows = [&](std::string_view verb) {
+      return equals_ignoring_case(statement.substr(0, verb.size()), verb);
+    };
+    if (follows("BEGIN")) savepoints.clear();
+    if (follows("SAVEPOINT ")) savepoints.emplace_back(trim(statement.substr(10)), watch->mark());
+    const bool goes_back = follows("ROLLBACK TO ");
+    if (!goes_back && !follows("RELEASE ")) return;
+    const std::string_view name = trim(statement.substr(goes_back ? 12 : 8));
+    while (!savepoints.empty() && savepoints.back().first != name) savepoints.pop_back();
+    if (savepoints.empty()) return;
+    if (goes_back) watch->forget(savepoints.back().second);
+    if (!goes_back) savepoints.pop_back();
+  }
+  std::size_t mark() const { return watch != nullptr ? watch->mark() : 0; }
+  void forget(std::size_t mark) {
+    if (watch != nullptr) watch->forget(mark);
+  }
+
   std::string path;
   std::multimap<std::string, sqlite3_stmt*, std::less<>> idle;
+  std::unique_ptr<WriteWatch> watch;
+  std::vector<std::pair<std::string, std::size_t>> savepoints;  // what was typed after SAVEPOINT, and the mark
 };
 
 namespace {
@@ -195,17 +220,30 @@ void Statement::bind_blob(int parameter, std::string_view value, bool copy) {
 
 bool Statement::next() {
   if (!status_.ok()) return false;
+  const std::size_t mark = home_->mark();
   const int code = sqlite3_step(handle_);
   if (code == SQLITE_ROW) return true;
+  if (code != SQLITE_DONE) home_->forget(mark);
   if (code != SQLITE_DONE) status_ = sqlite_error(home_->connection, code, kStatementDoing);
   sqlite3_reset(handle_);
   return false;
 }
 
-Status Statement::finish() {
+Status Statement::step_to_end() {
   while (next()) {
   }
   return status_;
+}
+
+Status Statement::finish() {
+  // What is written outside of any transaction gets one of its own, or the watch would not hear of it.
+  const bool is_alone =
+      home_->watch != nullptr && sqlite3_get_autocommit(home_->connection) != 0 && sqlite3_stmt_readonly(handle_) == 0;
+  if (!is_alone) return step_to_end();
+  Database db(home_);
+  BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));
+  BERTH_TRY(step_to_end());
+  return transaction.commit();
 }
 
 std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(handle_, column); }
@@ -289,8 +327,23 @@ Result<Statement> Database::prepare(std::string_view sql) {
 }
 
 Status Database::execute(std::string_view script) {
-  const int code = sqlite3_exec(home_->connection, std::string(script).c_str(), nullptr, nullptr, nullptr);
-  return code == SQLITE_OK ? Status() : error(code, kStatementDoing);
+  while (!script.empty()) {
+    sqlite3_stmt* handle = nullptr;
+    const char* tail = nullptr;
+    int code = sqlite3_prepare_v2(home_->connection, script.data(), static_cast<int>(script.size()), &handle, &tail);
+    if (code != SQLITE_OK) return error(code, kStatementDoing);
+    const std::size_t mark = home_->mark();
+    while (handle != nullptr && (code = sqlite3_step(handle)) == SQLITE_ROW) {
+    }
+    Status status = handle == nullptr || code == SQLITE_DONE ? Status() : error(code, kStatementDoing);
+    const std::string_view statement = script.substr(0, static_cast<std::size_t>(tail - script.data()));
+    sqlite3_finalize(handle);
+    if (!status.ok()) home_->forget(mark);
+    if (!status.ok()) return status;
+    home_->follow_savepoint(statement);
+    script.remove_prefix(statement.size());
+  }
+  return {};
 }
 
 Result<std::int64_t> Database::integer(std::string_view sql) {
@@ -320,6 +373,17 @@ void Database::interrupt_when(const std::atomic<bool>* flag) {
                            flag != nullptr ? stop_when_flagged : nullptr, const_cast<std::atomic<bool>*>(flag));
 }
 
+void Database::watch_writes(std::unique_ptr<WriteWatch> watch) {
+  home_->watch = std::move(watch);
+  home_->watch->attend(home_->connection);
+}
+WriteWatch* Database::watch() const { return home_->watch.get(); }
+
+void Database::allow_everything() {
+  sqlite3_set_authorizer(home_->connection, nullptr, nullptr);
+  if (home_->watch != nullptr) home_->watch->attend(home_->connection);
+}
+
 void Database::allow_only_reading() { sqlite3_set_authorizer(home_->connection, authorize_reading, nullptr); }
 
 Status Database::error(int code, std::string_view doing) const { return sqlite_error(home_->connection, code, doing); }
@@ -335,21 +399,27 @@ Result<Transaction> Transaction::begin_read(Database& db) {
 Result<Transaction> Transaction::begin_write(Database& db) {
   failpoint("before_begin");
   BERTH_TRY(db.execute("BEGIN IMMEDIATE"));
-  return Transaction(&db);
+  Transaction transaction(&db);
+  if (db.watch() != nullptr) BERTH_TRY(db.watch()->begin(db));
+  return transaction;
 }
 
 Transaction::~Transaction() {
   // A full disk makes SQLite roll back by itself; then there is nothing left to do. Any other failure of ROLLBACK
   // leaves a transaction that ends with the connection.
-  if (db_ != nullptr && db_->in_transaction()) (void)db_->execute("ROLLBACK");
+  if (db_ == nullptr) return;
+  if (db_->in_transaction()) (void)db_->execute("ROLLBACK");
+  if (db_->watch() != nullptr) db_->watch()->end();
 }
 
 Status Transaction::commit() {
   if (!db_->in_transaction()) {
     return Status(Code::kUnavailable, "the database rolled the transaction back", "nothing was changed");
   }
+  if (db_->watch() != nullptr) BERTH_TRY(db_->watch()->before_commit(*db_));
   failpoint("before_commit");
   BERTH_TRY(db_->execute("COMMIT"));
+  if (db_->watch() != nullptr) db_->watch()->end();
   db_ = nullptr;
   failpoint("after_commit");
   return {};

@@ -25,6 +25,8 @@ struct sqlite3_stmt;
 
 namespace berth {
 
+class Database;
+
 enum class CellType { kNull, kInteger, kReal, kText, kBlob };
 
 // Bytes to be bound as a BLOB.
@@ -74,6 +76,12 @@ class Statement {
     return Unit(integer(column));
   }
 
+  // One value, for queries whose parameters are known only when they run; after with().
+  template <class Value>
+  void bind_one(int parameter, const Value& value) {
+    bind(parameter, value, true);
+  }
+
   int parameter_count() const;
   int column_count() const;
   std::string_view column_name(int column) const;
@@ -107,10 +115,27 @@ class Statement {
   void rewind();
   void give_back();
   Status finish();
+  Status step_to_end();
 
   sqlite3_stmt* handle_ = nullptr;
   std::shared_ptr<Home> home_;
   Status status_;
+};
+
+// Looks on as one connection writes (see history_recorder.h). What a statement or savepoint took back it is told to
+// forget, for SQLite does not say so.
+class WriteWatch {
+ public:
+  virtual ~WriteWatch() = default;
+  // Takes the connection's hooks, the authorizer among them.
+  virtual void attend(sqlite3* connection) = 0;
+  virtual Status begin(Database& db) = 0;
+  // How far it has come; forget() goes back to it.
+  virtual std::size_t mark() const = 0;
+  virtual void forget(std::size_t mark) = 0;
+  // Just before the COMMIT, and after the end, whichever it was.
+  virtual Status before_commit(Database& db) = 0;
+  virtual void end() = 0;
 };
 
 // kUnchanging: read-only, and nobody writes meanwhile, so neither a lock nor a file beside it is needed.
@@ -126,7 +151,8 @@ class Database {
 
   // One statement; text after its end other than white space and comments is kInvalid.
   Result<Statement> prepare(std::string_view sql);
-  // Several statements whose rows, if any, are thrown away.
+  // Several statements whose rows, if any, are thrown away. Savepoints are set, gone back to and released here, not
+  // with prepare(): the watch hears of them.
   Status execute(std::string_view script);
   // First column of the first row; kNotFound when there is none.
   Result<std::int64_t> integer(std::string_view sql);
@@ -144,11 +170,17 @@ class Database {
   void interrupt_when(const std::atomic<bool>* flag);
   // From now on only SELECT, WITH, EXPLAIN and the schema-reading pragmas pass (sqlite3_set_authorizer).
   void allow_only_reading();
+  // Until the next allow_only_reading().
+  void allow_everything();
+  // Sees every write transaction from now on.
+  void watch_writes(std::unique_ptr<WriteWatch> watch);
+  WriteWatch* watch() const;
 
   // The Status of an SQLite result code on this connection; `doing` completes "cannot ...".
   Status error(int code, std::string_view doing) const;
 
  private:
+  friend class Statement;
   explicit Database(std::shared_ptr<Statement::Home> home) : home_(std::move(home)) {}
   std::shared_ptr<Statement::Home> home_;
 };

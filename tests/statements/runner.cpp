@@ -1,5 +1,6 @@
 #include "tests/statements/runner.h"
 
+#include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include "shell/printer.h"
 #include "shell/render.h"
 #include "shell/session_factory.h"
+#include "tests/statements/past.h"
 #include "tests/statements/replay.h"
 #include "tests/statements/test_file.h"
 
@@ -92,6 +94,9 @@ class FileRunner {
     variables_["DIR"] = fs::path(file_).parent_path().string();
     variables_["TMP"] = folder_.path();
     const char* shared = std::getenv("BERTH_SHARED");
+    // Whom events name.
+    const passwd* user = getpwuid(geteuid());
+    variables_["ACTOR"] = user != nullptr ? user->pw_name : std::to_string(geteuid());
     variables_["SHARED"] = shared != nullptr ? shared : "../shared";
     options_.database = folder_.path() + "/test.db";
     options_.env = &clock_;
@@ -99,6 +104,7 @@ class FileRunner {
 
   FileOutcome run(const TestFile& file) {
     run_steps(file.steps, file_, true);
+    if (outcome_.skipped.empty() && outcome_.failures.empty() && mode_.keep_history) check_past();
     if (outcome_.skipped.empty() && outcome_.failures.empty() && command_table().parse("CHECK").ok()) check_promises();
     return std::move(outcome_);
   }
@@ -187,6 +193,9 @@ class FileRunner {
       if (output.ok()) answer.output = *std::move(output);
       if (answer.output.failed != Code::kOk) answer.status = Status(answer.output.failed, "failed, and told already");
       if (!answer.status.ok()) answer.report = describe_error(answer.status, {"", text, 1, false}, offset, false);
+      if (const Status kept = mode_.keep_history ? past_.keep(*session_) : Status(); !kept.ok()) {
+        outcome_.failures.push_back(file_ + ": " + std::string(statement) + ": " + kept.message());
+      }
     } else {
       answer.report = answer.status.message();
     }
@@ -290,6 +299,14 @@ class FileRunner {
     fail(file_, end, "CHECK at the end:\n" + answer.report + indented(lines_of(render(answer.output, {}))));
   }
 
+  void check_past() {
+    const TestStep end;
+    if (!open().ok()) return;
+    const Result<std::vector<std::string>> differences = past_.differences(*session_);
+    if (!differences.ok()) return fail(file_, end, "the past: " + differences.status().message());
+    for (const std::string& difference : *differences) fail(file_, end, "the past: " + difference);
+  }
+
   // ---- other directives ---------------------------------------------------------------------------------------------
 
   bool run_rounds(const TestStep& step, const std::string& file) {
@@ -365,6 +382,7 @@ class FileRunner {
   std::unique_ptr<Session> session_;
   FileOutcome outcome_;
   std::vector<Approved> approved_;
+  KeptPast past_;
 };
 
 // Replaces expected lines from the last to the first, so that line numbers hold.
@@ -398,6 +416,8 @@ Result<TestMode> read_mode(const std::string& file) {
       mode.reopen_after_statement = value == "true";
     } else if (key == "replay") {
       mode.replay_rounds = value == "true";
+    } else if (key == "history") {
+      mode.keep_history = value == "true";
     } else if (key == "then") {
       mode.then = value;
     } else {

@@ -18,6 +18,7 @@ struct TestMode {
   bool reopen_after_statement = false;  // reopen = true
   std::string then;                     // then = STATEMENT, run after every one that succeeded
   bool replay_rounds = false;           // replay = true: see replay.h
+  bool keep_history = false;            // history = true: see past.h
 };
 Result<TestMode> read_mode(const std::string& file);
 
