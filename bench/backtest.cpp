@@ -67,14 +67,13 @@ Status write_file(const std::string& path, const std::string& text) {
 Status print_backtest(Runtime& runtime, const GeneratorOptions& options, const std::string& policy,
                       const SettingOverrides& overrides, bool knows) {
   const double begin = now_seconds();
-  BERTH_ASSIGN(const BacktestReport report, backtest(runtime, {.candidates = {{.policy = policy, .overrides = {}}},
-                                                               .from = options.start,
-                                                               .to = options.start + options.span,
-                                                               .target = {},
-                                                               .cluster = {},
-                                                               .overrides = overrides,
-                                                               .knows_durations = knows,
-                                                               .control = {}}));
+  BacktestRequest request;
+  request.candidates = {{.policy = policy, .overrides = {}}};
+  request.from = options.start;
+  request.to = options.start + options.span;
+  request.overrides = overrides;
+  request.knows_durations = knows;
+  BERTH_ASSIGN(const BacktestReport report, backtest(runtime, request));
   const BacktestRow& row = report.told.policies.back().rows.front();
   std::string rules;
   for (const auto& [name, value] : overrides) rules += fmt::format("{} {} ", name, value);

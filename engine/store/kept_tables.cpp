@@ -4,9 +4,11 @@ namespace berth {
 
 namespace {
 
+constexpr std::string_view kAccounts = "accounts tell the past themselves, day by day";
 constexpr std::string_view kDeliveries = "it holds what is on its way to executors, and runs tell what became of it";
 constexpr std::string_view kLearned = "it is learned from runs, of which there is a history";
 constexpr std::string_view kRecords = "REPLAY ROUND reads it; it is never changed";
+constexpr std::string_view kShadows = "it tells round by round what a policy in shadow would have done";
 constexpr std::string_view kSimulations = "simulations are no part of the cluster's state";
 constexpr std::string_view kWork = "it only says who is at work";
 
@@ -16,6 +18,8 @@ constexpr TableKeeping kTables[] = {
     {"drift", Keeping::kRowsTell, "time <= ?2"},
     {"events", Keeping::kRowsTell, "state_version <= ?1 AND time <= ?2"},
     {"rounds", Keeping::kRowsTell, "state_version < ?1 AND started_at <= ?2"},
+    {"account_*", Keeping::kNothing, kAccounts},
+    {"backtest*", Keeping::kNothing, kSimulations},
     {"history_*", Keeping::kNothing, "it is the history"},
     {"leases", Keeping::kNothing, kWork},
     {"outbox", Keeping::kNothing, kDeliveries},
@@ -25,6 +29,7 @@ constexpr TableKeeping kTables[] = {
     {"record_parts", Keeping::kNothing, kRecords},
     {"round_records", Keeping::kNothing, kRecords},
     {"scheduled_runs", Keeping::kNothing, kWork},
+    {"shadow_*", Keeping::kNothing, kShadows},
     {"simulation*", Keeping::kNothing, kSimulations},
     {"sqlite_*", Keeping::kNothing, "it is SQLite's"},
 };
