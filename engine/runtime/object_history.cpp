@@ -22,6 +22,7 @@ struct Cause {
   std::string object;
   std::string actor;
   std::string detail;
+  std::string statement;  // empty: nobody typed one
 };
 
 class HistoryWriter {
@@ -87,11 +88,12 @@ class HistoryWriter {
   // The event that made a version; the one that is about this kind of thing where there are several.
   Result<Cause> cause_of_version(std::int64_t version) {
     if (const auto known = causes_.find(version); known != causes_.end()) return known->second;
-    BERTH_ASSIGN(Statement row, db_.prepare("SELECT kind, object, actor, detail FROM events WHERE state_version = ?1 "
-                                            "ORDER BY object <> ?2, kind NOT LIKE ?3, id LIMIT 1"));
+    BERTH_ASSIGN(Statement row, db_.prepare("SELECT kind, object, actor, detail, statement FROM events WHERE "
+                                            "state_version = ?1 ORDER BY object <> ?2, kind NOT LIKE ?3, id LIMIT 1"));
     Cause cause;
     if (row.with(version, name_, fmt::format("%{}%", noun())).next()) {
-      cause = {std::string(row.text(0)), std::string(row.text(1)), std::string(row.text(2)), std::string(row.text(3))};
+      cause = {std::string(row.text(0)), std::string(row.text(1)), std::string(row.text(2)), std::string(row.text(3)),
+               std::string(row.text(4))};
     }
     BERTH_TRY(row.status());
     return causes_.emplace(version, std::move(cause)).first->second;
@@ -109,6 +111,7 @@ class HistoryWriter {
       std::string detail = cause.object.starts_with("round ") ? cause.object : cause.kind;
       const bool by_round = cause.object.starts_with("round ");
       if (!by_round && !cause.detail.empty()) detail += ": " + cause.detail;
+      if (!by_round && !cause.statement.empty()) detail = cause.statement;
       for (std::string what : change.words) {
         if (what.starts_with("waits for ")) continue;  // the stretches of waiting say more
         if (request_.of == HistoryOf::kJob && what == "started" && placed_.contains(step.version))
@@ -230,8 +233,9 @@ class HistoryWriter {
   // Events about the object that changed no row of it: those of before the history, refusals, signals.
   Status add_events() {
     BERTH_ASSIGN(Statement rows,
-                 db_.prepare("SELECT time, state_version, kind, actor, detail FROM events WHERE object = ?1 AND (kind "
-                             "LIKE '% ' || ?2 OR kind LIKE ?2 || ' %' OR kind LIKE '% ' || ?2 || ' %' OR kind LIKE '% "
+                 db_.prepare("SELECT time, state_version, kind, actor, iif(statement = '', detail, statement) FROM "
+                             "events WHERE object = ?1 AND (kind LIKE '% ' || ?2 OR kind LIKE ?2 || ' %' OR kind LIKE "
+                             "'% ' || ?2 || ' %' OR kind LIKE '% "
                              "quota') ORDER BY id"));
     rows.with(name_, noun());
     while (rows.next()) {

@@ -47,7 +47,7 @@ constexpr TableRules kRules[] = {
     {"node_health", "state=keep detail=drop"},
     {"node_types", "name=type link_groups=keep"},
     {"nodes", "name=node rack=rack state=keep labels=labels"},
-    {"plans", "kind=keep plan_json=keep state=keep"},
+    {"plans", "kind=keep plan_json=keep state=keep statement=statement files=empty"},
     {"pools", "name=pool"},
     {"prediction_errors", "level=keep"},
     {"priority_classes", "name=class"},
@@ -74,7 +74,7 @@ constexpr TableRules kRules[] = {
     {"task_groups", "name=group models=keep locality=keep"},
     {"wait_stretches", "cause=keep"},
     // Last: what it is about has got its label by then.
-    {"events", "kind=keep object=object actor=user detail=drop"},
+    {"events", "kind=keep object=object actor=user detail=drop statement=drop"},
 };
 
 bool is_built_in(std::string_view policy) {
