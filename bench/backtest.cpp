@@ -17,11 +17,13 @@
 #include "engine/sim/berth_trace.h"
 #include "engine/sim/generator.h"
 #include "engine/sim/trace_model.h"
+#include "engine/store/queue_records.h"
 
 namespace berth {
 namespace {
 
 constexpr std::size_t kNodes = 1213;
+constexpr std::int64_t kLoad = 450;  // percent: the generated jobs keep a sixth of the cluster busy
 
 double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -40,6 +42,7 @@ GeneratorOptions month_of(std::int64_t jobs) {
 // The jobs with the starts that fifo would have given them.
 Result<std::vector<TraceJob>> recorded_jobs(const std::vector<TraceNode>& nodes, const GeneratorOptions& options) {
   std::vector<TraceJob> jobs = generate_jobs(options);
+  for (TraceJob& job : jobs) job.duration = Seconds(job.duration.value_or(Seconds(0)).value() * kLoad / 100);
   BERTH_ASSIGN(const Cluster cluster, cluster_from(nodes));
   BERTH_ASSIGN(const TimedInput input,
                timed_from(cluster, [&]() -> Result<std::unique_ptr<JobReader>> { return read_from(jobs); }));
@@ -101,6 +104,12 @@ Status run(std::int64_t count) {
   BERTH_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::open(opening));
   ImportOptions import;
   import.create_missing = true;
+  const auto classes = runtime->change([](Change& change) -> Status {
+    for (const GeneratedClass& each : generated_priority_classes())
+      BERTH_TRY(add_priority_class(change, {.name = std::string(each.name), .value = each.value}));
+    return {};
+  });
+  BERTH_TRY(classes.status());
   BERTH_TRY(import_nodes(*runtime, folder / "nodes.csv", import).status());
   double begin = now_seconds();
   BERTH_ASSIGN(const ImportReport report, import_trace(*runtime, folder / "jobs.csv", import, {}));

@@ -2,7 +2,7 @@
 // ended by then, and of every so many jobs that must wait the expected start forecast at its submission and corrected
 // by the errors of the forecasts before it (policy/start_calibration.h). A p90 should hold for 85 to 95 % of them.
 //
-// `eta_calibration 10` looks at every 10th job (the default); fewer is slower. tests/reference/philly_world.h says how
+// `eta_calibration 20` looks at every 20th job (the default); fewer is slower. tests/reference/philly_world.h says how
 // the trace is laid out; without it there is nothing to measure.
 #include <fmt/format.h>
 
@@ -109,7 +109,7 @@ Status run(std::int64_t sample) {
 }  // namespace berth
 
 int main(int count, char** arguments) {
-  const berth::Status done = berth::run(count > 1 ? std::max<std::int64_t>(std::atoll(arguments[1]), 1) : 10);
+  const berth::Status done = berth::run(count > 1 ? std::max<std::int64_t>(std::atoll(arguments[1]), 1) : 20);
   if (done.ok()) return 0;
   fmt::print(stderr, "{}\n", done.message());
   return 1;

@@ -60,13 +60,14 @@ CREATE TABLE backtest_pairs (
   PRIMARY KEY (simulation, seq)
 ) STRICT, WITHOUT ROWID;
 
--- When a waiting job was expected to start, as told once: half of such jobs start by p50, nine in ten by p90. What came
--- of it is in the view eta.
+-- When a waiting job was expected to start, told once a wait: half of such jobs start by p50, nine in ten by p90. What
+-- came of it is in the view eta.
 CREATE TABLE expectations (
-  job_id   INTEGER PRIMARY KEY REFERENCES jobs ON DELETE CASCADE,
+  job_id   INTEGER NOT NULL REFERENCES jobs ON DELETE CASCADE,
   made_at  INTEGER NOT NULL,
   forecast INTEGER NOT NULL,  -- before it was corrected by what forecasts before it missed by
   p50      INTEGER NOT NULL,
-  p90      INTEGER NOT NULL CHECK (p90 >= p50)
-) STRICT;
+  p90      INTEGER NOT NULL CHECK (p90 >= p50),
+  PRIMARY KEY (job_id, made_at)
+) STRICT, WITHOUT ROWID;
 CREATE INDEX expectations_made ON expectations (made_at);

@@ -334,3 +334,13 @@ CREATE VIEW chargeback_losses AS
   SELECT date(day, 'unixepoch') AS day, queue, device_model, nullif(beneficiary, '') AS beneficiary_queue, rule, evictions,
          lost / 3.6e6 AS lost
   FROM account_losses;
+
+-- When waiting jobs were expected to start, and when they did: the first start after that was told (NULL = none yet).
+CREATE VIEW eta AS
+  SELECT e.job_id, j.name AS job, q.name AS queue, e.made_at, e.forecast, e.p50, e.p90,
+         coalesce((SELECT min(r.start_time) FROM runs r WHERE r.job_id = e.job_id AND r.start_time >= e.made_at),
+                  iif(j.start_time >= e.made_at, j.start_time, NULL)) AS start_time,
+         j.state, j.end_time
+  FROM expectations e
+  JOIN jobs j ON j.id = e.job_id
+  JOIN queues q ON q.id = j.queue_id;

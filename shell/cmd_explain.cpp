@@ -23,6 +23,11 @@ std::string expected_start_line(const JobExplanation& e) {
   if (e.guesses > 0)
     line += fmt::format(" - if {} of which no duration is known take {} (default_duration)",
                         print_counted(e.guesses, "job"), print_duration(e.guessed_duration));
+  line += ".\n";
+  if (!e.told) return line;
+  const auto& [p50, p90] = e.told->expected;
+  line += fmt::format("Told at {}: about {}", print_time(e.told->made_at), print_time(p50));
+  if (p90 != p50) line += fmt::format(", nine times in ten by {}", print_time(p90));
   return line + ".\n";
 }
 

@@ -299,6 +299,37 @@ Result<Output> plan_rightsize(Session& session, const Arguments& arguments) {
   return output;
 }
 
+// Answers are known to have held or not when the job has started, or is late already.
+Result<Output> show_calibration(Session& session, const Arguments& arguments) {
+  constexpr std::string_view kByHorizon =
+      "CASE WHEN p50 - made_at < 3600 THEN '1 minutes' WHEN p50 - made_at < 86400 THEN '2 hours' ELSE '3 days' END";
+  const bool by_queue = arguments.has_word("BY");
+  const std::string sql = fmt::format(
+      "WITH told AS (SELECT *, {} AS part, coalesce(start_time <= p50, iif(?1 > p50, 0, NULL)) AS held50, "
+      "coalesce(start_time <= p90, iif(?1 > p90, 0, NULL)) AS held90, abs(start_time - p50) AS error "
+      "FROM eta WHERE start_time IS NOT NULL OR end_time IS NULL), "
+      "parts AS (SELECT '0 all' AS part, held50, held90, error, start_time FROM told UNION ALL "
+      "SELECT part, held50, held90, error, start_time FROM told) "
+      "SELECT substr(part, 3) AS {}, count(*) AS told, count(start_time) AS started, count(held50) AS p50_known, "
+      "100.0 * avg(held50) AS p50_held_pct, count(held90) AS p90_known, 100.0 * avg(held90) AS p90_held_pct, "
+      "avg(error) AS error_mean FROM parts GROUP BY part ORDER BY part",
+      by_queue ? std::string_view("'1 ' || queue") : kByHorizon, by_queue ? "queue" : "horizon");
+  BERTH_ASSIGN(ResultTable table, query_table(session, sql, engine_of(session).now()));
+  Output output;
+  if (table.rows.empty()) {
+    output.add_note(
+        "nothing has been told yet: rounds tell waiting jobs when they will start (settings eta_jobs, "
+        "eta_share)");
+  } else if (!std::holds_alternative<std::monostate>(table.rows.front()[6])) {
+    const double held = std::get<double>(table.rows.front()[6]);
+    output.add_note(fmt::format("p90 held for {:.0f} % of {}; it should for 85 to 95 %", held,
+                                counted(std::get<std::int64_t>(table.rows.front()[5]), "answer")));
+  }
+  for (const std::size_t column : {4U, 6U, 7U}) table.columns[column].decimals = 1;
+  output.add(std::move(table));
+  return output;
+}
+
 constexpr std::string_view kPredictFamily = "predictions";
 
 constexpr CommandRow kPredictRows[] = {
@@ -314,6 +345,17 @@ constexpr CommandRow kPredictRows[] = {
                 "measured compares what was said at submission with what came: runs within 25 percent, the median "
                 "error of the p50, and how many took no longer than their p90. Settings: prediction_min_count, "
                 "prediction_half_life, prediction_retention."},
+    {.family = kPredictFamily,
+     .syntax = "SHOW CALIBRATION [BY QUEUE]",
+     .effect = Effect::kReads,
+     .handler = show_calibration,
+     .summary = "How often jobs started as they were told: by p50, which half should, and by p90, which nine in ten "
+                "should.",
+     .example = "SHOW CALIBRATION BY QUEUE",
+     .details = "Rounds forecast the starts of newly waiting jobs with predicted durations, correct them by how wrong "
+                "such forecasts were before, and keep what was told in the view eta. A job that still waits past its "
+                "p90 counts as one that did not hold. horizon is how far away the p50 was; error_mean is |start - "
+                "p50| in seconds. Settings: eta_jobs, eta_share."},
     {.family = kPredictFamily,
      .syntax = "REBUILD PREDICTIONS",
      .effect = Effect::kChanges,

@@ -32,8 +32,8 @@ bool has_spread(const Snapshot& snapshot) {
 // Plays forward until the wanted jobs have started, in a snapshot of its own and the state made from it.
 class Future {
  public:
-  Future(Snapshot& snapshot, RoundState& state, std::span<const std::int64_t> wanted, std::int64_t most_tries)
-      : snapshot_(snapshot), state_(state), wanted_(wanted.begin(), wanted.end()), most_tries_(most_tries) {}
+  Future(Snapshot& snapshot, RoundState& state, std::span<const std::int64_t> wanted, std::int64_t most_looks)
+      : snapshot_(snapshot), state_(state), wanted_(wanted.begin(), wanted.end()), most_looks_(most_looks) {}
 
   // Leaves the jobs that matter: where the order of two jobs never changes, those ahead of the last wanted one and
   // those that they come after.
@@ -60,7 +60,7 @@ class Future {
         return Status(Code::kInterrupted, "the forecast was interrupted");
       }
       BERTH_TRY(pass());
-      const bool is_spent = most_tries_ > 0 && tries_ >= most_tries_;
+      const bool is_spent = most_looks_ > 0 && looks_ >= most_looks_;
       if (wanted_.empty() || is_spent || state_.running().size() == 0) return std::move(starts_);
       BERTH_TRY(end_some());
     }
@@ -99,13 +99,13 @@ class Future {
   }
 
   bool starts(const Job& job, Pass& pass, FailedDemands& failed) {
+    ++looks_;
     if (pass.closed()) return false;
     const bool may_evict =
         (ended_ == 0 || wanted_.contains(job.id)) && may_evict_others(job, state_.rules(), snapshot_.now);
     const Seconds end = state_.quotas().looks_at_end() ? job.expected_end(snapshot_.now) : Seconds(0);
     const std::size_t demand = demand_class(job, may_evict, end);
     if (failed.find(demand, pass.evictions().size())) return false;
-    ++tries_;
     const PassOutcome outcome = pass.try_job(job, may_evict);
     if (!outcome.started && !outcome.keeps_room) failed.note(demand, pass.evictions().size());
     return outcome.started;
@@ -143,8 +143,8 @@ class Future {
   Snapshot& snapshot_;
   RoundState& state_;
   std::unordered_set<std::int64_t> wanted_;  // and not started yet
-  std::int64_t most_tries_;                  // 0 = any number
-  std::int64_t tries_ = 0;
+  std::int64_t most_looks_;                  // 0 = any number
+  std::int64_t looks_ = 0;
   std::unordered_map<std::int64_t, Seconds> starts_;
   std::size_t ended_ = 0;  // jobs, so far
   DemandClasses classes_;
@@ -154,10 +154,10 @@ class Future {
 };
 
 Result<std::vector<std::optional<Seconds>>> play_forward(Snapshot snapshot, std::span<const std::int64_t> jobs,
-                                                         std::int64_t most_tries,
+                                                         std::int64_t most_looks,
                                                          const std::atomic<bool>* interrupted) {
   BERTH_ASSIGN(const Planning planning, planning_of(snapshot));
-  Future future(snapshot, *planning.state, jobs, most_tries);
+  Future future(snapshot, *planning.state, jobs, most_looks);
   BERTH_TRY(future.load());
   BERTH_ASSIGN(const auto starts, future.run(interrupted));
   std::vector<std::optional<Seconds>> result;
@@ -176,13 +176,15 @@ Result<std::optional<Seconds>> play_forward(Snapshot snapshot, std::int64_t job,
 }  // namespace
 
 Result<std::vector<std::optional<Seconds>>> forecast_starts(const Snapshot& snapshot,
-                                                            std::span<const std::int64_t> jobs, std::int64_t most_tries,
+                                                            std::span<const std::int64_t> jobs,
+                                                            ForecastDurations durations, std::int64_t most_looks,
                                                             const std::atomic<bool>* interrupted) {
   for (const std::int64_t job : jobs) {
     if (std::ranges::find(snapshot.jobs, job, &Job::id) == snapshot.jobs.end())
       return Status(Code::kNotFound, fmt::format("job {} does not wait", job));
   }
-  return play_forward(with_median_durations(snapshot), jobs, most_tries, interrupted);
+  const bool is_median = durations == ForecastDurations::kMedian;
+  return play_forward(is_median ? with_median_durations(snapshot) : snapshot, jobs, most_looks, interrupted);
 }
 
 Result<Forecast> forecast_start(const Snapshot& snapshot, std::int64_t job, const std::atomic<bool>* interrupted) {

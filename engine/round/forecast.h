@@ -32,11 +32,13 @@ struct Forecast {
 Result<Forecast> forecast_start(const Snapshot& snapshot, std::int64_t job,
                                 const std::atomic<bool>* interrupted = nullptr);
 
-// The median starts of several jobs in one play, in their order; nothing = not in sight. `most_tries` > 0: ends once
-// jobs have been tried so often, and what has not started by then is not in sight. kNotFound, kInterrupted as above.
+// The starts of several jobs in one play, in their order; nothing = not in sight. `most_looks` > 0: ends once passes
+// have looked at jobs so often, and what has not started by then is not in sight. kNotFound, kInterrupted as above.
+enum class ForecastDurations : std::uint8_t { kMedian, kLong };  // the p50 of each job, or the p90
 Result<std::vector<std::optional<Seconds>>> forecast_starts(const Snapshot& snapshot,
                                                             std::span<const std::int64_t> jobs,
-                                                            std::int64_t most_tries = 0,
+                                                            ForecastDurations durations = ForecastDurations::kMedian,
+                                                            std::int64_t most_looks = 0,
                                                             const std::atomic<bool>* interrupted = nullptr);
 
 }  // namespace berth

@@ -315,6 +315,15 @@ Status look_ahead(Runtime& runtime, const Snapshot& snapshot, const RoundState& 
   BERTH_ASSIGN(const Forecast forecast, forecast_start(snapshot, job.id, interrupted));
   explanation.start_p50 = forecast.p50;
   explanation.start_p90 = forecast.p90;
+  if (forecast.p50) {
+    BERTH_ASSIGN(StartCalibration calibration, read_start_calibration(runtime.db()));
+    const ExpectedStart expected =
+        calibration.expect({*forecast.p50, forecast.p90.value_or(*forecast.p50)}, snapshot.now);
+    explanation.start_p50 = expected.p50;
+    if (forecast.p90) explanation.start_p90 = expected.p90;
+    BERTH_ASSIGN(explanation.told, last_expectation(runtime.db(), job.id));
+    if (explanation.told && explanation.told->expected == expected) explanation.told.reset();
+  }
   explanation.guesses = forecast.guesses;
   explanation.guessed_duration = snapshot.rules.default_duration;
   return {};

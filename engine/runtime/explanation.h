@@ -14,6 +14,7 @@
 #include "engine/round/explain.h"
 #include "engine/runtime/reason_words.h"
 #include "engine/runtime/runtime.h"
+#include "engine/store/expectation_records.h"
 #include "engine/store/load.h"
 
 namespace berth {
@@ -44,6 +45,7 @@ struct JobExplanation {
   std::string held_by;               // who has what it needs: queues, and the job expected to end first
   std::optional<Seconds> start_p50;  // when it is expected to start; nothing = starts now, or nobody knows
   std::optional<Seconds> start_p90;
+  std::optional<ExpectationRow> told;        // what was told of it before, where that differs
   std::int64_t guesses = 0;                  // jobs on which that rests and of which no duration is known:
   Seconds guessed_duration;                  // each is taken to run so long
   std::vector<Placement> placements;         // when it starts

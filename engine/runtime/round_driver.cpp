@@ -10,6 +10,7 @@
 #include "engine/policy/queue_outlook.h"
 #include "engine/policy/registry.h"
 #include "engine/policy/workload.h"
+#include "engine/runtime/expected_starts.h"
 #include "engine/runtime/shadow.h"
 #include "engine/runtime/sync.h"
 #include "engine/store/journal.h"
@@ -177,6 +178,8 @@ Result<RoundReport> run_round(Runtime& runtime, const RoundOptions& options) {
     }
     if (applied->prefix) round.schedule.plan = *std::move(applied->prefix);
     BERTH_ASSIGN(const DispatchReport dispatched, dispatch_now(runtime, lease));
+    // The round is done: what cannot be told now is told by a later one.
+    (void)tell_expected_starts(runtime, round.loaded.snapshot);
     Status watched = watch_shadows(runtime, round, applied->round);
     return RoundReport{std::move(round.schedule.plan), *applied,   round.seconds,
                        round.schedule.counters,        dispatched, std::move(watched)};

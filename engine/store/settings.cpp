@@ -30,6 +30,10 @@ constexpr Knob kKnobs[] = {
      "how long is kept, day by day, what queues owned, used, borrowed, lent and lost"},
     {"default_duration", KnobType::kDuration, "1d", 1, 3650 * kDay,
      "how long a job is expected to run about which nothing is known"},
+    {"eta_jobs", KnobType::kInteger, "20", 0, 1000,
+     "how many waiting jobs a round tells when they will start, of those that have not been told; 0 = none"},
+    {"eta_share", KnobType::kInteger, "10", 0, 100,
+     "percent of the time of rounds that telling it may take in the long run, where that is not negligible"},
     {"event_retention", KnobType::kDuration, "90d", 0, 36500 * kDay, "how long events are kept"},
     {"eviction_budget", KnobType::kGpuHours, "any", 0, 1000000000,
      "GPU-hours of work that evictions may cost the jobs of one queue in an hour; any = no bound"},
@@ -401,6 +405,8 @@ Result<Settings> read_settings(Database& db, const SettingOverrides& overrides) 
                 .take("node_flap_window", read_duration, settings.node_flap_window)
                 .take("stop_grace", read_duration, settings.stop_grace)
                 .take("chargeback_retention", read_duration, settings.chargeback_retention)
+                .take("eta_jobs", read_integer, settings.eta_jobs)
+                .take("eta_share", read_integer, settings.eta_share)
                 .take("event_retention", read_duration, settings.event_retention)
                 .take("history_retention", read_duration, settings.history_retention)
                 .take("history_mib", read_integer, settings.history_bytes)

@@ -63,6 +63,8 @@ struct Settings {
   Seconds node_flap_window;
   Seconds stop_grace;
   Seconds chargeback_retention;
+  std::int64_t eta_jobs = 0;
+  std::int64_t eta_share = 0;  // percent
   Seconds event_retention;
   Seconds history_retention;
   std::int64_t history_bytes = 0;

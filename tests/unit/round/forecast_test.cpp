@@ -45,6 +45,21 @@ TEST(Forecast, JobsAheadAreServedFirst) {
   EXPECT_EQ(must(forecast_start(snapshot, 2)).p50, Seconds(7000));
 }
 
+TEST(Forecast, SeveralJobsInOnePlay) {
+  Snapshot snapshot = snapshot_from("1x4:A100", {"gpus=4", "gpus=4", "gpus=8", "gpus=4"});
+  for (Job& job : snapshot.jobs) job.estimate = {Seconds(2000), Seconds(2000), Seconds(3000)};
+  run_whole_node(snapshot, 10, 0, Seconds(5000), Seconds(6000));
+  const std::vector<std::int64_t> jobs = {4, 2, 3};
+  const auto starts = must(forecast_starts(snapshot, jobs));
+  EXPECT_EQ(starts[0], Seconds(9000));
+  EXPECT_EQ(starts[1], Seconds(7000));
+  EXPECT_EQ(starts[2], std::nullopt);  // it never fits
+  EXPECT_EQ(starts[1], must(forecast_start(snapshot, 2)).p50);
+  EXPECT_EQ(must(forecast_starts(snapshot, jobs, ForecastDurations::kLong))[1], Seconds(9000));
+  EXPECT_EQ(must(forecast_starts(snapshot, jobs, ForecastDurations::kMedian, 1))[1], std::nullopt);
+  EXPECT_EQ(forecast_starts(snapshot, std::vector<std::int64_t>{77}).status().code(), Code::kNotFound);
+}
+
 TEST(Forecast, RoomThatIsHeldForAJobIsTakenByItFirst) {
   // Node 0 is held for job 2, whose victim stops; job 1 is before it in the order, and gets node 1 later.
   Snapshot snapshot = snapshot_from("2x4:A100", {"gpus=4", "gpus=4"});
