@@ -3,12 +3,13 @@
 //   transcript DATABASE SESSION     e.g. transcript /tmp/demo.db examples/demo/session.sql
 //
 // The statements run through the shell's own code, on a clock that starts at 2026-01-05 09:00:00 UTC and moves one
-// minute a statement, by a user named ann; measured columns (speed, memory) are left out. So the same example gives the
-// same bytes, and examples/*/expected.txt can be compared with it. Answers and messages both go to standard output.
-// Goes on after an error, as a person would. Exit code 0 once all was run; 2 when the arguments or files are not
-// usable.
+// minute a statement, by a user named ann; a comment line "-- 9h later" moves it by that much more. Measured columns
+// (speed, memory) are left out. So the same example gives the same bytes, and examples/*/expected.txt can be compared
+// with it. Answers and messages both go to standard output. Goes on after an error, as a person would. Exit code 0 once
+// all was run; 2 when the arguments or files are not usable.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
@@ -16,6 +17,7 @@
 #include <string_view>
 #include <variant>
 
+#include "engine/base/text.h"
 #include "shell/commands.h"
 #include "shell/error_report.h"
 #include "shell/lexer.h"
@@ -63,10 +65,28 @@ std::string between(std::string_view text) {
   return fmt::format("\n{}\n", text.substr(begin, text.find_last_not_of(" \n") + 1 - begin));
 }
 
+// What the comment lines "-- 9h later" between two statements come to.
+Seconds time_passed(std::string_view text) {
+  constexpr std::string_view kBegin = "-- ";
+  constexpr std::string_view kEnd = " later";
+  Seconds passed;
+  for (std::string_view line : split(text, '\n')) {
+    line = trim(line);
+    if (!line.starts_with(kBegin) || !line.ends_with(kEnd)) continue;
+    line.remove_prefix(kBegin.size());
+    line.remove_suffix(std::min(line.size(), kEnd.size()));
+    const Result<Seconds> time = read_duration(line);
+    if (time.ok()) passed += *time;
+  }
+  return passed;
+}
+
 void run(Session& session, ManualEnv& clock, const std::string& text) {
   std::size_t done = 0;
   for (const StatementText& statement : split_statements(text).statements) {
-    session.printer->say(between(std::string_view(text).substr(done, statement.offset - done)));
+    const std::string_view before = std::string_view(text).substr(done, statement.offset - done);
+    session.printer->say(between(before));
+    clock.advance(time_passed(before));
     const bool is_dot_command = statement.text.starts_with('.');
     done = statement.offset + statement.text.size() + (is_dot_command ? 0 : 1);
     session.printer->say(typed(std::string_view(text).substr(statement.offset, done - statement.offset)));

@@ -58,3 +58,8 @@ CREATE TABLE account_losses (
   lost         INTEGER NOT NULL,
   PRIMARY KEY (day, queue, device_model, beneficiary, rule)
 ) STRICT, WITHOUT ROWID;
+
+-- Dates that have passed.
+CREATE INDEX quotas_begin ON quotas (valid_from) WHERE valid_from IS NOT NULL;
+CREATE INDEX quotas_end ON quotas (valid_to) WHERE valid_to IS NOT NULL;
+CREATE INDEX loans_begin ON loans (valid_from) WHERE state = 'open';

@@ -115,9 +115,9 @@ constexpr AmountColumn kAmounts[] = {
     {"credit", [](const AccountSums& s) { return s.credit; }},
 };
 
-// Columns that people can add up in their heads are left out: used_own, unowned.
+// Left out is what people can work out, or read in a note.
 bool people_see(const AmountColumn& column, const AccountSums& all) {
-  if (column.name == "used_own" || column.name == "unowned") return false;
+  if (column.name == "used_own" || column.name == "unowned" || column.name == "use_known") return false;
   return column.always || column.amount(all) != 0;
 }
 
@@ -241,7 +241,7 @@ constexpr CommandRow kReportRows[] = {
          "Whole days (UTC), the one named by TO not among them; days of a month that are to come count until now. "
          "owned = used of it + lent + idle, loans counted; "
          "used = used of the own quota + borrowed; what all borrow is what all lend and what is nobody's (unowned, for "
-         "programs). Counted as time passes, by the quotas and loans of that time, as of each change of use or round. "
+         "programs). Counted as time passes, by the quotas and loans of that time. "
          "Quotas that overlap (a model, its family, gpu) are owned once, and what runs is "
          "covered by the narrowest first. BY model: what is used or lent counts for the model in use, what is idle or "
          "loaned for what the quota is of. unused: held but not utilised, of runs whose utilisation RECORD USAGE "

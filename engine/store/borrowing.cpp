@@ -317,6 +317,25 @@ Status refresh_borrowing(Database& db, Seconds now) {
   return moment.run(now);
 }
 
+Status pass_dates(Database& db, Seconds now) {
+  std::vector<Seconds> dates;
+  {
+    BERTH_ASSIGN(Statement rows,
+                 db.prepare("WITH last (at) AS (SELECT value FROM meta WHERE key = 'borrowing_at') "
+                            "SELECT valid_from FROM last JOIN quotas ON valid_from > at AND valid_from < ?1 UNION "
+                            "SELECT valid_to FROM last JOIN quotas ON valid_to > at AND valid_to < ?1 UNION "
+                            "SELECT valid_from FROM last JOIN loans ON state = 'open' AND valid_from > at AND "
+                            "valid_from < ?1 UNION "
+                            "SELECT valid_to FROM last JOIN loans ON state = 'open' AND valid_to > at AND valid_to < "
+                            "?1 ORDER BY 1"));
+    rows.with(now);
+    while (rows.next()) dates.push_back(rows.quantity<Seconds>(0));
+    BERTH_TRY(rows.status());
+  }
+  for (const Seconds date : dates) BERTH_TRY(refresh_borrowing(db, date));
+  return {};
+}
+
 Result<std::vector<LedgerFlaw>> check_borrowing(Database& db) {
   std::vector<LedgerFlaw> flaws;
   BERTH_TRY(find_use_that_differs(db, flaws));

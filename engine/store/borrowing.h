@@ -16,6 +16,9 @@ namespace berth {
 
 // Inside a write transaction.
 Status refresh_borrowing(Database& db, Seconds now);
+// The same as of every date on which a quota or loan began or ended since it was last done, before anything else
+// changes: nobody had to be there at that moment. Part of Change::begin.
+Status pass_dates(Database& db, Seconds now);
 
 // One queue and one governed resource; amounts of a queue are those of its branch. Milli-cores, MiB or milli-GPU.
 struct Standing {

@@ -29,6 +29,7 @@ Result<Change> Change::begin(Database& db, Author author, Seconds now) {
   BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));
   set_history_time(db, now);
   BERTH_ASSIGN(const std::int64_t version, state_version(db));
+  BERTH_TRY(pass_dates(db, now));
   return Change(db, std::move(author), now, std::move(transaction), version);
 }
 

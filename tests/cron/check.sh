@@ -28,6 +28,13 @@ expect "its log" 1 "$(wc -l <log.jsonl)"
 expect "a line of JSON" 1 "$(grep -c '"started_jobs": 1' log.jsonl)"
 said=$("$cron/run-round" missing.db 2>&1); expect "run-round without a database" 1 $?
 
+# ---- the month before
+mkdir reports
+said=$("$cron/month-end" a.db reports 2>&1); expect "month-end" "0 " "$? $said"
+said=$("$cron/month-end" a.db reports 2>&1); expect "month-end again" "0 " "$? $said"
+expect "its files" "1 1" "$(ls reports/chargeback-20??-??.html | wc -l) $(grep -c '^queue,device_model,owned' reports/*.csv)"
+said=$("$cron/month-end" a.db nowhere 2>&1); expect "month-end without a folder" 1 $?
+
 # Somebody else runs a round: no error, no harm, and said to whoever asks.
 sqlite3 a.db "INSERT OR REPLACE INTO leases VALUES ('round', 'ann', 'elsewhere', 1, 0, 4102444800, 7)"
 said=$("$cron/run-round" a.db log.jsonl 2>&1); expect "run-round while another runs" "0 " "$? $said"
@@ -71,7 +78,7 @@ wait $loop
 expect "metrics are for another user to read, whatever the umask" 644 "$(stat -c %a new.prom)"
 
 # ---- the files
-expect "crontab: five fields and a command" 3 "$(grep -cE '^([0-9*/,-]+ +){5}[^ ]' "$cron/crontab.example")"
+expect "crontab: five fields and a command" 4 "$(grep -cE '^([0-9*/,-]+ +){5}[^ ]' "$cron/crontab.example")"
 if command -v systemd-analyze >/dev/null; then
   mkdir units
   for unit in "$cron"/*.service "$cron"/*.timer; do

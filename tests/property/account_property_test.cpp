@@ -5,6 +5,7 @@
 #include <map>
 
 #include "engine/base/env.h"
+#include "engine/base/text.h"
 #include "engine/round/schedule.h"
 #include "engine/store/account_report.h"
 #include "engine/store/loan_records.h"
@@ -271,9 +272,46 @@ class AccountProperty : public StoreTest {
     EXPECT_EQ(by_day.all.used(), by_model.all.used());
     EXPECT_EQ(by_day.all.lost,
               must_have(db_->integer("SELECT coalesce(sum(lost_gpu_milli_s), 0) FROM evictions WHERE state = 'done'")));
+    expect_the_views_word(query);
     lost_ += by_day.all.lost;
     lent_ += by_day.all.time.lent;
     loaned_ += by_day.all.time.loaned_in;
+  }
+
+  // The view counts until the machine's now.
+  void expect_the_views_word(AccountQuery query) {
+    constexpr std::string_view kNow = "SELECT CAST(strftime('%s', 'now') AS INTEGER)";
+    const auto said = [&] {
+      std::vector<std::string> lines;
+      Statement rows = must_have(
+          db_->prepare("SELECT day, queue, device_model, owned, used, unowned, lent, idle, loaned_in, lost FROM "
+                       "account_sums ORDER BY 1, 2, 3"));
+      while (rows.next()) {
+        std::string line;
+        for (int column = 0; column < rows.column_count(); ++column) line += std::string(rows.text(column)) + " ";
+        lines.push_back(line);
+      }
+      return lines;
+    };
+    std::vector<std::string> lines;
+    for (query.now = Seconds(-1); query.now != Seconds(must_have(db_->integer(kNow)));) {
+      query.now = Seconds(must_have(db_->integer(kNow)));
+      lines = said();
+    }
+    query.to = query.now + Seconds(86400 * 365);
+    const AccountReport report = must_have(read_accounts(*db_, query));
+    EXPECT_EQ(report.lines.size(), lines.size());
+    for (std::size_t i = 0; i < std::min(lines.size(), report.lines.size()); ++i) {
+      const AccountSums& sums = report.lines[i].sums;
+      std::string line = print_time(report.lines[i].day).substr(0, 10) + " " + report.lines[i].queue + " " +
+                         report.lines[i].device_model + " ";
+      for (const std::int64_t amount : {sums.time.owned, sums.used(), sums.time.unowned, sums.time.lent, sums.idle(),
+                                        sums.time.loaned_in, sums.lost}) {
+        line += std::to_string(amount) + " ";
+      }
+      EXPECT_EQ(line, lines[i]);
+      if (line != lines[i]) return;
+    }
   }
 
  protected:
