@@ -2,6 +2,7 @@
 #include <functional>
 
 #include "engine/base/text.h"
+#include "engine/runtime/admit_policy.h"
 #include "engine/runtime/job_file.h"
 #include "engine/store/names.h"
 #include "engine/store/run_usage_records.h"
@@ -270,10 +271,12 @@ Status blame_word(Status status, const Arguments& arguments) {
   return blame(std::move(status), arguments.span("name"));
 }
 
-Result<Output> submitted(Session& session, const JobRequest& request, const std::function<Status(Status)>& blame_it) {
+// An admit policy may change the request.
+Result<Output> submitted(Session& session, JobRequest request, const std::function<Status(Status)>& blame_it) {
   std::int64_t id = 0;
   std::string name = request.name;
   const Result<std::int64_t> version = engine_of(session).change([&](Change& change) -> Status {
+    if (Status admitted = admit_by_policy(change, request); !admitted.ok()) return blame_it(std::move(admitted));
     Result<std::int64_t> submitted_id = submit_job(change, request);
     if (!submitted_id.ok()) return blame_it(std::move(submitted_id).status());
     id = *submitted_id;

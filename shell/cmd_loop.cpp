@@ -6,7 +6,9 @@
 #include <thread>
 
 #include "engine/runtime/metrics.h"
+#include "engine/runtime/policies.h"
 #include "engine/runtime/scheduled_run.h"
+#include "engine/store/settings.h"
 #include "shell/cmd_support.h"
 #include "shell/families.h"
 #include "shell/output_file.h"
@@ -75,7 +77,9 @@ Result<Output> all_once(Session& session, bool also_down, const std::atomic<bool
   output.add(all_row(session, *report), Audience::kPrograms);
   output.add_note(report->summary);
   for (const std::string& executor : report->sync.seen.unreachable) output.add_note("unreachable: " + executor);
+  for (const PolicyFailure& failure : report->round.failures) output.add_note("warning: " + describe(failure));
   add_broken(report->round.applied.broken, output);
+  output.findings |= !report->round.failures.empty();
   output.findings |= !report->sync.seen.unreachable.empty();
   return output;
 }
@@ -96,6 +100,17 @@ Status write_metrics(Session& session, const std::string& file) {
   return {};
 }
 
+// Policies whose files have changed; what cannot be read or stored now is tried at the next beat.
+void reload_changed(Session& session) {
+  Runtime& runtime = engine_of(session);
+  const Result<Settings> settings = read_settings(runtime.db());
+  if (!settings.ok() || !settings->reload_policies) return;
+  const Result<std::vector<std::string>> said = reload_policies(runtime);
+  if (session.printer == nullptr) return;
+  if (!said.ok()) session.printer->say(said.status().message() + "\n");
+  for (std::size_t i = 0; said.ok() && i < said->size(); ++i) session.printer->say((*said)[i] + "\n");
+}
+
 bool loop_is_over(const Session& session) { return loop_must_end || session.interrupt->load(); }
 
 // Until the next beat, the end, or a SIGHUP.
@@ -114,6 +129,7 @@ Result<Output> loop_statement(Session& session, const Arguments& arguments) {
   std::int64_t rounds = 0;
   std::int64_t failures = 0;
   for (auto beat = std::chrono::steady_clock::now(); !loop_is_over(session);) {
+    reload_changed(session);
     Result<Output> output = all_once(session, false, nullptr);
     ++rounds;
     if (output.ok() && session.printer != nullptr) BERTH_TRY(session.printer->show(*output, session.display));

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "engine/base/text.h"
-#include "engine/policy/registry.h"
 #include "engine/runtime/explanation.h"
+#include "engine/runtime/policies.h"
 #include "engine/runtime/round_driver.h"
 #include "engine/runtime/scheduled_run.h"
 #include "engine/store/journal.h"
@@ -33,11 +33,12 @@ Result<RoundOptions> round_options(Session& session, const Arguments& arguments)
   const Options& options = arguments.options();
   for (const auto& [option, kind] : {std::pair{"order", PolicyKind::kOrder}, std::pair{"score", PolicyKind::kScore}}) {
     if (!options.given(option)) continue;
-    BERTH_TRY(blame(check_policy_name(kind, options.text(option)), options.value(option).span));
+    BERTH_TRY(
+        blame(check_policy(engine_of(session).db(), kind, to_lower(options.text(option))), options.value(option).span));
   }
   return RoundOptions{.interrupted = session.interrupt,
-                      .order_policy = options.text_or("order", ""),
-                      .score_policy = options.text_or("score", "")};
+                      .order_policy = to_lower(options.text_or("order", "")),
+                      .score_policy = to_lower(options.text_or("score", ""))};
 }
 
 Cell text_cell(std::string text) { return text.empty() ? Cell(std::monostate()) : Cell(std::move(text)); }
@@ -210,6 +211,11 @@ void add_refusal(const RoundReport& report, Output& output) {
   output.add_note(refusal.hint());
 }
 
+void add_failures(const std::vector<PolicyFailure>& failures, Output& output) {
+  for (const PolicyFailure& failure : failures) output.add_note("warning: " + describe(failure));
+  output.findings |= !failures.empty();
+}
+
 Result<Output> run_schedule(Session& session, const Arguments& arguments) {
   BERTH_ASSIGN(const RoundOptions options, round_options(session, arguments));
   BERTH_ASSIGN(ScheduledRun run, ScheduledRun::begin(engine_of(session), "schedule"));
@@ -225,6 +231,7 @@ Result<Output> run_schedule(Session& session, const Arguments& arguments) {
   }
   Output output;
   output.add(round_row(report), Audience::kPrograms);
+  add_failures(report.failures, output);
   add_broken(report.applied.broken, output);
   if (report.applied.prefix)
     output.add_note(fmt::format("{} held back, which would have broken an assertion",
@@ -249,6 +256,7 @@ Result<Output> plan_schedule_statement(Session& session, const Arguments& argume
              Audience::kPrograms);
   BERTH_TRY(add_plan(session, plan, output));
   output.add_note(fmt::format("plan {}: {}", report.id, plan_sentence(plan, "would start")));
+  add_failures(report.round.failures, output);
   add_broken(report.broken, output);
   if (report.broken.empty() && (!plan.placements.empty() || !plan.evictions.empty() || !plan.reprieves.empty()))
     output.add_note(fmt::format("APPLY PLAN {}; carries it out", report.id));

@@ -1,6 +1,5 @@
 // SET, RESET and SHOW SETTINGS: the knobs.
 #include "engine/base/text.h"
-#include "engine/policy/registry.h"
 #include "engine/store/settings.h"
 #include "shell/cmd_support.h"
 #include "shell/families.h"
@@ -14,11 +13,6 @@ Result<Output> set_statement(Session& session, const Arguments& arguments) {
   const Result<const Knob*> knob = find_knob(name);
   if (!knob.ok()) return blame(knob.status(), arguments.span("name"));
   const std::string& value = arguments.text("value");
-  if ((*knob)->type == KnobType::kOrderPolicy || (*knob)->type == KnobType::kScorePolicy) {
-    const PolicyKind kind = (*knob)->type == KnobType::kOrderPolicy ? PolicyKind::kOrder : PolicyKind::kScore;
-    if (Status status = check_policy_name(kind, value); !status.ok())
-      return blame(std::move(status), arguments.span("value"));
-  }
   return change_with_note(session, fmt::format("{} = {}", (*knob)->name, value), [&](Change& change) {
     return blame(set_setting(change, name, value), arguments.span("value"));
   });
@@ -41,7 +35,10 @@ std::string range_of(const Knob& knob) {
     case KnobType::kGpuHours: return fmt::format("{} to {}, any", knob.least, knob.most);
     case KnobType::kGpuSeconds: return "rising, 1 to 16 of them";
     case KnobType::kOrderPolicy:
-    case KnobType::kScorePolicy: return "SHOW POLICIES";
+    case KnobType::kScorePolicy:
+    case KnobType::kFilterPolicy:
+    case KnobType::kVictimPolicy:
+    case KnobType::kAdmitPolicy: return "SHOW POLICIES";
   }
   return "";
 }

@@ -261,26 +261,6 @@ Result<Output> show_events(Session& session, const Arguments& arguments) {
                       count);
 }
 
-Result<Output> show_policies(Session& session, const Arguments& arguments) {
-  (void)arguments;
-  BERTH_ASSIGN(const Settings settings, read_settings(engine_of(session).db()));
-  const auto is_active = [&](const PolicyRow& policy) {
-    switch (policy.kind) {
-      case PolicyKind::kOrder: return policy.name == settings.order_policy;
-      case PolicyKind::kScore: return policy.name == settings.score_policy;
-      case PolicyKind::kRightsize: return false;  // each queue has its own
-    }
-    return false;
-  };
-  ResultTable table{.title = "", .columns = {{"kind"}, {"policy"}, {"active"}, {"summary"}, {"source"}}, .rows = {}};
-  for (const PolicyRow& policy : all_policies()) {
-    table.rows.push_back({std::string(policy_kind_name(policy.kind)), std::string(policy.name),
-                          is_active(policy) ? Cell("yes") : Cell(std::monostate()), std::string(policy.summary),
-                          std::string(policy.source)});
-  }
-  return Output(std::move(table));
-}
-
 constexpr std::string_view kShowFamily = "show";
 
 constexpr CommandRow kShowRows[] = {
@@ -340,12 +320,6 @@ constexpr CommandRow kShowRows[] = {
      .handler = show_sql<kPriorityClasses>,
      .summary = "Priority classes, highest first.",
      .example = "SHOW PRIORITY CLASSES"},
-    {.family = kShowFamily,
-     .syntax = "SHOW POLICIES",
-     .effect = Effect::kReads,
-     .handler = show_policies,
-     .summary = "Policies by kind, what each does and where it comes from.",
-     .example = "SHOW POLICIES"},
     {.family = kShowFamily,
      .syntax = "SHOW PLANS",
      .effect = Effect::kReads,

@@ -23,6 +23,7 @@ Result<RoundReport> apply_change(Session& session, const SavedPlan& saved);
 
 std::span<const CommandRow> round_commands();      // cmd_round.cpp: RUN, PLAN, APPLY, EXPLAIN PLAN
 std::span<const CommandRow> assertion_commands();  // cmd_assertion.cpp
+std::span<const CommandRow> policy_commands();     // cmd_policy.cpp: policies in Lua, SHOW POLICIES
 std::span<const CommandRow> shadow_commands();     // cmd_shadow.cpp: ALTER POLICY ... SET MODE, SHOW SHADOWS
 std::span<const CommandRow> replay_commands();     // cmd_replay.cpp: REPLAY, VACUUM ROUNDS
 std::span<const CommandRow> history_commands();    // cmd_history.cpp: DIFF STATE, SHOW HISTORY

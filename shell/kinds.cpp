@@ -81,6 +81,7 @@ constexpr std::array kKinds = {
     listed_kind("backtest", "a backtest", "the name of a backtest"),
     listed_kind("order_policy", "an order policy", "the name of an order policy (SHOW POLICIES)"),
     listed_kind("score_policy", "a score policy", "the name of a score policy (SHOW POLICIES)"),
+    listed_kind("script_policy", "a policy in Lua", "the name of a policy in Lua (SHOW POLICIES)"),
     listed_kind("setting", "a setting", "the name of a setting (SHOW SETTINGS)"),
     listed_kind("format", "a format", "the name of a file format"),
     listed_kind("table", "a table", "the name of a table or view"),

@@ -4,11 +4,11 @@
 
 #include "engine/base/text.h"
 #include "engine/exec/executor.h"
-#include "engine/policy/registry.h"
 #include "engine/runtime/backtest.h"
 #include "engine/runtime/runtime.h"
 #include "engine/sim/trace.h"
 #include "engine/store/names.h"
+#include "engine/store/policy_records.h"
 #include "engine/store/settings.h"
 #include "shell/cmd_support.h"
 
@@ -20,16 +20,28 @@ constexpr std::size_t kMostNames = 2000;
 
 using Names = std::vector<std::string>;
 
-Names policy_names(std::string_view kind) {
+// Of built-in ones and scripts; "policy" = an order or a score, "script_policy" = any script.
+Names names_of_policies(Database& db, std::string_view kind) {
   Names names;
   if (kind == "backtest_policy") {
     names.emplace_back(kLivePolicy);
     kind = "policy";
   }
-  for (const PolicyRow& row : all_policies()) {
-    if (row.kind == PolicyKind::kRightsize) continue;  // no round or simulation takes it by name
-    if (kind == "policy" || kind == (row.kind == PolicyKind::kOrder ? "order_policy" : "score_policy"))
-      names.emplace_back(row.name);
+  const Result<std::vector<StoredPolicy>> scripts = list_policies(db);
+  if (kind == "script_policy") {
+    if (!scripts.ok()) return names;
+    for (const StoredPolicy& script : *scripts) names.push_back(script.script.name);
+    return names;
+  }
+  for (const PolicyKind each : {PolicyKind::kOrder, PolicyKind::kScore}) {
+    if (kind != "policy" && kind != (each == PolicyKind::kOrder ? "order_policy" : "score_policy")) continue;
+    Result<Names> more = policy_names(db, each);
+    if (more.ok()) names.insert(names.end(), more->begin(), more->end());
+  }
+  if (kind == "policy" && scripts.ok()) {
+    for (const StoredPolicy& script : *scripts) {
+      if (std::ranges::find(names, script.script.name) == names.end()) names.push_back(script.script.name);
+    }
   }
   return names;
 }
@@ -114,7 +126,7 @@ Names run_names(Database& db, std::string_view sql, std::string_view first, std:
 Names names_of_kind(Runtime& runtime, std::string_view kind, std::string_view prefix) {
   Names names;
   if (kind.ends_with("policy")) {
-    names = policy_names(kind);
+    names = names_of_policies(runtime.queries(), kind);
   } else if (kind == "setting") {
     names = setting_names();
   } else if (kind == "format") {

@@ -171,16 +171,18 @@ void add_library(lua_State* lua, int library, const char* name, void (*push)(lua
 
 }  // namespace
 
+void refuse_unknown_fields(lua_State* lua, const char* what) {
+  lua_createtable(lua, 0, 1);
+  lua_pushstring(lua, what);
+  lua_pushvalue(lua, -3);
+  lua_pushcclosure(lua, refuse_unknown_field, 2);
+  lua_setfield(lua, -2, "__index");
+  lua_setmetatable(lua, -2);
+}
+
 void protect_table(lua_State* lua, const char* what, bool strict) {
   const int shown = lua_gettop(lua);
-  if (strict) {
-    lua_createtable(lua, 0, 1);
-    lua_pushstring(lua, what);
-    lua_pushvalue(lua, shown);
-    lua_pushcclosure(lua, refuse_unknown_field, 2);
-    lua_setfield(lua, -2, "__index");
-    lua_setmetatable(lua, shown);
-  }
+  if (strict) refuse_unknown_fields(lua, what);
   lua_newtable(lua);
   lua_createtable(lua, 0, 5);
   lua_pushvalue(lua, shown);

@@ -22,4 +22,7 @@ void install_globals(lua_State* lua);
 // is not there is nil, or, when strict, an error that says "<what> has no field ...". `what` must live on.
 void protect_table(lua_State* lua, const char* what, bool strict);
 
+// A field that the table on top of the stack lacks is an error from now on; it can still be changed.
+void refuse_unknown_fields(lua_State* lua, const char* what);
+
 }  // namespace berth

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <lua.hpp>
 
 #include "engine/lua/budget.h"
@@ -256,6 +257,7 @@ Status ScriptHost::call_on_stack(int arguments, int results) {
     text = message;
   }
   if (outcome == LUA_ERRMEM) text = fmt::format("{}: {}", name_, refusal_text(*budget_));
+  if (!text.starts_with(name_)) text = fmt::format("{}: {}", name_, text);
   lua_pop(lua_, 1);
   // What it left is garbage; the next call starts with room.
   if (outcome == LUA_ERRMEM) lua_gc(lua_, LUA_GCCOLLECT);
@@ -268,6 +270,20 @@ bool ScriptHost::defines(std::string_view function) const {
   const bool is_found = lua_pcall(lua_, 1, 1, 0) == LUA_OK && lua_isfunction(lua_, -1);
   lua_pop(lua_, 1);
   return is_found;
+}
+
+std::vector<std::string> ScriptHost::functions() const {
+  // Reads texts only: no Lua error.
+  std::vector<std::string> names;
+  lua_getfield(lua_, LUA_REGISTRYINDEX, kDefinedTable);
+  lua_pushnil(lua_);
+  while (lua_next(lua_, -2) != 0) {
+    if (lua_type(lua_, -2) == LUA_TSTRING && lua_isfunction(lua_, -1)) names.emplace_back(lua_tostring(lua_, -2));
+    lua_pop(lua_, 1);
+  }
+  lua_pop(lua_, 1);
+  std::ranges::sort(names);
+  return names;
 }
 
 Result<ScriptValue> ScriptHost::global(std::string_view name) const {
@@ -303,6 +319,8 @@ Result<ScriptValue> ScriptHost::call(std::string_view function, std::span<const 
   if (!value.ok()) return std::move(value).status().prefixed(fmt::format("{}: result of {}()", name_, function));
   return value;
 }
+
+void ScriptHost::refill() { budget_->left_in_all = budget_->limits.instructions_in_all; }
 
 ScriptUse ScriptHost::use() const { return {.memory = budget_->memory, .peak = budget_->peak}; }
 

@@ -63,11 +63,15 @@ class ScriptHost {
 
   // A global function that the script has defined?
   bool defines(std::string_view function) const;
+  // Names of all of them, sorted.
+  std::vector<std::string> functions() const;
   // A global that the script has defined; nil when it has not.
   Result<ScriptValue> global(std::string_view name) const;
   Result<ScriptValue> call(std::string_view function, std::span<const ScriptValue> arguments);
 
   ScriptUse use() const;
+  // The budget of all calls is full again.
+  void refill();
 
   // For those who bind their own views: the state, and a call of the function and arguments on its stack under a full
   // budget, which leaves `results` values, or none and the error.

@@ -35,6 +35,12 @@ int match_within_bounds(lua_State* lua) {
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     if (pattern[i] == '%') {
       ++i;
+    } else if (pattern[i] == '[') {
+      // A set matches one character, whatever stands in it.
+      for (i += i + 1 < pattern.size() && pattern[i + 1] == '^' ? 2 : 1;
+           i + 1 < pattern.size() && pattern[i + 1] != ']';)
+        i += pattern[i + 1] == '%' ? 2 : 1;
+      ++i;
     } else if (std::strchr("*+-?", pattern[i]) != nullptr && i > 0) {
       ++choices;
     }

@@ -15,7 +15,7 @@ namespace berth {
 
 namespace {
 
-constexpr std::array<std::string_view, 24> kReasonNames = {"none",
+constexpr std::array<std::string_view, 25> kReasonNames = {"none",
                                                            "node_not_up",
                                                            "pool",
                                                            "no_device",
@@ -38,7 +38,8 @@ constexpr std::array<std::string_view, 24> kReasonNames = {"none",
                                                            "limit",
                                                            "lender_keeps",
                                                            "dependency",
-                                                           "assertion"};
+                                                           "assertion",
+                                                           "policy"};
 
 }  // namespace
 
@@ -130,6 +131,7 @@ std::string plan_to_json(const Plan& plan) {
                            {"passed_over", w.passed_over},
                            {"behind_job", w.behind_job},
                            {"beneficiary", w.beneficiary}});
+    if (!w.words.empty()) waiting.back()["words"] = w.words;
   }
   Json& evictions = json["evictions"] = Json::array();
   for (const Eviction& e : plan.evictions) {
@@ -256,6 +258,7 @@ Result<Plan> plan_from_json(std::string_view text) {
       w.resource = item.at("resource");
       w.in_pieces = item.at("in_pieces");
       w.passed_over = item.at("passed_over");
+      if (item.contains("words")) w.words = item.at("words");
       plan.waiting.push_back(w);
     }
     for (const nlohmann::json& item : json.at("evictions")) {

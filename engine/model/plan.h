@@ -41,6 +41,7 @@ enum class Reason : std::uint8_t {
   kLenderKeeps,      // what is idle is quota that its owner does not lend
   kDependency,       // jobs it depends on have not finished
   kAssertion,        // it would start, but that would break an assertion
+  kPolicy,           // a script holds it back, or lets it run on no node that has room
 };
 std::string_view reason_name(Reason reason);  // "gpu_fragmented"
 Result<Reason> read_reason(std::string_view text);
@@ -82,6 +83,7 @@ struct Waiting {
   // Of kOrder, kReserved, kBlocked, and wherever somebody has what it waits for. 0 = nobody in particular.
   std::int64_t behind_job = 0;
   std::int64_t beneficiary = 0;  // id of the queue that has what the job waits for
+  std::string words = {};        // of kPolicy: what the script says
 
   bool operator==(const Waiting&) const = default;
 };

@@ -24,7 +24,7 @@ inline constexpr EvictionRule kLastOf<EvictionRule> = EvictionRule::kReplan;
 template <>
 inline constexpr ReservationKind kLastOf<ReservationKind> = ReservationKind::kEviction;
 template <>
-inline constexpr Reason kLastOf<Reason> = Reason::kAssertion;
+inline constexpr Reason kLastOf<Reason> = Reason::kPolicy;
 
 // A T, or a const T. Every member is named below, so that one that is added cannot be forgotten: it would not compile.
 template <class X, class T>
@@ -140,6 +140,16 @@ void fields(A& a, T& x) {
   auto& [shape, popularity] = x;
   a(shape, popularity);
 }
+template <class A, Is<ScriptKnobValue> T>
+void fields(A& a, T& x) {
+  auto& [name, value] = x;
+  a(name, value);
+}
+template <class A, Is<ScriptPolicy> T>
+void fields(A& a, T& x) {
+  auto& [name, version, source, knobs] = x;
+  a(name, version, source, knobs);
+}
 template <class A, Is<RoundRules> T>
 void fields(A& a, T& x) {
   auto& [backfill, backfill_depth, preemption, min_runtime, pending_delay, eviction_cooldown, eviction_budget,
@@ -165,9 +175,10 @@ void fields(A& a, T& x) {
 }
 template <class A, Is<Waiting> T>
 void fields(A& a, T& x) {
-  auto& [job, reason, group, fits, needed, queue, resource, short_by, in_pieces, passed_over, behind_job, beneficiary] =
-      x;
-  a(job, reason, group, fits, needed, queue, resource, short_by, in_pieces, passed_over, behind_job, beneficiary);
+  auto& [job, reason, group, fits, needed, queue, resource, short_by, in_pieces, passed_over, behind_job, beneficiary,
+         words] = x;
+  a(job, reason, group, fits, needed, queue, resource, short_by, in_pieces, passed_over, behind_job, beneficiary,
+    words);
 }
 template <class A, Is<Eviction> T>
 void fields(A& a, T& x) {
@@ -202,7 +213,8 @@ enum class PartKind : std::uint8_t {
   kPlacements,
   kWaiting,
   kMarks,
-  kOutlook
+  kOutlook,
+  kScripts
 };
 
 constexpr std::int64_t kIdsInAPart = 128;
@@ -212,8 +224,8 @@ constexpr std::size_t kMostWaitingInAPart = 1024;
 template <class A, Is<Snapshot> T>
 void head_fields(A& a, T& x) {
   auto& [version, now, seed, cluster, queues, classes, quotas, allocations, running, reservations, jobs, workload,
-         order_policy, score_policy, aging_interval, rules, order_knobs] = x;
-  a(version, now, seed, order_policy, score_policy, aging_interval, rules, order_knobs);
+         order_policy, score_policy, filter_policy, victim_policy, scripts, aging_interval, rules, order_knobs] = x;
+  a(version, now, seed, order_policy, score_policy, filter_policy, victim_policy, aging_interval, rules, order_knobs);
 }
 template <class A, Is<Plan> T>
 void head_fields(A& a, T& x) {
@@ -317,6 +329,7 @@ void read_part(ByteReader& reader, Snapshot& snapshot, bool& is_known) {
     case PartKind::kReservations: return reader(snapshot.reservations);
     case PartKind::kJobs: return read_more(reader, snapshot.jobs);
     case PartKind::kWorkload: return reader(snapshot.workload);
+    case PartKind::kScripts: return reader(snapshot.scripts.policies);
     default: is_known = false;
   }
 }
@@ -375,6 +388,7 @@ EncodedRecord encode_snapshot(const Snapshot& snapshot) {
   parts.whole(PartKind::kReservations, snapshot.reservations);
   parts.cut(PartKind::kJobs, snapshot.jobs, [&](std::size_t i) { return snapshot.jobs[i].id / kIdsInAPart; });
   parts.whole(PartKind::kWorkload, snapshot.workload);
+  if (!snapshot.scripts.policies.empty()) parts.whole(PartKind::kScripts, snapshot.scripts.policies);
   return {head_of(snapshot), parts.take()};
 }
 

@@ -14,6 +14,7 @@
 #include "engine/model/quota.h"
 #include "engine/model/rules.h"
 #include "engine/model/running_job.h"
+#include "engine/model/script_policy.h"
 
 namespace berth {
 
@@ -70,6 +71,9 @@ struct Snapshot {
   std::vector<WorkloadShape> workload;    // typical shapes, most popular first
   std::string order_policy = "priority";
   std::string score_policy = "berth";
+  std::string filter_policy;     // a script that says where tasks may run; empty = none
+  std::string victim_policy;     // a script that says what ending a task costs; empty = none
+  ScriptPolicies scripts;        // those that the four name
   Seconds aging_interval{3600};  // one class step of priority is worth this much waiting; see policy/priority_order.h
   RoundRules rules;              // backfill and preemption
   OrderKnobs order_knobs;

@@ -15,7 +15,7 @@ struct WaitCauseRow {
   std::string_view words;
 };
 
-constexpr std::array<WaitCauseRow, 11> kWaitCauses = {{
+constexpr std::array<WaitCauseRow, 12> kWaitCauses = {{
     {"round", "no round has judged it yet"},
     {"held", "it was held"},
     {"dependency", "jobs it depends on have not finished"},
@@ -27,6 +27,7 @@ constexpr std::array<WaitCauseRow, 11> kWaitCauses = {{
     {"fragmentation", "there is enough free, in pieces too small"},
     {"no_capacity", "there is not enough free"},
     {"assertion", "starting it would break an assertion"},
+    {"policy", "a policy holds it back"},
 }};
 
 }  // namespace
@@ -69,6 +70,7 @@ WaitCause plain_cause(const Waiting& waiting) {
     case Reason::kLenderKeeps: return WaitCause::kOwnQuota;
     case Reason::kDependency: return WaitCause::kDependency;
     case Reason::kAssertion: return WaitCause::kAssertion;
+    case Reason::kPolicy: return WaitCause::kPolicy;
   }
   return WaitCause::kRound;
 }

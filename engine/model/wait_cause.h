@@ -26,6 +26,7 @@ enum class WaitCause : std::uint8_t {
   kFragmentation,    // there is enough free, in pieces that are too small
   kNoCapacity,       // there is not enough free of what it asks for
   kAssertion,        // it would run, but for an assertion
+  kPolicy,           // a policy of the site holds it back
 };
 std::string_view wait_cause_name(WaitCause cause);  // "own_quota"
 Result<WaitCause> read_wait_cause(std::string_view text);

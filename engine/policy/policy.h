@@ -39,12 +39,22 @@ struct OrderInput {
   OrderKnobs knobs = {};
 };
 
+// A job that the order does not let the round try.
+struct HeldBack {
+  std::int32_t job = 0;  // index into OrderInput::jobs
+  std::string words;     // why, for people
+};
+
 // One pass over the waiting jobs in order. What it answers may depend on what has started meanwhile.
 class JobSequence {
  public:
   virtual ~JobSequence() = default;
   // Index into OrderInput::jobs of the next job to try, each at most once; nothing = all were named.
   virtual std::optional<std::int32_t> next() = 0;
+  // Jobs that it never names. They wait, with Reason::kPolicy.
+  virtual std::span<const HeldBack> held_back() const { return {}; }
+  // Not empty: the policy failed, and the sequence is that of the built-in default.
+  virtual std::string failure() const { return {}; }
 };
 
 class KeyedOrder;
@@ -129,6 +139,50 @@ class NodeScore {
     (void)asked;
     return false;
   }
+  // Not empty: the policy failed, and its answers since are those of the built-in default. What was placed with it is
+  // to be planned anew without it.
+  virtual std::string failure() const { return {}; }
+  // The same of the filter before it.
+  virtual std::string filter_failure() const { return {}; }
+};
+
+// ---- victims --------------------------------------------------------------------------------------------------------
+
+// A running job that could make room.
+struct VictimView {
+  const Job& job;
+  std::string_view queue;  // empty = none
+  std::int64_t priority = 0;
+  Seconds ran;
+  std::int64_t lost = 0;  // milli-GPU-seconds, if all of it ends
+  std::int64_t tasks = 0;
+  MilliGpu held;
+};
+
+// What ending a job costs beside the work that is lost. At most one is active. Of those that may be evicted at all the
+// lowest class goes first, then what is not within quota, then what costs least.
+class VictimCost {
+ public:
+  virtual ~VictimCost() = default;
+  // Milli-GPU-seconds.
+  virtual std::int64_t cost(const VictimView& victim) = 0;
+  // As NodeScore::failure(); a cost is 0 then.
+  virtual std::string failure() const { return {}; }
+};
+
+// ---- scripts --------------------------------------------------------------------------------------------------------
+
+// Makes policies of scripts (lua/script_policies.h). Never fails: a script that cannot be used makes a policy that says
+// so by failure() and answers as the built-in default.
+class PolicyMaker {
+ public:
+  virtual ~PolicyMaker() = default;
+  virtual std::unique_ptr<QueueOrder> make_order(const ScriptPolicy& script) const = 0;
+  virtual std::unique_ptr<NodeScore> make_score(const ScriptPolicy& script, const ScoreInput& input) const = 0;
+  // `score` where the script lets a task run on a node, infeasible elsewhere.
+  virtual std::unique_ptr<NodeScore> make_filter(const ScriptPolicy& script, const ScoreInput& input,
+                                                 std::unique_ptr<NodeScore> score) const = 0;
+  virtual std::unique_ptr<VictimCost> make_victim_cost(const ScriptPolicy& script) const = 0;
 };
 
 }  // namespace berth

@@ -79,6 +79,10 @@ Status no_such_policy(PolicyKind kind, std::string_view name) {
   return Status(Code::kNotFound, fmt::format("no {} policy named '{}'", policy_kind_name(kind), name), std::move(hint));
 }
 
+Status nobody_makes(std::string_view name) {
+  return Status(Code::kInternal, fmt::format("policy '{}' is a script, and nobody here can run it", name));
+}
+
 }  // namespace
 
 std::string_view policy_kind_name(PolicyKind kind) {
@@ -86,6 +90,9 @@ std::string_view policy_kind_name(PolicyKind kind) {
     case PolicyKind::kOrder: return "order";
     case PolicyKind::kScore: return "score";
     case PolicyKind::kRightsize: return "rightsize";
+    case PolicyKind::kFilter: return "filter";
+    case PolicyKind::kVictim: return "victim";
+    case PolicyKind::kAdmit: return "admit";
   }
   return "";
 }
@@ -159,6 +166,37 @@ Result<std::unique_ptr<NodeScore>> make_score(std::string_view name, const Score
   const PolicyRow* row = find_policy(PolicyKind::kScore, name);
   if (row == nullptr) return no_such_policy(PolicyKind::kScore, name);
   return row->make_score(input);
+}
+
+Result<std::unique_ptr<QueueOrder>> make_order(std::string_view name, const ScriptPolicies& scripts) {
+  const ScriptPolicy* const script = scripts.find(name);
+  if (script == nullptr) return make_order(name);
+  if (scripts.maker == nullptr) return nobody_makes(name);
+  return scripts.maker->make_order(*script);
+}
+
+Result<std::unique_ptr<NodeScore>> make_score(std::string_view name, const ScoreInput& input,
+                                              const ScriptPolicies& scripts) {
+  const ScriptPolicy* const script = scripts.find(name);
+  if (script == nullptr) return make_score(name, input);
+  if (scripts.maker == nullptr) return nobody_makes(name);
+  return scripts.maker->make_score(*script, input);
+}
+
+Result<std::unique_ptr<NodeScore>> score_of(const Snapshot& snapshot) {
+  const ScoreInput input{.cluster = &snapshot.cluster, .workload = snapshot.workload, .seed = snapshot.seed};
+  BERTH_ASSIGN(std::unique_ptr<NodeScore> score, make_score(snapshot.score_policy, input, snapshot.scripts));
+  if (snapshot.filter_policy.empty()) return score;
+  const ScriptPolicy* const filter = snapshot.scripts.find(snapshot.filter_policy);
+  if (filter == nullptr || snapshot.scripts.maker == nullptr) return nobody_makes(snapshot.filter_policy);
+  return snapshot.scripts.maker->make_filter(*filter, input, std::move(score));
+}
+
+Result<std::unique_ptr<VictimCost>> victim_cost_of(const Snapshot& snapshot) {
+  if (snapshot.victim_policy.empty()) return std::unique_ptr<VictimCost>();
+  const ScriptPolicy* const script = snapshot.scripts.find(snapshot.victim_policy);
+  if (script == nullptr || snapshot.scripts.maker == nullptr) return nobody_makes(snapshot.victim_policy);
+  return snapshot.scripts.maker->make_victim_cost(*script);
 }
 
 Result<std::unique_ptr<RightsizePolicy>> make_rightsize(std::string_view name, const RightsizeKnobs& knobs) {

@@ -246,12 +246,12 @@ bool RoomSearch::make_room_in_rack(const TaskGroup& group) {
   return best.has_value();
 }
 
-// The highest class among those chosen, and the work that is lost.
+// The highest class among those chosen; the work that is lost, and what a policy adds.
 std::pair<std::int64_t, std::int64_t> RoomSearch::cost_so_far() const {
   std::pair<std::int64_t, std::int64_t> cost{std::numeric_limits<std::int64_t>::min(), 0};
   for (const std::size_t victim : choice_.chosen()) {
     cost.first = std::max(cost.first, index_[victim].class_value);
-    cost.second += index_[victim].lost(choice_.level(victim));
+    cost.second += index_[victim].lost(choice_.level(victim)) + index_[victim].policy_cost;
   }
   return cost;
 }

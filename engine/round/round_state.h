@@ -22,6 +22,7 @@ struct RoundSetup {
   std::span<const PriorityClass> priority_classes;
   const QuotaTable* quotas = nullptr;
   NodeScore* score = nullptr;
+  VictimCost* victim_cost = nullptr;  // of a policy; null = the work that is lost is all that it costs
   RoundRules rules;
   std::uint64_t seed = 0;
   std::span<const std::int32_t> rank = {};  // see Candidates

@@ -165,6 +165,7 @@ class ScheduleRun {
       if (wants_tasks(job) && !is_tried) BERTH_TRY(try_job(job));
       if (job.id == options_.until_job) break;
     }
+    hold_back(sequence, promised);
     announce_step(options_, "reasons");
     name_reasons();
     result_.plan.evictions.insert(result_.plan.evictions.end(), pass_.evictions().begin(), pass_.evictions().end());
@@ -218,6 +219,18 @@ class ScheduleRun {
     return {};
   }
 
+  // A job that runs already and is held back gains no more tasks, and does not wait.
+  void hold_back(const JobSequence& sequence, const std::vector<std::int64_t>& promised) {
+    for (const HeldBack& held : sequence.held_back()) {
+      const Job& job = snapshot_.jobs[static_cast<std::size_t>(held.job)];
+      if (job.state == JobState::kRunning || !wants_tasks(job)) continue;
+      if (std::ranges::binary_search(promised, job.id)) continue;  // tried before the order was asked
+      Waiting waiting{.job = job.id, .reason = Reason::kPolicy, .words = held.words};
+      if (!job.groups.empty()) waiting.needed = job.groups.front().min_tasks;
+      add_waiting(job, waiting);
+    }
+  }
+
   Status try_out_of_place() {
     const auto job = std::ranges::find(snapshot_.jobs, options_.until_job, &Job::id);
     return job == snapshot_.jobs.end() || !wants_tasks(*job) ? Status() : try_job(*job);
@@ -253,7 +266,8 @@ class ScheduleRun {
       const auto [entry, added] = dominant.try_emplace(shape, Reason::kNone);
       if (added) entry->second = explain_shape(state_.ledger(), shape).dominant;
       // It fits now: evictions for a job after it left more room than that one took.
-      if (entry->second == Reason::kNone) entry->second = Reason::kOrder;
+      if (entry->second == Reason::kNone)
+        entry->second = snapshot_.filter_policy.empty() ? Reason::kOrder : Reason::kPolicy;
       waiting.reason = entry->second;
     }
     std::optional<RoomLeft> room;  // made when somebody lacks GPUs
@@ -317,13 +331,14 @@ class ScheduleRun {
 
 Result<Planning> planning_of(const Snapshot& snapshot) {
   Planning planning;
-  const ScoreInput score_input{.cluster = &snapshot.cluster, .workload = snapshot.workload, .seed = snapshot.seed};
-  BERTH_ASSIGN(planning.score, make_score(snapshot.score_policy, score_input));
+  BERTH_ASSIGN(planning.score, score_of(snapshot));
+  BERTH_ASSIGN(planning.victim_cost, victim_cost_of(snapshot));
   planning.state = std::make_unique<RoundState>(RoundSetup{.cluster = &snapshot.cluster,
                                                            .queues = snapshot.queues,
                                                            .priority_classes = snapshot.priority_classes,
                                                            .quotas = &snapshot.quotas,
                                                            .score = planning.score.get(),
+                                                           .victim_cost = planning.victim_cost.get(),
                                                            .rules = snapshot.rules,
                                                            .seed = snapshot.seed,
                                                            .now = snapshot.now});
@@ -333,7 +348,7 @@ Result<Planning> planning_of(const Snapshot& snapshot) {
 
 Result<Ordering> ordering_of(const Snapshot& snapshot, const RoundState& state) {
   Ordering ordering;
-  BERTH_ASSIGN(ordering.policy, make_order(snapshot.order_policy));
+  BERTH_ASSIGN(ordering.policy, make_order(snapshot.order_policy, snapshot.scripts));
   ordering.input = std::make_unique<OrderInput>(OrderInput{.now = snapshot.now,
                                                            .seed = snapshot.seed,
                                                            .jobs = snapshot.jobs,
@@ -353,6 +368,15 @@ Result<ScheduleResult> plan_schedule_on(const Snapshot& snapshot, RoundState& st
   ScheduleRun run(snapshot, state, options, std::move(told));
   BERTH_TRY(run.run(*ordering.sequence));
   ScheduleResult result = std::move(run).result();
+  if (std::string failure = ordering.sequence->failure(); !failure.empty())
+    result.failures.push_back({PolicyKind::kOrder, snapshot.order_policy, std::move(failure)});
+  const NodeScore& score = *state.setup().score;
+  if (std::string failure = score.failure(); !failure.empty())
+    result.failures.push_back({PolicyKind::kScore, snapshot.score_policy, std::move(failure)});
+  if (std::string failure = score.filter_failure(); !failure.empty())
+    result.failures.push_back({PolicyKind::kFilter, snapshot.filter_policy, std::move(failure)});
+  if (VictimCost* const cost = state.setup().victim_cost; cost != nullptr && !cost->failure().empty())
+    result.failures.push_back({PolicyKind::kVictim, snapshot.victim_policy, cost->failure()});
   result.plan.version = snapshot.version;
   result.plan.planned_at = snapshot.now;
   result.plan.seed = snapshot.seed;

@@ -16,6 +16,7 @@
 #include "engine/model/snapshot.h"
 #include "engine/policy/candidates.h"
 #include "engine/policy/policy.h"
+#include "engine/policy/registry.h"
 #include "engine/round/round_state.h"
 
 namespace berth {
@@ -36,16 +37,25 @@ struct ScheduleOptions {
 #endif
 };
 
+// A script that failed while planning.
+struct PolicyFailure {
+  PolicyKind kind = PolicyKind::kOrder;
+  std::string policy;
+  std::string message;  // with script and line
+};
+
 struct ScheduleResult {
   Plan plan;
   CandidateCounters counters;
   std::int64_t jobs_tried = 0;
-  std::vector<std::int64_t> order;  // the jobs in the order in which they were looked at
+  std::vector<std::int64_t> order;      // the jobs in the order in which they were looked at
+  std::vector<PolicyFailure> failures;  // of scripts: the plan is made with the built-in defaults from there on
 };
 
 // The trial state of a snapshot: its ledger, quotas and running jobs, and the score that places on it.
 struct Planning {
   std::unique_ptr<NodeScore> score;
+  std::unique_ptr<VictimCost> victim_cost;  // null = none
   std::unique_ptr<RoundState> state;
 };
 // kCorrupt when what runs does not fit its nodes. The snapshot must outlive it.

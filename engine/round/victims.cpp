@@ -28,6 +28,7 @@ Victim victim_of(const RoundState& state, const RunningJob& run, Seconds now) {
                 .start = run.start,
                 .stop = now + run.job.eviction.checkpoint_grace + run.end_delay,
                 .lost_seconds = 0,
+                .policy_cost = 0,
                 .tasks = {},
                 .surplus = 0};
   victim.lost_seconds = lost_work(run, MilliGpu(1), victim.stop);
@@ -38,6 +39,20 @@ Victim victim_of(const RoundState& state, const RunningJob& run, Seconds now) {
     if (std::ranges::find(surplus, i) == surplus.end()) victim.tasks.push_back(run.tasks[i]);
   }
   return victim;
+}
+
+std::int64_t policy_cost_of(const RoundState& state, const Victim& victim, Seconds now) {
+  const RunningJob& run = *state.running().find(victim.job);
+  const std::int32_t queue = run.job.queue;
+  return state.setup().victim_cost->cost(
+      {.job = run.job,
+       .queue = queue < 0 ? std::string_view()
+                          : std::string_view(state.setup().queues[static_cast<std::size_t>(queue)].name),
+       .priority = victim.class_value,
+       .ran = now - run.start,
+       .lost = victim.lost(victim.all()),
+       .tasks = static_cast<std::int64_t>(run.tasks.size()),
+       .held = run.gpu_held()});
 }
 
 }  // namespace
@@ -54,8 +69,11 @@ VictimIndex::VictimIndex(const RoundState& state, Seconds now) {
   for (const RunningJob& run : state.running().all()) {
     if (is_evictable(run, state.rules(), now)) victims_.push_back(victim_of(state, run, now));
   }
+  for (Victim& victim : victims_) {
+    if (state.setup().victim_cost != nullptr) victim.policy_cost = policy_cost_of(state, victim, now);
+  }
   std::ranges::sort(victims_, {}, [](const Victim& v) {
-    return std::tuple(v.class_value, v.is_within_quota, v.lost_seconds, Seconds(0) - v.start, v.job);
+    return std::tuple(v.class_value, v.is_within_quota, v.policy_cost, v.lost_seconds, Seconds(0) - v.start, v.job);
   });
   for (std::size_t i = 0; i < victims_.size(); ++i) place_.emplace(victims_[i].job, i);
   // Counted by node, then filled in; a job with several tasks on a node is there once.

@@ -25,6 +25,7 @@ struct Victim {
   Seconds start;
   Seconds stop;                    // when it would have ended: now, or after the grace to write a checkpoint
   std::int64_t lost_seconds = 0;   // of each GPU it gives up: since the last checkpoint, and of the restart
+  std::int64_t policy_cost = 0;    // milli-GPU-seconds that a policy adds for the job, at any level
   std::vector<RunningTask> tasks;  // in the order in which they go
   std::size_t surplus = 0;         // so many of them go one by one
   bool is_retired = false;         // it has made room, or started or grown, in this pass
@@ -34,7 +35,8 @@ struct Victim {
   std::int64_t lost(std::size_t level) const;
 };
 
-// All of them, the ones to take first in front: lower class, not within quota, least lost work per GPU, newest, id.
+// All of them, the ones to take first in front: lower class, not within quota, least by the policy, least lost work per
+// GPU, newest, id.
 class VictimIndex {
  public:
   VictimIndex(const RoundState& state, Seconds now);

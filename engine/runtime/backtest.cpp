@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "engine/base/text.h"
+#include "engine/runtime/policies.h"
 #include "engine/sim/paired_waits.h"
 #include "engine/store/load_quotas.h"
 
@@ -156,6 +157,7 @@ Status Backtest::choose() {
   live_ = fmt::format("live is {} + {}; where a policy does not say otherwise, backfill is {} and preemption {}",
                       common.order_policy, common.score_policy, backfill_mode_name(common.rules.backfill),
                       preemption_name(common.rules.preemption));
+  BERTH_ASSIGN(const SimulatedScripts scripts, simulated_scripts(runtime_));
   for (const BacktestCandidate& candidate : request_.candidates) {
     SettingOverrides overrides = request_.overrides;
     overrides.insert(overrides.end(), candidate.overrides.begin(), candidate.overrides.end());
@@ -165,7 +167,7 @@ Status Backtest::choose() {
     if (candidate.policy == kLivePolicy) {
       contender.choice = live;
     } else {
-      BERTH_ASSIGN(contender.choice, read_policy_choice(candidate.policy));
+      BERTH_ASSIGN(contender.choice, read_policy_choice(candidate.policy, scripts.names));
     }
     contender.label = label_of(candidate, contender.choice);
     const bool is_twice =
@@ -173,6 +175,7 @@ Status Backtest::choose() {
     if (is_twice) return Status(Code::kInvalid, fmt::format("policy {} is named twice", contender.label));
     TimedOptions& options = contender.options;
     options.aging_interval = settings.aging_interval;
+    options.scripts = scripts.policies;
     options.rules = settings.rules;
     options.order_knobs = settings.order_knobs;
     options.predictor = settings.predictor;

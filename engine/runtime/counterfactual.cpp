@@ -7,6 +7,7 @@
 #include "engine/base/text.h"
 #include "engine/round/forecast.h"
 #include "engine/runtime/explanation.h"
+#include "engine/runtime/policies.h"
 #include "engine/runtime/round_driver.h"
 #include "engine/store/names.h"
 
@@ -204,8 +205,8 @@ CounterfactualLine say_wait(const Forecast& forecast, Seconds guessed_duration) 
 Result<Counterfactual> explain_counterfactual(Runtime& runtime, std::string_view name,
                                               const std::atomic<bool>* interrupted) {
   BERTH_ASSIGN(const std::int64_t id, find_job(runtime.db(), name));
-  BERTH_ASSIGN(const Loaded loaded,
-               load_for_planning(runtime, {.now = runtime.now(), .node_names = true, .also_job = id}));
+  BERTH_ASSIGN(Loaded loaded, load_for_planning(runtime, {.now = runtime.now(), .node_names = true, .also_job = id}));
+  BERTH_TRY(replace_failing_scripts(loaded.snapshot, interrupted));
   const Snapshot& snapshot = loaded.snapshot;
   BERTH_ASSIGN(const JobExplanation now,
                explain_loaded_job(runtime, snapshot, id, {.interrupted = interrupted, .next_step = false}));

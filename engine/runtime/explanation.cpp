@@ -11,6 +11,7 @@
 #include "engine/round/forecast.h"
 #include "engine/round/placer.h"
 #include "engine/round/schedule.h"
+#include "engine/runtime/policies.h"
 #include "engine/runtime/round_driver.h"
 #include "engine/store/names.h"
 
@@ -78,8 +79,7 @@ std::int64_t place_in_order(const Snapshot& snapshot, const std::vector<std::int
 // Whether the job would fit the cluster as it runs now, nobody else waiting.
 Result<bool> fits_alone(const Snapshot& snapshot, const Job& job) {
   BERTH_ASSIGN(Ledger ledger, ledger_of(snapshot));
-  const ScoreInput input{.cluster = &snapshot.cluster, .workload = snapshot.workload, .seed = snapshot.seed};
-  BERTH_ASSIGN(const std::unique_ptr<NodeScore> score, make_score(snapshot.score_policy, input));
+  BERTH_ASSIGN(const std::unique_ptr<NodeScore> score, score_of(snapshot));
   return Placer(ledger, *score, {}, snapshot.seed).place_job(job).started;
 }
 
@@ -353,6 +353,14 @@ Status say_next_step(const Snapshot& snapshot, const Waiting& waiting, const Sai
   return {};
 }
 
+SaidReason say_policy(const Waiting& waiting, const Snapshot& snapshot) {
+  if (!waiting.words.empty())
+    return {fmt::format("order policy {} holds it back: {}", snapshot.order_policy, waiting.words),
+            fmt::format("SHOW POLICY {};", snapshot.order_policy)};
+  return {fmt::format("filter policy {} lets it run on no node that has room", snapshot.filter_policy),
+          fmt::format("SHOW POLICY {};", snapshot.filter_policy)};
+}
+
 // What assertions did to the last round, as far as the job was concerned; empty = nothing.
 Result<std::string> last_refusal(Database& db, std::int64_t job) {
   BERTH_ASSIGN(
@@ -371,8 +379,9 @@ Result<std::string> last_refusal(Database& db, std::int64_t job) {
 
 Result<JobExplanation> explain_job(Runtime& runtime, std::string_view name, const std::atomic<bool>* interrupted) {
   BERTH_ASSIGN(const std::int64_t id, find_job(runtime.db(), name));
-  BERTH_ASSIGN(const Loaded loaded,
+  BERTH_ASSIGN(Loaded loaded,
                load_for_planning(runtime, {.now = runtime.now(), .node_names = true, .also_job = std::nullopt}));
+  BERTH_TRY(replace_failing_scripts(loaded.snapshot, interrupted));
   return explain_loaded_job(runtime, loaded.snapshot, id, {.interrupted = interrupted});
 }
 
@@ -440,7 +449,9 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
                          waiting->reason == Reason::kDependency;
   SaidReason said;
   explanation.reason = waiting->reason;
-  if (is_about_quota) {
+  if (waiting->reason == Reason::kPolicy) {
+    said = say_policy(*waiting, snapshot);
+  } else if (is_about_quota) {
     said = say_quota(*waiting, snapshot, planning.state->quotas(), explanation.start_p50.has_value());
   } else if (is_behind) {
     BERTH_ASSIGN(said, say_behind(runtime, *waiting, snapshot));

@@ -2,6 +2,7 @@
 
 #include "engine/round/loan_return.h"
 #include "engine/round/schedule.h"
+#include "engine/runtime/policies.h"
 #include "engine/runtime/reason_words.h"
 #include "engine/runtime/round_driver.h"
 #include "engine/store/names.h"
@@ -14,8 +15,9 @@ Result<std::vector<LoanOutlook>> loan_outlook(Runtime& runtime) {
   BERTH_ASSIGN(const std::int64_t open,
                runtime.db().integer("SELECT count(*) FROM loans WHERE state = 'open' AND return_grace_s > 0"));
   if (open == 0) return outlook;
-  BERTH_ASSIGN(const Loaded loaded,
+  BERTH_ASSIGN(Loaded loaded,
                load_for_planning(runtime, {.now = runtime.now(), .node_names = false, .also_job = std::nullopt}));
+  BERTH_TRY(replace_failing_scripts(loaded.snapshot, nullptr));
   const Snapshot& snapshot = loaded.snapshot;
   BERTH_ASSIGN(const Planning planning, planning_of(snapshot));
   const RoundState& state = *planning.state;

@@ -152,6 +152,7 @@ std::string_view reason_words(Reason reason) {
     case Reason::kLenderKeeps: return "what is idle is quota its owner does not lend";
     case Reason::kDependency: return "jobs it depends on have not finished";
     case Reason::kAssertion: return "starting it would break an assertion";
+    case Reason::kPolicy: return "a policy holds it back";
   }
   return "";
 }

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "engine/base/text.h"
+#include "engine/lua/script_policies.h"
 #include "engine/runtime/reason_words.h"
 #include "engine/runtime/round_driver.h"
 
@@ -136,7 +137,8 @@ Result<Replay> replay_round(Runtime& runtime, std::int64_t round, const std::ato
     return replay;
   }
   BERTH_TRY(read.status());
-  const RecordedRound& recorded = *read;
+  RecordedRound recorded = *read;
+  recorded.snapshot.scripts.maker = &script_policy_maker();
   ScheduleOptions options;
   options.interrupted = interrupted;
   const auto begun = std::chrono::steady_clock::now();

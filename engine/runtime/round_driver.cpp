@@ -11,6 +11,7 @@
 #include "engine/policy/registry.h"
 #include "engine/policy/workload.h"
 #include "engine/runtime/expected_starts.h"
+#include "engine/runtime/policies.h"
 #include "engine/runtime/shadow.h"
 #include "engine/runtime/sync.h"
 #include "engine/store/journal.h"
@@ -117,6 +118,7 @@ Result<Loaded> load_for_planning(Runtime& runtime, const LoadOptions& options) {
   for (const ShapeCount& count : loaded.shapes) tasks.push_back({count.shape, count.models_text, count.tasks});
   loaded.snapshot.workload = typical_workload(tasks);
   if (runtime.seed()) loaded.snapshot.seed = *runtime.seed();
+  BERTH_TRY(add_scripts(runtime.db(), loaded.snapshot));
   return loaded;
 }
 
@@ -135,6 +137,7 @@ Result<PlannedRound> plan_round(Runtime& runtime, const RoundOptions& options) {
   Snapshot& snapshot = round.loaded.snapshot;
   if (!options.order_policy.empty()) snapshot.order_policy = options.order_policy;
   if (!options.score_policy.empty()) snapshot.score_policy = options.score_policy;
+  if (!options.order_policy.empty() || !options.score_policy.empty()) BERTH_TRY(add_scripts(runtime.db(), snapshot));
   round.seconds.load = watch.lap();
 
   ScheduleOptions schedule_options;
@@ -142,7 +145,13 @@ Result<PlannedRound> plan_round(Runtime& runtime, const RoundOptions& options) {
   schedule_options.step_begins = [&](std::string_view step) {
     if (step == "place") round.seconds.order = watch.lap();
   };
-  BERTH_ASSIGN(round.schedule, plan_snapshot(snapshot, schedule_options));
+  for (;;) {
+    BERTH_ASSIGN(round.schedule, plan_snapshot(snapshot, schedule_options));
+    if (round.schedule.failures.empty()) break;
+    // Without them, from the start: half a round by one policy and half by another is nobody's.
+    replace_failed(round.schedule.failures, snapshot);
+    std::ranges::move(round.schedule.failures, std::back_inserter(round.failures));
+  }
   round.seconds.place = watch.lap();
   return round;
 }
@@ -172,9 +181,11 @@ Result<RoundReport> run_round(Runtime& runtime, const RoundOptions& options) {
     Result<ApplyResult> applied = apply_round(runtime, round);
     if (!applied.ok() && applied.status().code() == Code::kConflict && attempt < kMostAttempts) continue;
     if (!applied.ok()) return std::move(applied).status();
+    BERTH_TRY(note_failures(runtime, round.failures));
     if (applied->is_refused()) {
       BERTH_TRY(note_refusal(runtime, applied->broken));
-      return RoundReport{std::move(round.schedule.plan), *applied, round.seconds, round.schedule.counters, {}};
+      return RoundReport{std::move(round.schedule.plan), *applied, round.seconds, round.schedule.counters, {}, {},
+                         std::move(round.failures)};
     }
     if (applied->prefix) round.schedule.plan = *std::move(applied->prefix);
     BERTH_ASSIGN(const DispatchReport dispatched, dispatch_now(runtime, lease));
@@ -182,7 +193,8 @@ Result<RoundReport> run_round(Runtime& runtime, const RoundOptions& options) {
     (void)tell_expected_starts(runtime, round.loaded.snapshot);
     Status watched = watch_shadows(runtime, round, applied->round);
     return RoundReport{std::move(round.schedule.plan), *applied,   round.seconds,
-                       round.schedule.counters,        dispatched, std::move(watched)};
+                       round.schedule.counters,        dispatched, std::move(watched),
+                       std::move(round.failures)};
   }
 }
 
@@ -220,7 +232,7 @@ Result<RoundReport> apply_saved_plan(Runtime& runtime, std::int64_t id) {
     return Status(Code::kConflict, fmt::format("plan {} would break {}", id, describe(applied.broken.front())),
                   "PLAN SCHEDULE; after a change, or ALTER ASSERTION ... OFF");
   BERTH_ASSIGN(const DispatchReport dispatched, dispatch_now(runtime, lease));
-  return RoundReport{std::move(saved.plan), applied, {}, {}, dispatched};
+  return RoundReport{std::move(saved.plan), applied, {}, {}, dispatched, {}, {}};
 }
 
 }  // namespace berth

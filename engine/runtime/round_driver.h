@@ -33,6 +33,7 @@ struct PlannedRound {
   Loaded loaded;
   ScheduleResult schedule;
   StepSeconds seconds;
+  std::vector<PolicyFailure> failures;  // of scripts that were left out of it
 };
 // From a complete snapshot (that of load_for_planning, or a recorded one) to a complete plan: what live rounds and
 // replays share.
@@ -49,6 +50,7 @@ struct RoundReport {
   CandidateCounters counters;
   DispatchReport dispatched;
   Status watched = {};  // whether the shadows could be planned beside it; the round stands either way
+  std::vector<PolicyFailure> failures = {};  // of scripts that were left out of it
 };
 // kBusy when somebody else runs one; kInterrupted with nothing changed.
 Result<RoundReport> run_round(Runtime& runtime, const RoundOptions& options = {});

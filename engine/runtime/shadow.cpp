@@ -13,6 +13,7 @@
 
 #include "engine/base/text.h"
 #include "engine/policy/registry.h"
+#include "engine/runtime/policies.h"
 #include "engine/runtime/reason_words.h"
 
 namespace berth {
@@ -119,12 +120,16 @@ ShadowRound plan_shadow(Runtime& runtime, const PlannedRound& live, const Shadow
   Snapshot snapshot = live.loaded.snapshot;
   if (shadow.order_policy) snapshot.order_policy = *shadow.order_policy;
   if (shadow.score_policy) snapshot.score_policy = *shadow.score_policy;
+  const Status scripts = add_scripts(runtime.db(), snapshot);
   const Alarm alarm(budget);
   ScheduleOptions options;
   options.interrupted = alarm.flag();
-  const Result<ScheduleResult> planned = plan_snapshot(snapshot, options);
+  const Result<ScheduleResult> planned = scripts.ok() ? plan_snapshot(snapshot, options) : scripts;
   ShadowRound seen;
-  if (planned.ok()) {
+  if (planned.ok() && !planned->failures.empty()) {
+    seen.state = ShadowState::kFailed;
+    seen.detail = describe(planned->failures.front());
+  } else if (planned.ok()) {
     seen = compare_with_shadow(runtime.db(), snapshot, live.schedule.plan, planned->plan);
   } else {
     seen.state = alarm.rang() ? ShadowState::kOverBudget : ShadowState::kFailed;
@@ -145,7 +150,20 @@ Result<ShadowRow> shadow_of_policy(Runtime& runtime, std::string_view policy) {
     (row.kind == PolicyKind::kOrder ? shadow.order_policy : shadow.score_policy) = row.name;
     return shadow;
   }
+  // A script is watched as whatever it can be.
+  BERTH_ASSIGN(const std::vector<StoredPolicy> scripts, list_policies(runtime.db()));
   std::vector<std::string> names;
+  for (const StoredPolicy& script : scripts) {
+    const std::string& name = script.script.name;
+    const bool is_order = script.has_hook(hook_of(PolicyKind::kOrder));
+    const bool is_score = script.has_hook(hook_of(PolicyKind::kScore));
+    if (is_order || is_score) names.push_back(name);
+    if (!equals_ignoring_case(name, policy) || (!is_order && !is_score)) continue;
+    shadow.policy = name;
+    if (is_order) shadow.order_policy = name;
+    if (is_score) shadow.score_policy = name;
+    return shadow;
+  }
   for (const PolicyRow& row : all_policies()) {
     if (row.kind != PolicyKind::kRightsize) names.emplace_back(row.name);
   }

@@ -4,6 +4,7 @@
 
 #include "engine/base/text.h"
 #include "engine/policy/registry.h"
+#include "engine/runtime/policies.h"
 #include "engine/runtime/simulated_cluster.h"
 #include "engine/sim/arrival_order.h"
 #include "engine/sim/arrivals.h"
@@ -124,11 +125,11 @@ Result<SimulationSet> run_and_save(Runtime& runtime, const SimulationTarget& tar
   });
 }
 
-Result<std::vector<PolicyChoice>> read_choices(const std::vector<std::string>& texts,
-                                               Result<PolicyChoice> (*read)(std::string_view)) {
+Result<std::vector<PolicyChoice>> read_choices(const std::vector<std::string>& texts, const ScriptNames& scripts,
+                                               Result<PolicyChoice> (*read)(std::string_view, const ScriptNames&)) {
   std::vector<PolicyChoice> choices;
   for (const std::string& text : texts) {
-    BERTH_ASSIGN(PolicyChoice choice, read(text));
+    BERTH_ASSIGN(PolicyChoice choice, read(text, scripts));
     for (const PolicyChoice& before : choices) {
       if (before.name() == choice.name())
         return Status(Code::kInvalid, fmt::format("policy {} is named twice", choice.name()));
@@ -166,7 +167,9 @@ Status begin_saving(Runtime& runtime, const SimulationTarget& target, std::strin
 }
 
 Result<SimulationSet> simulate(Runtime& runtime, const ArrivalsRequest& request) {
-  BERTH_ASSIGN(const std::vector<PolicyChoice> policies, read_choices(request.policies, read_score_choice));
+  BERTH_ASSIGN(const SimulatedScripts scripts, simulated_scripts(runtime));
+  BERTH_ASSIGN(const std::vector<PolicyChoice> policies,
+               read_choices(request.policies, scripts.names, read_score_choice));
   BERTH_ASSIGN(const Cluster cluster, cluster_of(runtime, request.source));
   BERTH_ASSIGN(const ReadRecords<TraceJob> read,
                read_trace_jobs(request.source.jobs_format, request.source.jobs, {.format = request.source.files}));
@@ -189,13 +192,16 @@ Result<SimulationSet> simulate(Runtime& runtime, const ArrivalsRequest& request)
   const ArrivalOptions options{.seed = request.seed,
                                .measure_fragmentation = request.measure_fragmentation,
                                .keep_tasks = !request.target.name.empty(),
+                               .scripts = scripts.policies,
                                .control = request.control};
   return run_and_save(runtime, request.target, policies, capacity,
                       [&](const PolicyChoice& policy) { return simulate_arrivals(input, policy.score, options); });
 }
 
 Result<SimulationSet> simulate(Runtime& runtime, const JobsRequest& request) {
-  BERTH_ASSIGN(const std::vector<PolicyChoice> policies, read_choices(request.policies, read_policy_choice));
+  BERTH_ASSIGN(const SimulatedScripts scripts, simulated_scripts(runtime));
+  BERTH_ASSIGN(const std::vector<PolicyChoice> policies,
+               read_choices(request.policies, scripts.names, read_policy_choice));
   if (const auto hint = durations_hint(request.source.jobs_format, request.source.files); !hint.empty()) {
     return Status(Code::kInvalid, fmt::format("{}: the durations of all jobs are unknown", request.source.jobs),
                   std::string(hint));
@@ -238,6 +244,7 @@ Result<SimulationSet> simulate(Runtime& runtime, const JobsRequest& request) {
   BERTH_TRY(begin_saving(runtime, request.target, "jobs", request.options.seed));
   TimedOptions options = request.options;
   options.keep_tasks = !request.target.name.empty();
+  options.scripts = scripts.policies;
   options.control = request.control;
   Result<SimulationSet> set =
       run_and_save(runtime, request.target, policies, device_capacity(cluster),

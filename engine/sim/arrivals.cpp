@@ -111,12 +111,18 @@ Result<ArrivalInput> arrivals_from(const Cluster& cluster, std::span<const Trace
 
 Result<SimulationResult> simulate_arrivals(const ArrivalInput& input, std::string_view score,
                                            const ArrivalOptions& options) {
-  BERTH_ASSIGN(const std::unique_ptr<NodeScore> policy, make_score(score, {.cluster = input.cluster,
-                                                                           .workload = input.workload,
-                                                                           .seed = options.seed,
-                                                                           .every_task_is_new = true}));
+  BERTH_ASSIGN(
+      const std::unique_ptr<NodeScore> policy,
+      make_score(
+          score,
+          {.cluster = input.cluster, .workload = input.workload, .seed = options.seed, .every_task_is_new = true},
+          options.scripts));
   ArrivalRun run(input, options, *policy);
-  return run.run(score);
+  Result<SimulationResult> result = run.run(score);
+  // A mixture of two policies would be no answer.
+  if (const std::string failure = policy->failure(); result.ok() && !failure.empty())
+    return Status(Code::kInvalid, fmt::format("policy {} failed: {}", score, failure));
+  return result;
 }
 
 }  // namespace berth

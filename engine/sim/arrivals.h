@@ -33,6 +33,7 @@ struct ArrivalOptions {
   std::uint64_t seed = 0;  // of policies that draw
   bool measure_fragmentation = true;
   bool keep_tasks = true;
+  ScriptPolicies scripts = {};  // that the score may name
   SimulationControl control = {};
 };
 

@@ -16,23 +16,25 @@ constexpr std::string_view kDefaultSimulatedOrder = "fifo";
 constexpr std::string_view kDefaultSimulatedScore = "berth";
 constexpr std::string_view kTaskOutcomeNames[] = {"placed", "failed", "infeasible"};
 
-std::vector<std::string> policy_names(std::optional<PolicyKind> kind) {
+// Built-in ones, then scripts.
+std::vector<std::string> names_of_kind(PolicyKind kind, const ScriptNames& scripts) {
   std::vector<std::string> names;
   for (const PolicyRow& row : all_policies()) {
-    if (kind ? row.kind == *kind : row.kind != PolicyKind::kRightsize) names.emplace_back(row.name);
+    if (row.kind == kind) names.emplace_back(row.name);
   }
+  const std::vector<std::string>& more = kind == PolicyKind::kOrder ? scripts.orders : scripts.scores;
+  names.insert(names.end(), more.begin(), more.end());
   return names;
 }
 
-const PolicyRow* find_policy(PolicyKind kind, std::string_view name) {
-  for (const PolicyRow& row : all_policies()) {
-    if (row.kind == kind && equals_ignoring_case(row.name, name)) return &row;
-  }
-  return nullptr;
+// As it is written there; empty = it is not among them.
+std::string known_name(std::string_view name, const std::vector<std::string>& names) {
+  const auto found =
+      std::ranges::find_if(names, [&](const std::string& each) { return equals_ignoring_case(each, name); });
+  return found == names.end() ? std::string() : *found;
 }
 
-Status no_such_policy(std::string_view what, std::string_view name, std::optional<PolicyKind> kind) {
-  const std::vector<std::string> names = policy_names(kind);
+Status no_such_policy(std::string_view what, std::string_view name, const std::vector<std::string>& names) {
   const std::string near = suggest(name, names);
   return Status(Code::kNotFound, fmt::format("no {} '{}'", what, name),
                 near.empty() ? "there are " + join(names, ", ") : near);
@@ -40,27 +42,37 @@ Status no_such_policy(std::string_view what, std::string_view name, std::optiona
 
 }  // namespace
 
-Result<PolicyChoice> read_score_choice(std::string_view text) {
-  const PolicyRow* score = find_policy(PolicyKind::kScore, trim(text));
-  if (score == nullptr) return no_such_policy("score policy", trim(text), PolicyKind::kScore);
-  return PolicyChoice{.order = "", .score = std::string(score->name)};
+Result<PolicyChoice> read_score_choice(std::string_view text, const ScriptNames& scripts) {
+  const std::vector<std::string> scores = names_of_kind(PolicyKind::kScore, scripts);
+  std::string score = known_name(trim(text), scores);
+  if (score.empty()) return no_such_policy("score policy", trim(text), scores);
+  return PolicyChoice{.order = "", .score = std::move(score)};
 }
 
-Result<PolicyChoice> read_policy_choice(std::string_view text) {
+Result<PolicyChoice> read_policy_choice(std::string_view text, const ScriptNames& scripts) {
   const std::vector<std::string_view> parts = split(text, '+');
   if (parts.size() > 2) {
     return Status(Code::kInvalid,
                   fmt::format("'{}': one order and one score policy are expected, as in 'fifo + berth'", text));
   }
-  PolicyChoice choice;
+  const std::vector<std::string> orders = names_of_kind(PolicyKind::kOrder, scripts);
+  const std::vector<std::string> scores = names_of_kind(PolicyKind::kScore, scripts);
+  std::vector<PolicyChoice> able;  // what each part could be
   for (const std::string_view part : parts) {
     const std::string_view name = trim(part);
-    const PolicyRow* order = find_policy(PolicyKind::kOrder, name);
-    const PolicyRow* score = find_policy(PolicyKind::kScore, name);
-    if (order == nullptr && score == nullptr) return no_such_policy("order or score policy", name, std::nullopt);
-    std::string& chosen = order != nullptr ? choice.order : choice.score;
-    if (!chosen.empty()) return Status(Code::kInvalid, fmt::format("'{}' names two policies of one kind", text));
-    chosen = (order != nullptr ? order : score)->name;
+    able.push_back({.order = known_name(name, orders), .score = known_name(name, scores)});
+    if (!able.back().order.empty() || !able.back().score.empty()) continue;
+    std::vector<std::string> all = orders;
+    all.insert(all.end(), scores.begin(), scores.end());
+    return no_such_policy("order or score policy", name, all);
+  }
+  PolicyChoice choice = able.front();
+  if (able.size() == 2) {
+    // One that could be both is what the other cannot be; of two such the first is the order.
+    const bool second_is_order = able[0].order.empty() || able[1].score.empty();
+    choice = {.order = able[second_is_order ? 1 : 0].order, .score = able[second_is_order ? 0 : 1].score};
+    if (choice.order.empty() || choice.score.empty())
+      return Status(Code::kInvalid, fmt::format("'{}' names two policies of one kind", text));
   }
   if (choice.order.empty()) choice.order = kDefaultSimulatedOrder;
   if (choice.score.empty()) choice.score = kDefaultSimulatedScore;

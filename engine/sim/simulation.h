@@ -26,10 +26,17 @@ struct PolicyChoice {
   std::string name() const { return order.empty() ? score : order + " + " + score; }
 };
 
+// Policies that are not built in, by what they can be.
+struct ScriptNames {
+  std::vector<std::string> orders;
+  std::vector<std::string> scores;
+};
+
 // "fgd": a score, for arrivals.
-Result<PolicyChoice> read_score_choice(std::string_view text);
-// "fifo + berth", or one of the two: the order is then fifo, the score berth. For timed jobs.
-Result<PolicyChoice> read_policy_choice(std::string_view text);
+Result<PolicyChoice> read_score_choice(std::string_view text, const ScriptNames& scripts = {});
+// "fifo + berth", or one of the two: the order is then fifo, the score berth. A script that is both is both unless the
+// other is named. For timed jobs.
+Result<PolicyChoice> read_policy_choice(std::string_view text, const ScriptNames& scripts = {});
 
 struct SimulationControl {
   const std::atomic<bool>* interrupted = nullptr;

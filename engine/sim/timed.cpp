@@ -156,7 +156,7 @@ Result<TimedInput> timed_from(const Cluster& cluster, std::function<Result<std::
 
 Result<SimulationResult> simulate_jobs(const TimedInput& input, const PolicyChoice& policy,
                                        const TimedOptions& options) {
-  BERTH_ASSIGN(const std::unique_ptr<QueueOrder> order, make_order(policy.order));
+  BERTH_ASSIGN(const std::unique_ptr<QueueOrder> order, make_order(policy.order, options.scripts));
   BERTH_TRY(check_options(*order, policy, input, options));
   BERTH_ASSIGN(std::unique_ptr<JobReader> reader, input.open_jobs());
   if (options.pooled_devices) {
@@ -164,7 +164,8 @@ Result<SimulationResult> simulate_jobs(const TimedInput& input, const PolicyChoi
     return TimedRun(input, options, *order, floor, std::move(reader)).run(policy);
   }
   BERTH_ASSIGN(const std::unique_ptr<NodeScore> score,
-               make_score(policy.score, {.cluster = input.cluster, .workload = input.workload, .seed = options.seed}));
+               make_score(policy.score, {.cluster = input.cluster, .workload = input.workload, .seed = options.seed},
+                          options.scripts));
   QuotaTable quotas = input.quotas;
   if (!quotas.resources.empty())
     quotas.terms.resize(input.queues.size(), std::vector<QuotaTerms>(quotas.resources.size()));
@@ -176,7 +177,11 @@ Result<SimulationResult> simulate_jobs(const TimedInput& input, const PolicyChoi
                      .rules = options.rules,
                      .seed = options.seed,
                      .now = Seconds(0)});
-  return TimedRun(input, options, *order, floor, std::move(reader)).run(policy);
+  Result<SimulationResult> result = TimedRun(input, options, *order, floor, std::move(reader)).run(policy);
+  // A mixture of two policies would be no answer.
+  if (const std::string failure = score->failure(); result.ok() && !failure.empty())
+    return Status(Code::kInvalid, fmt::format("policy {} failed: {}", policy.score, failure));
+  return result;
 }
 
 }  // namespace berth

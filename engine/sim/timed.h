@@ -121,6 +121,7 @@ struct TimedOptions {
 #else
   bool check_invariants = true;
 #endif
+  ScriptPolicies scripts = {};  // that policies may name
   SimulationControl control = {};
 };
 

@@ -101,6 +101,8 @@ Result<SimulationResult> TimedRun::run(const PolicyChoice& choice) {
     const bool is_timed = replan_ || waiting_->size() > 0;  // looking at the clock costs more than deciding nothing
     const Clock::time_point begin_deciding = is_timed ? Clock::now() : Clock::time_point{};
     BERTH_TRY(decide());
+    if (const std::string failure = waiting_->order_failure(); !failure.empty())
+      return Status(Code::kInvalid, fmt::format("policy failed: {}", failure));
     if (is_timed) deciding_ += Clock::now() - begin_deciding;
     if (!newcomers_.empty()) BERTH_TRY(tell_starts());
     utilisation_.record(now_, floor_.gpu_used(), running_jobs_,

@@ -37,6 +37,8 @@ class WaitingJobs {
   virtual void tried(Tried outcome) = 0;
   // After a pass: when the order changes although nothing happens.
   virtual std::optional<Seconds> order_changes_at() { return std::nullopt; }
+  // Not empty: the order policy failed in this pass.
+  virtual std::string order_failure() const { return {}; }
 };
 
 }  // namespace berth

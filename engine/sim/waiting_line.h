@@ -28,6 +28,7 @@ class WaitingLine : public WaitingJobs {
   std::int32_t next() override;
   void tried(Tried outcome) override;
   std::optional<Seconds> order_changes_at() override;
+  std::string order_failure() const override { return sequence_ ? sequence_->failure() : std::string(); }
 
  private:
   // A failure of jobs of one kind: in which pass, after how many evictions.

@@ -308,7 +308,7 @@ void check_readable(Database& db, std::vector<Finding>& findings) {
   if (!settings.ok()) return note("settings", settings.status());
   for (const Setting& setting : *settings) {
     if (!setting.is_default)
-      note(fmt::format("setting {}", setting.knob->name), check_setting(*setting.knob, setting.value).status());
+      note(fmt::format("setting {}", setting.knob->name), check_setting(db, *setting.knob, setting.value).status());
   }
 }
 

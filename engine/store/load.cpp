@@ -66,6 +66,8 @@ Status StateLoader::load_settings() {
   snapshot.seed = settings.seed;
   snapshot.order_policy = std::move(settings.order_policy);
   snapshot.score_policy = std::move(settings.score_policy);
+  snapshot.filter_policy = std::move(settings.filter_policy);
+  snapshot.victim_policy = std::move(settings.victim_policy);
   snapshot.aging_interval = settings.aging_interval;
   snapshot.rules = settings.rules;
   snapshot.order_knobs = std::move(settings.order_knobs);

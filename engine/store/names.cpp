@@ -27,6 +27,7 @@ constexpr ThingTable kThingTables[] = {
     {"job", "jobs"},
     {"executor", "executors"},
     {"assertion", "assertions"},
+    {"policy", "policies"},
 };
 
 const ThingTable& thing_table(Thing thing) { return kThingTables[static_cast<std::size_t>(thing)]; }

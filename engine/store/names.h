@@ -10,7 +10,18 @@
 
 namespace berth {
 
-enum class Thing { kPool, kDeviceModel, kNodeType, kNode, kQueue, kPriorityClass, kJob, kExecutor, kAssertion };
+enum class Thing {
+  kPool,
+  kDeviceModel,
+  kNodeType,
+  kNode,
+  kQueue,
+  kPriorityClass,
+  kJob,
+  kExecutor,
+  kAssertion,
+  kPolicy
+};
 std::string_view thing_word(Thing thing);  // "device model"
 
 // kNotFound: "no queue 'trian'", hint "did you mean 'train'?".

@@ -8,6 +8,7 @@
 
 #include "engine/base/text.h"
 #include "engine/policy/registry.h"
+#include "engine/store/policy_records.h"
 
 namespace berth {
 
@@ -16,6 +17,8 @@ namespace {
 constexpr std::int64_t kDay = 24 * 3600;
 
 constexpr Knob kKnobs[] = {
+    {"admit_policy", KnobType::kAdmitPolicy, "none", 0, 0,
+     "a policy in Lua whose admit() is asked about every job that is submitted"},
     {"aging_interval", KnobType::kDuration, "1h", 1, 365 * kDay,
      "how much waiting is worth one step of priority, so that no job waits for ever behind higher classes"},
     {"assertion_action", KnobType::kChoice, "refuse", 0, 0,
@@ -39,6 +42,8 @@ constexpr Knob kKnobs[] = {
      "GPU-hours of work that evictions may cost the jobs of one queue in an hour; any = no bound"},
     {"eviction_cooldown", KnobType::kDuration, "10m", 0, 365 * kDay,
      "how long a job that was evicted runs at least after its next start"},
+    {"filter_policy", KnobType::kFilterPolicy, "none", 0, 0,
+     "a policy in Lua whose feasible() says on which nodes a task may run"},
     {"gpu_hour_price", KnobType::kNumber, "1", 0, 1000000,
      "chargeback: what a queue pays for a borrowed GPU-hour where the device model has no price of its own"},
     {"history_mib", KnobType::kInteger, "1024", 0, 1 << 30,
@@ -87,6 +92,8 @@ constexpr Knob kKnobs[] = {
     {"record_retention", KnobType::kDuration, "7d", 0, 36500 * kDay,
      "how long what rounds looked at is kept, so that they can be planned again"},
     {"record_rounds", KnobType::kBoolean, "true", 0, 0, "rounds keep what they looked at, for REPLAY ROUND"},
+    {"reload_policies", KnobType::kBoolean, "true", 0, 0,
+     "RUN ALL EVERY gives policies in Lua a new version when their files have changed"},
     {"reservation_ttl", KnobType::kDuration, "1h", 1, 365 * kDay,
      "how long room freed by an eviction is held for the job that it was for"},
     {"rightsizing_compute_floor", KnobType::kBoolean, "true", 0, 0,
@@ -138,6 +145,8 @@ constexpr Knob kKnobs[] = {
      "how fast fair_share forgets what a queue has used: it counts half after that time"},
     {"usage_weight", KnobType::kNumber, "0", 0, 1000,
      "how much what a queue has used counts against it in fair_share; 0 = not at all"},
+    {"victim_policy", KnobType::kVictimPolicy, "none", 0, 0,
+     "a policy in Lua whose victim_cost() says what it costs to end a running task to make room"},
     {"wpai_low_use_penalty", KnobType::kNumber, "1", 0, 1000,
      "order wpai: how much each percent of requested GPU that goes unused counts against a job"},
     {"wpai_wait_bonus", KnobType::kNumber, "1", 0, 1000, "order wpai: how much each minute waited counts for a job"},
@@ -309,8 +318,22 @@ std::string_view knob_type_name(KnobType type) {
     case KnobType::kGpuSeconds: return "GPU-seconds";
     case KnobType::kOrderPolicy: return "order policy";
     case KnobType::kScorePolicy: return "score policy";
+    case KnobType::kFilterPolicy: return "filter policy";
+    case KnobType::kVictimPolicy: return "victim policy";
+    case KnobType::kAdmitPolicy: return "admit policy";
   }
   return "";
+}
+
+std::optional<PolicyKind> policy_kind_of(KnobType type) {
+  switch (type) {
+    case KnobType::kOrderPolicy: return PolicyKind::kOrder;
+    case KnobType::kScorePolicy: return PolicyKind::kScore;
+    case KnobType::kFilterPolicy: return PolicyKind::kFilter;
+    case KnobType::kVictimPolicy: return PolicyKind::kVictim;
+    case KnobType::kAdmitPolicy: return PolicyKind::kAdmit;
+    default: return std::nullopt;
+  }
 }
 
 std::span<const Knob> all_knobs() { return kKnobs; }
@@ -324,12 +347,15 @@ Result<const Knob*> find_knob(std::string_view name) {
   return Status(Code::kNotFound, fmt::format("no setting '{}'", name), suggest(name, names));
 }
 
-Result<std::string> check_setting(const Knob& knob, std::string_view value) {
+Result<std::string> check_setting(Database& db, const Knob& knob, std::string_view value) {
   switch (knob.type) {
     case KnobType::kOrderPolicy:
-    case KnobType::kScorePolicy: {
+    case KnobType::kScorePolicy:
+    case KnobType::kFilterPolicy:
+    case KnobType::kVictimPolicy:
+    case KnobType::kAdmitPolicy: {
       std::string name = to_lower(value);
-      BERTH_TRY(check_policy_name(knob.type == KnobType::kOrderPolicy ? PolicyKind::kOrder : PolicyKind::kScore, name));
+      BERTH_TRY(check_policy(db, *policy_kind_of(knob.type), name));
       return name;
     }
     case KnobType::kInteger:
@@ -348,7 +374,7 @@ Result<std::string> check_setting(const Knob& knob, std::string_view value) {
 
 Status set_setting(Change& change, std::string_view name, std::string_view value) {
   BERTH_ASSIGN(const Knob* knob, find_knob(name));
-  BERTH_ASSIGN(const std::string text, check_setting(*knob, value));
+  BERTH_ASSIGN(const std::string text, check_setting(change.db(), *knob, value));
   BERTH_ASSIGN(Statement put, change.db().prepare("INSERT INTO settings (key, value) VALUES (?1, ?2) "
                                                   "ON CONFLICT (key) DO UPDATE SET value = excluded.value"));
   BERTH_TRY(put.run(knob->name, text));
@@ -383,7 +409,7 @@ Result<Settings> read_settings(Database& db, const SettingOverrides& overrides) 
   BERTH_ASSIGN(std::vector<Setting> all, list_settings(db));
   for (const auto& [name, value] : overrides) {
     BERTH_ASSIGN(const Knob* knob, find_knob(name));
-    BERTH_ASSIGN(std::string text, check_setting(*knob, value));
+    BERTH_ASSIGN(std::string text, check_setting(db, *knob, value));
     std::ranges::find(all, knob, &Setting::knob)->value = std::move(text);
   }
   Settings settings;
@@ -392,6 +418,12 @@ Result<Settings> read_settings(Database& db, const SettingOverrides& overrides) 
   SettingValues values(all);
   settings.order_policy = values.text("order_policy");
   settings.score_policy = values.text("score_policy");
+  const auto unless_none = [&](std::string_view name) {
+    return values.text(name) == "none" ? std::string() : values.text(name);
+  };
+  settings.filter_policy = unless_none("filter_policy");
+  settings.victim_policy = unless_none("victim_policy");
+  settings.admit_policy = unless_none("admit_policy");
   settings.degrades_plans = values.text("assertion_action") == "degrade";
   BERTH_TRY(values.take("seed", read_integer, settings.seed)
                 .take("aging_interval", read_duration, settings.aging_interval)
@@ -423,6 +455,7 @@ Result<Settings> read_settings(Database& db, const SettingOverrides& overrides) 
                 .take("pending_delay", read_duration, rules.pending_delay)
                 .take("eviction_cooldown", read_duration, rules.eviction_cooldown)
                 .take("eviction_budget", read_gpu_hours, rules.eviction_budget)
+                .take("reload_policies", read_truth, settings.reload_policies)
                 .take("reservation_ttl", read_duration, rules.reservation_ttl)
                 .take("default_duration", read_duration, rules.default_duration)
                 .take("usage_weight", read_number, order.usage_weight)

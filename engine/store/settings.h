@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "engine/model/rules.h"
 #include "engine/policy/duration_predictor.h"
+#include "engine/policy/registry.h"
 #include "engine/policy/rightsizing.h"
 #include "engine/store/change.h"
 
@@ -25,8 +27,14 @@ enum class KnobType {
   kGpuSeconds,  // several, rising: "3250, 7200"
   kOrderPolicy,
   kScorePolicy,
+  kFilterPolicy,
+  kVictimPolicy,
+  kAdmitPolicy,
 };
 std::string_view knob_type_name(KnobType type);
+
+// Of a knob that names a policy; nothing = it does not.
+std::optional<PolicyKind> policy_kind_of(KnobType type);
 
 struct Knob {
   std::string_view name;
@@ -51,6 +59,9 @@ struct Setting {
 struct Settings {
   std::string order_policy;
   std::string score_policy;
+  std::string filter_policy;  // empty = none, as the next two
+  std::string victim_policy;
+  std::string admit_policy;
   std::uint64_t seed = 0;
   Seconds aging_interval;
   bool import_new_nodes = false;
@@ -70,6 +81,7 @@ struct Settings {
   std::int64_t history_bytes = 0;
   Seconds round_retention;
   bool record_rounds = true;
+  bool reload_policies = true;
   bool degrades_plans = false;  // that break assertions; else they are refused
   Seconds record_retention;
   std::int64_t record_bytes = 0;
@@ -83,7 +95,7 @@ struct Settings {
 };
 
 // What a value must be, checked by type and range; the canonical text.
-Result<std::string> check_setting(const Knob& knob, std::string_view value);
+Result<std::string> check_setting(Database& db, const Knob& knob, std::string_view value);
 Status set_setting(Change& change, std::string_view name, std::string_view value);
 Status reset_setting(Change& change, std::string_view name);
 Result<std::vector<Setting>> list_settings(Database& db);

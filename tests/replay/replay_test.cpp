@@ -47,15 +47,31 @@ class ReplayTest : public StoreTest {
 
   void build() {
     for (const char* statement :
-         {"CREATE DEVICE MODEL A100 WITH (memory = 80GiB)", "CREATE DEVICE MODEL T4 WITH (memory = 16GiB)",
+         {"CREATE DEVICE MODEL A100 WITH (memory = 80GiB)",
+          "CREATE DEVICE MODEL T4 WITH (memory = 16GiB)",
           "CREATE NODE TYPE big WITH (cpu = 64, memory = 512GiB, device_model = A100, devices = 8, link_groups = "
           "'[0 1 2 3] [4 5 6 7]')",
           "CREATE NODE TYPE small WITH (cpu = 16, memory = 64GiB, device_model = T4, devices = 2)",
-          "CREATE NODES a[1-12] TYPE big RACK r1", "CREATE NODES b[1-8] TYPE small RACK r2", "CREATE QUEUE root",
-          "CREATE QUEUE ads UNDER root", "CREATE QUEUE nlp UNDER root", "CREATE QUEUE vision UNDER root",
-          "CREATE PRIORITY CLASS urgent VALUE 100", "ALTER QUEUE ads SET QUOTA (A100 = 32, T4 = 6)",
-          "ALTER QUEUE nlp SET QUOTA (A100 = 48)", "ALTER QUEUE vision SET QUOTA (A100 = 16, T4 = 10)",
-          "SET min_runtime = 0", "SET pending_delay = 0", "SET eviction_cooldown = 60s", "SET job_retention = '1h'"})
+          "CREATE NODES a[1-12] TYPE big RACK r1",
+          "CREATE NODES b[1-8] TYPE small RACK r2",
+          "CREATE QUEUE root",
+          "CREATE QUEUE ads UNDER root",
+          "CREATE QUEUE nlp UNDER root",
+          "CREATE QUEUE vision UNDER root",
+          "CREATE PRIORITY CLASS urgent VALUE 100",
+          "ALTER QUEUE ads SET QUOTA (A100 = 32, T4 = 6)",
+          "ALTER QUEUE nlp SET QUOTA (A100 = 48)",
+          "ALTER QUEUE vision SET QUOTA (A100 = 16, T4 = 10)",
+          "CREATE POLICY p_fgd FROM 'scripts/policies/fgd.lua'",
+          "CREATE POLICY p_night FROM 'scripts/policies/nights_and_weekends.lua'",
+          "CREATE POLICY p_hero FROM 'scripts/policies/hero_jobs.lua'",
+          "CREATE POLICY p_gravity FROM 'scripts/policies/data_gravity.lua'",
+          "ALTER POLICY p_night SET (queue = nlp)",
+          "ALTER POLICY p_gravity SET (home = '')",
+          "SET min_runtime = 0",
+          "SET pending_delay = 0",
+          "SET eviction_cooldown = 60s",
+          "SET job_retention = '1h'"})
       must_say(statement);
   }
 
@@ -86,17 +102,19 @@ class ReplayTest : public StoreTest {
     }
     const std::string job = some_job("pending");
     const std::string node = fmt::format("{}{}", pick({"a", "b"}), 1 + random_.below(12));
-    switch (random_.below(14)) {
+    switch (random_.below(19)) {
       case 0: (void)say("DRAIN NODE " + node); break;
       case 1: (void)say("RESUME NODE " + node); break;
       case 2: (void)say("ALTER NODE " + node + " SET STATE down"); break;
       case 3: (void)say(fmt::format("ALTER QUEUE {} SET QUOTA (A100 = {})", queue(), random_.below(60))); break;
       case 4: (void)say(fmt::format("ALTER QUEUE {} SET WEIGHT {}", queue(), 1 + random_.below(5))); break;
       case 5:
-        (void)say(fmt::format("SET order_policy = {}", pick({"priority", "fair_share", "drf", "wpai", "sjf", "las"})));
+        (void)say(fmt::format("SET order_policy = {}",
+                              pick({"priority", "fair_share", "drf", "wpai", "sjf", "las", "p_night", "p_hero"})));
         break;
       case 6:
-        (void)say(fmt::format("SET score_policy = {}", pick({"berth", "fgd", "best_fit", "random", "gpu_packing"})));
+        (void)say(fmt::format("SET score_policy = {}",
+                              pick({"berth", "fgd", "best_fit", "random", "gpu_packing", "p_fgd", "p_gravity"})));
         break;
       case 7: (void)say(fmt::format("SET backfill = {}", pick({"easy", "conservative", "greedy", "none"}))); break;
       case 8: (void)say(fmt::format("SET seed = {}", random_.below(1000))); break;
@@ -111,6 +129,14 @@ class ReplayTest : public StoreTest {
         if (!job.empty()) (void)say("HOLD JOB " + job);
         break;
       case 12: (void)say("PLAN SCHEDULE"); break;
+      case 13: (void)say(fmt::format("SET filter_policy = {}", pick({"none", "p_gravity"}))); break;
+      case 14: (void)say(fmt::format("SET victim_policy = {}", pick({"none", "p_hero"}))); break;
+      case 15: (void)say(fmt::format("ALTER POLICY p_night SET (opens = {})", random_.below(24))); break;
+      case 16: (void)say(fmt::format("ALTER POLICY p_hero SET (devices = {})", 1 + random_.below(16))); break;
+      case 17:
+        (void)say(fmt::format("ALTER POLICY p_night FROM 'scripts/policies/{}.lua'",
+                              pick({"nights_and_weekends", "hero_jobs"})));
+        break;
       default: break;
     }
     clock_.advance(Seconds(static_cast<std::int64_t>(random_.below(400))));

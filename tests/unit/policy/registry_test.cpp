@@ -19,6 +19,9 @@ TEST(RegistryTest, EveryRowIsCompleteAndMakes) {
     switch (row.kind) {
       case PolicyKind::kOrder: EXPECT_TRUE(make_order(row.name).ok()) << row.name; break;
       case PolicyKind::kScore: EXPECT_TRUE(make_score(row.name, input).ok()) << row.name; break;
+      case PolicyKind::kFilter:
+      case PolicyKind::kVictim:
+      case PolicyKind::kAdmit: ADD_FAILURE() << row.name << ": only scripts are of this kind"; break;
       case PolicyKind::kRightsize: EXPECT_TRUE(make_rightsize(row.name, {}).ok()) << row.name; break;
     }
     EXPECT_TRUE(check_policy_name(row.kind, row.name).ok());

@@ -144,7 +144,7 @@ TEST_F(Waits, DaysAddUpToo) {
 }
 
 TEST_F(Waits, EveryReasonHasACause) {
-  for (int r = 0; r <= static_cast<int>(Reason::kDependency); ++r) {
+  for (int r = 0; r <= static_cast<int>(Reason::kPolicy); ++r) {
     const auto reason = static_cast<Reason>(r);
     const WaitCause cause = cause_of({.job = 1, .reason = reason}, WaitCause::kRound, false);
     EXPECT_EQ(cause == WaitCause::kRound, reason == Reason::kNone) << reason_name(reason);

@@ -1,0 +1,1 @@
+function feasible(node, shape) return node.rack == "r1" end

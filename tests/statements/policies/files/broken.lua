@@ -1,0 +1,2 @@
+function order(job)
+  return job.id

@@ -1,0 +1,1 @@
+LuaS bytecode

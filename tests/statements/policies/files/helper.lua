@@ -1,0 +1,2 @@
+function order(job) return help(job) end
+function help(job) return job.id end

@@ -1,0 +1,1 @@
+function ordr(job) return job.id end
