@@ -17,6 +17,18 @@ void RackCapacity::recount(const TaskShape& shape, NodeIndex node, ShapeCopies& 
   copies.per_node[n] = count;
 }
 
+// Each changed node once, however often it is in the log.
+void RackCapacity::repair(const TaskShape& shape, ShapeCopies& copies) {
+  repaired_.resize(ledger_.node_count());
+  ++repairs_;
+  for (const NodeIndex node : ledger_.changes_since(copies.position)) {
+    std::uint64_t& last = repaired_[static_cast<std::size_t>(node)];
+    if (last == repairs_) continue;
+    last = repairs_;
+    recount(shape, node, copies);
+  }
+}
+
 std::span<const std::int64_t> RackCapacity::copies(const TaskShape& shape) {
   const auto [entry, added] = shapes_.try_emplace(shape);
   ShapeCopies& copies = entry->second;
@@ -25,7 +37,7 @@ std::span<const std::int64_t> RackCapacity::copies(const TaskShape& shape) {
     copies.per_rack.resize(ledger_.cluster().racks.size());
     for (std::size_t n = 0; n < ledger_.node_count(); ++n) recount(shape, static_cast<NodeIndex>(n), copies);
   } else {
-    for (const NodeIndex node : ledger_.changes_since(copies.position)) recount(shape, node, copies);
+    repair(shape, copies);
   }
   copies.position = ledger_.change_count();
   return copies.per_rack;

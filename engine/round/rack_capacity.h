@@ -5,6 +5,7 @@
 // rack are in none.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -31,10 +32,13 @@ class RackCapacity {
     std::vector<std::int64_t> per_rack;
   };
   void recount(const TaskShape& shape, NodeIndex node, ShapeCopies& copies) const;
+  void repair(const TaskShape& shape, ShapeCopies& copies);
 
   const Ledger& ledger_;
   std::unordered_map<TaskShape, ShapeCopies, TaskShapeHash> shapes_;
   std::vector<std::vector<NodeIndex>> rack_nodes_;  // built when first asked for
+  std::vector<std::uint64_t> repaired_;             // by node: the last repair that looked at it
+  std::uint64_t repairs_ = 0;
 };
 
 }  // namespace berth

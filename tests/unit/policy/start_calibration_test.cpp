@@ -50,7 +50,7 @@ TEST(StartCalibration, JobsThatStillWaitCount) {
   StartCalibration calibration;
   const Seconds now(0);
   for (std::int64_t job = 1; job <= 100; ++job) {
-    calibration.tell(job, Seconds(600), {Seconds(600), Seconds(6000)}, now);
+    calibration.tell(job, Seconds(600), {Seconds(600), Seconds(600)}, now);
   }
   for (std::int64_t job = 1; job <= 80; ++job) calibration.start(job, Seconds(600));
   const ExpectedStart told = calibration.expect({Seconds(5000 + 600), Seconds(5000 + 600)}, Seconds(5000));
