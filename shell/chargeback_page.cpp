@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kStyle =
     "body{font:14px/1.4 sans-serif;margin:2em;color:#222}table{border-collapse:collapse;margin:1em 0}"
     "th,td{padding:.2em .7em;border-bottom:1px solid #ddd;text-align:left}td.n,th.n{text-align:right}"
-    "tr.all td{font-weight:bold}.bar{width:40em;height:1em;white-space:nowrap}.bar i{display:inline-block;height:1em}"
+    ".bar{width:40em;height:1em;white-space:nowrap}.bar i{display:inline-block;height:1em}"
     ".own{background:#2a6f97}.lent{background:#61a5c2}.idle{background:#d9e3ea}.borrowed{background:#e07a2f}"
     "p{margin:.3em 0}";
 

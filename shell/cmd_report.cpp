@@ -47,6 +47,9 @@ Result<AccountQuery> read_period(const Arguments& arguments, Seconds now) {
     query.to = month_of(now, 1);
   } else {
     BERTH_ASSIGN(query.from, read_day(arguments, "from"));
+    if (query.from > now) {
+      return arguments.fail("from", Code::kInvalid, fmt::format("{} is still to come", print_day(query.from)));
+    }
     query.to = Seconds(now.value() - now.value() % kAccountDay.value()) + kAccountDay;
     if (arguments.has("to")) {
       BERTH_ASSIGN(query.to, read_day(arguments, "to"));

@@ -69,6 +69,10 @@ Status put_meta(Database& db, std::string_view key, Seconds value) {
   return put.run(key, value);
 }
 
+constexpr std::string_view kSumsOfToday =
+    "since - since % 86400, queue, device_model, owned_today, used_own_today, borrowed_today, unowned_today, "
+    "lent_today, "
+    "loaned_in_today, loaned_out_today FROM account_rates";
 constexpr std::string_view kAddToDay =
     "INSERT INTO account_days (day, queue, device_model, owned, used_own, borrowed, unowned, lent, loaned_in, "
     "loaned_out) {} ON CONFLICT DO UPDATE SET owned = owned + excluded.owned, used_own = used_own + excluded.used_own, "
@@ -148,12 +152,10 @@ class AccountWriter {
 
   // Its sums, and what it was until now, go to the days.
   Status close(const OpenAccount& account) {
-    BERTH_ASSIGN(Statement flush,
-                 db_.prepare(fmt::format(kAddToDay,
-                                         "SELECT since - since % 86400, queue, device_model, owned_today, "
-                                         "used_own_today, borrowed_today, unowned_today, lent_today, loaned_in_today, "
-                                         "loaned_out_today FROM account_rates WHERE id = ?1 AND owned_today + "
-                                         "borrowed_today + loaned_in_today + loaned_out_today > 0")));
+    BERTH_ASSIGN(Statement flush, db_.prepare(fmt::format(
+                                      kAddToDay, fmt::format("SELECT {} WHERE id = ?1 AND owned_today + "
+                                                             "borrowed_today + loaned_in_today + loaned_out_today > 0",
+                                                             kSumsOfToday))));
     BERTH_TRY(flush.run(account.id));
     BERTH_ASSIGN(Statement empty,
                  db_.prepare("UPDATE account_rates SET owned_today = 0, used_own_today = 0, borrowed_today = 0, "
@@ -270,7 +272,11 @@ Status keep_accounts(Database& db, Seconds now, const QuotaUse& use, const Queue
 }
 
 Status rename_account(Database& db, const std::string& name, const std::string& new_name) {
-  constexpr std::string_view kRenames[] = {
+  // A dropped queue of the new name has left rows without rates.
+  const std::string left = fmt::format(kAddToDay, fmt::format("SELECT {} WHERE queue = ?2 AND ?1 <> ?2", kSumsOfToday));
+  const std::string_view renames[] = {
+      left,
+      "DELETE FROM account_rates WHERE queue = ?2 AND ?1 <> ?2",
       "INSERT INTO account_days SELECT day, ?2, device_model, owned, used_own, borrowed, unowned, lent, loaned_in, "
       "loaned_out, use_known, unused FROM account_days WHERE queue = ?1 ON CONFLICT DO UPDATE SET owned = owned + "
       "excluded.owned, used_own = used_own + excluded.used_own, borrowed = borrowed + excluded.borrowed, unowned = "
@@ -287,7 +293,7 @@ Status rename_account(Database& db, const std::string& name, const std::string& 
       "excluded.lost",
       "DELETE FROM account_losses WHERE beneficiary = ?1 AND beneficiary <> ?2",
       "UPDATE account_rates SET queue = ?2 WHERE queue = ?1"};
-  for (const std::string_view sql : kRenames) {
+  for (const std::string_view sql : renames) {
     BERTH_ASSIGN(Statement rename, db.prepare(sql));
     BERTH_TRY(rename.run(name, new_name));
   }
