@@ -9,6 +9,7 @@
 #include "engine/store/borrowing.h"
 #include "engine/store/catalog.h"
 #include "engine/store/migrate.h"
+#include "engine/store/past_rows.h"
 #include "engine/store/settings.h"
 
 namespace berth {
@@ -202,6 +203,7 @@ constexpr PromiseQuery kPromises[] = {
 constexpr Promise kSchemaPromise = {"schema_whole", "tables, triggers, indexes and views are those that Berth made"};
 constexpr Promise kBorrowingPromise = {
     "borrowing_sums", "what queues use above their quota is what idle quota of others and of nobody lends them"};
+constexpr Promise kHistoryPromise = {"history", "rows that the history knows are there, and those that went are gone"};
 constexpr Promise kReadablePromise = {"readable", "link groups, settings and reasons can be read"};
 
 // Adds to the findings what breaks one promise, up to `most`, then how many more there are.
@@ -297,6 +299,23 @@ Status check_ledger(Database& db, std::size_t most, std::vector<Finding>& findin
   return found.end({});
 }
 
+// What other programs write is not in the history; that rows came or went shows.
+Status check_history(Database& db, std::size_t most, std::vector<Finding>& findings) {
+  constexpr std::int64_t kMostHistory = 16 << 20;  // bytes of it for each table
+  FindingList found(kHistoryPromise, most, findings);
+  BERTH_ASSIGN(const std::vector<std::string> tables, changed_tables(db, 0, INT64_MAX));
+  for (const std::string& table : tables) {
+    const Result<std::vector<Misfit>> misfits = find_misfits(db, table, kMostHistory);
+    if (!misfits.ok()) return found.end(misfits.status());
+    for (const Misfit& misfit : *misfits) {
+      found.add(fmt::format("table {} row {}", table, misfit.key), misfit.is_there
+                                                                       ? "it is there, and the history says it is gone"
+                                                                       : "it is gone, and the history does not know");
+    }
+  }
+  return found.end({});
+}
+
 // What only the engine can judge: notations and names.
 void check_readable(Database& db, std::vector<Finding>& findings) {
   const auto note = [&findings](std::string object, const Status& status) {
@@ -318,6 +337,7 @@ std::vector<Promise> check_promises() {
   std::vector<Promise> promises = {kSchemaPromise};
   for (const PromiseQuery& query : kPromises) promises.push_back(query.promise);
   promises.push_back(kBorrowingPromise);
+  promises.push_back(kHistoryPromise);
   promises.push_back(kReadablePromise);
   return promises;
 }
@@ -330,6 +350,7 @@ Result<std::vector<Finding>> check_state(Database& db, std::size_t most) {
     BERTH_TRY(run_promise(db, query, most, findings).prefixed(fmt::format("checking '{}'", query.promise.name)));
   }
   BERTH_TRY(check_ledger(db, most, findings).prefixed(fmt::format("checking '{}'", kBorrowingPromise.name)));
+  BERTH_TRY(check_history(db, most, findings).prefixed(fmt::format("checking '{}'", kHistoryPromise.name)));
   check_readable(db, findings);
   return findings;
 }

@@ -4,7 +4,8 @@
 #include <zstd.h>
 
 #include <algorithm>
-#include <bit>
+
+#include "engine/store/sql_text.h"
 
 namespace berth {
 
@@ -131,6 +132,61 @@ TableRow PastRows::restore(const std::string& key, const PastRow& past, const Ta
     }
   }
   return restored;
+}
+
+Result<PresentRows> PresentRows::make(Database& db, const RowLayout& layout) {
+  std::string condition;
+  for (const std::string& key : layout.key_names())
+    condition += fmt::format("{}{} IS ?", condition.empty() ? "" : " AND ", sql_name(key));
+  BERTH_ASSIGN(Statement row,
+               db.prepare(fmt::format("SELECT * FROM main.{} WHERE {}", sql_name(layout.table), condition)));
+  return PresentRows(std::move(row));
+}
+
+Result<std::optional<TableRow>> PresentRows::find(const std::string& key) {
+  row_.with();
+  const std::vector<TableValue> values = read_values(key);
+  for (std::size_t i = 0; i < values.size(); ++i) bind_value(row_, static_cast<int>(i) + 1, values[i]);
+  std::optional<TableRow> found;
+  if (row_.next()) {
+    found.emplace();
+    for (int i = 0; i < row_.column_count(); ++i) found->push_back(cell_value(row_, i));
+  }
+  BERTH_TRY(row_.status());
+  return found;
+}
+
+Result<std::vector<Misfit>> find_misfits(Database& db, const std::string& table, std::int64_t most_bytes) {
+  BERTH_ASSIGN(const PastRows shape, PastRows::read(db, table, INT64_MAX));
+  BERTH_ASSIGN(Statement rows,
+               db.prepare("SELECT c.size, c.data, l.columns, l.keys FROM history_layouts l JOIN history_changes c ON "
+                          "c.layout_id = l.id WHERE l.table_name = ?1 ORDER BY c.moment_id DESC"));
+  rows.with(table);
+  std::unordered_map<std::string, bool> should_be;  // there, by the last change of each key
+  std::int64_t read = 0;
+  while (rows.next() && read < most_bytes) {
+    read += static_cast<std::int64_t>(rows.blob(1).size());
+    BERTH_ASSIGN(const RowLayout layout, layout_of(table, rows.text(2), rows.text(3)));
+    BERTH_ASSIGN(const std::string bytes, unpacked_changes(rows.blob(1), rows.integer(0), table));
+    std::unordered_map<std::string, bool> of_moment;
+    UndoReader reader(bytes, layout);
+    UndoEntry entry;
+    while (reader.next(entry)) of_moment[std::string(entry.key)] = entry.kind != UndoKind::kDeleted;
+    if (reader.is_damaged()) return damaged_history(table);
+    should_be.merge(of_moment);
+  }
+  BERTH_TRY(rows.status());
+  BERTH_ASSIGN(PresentRows present, PresentRows::make(db, shape.present()));
+  std::vector<Misfit> misfits;
+  for (const auto& [key, there] : should_be) {
+    BERTH_ASSIGN(const std::optional<TableRow> row, present.find(key));
+    if (row.has_value() == there) continue;
+    std::string printed;
+    for (const TableValue& value : read_values(key)) printed += (printed.empty() ? "" : "|") + print_value(value);
+    misfits.push_back({std::move(printed), row.has_value()});
+  }
+  std::ranges::sort(misfits, {}, &Misfit::key);
+  return misfits;
 }
 
 Result<std::vector<std::string>> changed_tables(Database& db, std::int64_t after, std::int64_t until) {

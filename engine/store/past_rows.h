@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -54,6 +55,17 @@ class PastRows {
   std::unordered_map<std::string, PastRow> rows_;
 };
 
+// Rows of a table as they are, by key.
+class PresentRows {
+ public:
+  static Result<PresentRows> make(Database& db, const RowLayout& layout);
+  Result<std::optional<TableRow>> find(const std::string& key);
+
+ private:
+  explicit PresentRows(Statement row) : row_(std::move(row)) {}
+  Statement row_;
+};
+
 // Tables of which some row changed after `after`, up to `until`, by name.
 Result<std::vector<std::string>> changed_tables(Database& db, std::int64_t after, std::int64_t until);
 
@@ -69,6 +81,14 @@ struct RowChange {
   std::shared_ptr<const RowLayout> layout;
   PastRow before() const { return {true, kind == UndoKind::kDeleted, {{layout.get(), columns, values}}}; }
 };
+// Rows of which the history says that they are there and they are not, or the other way round: another program has
+// written to the table. Looks back through so many bytes of history at most, as stored.
+struct Misfit {
+  std::string key;  // values, "|" between them
+  bool is_there = false;
+};
+Result<std::vector<Misfit>> find_misfits(Database& db, const std::string& table, std::int64_t most_bytes);
+
 // All changes of the rows whose key is wanted, oldest first.
 Result<std::vector<RowChange>> changes_of_rows(Database& db, const std::string& table,
                                                const std::function<bool(const std::vector<TableValue>& key)>& wanted);

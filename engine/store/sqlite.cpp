@@ -42,6 +42,14 @@ struct Statement::Home {
     if (goes_back) watch->forget(savepoints.back().second);
     if (!goes_back) savepoints.pop_back();
   }
+  // Changes rows, and no transaction is open.
+  bool writes_alone(sqlite3_stmt* handle) const {
+    if (watch == nullptr || sqlite3_get_autocommit(connection) == 0 || sqlite3_stmt_readonly(handle) != 0) return false;
+    const std::string_view text = trim(sqlite3_sql(handle));
+    return std::ranges::any_of(
+        std::array<std::string_view, 5>{"INSERT", "UPDATE", "DELETE", "REPLACE", "WITH"},
+        [&](std::string_view verb) { return equals_ignoring_case(text.substr(0, verb.size()), verb); });
+  }
   std::size_t mark() const { return watch != nullptr ? watch->mark() : 0; }
   void forget(std::size_t mark) {
     if (watch != nullptr) watch->forget(mark);
@@ -333,10 +341,15 @@ Status Database::execute(std::string_view script) {
     int code = sqlite3_prepare_v2(home_->connection, script.data(), static_cast<int>(script.size()), &handle, &tail);
     if (code != SQLITE_OK) return error(code, kStatementDoing);
     const std::size_t mark = home_->mark();
+    const std::string_view statement = script.substr(0, static_cast<std::size_t>(tail - script.data()));
+    if (handle != nullptr && home_->writes_alone(handle)) {
+      BERTH_TRY(Statement(handle, home_).run());
+      script.remove_prefix(statement.size());
+      continue;
+    }
     while (handle != nullptr && (code = sqlite3_step(handle)) == SQLITE_ROW) {
     }
     Status status = handle == nullptr || code == SQLITE_DONE ? Status() : error(code, kStatementDoing);
-    const std::string_view statement = script.substr(0, static_cast<std::size_t>(tail - script.data()));
     sqlite3_finalize(handle);
     if (!status.ok()) home_->forget(mark);
     if (!status.ok()) return status;

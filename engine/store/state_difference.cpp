@@ -12,36 +12,6 @@ namespace berth {
 
 namespace {
 
-// Rows of a table as they are, by key.
-class PresentRows {
- public:
-  static Result<PresentRows> make(Database& db, const RowLayout& layout) {
-    std::string condition;
-    for (const std::string& key : layout.key_names())
-      condition += fmt::format("{}{} IS ?", condition.empty() ? "" : " AND ", sql_name(key));
-    BERTH_ASSIGN(Statement row,
-                 db.prepare(fmt::format("SELECT * FROM main.{} WHERE {}", sql_name(layout.table), condition)));
-    return PresentRows(std::move(row));
-  }
-
-  Result<std::optional<TableRow>> find(const std::string& key) {
-    row_.with();
-    const std::vector<TableValue> values = read_values(key);
-    for (std::size_t i = 0; i < values.size(); ++i) bind_value(row_, static_cast<int>(i) + 1, values[i]);
-    std::optional<TableRow> found;
-    if (row_.next()) {
-      found.emplace();
-      for (int i = 0; i < row_.column_count(); ++i) found->push_back(cell_value(row_, i));
-    }
-    BERTH_TRY(row_.status());
-    return found;
-  }
-
- private:
-  explicit PresentRows(Statement row) : row_(std::move(row)) {}
-  Statement row_;
-};
-
 std::optional<TableRow> past_row(const PastRows& past, const std::string& key, std::optional<TableRow> later) {
   const auto found = past.rows().find(key);
   if (found == past.rows().end()) return later;
@@ -63,16 +33,6 @@ std::int64_t RowView::integer(std::string_view column) const {
 }
 
 std::string RowView::text(std::string_view column) const { return print_value(at(column)); }
-
-std::string print_value(const TableValue& value) {
-  switch (value.index()) {
-    case 1: return fmt::format("{}", std::get<1>(value));
-    case 2: return fmt::format("{}", std::get<2>(value));
-    case 3: return std::get<3>(value);
-    case 4: return fmt::format("{} bytes", std::get<4>(value).bytes.size());
-    default: return {};
-  }
-}
 
 Status for_each_difference(Database& db, const std::string& table, const Moment& from, const Moment& to,
                            const std::function<Status(const RowView& before, const RowView& after)>& each) {

@@ -21,8 +21,6 @@ struct RowView {
   std::int64_t integer(std::string_view column) const;  // 0 where it is none
   std::string text(std::string_view column) const;      // as printed
 };
-// "" for NULL.
-std::string print_value(const TableValue& value);
 
 // Calls `each` for every row of the table that was not the same at `to` as at `from`, by key.
 Status for_each_difference(Database& db, const std::string& table, const Moment& from, const Moment& to,

@@ -1,5 +1,7 @@
 #include "engine/store/undo_log.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <nlohmann/json.hpp>
@@ -88,6 +90,16 @@ void put_value(std::string& out, const TableValue& value) {
     case 2: return put_real(out, std::get<2>(value));
     case 3: return put_text(out, std::get<3>(value));
     default: return put_blob(out, std::get<4>(value).bytes);
+  }
+}
+
+std::string print_value(const TableValue& value) {
+  switch (value.index()) {
+    case 1: return fmt::format("{}", std::get<1>(value));
+    case 2: return fmt::format("{}", std::get<2>(value));
+    case 3: return std::get<3>(value);
+    case 4: return fmt::format("{} bytes", std::get<4>(value).bytes.size());
+    default: return {};
   }
 }
 

@@ -36,6 +36,9 @@ void put_blob(std::string& out, std::string_view value);
 void put_value(std::string& out, const TableValue& value);
 void put_number(std::string& out, std::uint64_t value);  // a varint
 
+// "" for NULL.
+std::string print_value(const TableValue& value);
+
 // Of a column of the present row of a statement.
 void put_cell(std::string& out, const Statement& row, int column);
 TableValue cell_value(const Statement& row, int column);

@@ -29,8 +29,8 @@
 //   loop i 1 3 ... endloop              with ${i}; foreach x a b c ... endloop
 //
 // A body ends at ---- or an empty line, expected lines at an empty line (a line "<empty>" stands for one). ${DIR} is
-// the file's folder, ${TMP} an empty folder, ${SHARED} the public traces (require shared). Lines that begin with # are
-// comments.
+// the file's folder, ${TMP} an empty folder, ${ACTOR} who changes things, ${SHARED} the public traces (require shared).
+// Lines that begin with # are comments.
 #pragma once
 
 #include <cstddef>

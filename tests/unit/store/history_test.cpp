@@ -100,7 +100,9 @@ TEST_F(History, WhatIsWrittenOutsideOfATransactionIsSeen) {
   const std::int64_t before = must_have(db.integer("SELECT max(id) FROM history_moments"));
   Statement update = must_have(db.prepare("UPDATE nodes SET rack = 'r9' WHERE name = 'a1'"));
   EXPECT_OK(update.run());
-  EXPECT_EQ(must_have(db.integer("SELECT max(id) FROM history_moments")), before + 1);
+  EXPECT_OK(
+      db.execute("UPDATE nodes SET rack = 'r8' WHERE name = 'a1'; UPDATE nodes SET rack = 'r8' WHERE name = 'a2'"));
+  EXPECT_EQ(must_have(db.integer("SELECT max(id) FROM history_moments")), before + 3);
 }
 
 // A column that came later reads as its default, also in rows that are gone since.
@@ -131,6 +133,9 @@ TEST_F(History, AnotherProgramsDeletionIsNoticed) {
     EXPECT_OK(other.execute("UPDATE nodes SET pool_id = NULL; DELETE FROM pools WHERE name = 'hall'"));
   }
   EXPECT_NE(rows_at(before, "pools", "name").find("gone of which the history does not know"), std::string::npos);
+  const std::vector<Finding> findings = must_have(check_state(db));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].promise + ": " + findings[0].object, "history: table pools row 1");
 }
 
 TEST_F(History, TakesSoMuchRoomAtMost) {

@@ -349,6 +349,7 @@ TEST_F(Sharing, CheckNamesEveryBrokenPromise) {
       {"loans_apart",
        "INSERT INTO loans (lender_id, borrower_id, resource, amount, valid_from) VALUES (1, 2, 'A100', 1, 0)"},
       {"borrowing_sums", "INSERT INTO quotas (queue_id, resource, quota) VALUES (2, 'A100', 1000)"},
+      {"history", "DELETE FROM settings WHERE key = 'seed'"},
       {"live_runs", a_run},
       {"run_tasks_hold", a_run + a_task},
       {"run_tasks_end", a_run + "UPDATE runs SET state = 'lost', end_time = 2; " + a_task},
