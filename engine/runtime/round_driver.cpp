@@ -86,6 +86,8 @@ std::optional<RoundRecord> record_if_wanted(const Settings& settings, const Plan
 }
 
 Result<Lease> take_round_lease(Runtime& runtime) {
+  // Executors are told of what may yet be rolled back.
+  if (runtime.in_transaction()) return Status(Code::kConflict, "no round can be run within a transaction");
   BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));
   return Lease::acquire(
       runtime.db(),

@@ -42,4 +42,23 @@ Status Runtime::check_writable() const {
   return Status(Code::kConflict, "this session is read-only", "start without --read-only to change anything");
 }
 
+Status Runtime::begin_transaction() {
+  BERTH_TRY(check_writable());
+  if (in_transaction()) return Status(Code::kConflict, "this is within a transaction already; they are not nested");
+  BERTH_ASSIGN(Transaction begun, Transaction::begin_enclosing(db_));
+  enclosing_.emplace(std::move(begun));
+  return {};
+}
+
+Status Runtime::commit_transaction() {
+  const Status committed = enclosing_->commit();
+  enclosing_.reset();
+  return committed;
+}
+
+Runtime::Reading Runtime::reading() {
+  if (!in_transaction()) return {.db = queries_, .guard = std::nullopt};
+  return {.db = db_, .guard = std::optional<ReadingOnly>(std::in_place, db_)};
+}
+
 }  // namespace berth

@@ -64,6 +64,22 @@ class Runtime {
   // kConflict in a read-only session.
   Status check_writable() const;
 
+  // Until commit_transaction(), changes are parts of one transaction: each keeps its step of the state version and its
+  // events, and one that fails is rolled back alone; others see all of it at its end, or nothing. Nobody else can
+  // change anything meanwhile, and nothing that reaches beyond the database (a round) may be done.
+  Status begin_transaction();
+  Status commit_transaction();
+  void roll_back_transaction() { enclosing_.reset(); }
+  bool in_transaction() const { return enclosing_.has_value(); }
+
+  // The connection for SQL from users, which only reads as long as this lives: queries(), or within a transaction the
+  // one that changes, so that they see what has been changed.
+  struct Reading {
+    Database& db;
+    std::optional<ReadingOnly> guard;
+  };
+  Reading reading();
+
  private:
   Runtime(const RuntimeOptions& options, Database db, Database queries, std::string actor);
 
@@ -77,6 +93,7 @@ class Runtime {
   bool read_only_;
   std::optional<std::uint64_t> seed_;
   std::function<Result<ChangeFate>(Change&)> judge_;
+  std::optional<Transaction> enclosing_ = {};  // ends before its connection
 };
 
 }  // namespace berth

@@ -59,6 +59,7 @@ struct Statement::Home {
   std::multimap<std::string, sqlite3_stmt*, std::less<>> idle;
   std::unique_ptr<WriteWatch> watch;
   std::vector<std::pair<std::string, std::size_t>> savepoints;  // what was typed after SAVEPOINT, and the mark
+  bool is_enclosed = false;
 };
 
 namespace {
@@ -386,6 +387,8 @@ void Database::interrupt_when(const std::atomic<bool>* flag) {
                            flag != nullptr ? stop_when_flagged : nullptr, const_cast<std::atomic<bool>*>(flag));
 }
 
+bool Database::is_enclosed() const { return home_->is_enclosed; }
+
 void Database::watch_writes(std::unique_ptr<WriteWatch> watch) {
   home_->watch = std::move(watch);
   home_->watch->attend(home_->connection);
@@ -403,39 +406,81 @@ Status Database::error(int code, std::string_view doing) const { return sqlite_e
 
 // ---- Transaction ----------------------------------------------------------------------------------------------------
 
+namespace {
+
+Status rolled_back_already() {
+  return Status(Code::kUnavailable, "the database rolled the transaction back", "nothing was changed");
+}
+
+}  // namespace
+
 Result<Transaction> Transaction::begin_read(Database& db) {
-  if (sqlite3_get_autocommit(db.handle()) == 0) return Transaction(nullptr);
+  if (sqlite3_get_autocommit(db.handle()) == 0) return Transaction(nullptr, Extent::kWhole);
   BERTH_TRY(db.execute("BEGIN"));
-  return Transaction(&db);
+  return Transaction(&db, Extent::kWhole);
 }
 
 Result<Transaction> Transaction::begin_write(Database& db) {
+  if (!db.is_enclosed()) return begin_whole(db, Extent::kWhole);
+  if (!db.in_transaction()) return rolled_back_already();
+  BERTH_TRY(db.execute("SAVEPOINT part"));
+  return Transaction(&db, Extent::kPart);
+}
+
+Result<Transaction> Transaction::begin_enclosing(Database& db) {
+  BERTH_ASSIGN(Transaction transaction, begin_whole(db, Extent::kEnclosing));
+  db.home_->is_enclosed = true;
+  return transaction;
+}
+
+Result<Transaction> Transaction::begin_whole(Database& db, Extent extent) {
   failpoint("before_begin");
   BERTH_TRY(db.execute("BEGIN IMMEDIATE"));
-  Transaction transaction(&db);
+  Transaction transaction(&db, extent);
   if (db.watch() != nullptr) BERTH_TRY(db.watch()->begin(db));
   return transaction;
 }
 
 Transaction::~Transaction() {
+  if (db_ == nullptr) return;
   // A full disk makes SQLite roll back by itself; then there is nothing left to do. Any other failure of ROLLBACK
   // leaves a transaction that ends with the connection.
-  if (db_ == nullptr) return;
+  if (extent_ == Extent::kPart) {
+    if (db_->in_transaction()) (void)db_->execute("ROLLBACK TO part; RELEASE part");
+    return;
+  }
   if (db_->in_transaction()) (void)db_->execute("ROLLBACK");
-  if (db_->watch() != nullptr) db_->watch()->end();
+  end();
 }
 
 Status Transaction::commit() {
-  if (!db_->in_transaction()) {
-    return Status(Code::kUnavailable, "the database rolled the transaction back", "nothing was changed");
+  if (!db_->in_transaction()) return rolled_back_already();
+  if (extent_ == Extent::kPart) {
+    BERTH_TRY(db_->execute("RELEASE part"));
+    db_ = nullptr;
+    return {};
   }
   if (db_->watch() != nullptr) BERTH_TRY(db_->watch()->before_commit(*db_));
   failpoint("before_commit");
   BERTH_TRY(db_->execute("COMMIT"));
-  if (db_->watch() != nullptr) db_->watch()->end();
+  end();
   db_ = nullptr;
   failpoint("after_commit");
   return {};
+}
+
+void Transaction::end() {
+  db_->home_->is_enclosed = false;
+  if (db_->watch() != nullptr) db_->watch()->end();
+}
+
+// ---- ReadingOnly ----------------------------------------------------------------------------------------------------
+
+// Setting it makes SQLite prepare again what was prepared before, so that it is asked of cached statements, too.
+ReadingOnly::ReadingOnly(Database& db) : db_(&db) { db.allow_only_reading(); }
+
+ReadingOnly::~ReadingOnly() {
+  if (db_ != nullptr) db_->allow_everything();
 }
 
 }  // namespace berth

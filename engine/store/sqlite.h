@@ -172,6 +172,8 @@ class Database {
   void allow_only_reading();
   // Until the next allow_only_reading().
   void allow_everything();
+  // Between Transaction::begin_enclosing() and its end.
+  bool is_enclosed() const;
   // Sees every write transaction from now on.
   void watch_writes(std::unique_ptr<WriteWatch> watch);
   WriteWatch* watch() const;
@@ -181,6 +183,7 @@ class Database {
 
  private:
   friend class Statement;
+  friend class Transaction;
   explicit Database(std::shared_ptr<Statement::Home> home) : home_(std::move(home)) {}
   std::shared_ptr<Statement::Home> home_;
 };
@@ -190,17 +193,36 @@ class Transaction {
  public:
   // One consistent view until its end. Within a transaction of the same connection it is part of that one.
   static Result<Transaction> begin_read(Database& db);
-  static Result<Transaction> begin_write(
-      Database& db);  // BEGIN IMMEDIATE: kBusy when another writer outlasts the timeout
-  Transaction(Transaction&& other) noexcept : db_(std::exchange(other.db_, nullptr)) {}
+  // BEGIN IMMEDIATE: kBusy when another writer outlasts the timeout. Within an enclosing one a part of it, which can
+  // be rolled back alone.
+  static Result<Transaction> begin_write(Database& db);
+  // As begin_write(); until its end, what begin_write() begins on this connection are parts of it. Not within another.
+  static Result<Transaction> begin_enclosing(Database& db);
+  Transaction(Transaction&& other) noexcept : db_(std::exchange(other.db_, nullptr)), extent_(other.extent_) {}
   Transaction& operator=(Transaction&&) = delete;
   ~Transaction();
 
   Status commit();
 
  private:
-  explicit Transaction(Database* db) : db_(db) {}
+  enum class Extent : std::uint8_t { kWhole, kPart, kEnclosing };
+  Transaction(Database* db, Extent extent) : db_(db), extent_(extent) {}
+  static Result<Transaction> begin_whole(Database& db, Extent extent);
+  void end();
   Database* db_;  // null = nothing to end
+  Extent extent_;
+};
+
+// While it lives the connection only reads, as after allow_only_reading().
+class ReadingOnly {
+ public:
+  explicit ReadingOnly(Database& db);
+  ReadingOnly(ReadingOnly&& other) noexcept : db_(std::exchange(other.db_, nullptr)) {}
+  ReadingOnly& operator=(ReadingOnly&&) = delete;
+  ~ReadingOnly();
+
+ private:
+  Database* db_;
 };
 
 }  // namespace berth

@@ -61,6 +61,71 @@ TEST_F(Sqlite, RollsBackUnlessCommitted) {
   EXPECT_EQ(must_have(db.integer("SELECT count(*) FROM t")), 1);
 }
 
+TEST_F(Sqlite, PartsOfAnEnclosingTransaction) {
+  open();
+  Database db = must_have(open_state(path()));
+  Database other = must_have(open_state(path()));
+  EXPECT_OK(db.execute("CREATE TABLE t (x)"));
+  const auto count = [](Database& in) { return must_have(in.integer("SELECT count(*) FROM t")); };
+  const auto insert = [&](bool keep) {
+    Transaction part = must_have(Transaction::begin_write(db));
+    EXPECT_OK(db.execute("INSERT INTO t VALUES (1)"));
+    if (keep) EXPECT_OK(part.commit());
+  };
+  {
+    const Transaction enclosing = must_have(Transaction::begin_enclosing(db));
+    EXPECT_TRUE(db.is_enclosed());
+    insert(true);
+    insert(false);
+    EXPECT_EQ(count(db), 1);
+    EXPECT_EQ(count(other), 0);
+    Transaction outer = must_have(Transaction::begin_write(db));
+    insert(true);
+    EXPECT_EQ(count(db), 2);
+  }
+  EXPECT_FALSE(db.is_enclosed());
+  EXPECT_FALSE(db.in_transaction());
+  EXPECT_EQ(count(db), 0);
+  {
+    Transaction enclosing = must_have(Transaction::begin_enclosing(db));
+    other.set_busy_timeout(0);
+    EXPECT_ERROR(Transaction::begin_write(other), Code::kBusy, "another process is writing");
+    insert(true);
+    EXPECT_OK(enclosing.commit());
+  }
+  EXPECT_FALSE(db.is_enclosed());
+  EXPECT_EQ(count(other), 1);
+  insert(false);
+  EXPECT_EQ(count(db), 1);
+}
+
+// A full disk makes SQLite roll back all of it, whatever part was at work.
+TEST_F(Sqlite, NoPartAfterTheEnclosingTransactionIsGone) {
+  Database db = memory();
+  EXPECT_OK(db.execute("CREATE TABLE t (x)"));
+  Transaction enclosing = must_have(Transaction::begin_enclosing(db));
+  EXPECT_OK(db.execute("ROLLBACK"));
+  EXPECT_ERROR(Transaction::begin_write(db), Code::kUnavailable, "rolled the transaction back");
+  EXPECT_ERROR(enclosing.commit(), Code::kUnavailable, "rolled the transaction back");
+}
+
+TEST_F(Sqlite, ReadsOnlyForAWhile) {
+  Database db = memory();
+  EXPECT_OK(db.execute("CREATE TABLE t (x)"));
+  const std::string_view insert = "INSERT INTO t VALUES (1)";
+  EXPECT_OK(must_have(db.prepare(insert)).run());
+  {
+    const ReadingOnly guard(db);
+    EXPECT_EQ(must_have(db.integer("SELECT count(*) FROM t")), 1);
+    // Also what was prepared before.
+    Result<Statement> cached = db.prepare(insert);
+    EXPECT_ERROR(cached.ok() ? cached->run() : cached.status(), Code::kInvalid, "only SELECT");
+    EXPECT_ERROR(db.execute("DELETE FROM t"), Code::kInvalid, "only SELECT");
+  }
+  EXPECT_OK(must_have(db.prepare(insert)).run());
+  EXPECT_EQ(must_have(db.integer("SELECT count(*) FROM t")), 2);
+}
+
 TEST_F(Sqlite, StopsWhenInterrupted) {
   Database db = memory();
   std::atomic<bool> stop{true};
