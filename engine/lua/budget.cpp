@@ -22,7 +22,9 @@ void note_overrun(lua_State* lua, ScriptBudget& budget, Overrun kind) {
     line = at.currentline;
     break;
   }
-  if (kind == Overrun::kTime) {
+  if (kind == Overrun::kInterrupt) {
+    std::snprintf(budget.reason.data(), budget.reason.size(), "%s:%d: interrupted", source, line);
+  } else if (kind == Overrun::kTime) {
     std::snprintf(budget.reason.data(), budget.reason.size(), "%s:%d: took longer than %lld ms", source, line,
                   static_cast<long long>(budget.limits.wall.count()));
   } else if (budget.left >= 0) {
@@ -43,6 +45,10 @@ bool take(lua_State* lua, ScriptBudget& budget, std::int64_t instructions) {
   budget.left_in_all -= instructions;
   if (is_used_up(budget)) {
     note_overrun(lua, budget, Overrun::kInstructions);
+    return true;
+  }
+  if (budget.limits.interrupt != nullptr && budget.limits.interrupt->load(std::memory_order_relaxed)) {
+    note_overrun(lua, budget, Overrun::kInterrupt);
     return true;
   }
   if (budget.limits.wall.count() == 0 || (budget.unwatched += instructions) < kBudgetSlice) return false;

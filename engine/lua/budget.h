@@ -19,7 +19,7 @@ namespace berth {
 // Why memory was refused last.
 enum class Refusal : std::uint8_t { kNone, kMemory, kText, kStack };
 
-enum class Overrun : std::uint8_t { kNone, kInstructions, kTime };
+enum class Overrun : std::uint8_t { kNone, kInstructions, kTime, kInterrupt };
 
 // One a host; found from any of its Lua threads.
 struct ScriptBudget {

@@ -35,6 +35,18 @@ int add_position(lua_State* lua) {
   return 1;
 }
 
+// "night.lua:12: " of the innermost line of the script, also when pcall called us.
+void push_place(lua_State* lua) {
+  lua_Debug at{};
+  for (int level = 1; lua_getstack(lua, level, &at) != 0; ++level) {
+    lua_getinfo(lua, "Sl", &at);
+    if (at.currentline <= 0) continue;
+    lua_pushfstring(lua, "%s:%d: ", at.short_src, at.currentline);
+    return;
+  }
+  lua_pushliteral(lua, "");
+}
+
 struct GlobalRequest {
   std::string_view table;
   std::string_view name;
@@ -157,7 +169,7 @@ int ScriptHost::call_registered(lua_State* lua) {
     }
   }
   if (!self->failure.empty()) {
-    luaL_where(lua, 1);
+    push_place(lua);
     lua_pushlstring(lua, self->failure.data(), self->failure.size());
     lua_concat(lua, 2);
     return lua_error(lua);
@@ -213,9 +225,27 @@ Status ScriptHost::add_function(std::string_view table, std::string_view name, F
       functions_.back().get());
 }
 
-Status ScriptHost::add_value(std::string_view name, const ScriptValue& value) {
+Status ScriptHost::add_native(std::string_view table, std::string_view name, int (*function)(lua_State*), void* data) {
+  struct Native {
+    int (*function)(lua_State*);
+    void* data;
+  };
+  Native native{function, data};
+  return add_global(
+      table, name,
+      [](lua_State* lua) {
+        const Native& given = *static_cast<const Native*>(lua_touserdata(lua, -1));
+        lua_pop(lua, 1);
+        lua_pushlightuserdata(lua, given.data);
+        lua_pushcclosure(lua, given.function, 1);
+        return 1;
+      },
+      &native);
+}
+
+Status ScriptHost::add_value(std::string_view table, std::string_view name, const ScriptValue& value) {
   ScriptValue copy = value;
-  return add_global("", name, push_protected_value, &copy);
+  return add_global(table, name, push_protected_value, &copy);
 }
 
 Status ScriptHost::load(std::string_view name, std::string_view source) {

@@ -11,6 +11,7 @@
 // functions that Lua calls own nothing that needs a destructor when they raise one.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -32,6 +33,7 @@ struct ScriptLimits {
   std::int64_t longest_text = std::int64_t{64} << 10;  // bytes
   std::int64_t pattern_steps = 1'000'000;              // that a pattern may take at worst
   std::chrono::milliseconds wall{0};                   // of each call; 0 = not looked at
+  const std::atomic<bool>* interrupt = nullptr;        // once it is set, the script ends
 };
 
 struct ScriptUse {
@@ -54,8 +56,12 @@ class ScriptHost {
 
   // Before load(). `table` "" = a global function, else a global table's: ("berth", "query").
   Status add_function(std::string_view table, std::string_view name, Function function);
-  // Before load(): a global that scripts cannot assign to.
-  Status add_value(std::string_view name, const ScriptValue& value);
+  // A function in C, for what takes functions or calls them; `data` is its upvalue, a light pointer. It raises Lua
+  // errors, so it owns nothing that needs a destructor.
+  Status add_native(std::string_view table, std::string_view name, int (*function)(lua_State*), void* data);
+  // Before load(): a global that scripts cannot assign to, or a field of such a table.
+  Status add_value(std::string_view name, const ScriptValue& value) { return add_value("", name, value); }
+  Status add_value(std::string_view table, std::string_view name, const ScriptValue& value);
 
   // Runs the whole text once, under a call's budget; its globals are frozen afterwards. Bytecode is refused. `name`
   // stands in errors.

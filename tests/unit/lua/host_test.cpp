@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <lua.hpp>
+
 namespace berth {
 namespace {
 
@@ -39,6 +42,42 @@ TEST(ScriptHost, ErrorsNameScriptAndLine) {
             "a.lua:1: no variable or function named 'mth'; did you mean 'math'?");
   EXPECT_EQ(host_with()->load("a.lua", "return math.flor(1)").message(),
             "a.lua:1: math has no field 'flor'; did you mean 'floor'?");
+}
+
+TEST(ScriptHost, EndsWhenItIsInterrupted) {
+  std::atomic<bool> interrupt{true};
+  const ScriptLimits limits{.instructions = INT64_MAX, .interrupt = &interrupt};
+  EXPECT_EQ(host_with(limits)->load("a.lua", "\nwhile true do pcall(error) end").message(), "a.lua:2: interrupted");
+  interrupt = false;
+  EXPECT_TRUE(host_with(limits)->load("a.lua", "for i = 1, 1e6 do end").ok());
+}
+
+TEST(ScriptHost, NativeFunctionsAndValuesInTables) {
+  const auto host = host_with();
+  int calls = 0;
+  const auto twice = [](lua_State* lua) {
+    ++*static_cast<int*>(lua_touserdata(lua, lua_upvalueindex(1)));
+    lua_pushvalue(lua, 1);
+    lua_call(lua, 0, 0);
+    lua_pushvalue(lua, 1);
+    lua_call(lua, 0, 0);
+    return 0;
+  };
+  ASSERT_TRUE(host->add_native("berth", "twice", twice, &calls).ok());
+  ASSERT_TRUE(host->add_value("berth", "args", ScriptValue{ScriptTable{.items = {number(7)}, .fields = {}}}).ok());
+  const Status run = host->load("a.lua", "n = 0\nberth.twice(function() n = n + berth.args[1] end)");
+  ASSERT_TRUE(run.ok()) << run.message();
+  EXPECT_EQ(*host->global("n")->get<std::int64_t>(), 14);
+  EXPECT_EQ(calls, 1);
+}
+
+// The line is told also when pcall calls the function.
+TEST(ScriptHost, ErrorsOfFunctionsSayWhoseLineItWas) {
+  const auto host = host_with();
+  const auto refuse = [](const std::vector<ScriptValue>&) { return Result<ScriptValue>(Status(Code::kInvalid, "no")); };
+  ASSERT_TRUE(host->add_function("", "refuse", refuse).ok());
+  ASSERT_TRUE(host->load("a.lua", "local _\n_, said = pcall(refuse)").ok());
+  EXPECT_EQ(*host->global("said")->get<std::string>(), "a.lua:2: no");
 }
 
 TEST(ScriptHost, FunctionsThatScriptsAreGiven) {
