@@ -159,7 +159,7 @@ Result<Output> test_policy_statement(Session& session, const Arguments& argument
   Result<StoredPolicy> read = read_policy(engine_of(session).db(), arguments.text("policy"));
   if (!read.ok()) return blame(std::move(read).status(), arguments.span("policy"));
   const std::string& file = arguments.text("file");
-  const Result<std::string> source = read_script_file(file);
+  const Result<std::string> source = read_policy_file(file);
   if (!source.ok()) return blame(source.status(), arguments.span("file"));
   Result<std::vector<PolicyTestResult>> results = test_policy(read->script, file, *source);
   if (!results.ok()) return blame(std::move(results).status(), arguments.span("file"));

@@ -320,7 +320,8 @@ constexpr CommandRow kRoundRows[] = {
      .options = kRoundOptions,
      .details = "PLAN before a statement that changes or imports nodes, queues, quotas, loans, jobs or settings shows "
                 "what the next round would do differently after it: PLAN ALTER QUEUE search SET QUOTA (A100 = 16). "
-                "Nothing changes; the change and that round are kept as a plan, too."},
+                "Nothing changes; the change and that round are kept as a plan, too.",
+     .transactional = true},
     {.family = kRoundFamily,
      .syntax = "APPLY PLAN <plan:integer>",
      .effect = Effect::kChanges,

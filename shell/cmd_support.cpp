@@ -17,15 +17,41 @@ Cell cell_of(const Statement& row, int column) {
   }
 }
 
+// What a table has grown to.
+struct TableSize {
+  std::int64_t rows = 0;
+  std::int64_t cells = 0;
+  std::int64_t bytes = 0;
+
+  void count(const std::vector<Cell>& row) {
+    ++rows;
+    cells += std::ssize(row);
+    for (const Cell& cell : row) {
+      if (const auto* text = std::get_if<std::string>(&cell)) bytes += std::ssize(*text);
+    }
+  }
+  Status check(const QueryLimits& limits) const {
+    if (rows <= limits.rows && cells <= limits.cells && bytes <= limits.bytes) return {};
+    const std::string what = rows > limits.rows     ? print_counted(limits.rows, "row")
+                             : cells > limits.cells ? print_counted(limits.cells, "cell")
+                                                    : print_counted(limits.bytes, "byte") + " of text";
+    return Status(Code::kInvalid, fmt::format("the query has more than {}", what),
+                  "let SQL add up, or take a part with LIMIT");
+  }
+};
+
 }  // namespace
 
-Result<ResultTable> table_of(Statement rows) {
+Result<ResultTable> table_of(Statement rows, const QueryLimits& limits) {
+  TableSize size;
   ResultTable table;
   for (int c = 0; c < rows.column_count(); ++c) table.columns.push_back({.name = std::string(rows.column_name(c))});
   while (rows.next()) {
     std::vector<Cell>& row = table.rows.emplace_back();
     row.reserve(table.columns.size());
     for (int c = 0; c < rows.column_count(); ++c) row.push_back(cell_of(rows, c));
+    size.count(row);
+    BERTH_TRY(size.check(limits));
   }
   BERTH_TRY(rows.status());
   return table;

@@ -16,13 +16,15 @@
 #include "shell/arguments.h"
 #include "shell/chart.h"
 #include "shell/commands.h"
+#include "shell/session_factory.h"
 
 namespace berth {
 
 inline Runtime& engine_of(Session& session) { return *session.runtime; }
 
-// A finished statement as a table: columns by name, cells by what SQLite holds.
-Result<ResultTable> table_of(Statement rows);
+// A finished statement as a table: columns by name, cells by what SQLite holds. kInvalid when there is more than the
+// limits allow.
+Result<ResultTable> table_of(Statement rows, const QueryLimits& limits = {});
 
 // People see amounts in GiB (columns "..._gib") to two decimals.
 void round_memory_columns(ResultTable& table);

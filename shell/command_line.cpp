@@ -10,16 +10,17 @@ namespace berth {
 
 namespace {
 
-constexpr std::array<std::string_view, 9> kOptionNames = {
-    "--db", "--mode", "--json", "--read-only", "--keep-going", "--timeout", "-c", "--help", "--version"};
+constexpr std::array<std::string_view, 10> kOptionNames = {
+    "--db", "--mode", "--json", "--read-only", "--keep-going", "--timeout", "--script", "-c", "--help", "--version"};
 
 constexpr std::string_view kUsage = R"(berth - schedules a GPU cluster from one SQLite file
 
-usage: berth [options] [-c STATEMENTS | FILE | -] ...
+usage: berth [options] [-c STATEMENTS | FILE | -] ... [--script FILE [ARGUMENT] ...]
 
   -c STATEMENTS   run these statements
   FILE            run the statements of a file; - is standard input
                   (nothing: the interactive shell, or standard input when it is a pipe)
+  --script FILE   run a Lua script; all that follows are its arguments (HELP RUN SCRIPT)
 
   --db FILE       the database; default $BERTH_DB, else ./berth.db; created on first use
   --mode MODE     table, csv, json, jsonl, markdown or line
@@ -66,6 +67,7 @@ class CommandLineReader {
     if (option == "--mode") return take_mode(option);
     if (option == "--timeout") return take_timeout(option);
     if (option == "-c") return take_statements(option);
+    if (option == "--script") return take_script(option);
     if (has_value_ && std::find(kOptionNames.begin(), kOptionNames.end(), option) != kOptionNames.end()) {
       return Status(Code::kInvalid, "option '" + option + "' takes no value");
     }
@@ -125,6 +127,16 @@ class CommandLineReader {
       BERTH_TRY(take_value(option, statements));
     }
     line_.inputs.push_back({CommandLine::InputKind::kStatements, std::move(statements)});
+    return {};
+  }
+
+  // What follows the script is the script's, whatever it looks like.
+  Status take_script(const std::string& option) {
+    std::string file;
+    BERTH_TRY(take_value(option, file));
+    const auto rest = arguments_.begin() + static_cast<std::ptrdiff_t>(next_);
+    line_.inputs.push_back({CommandLine::InputKind::kScript, std::move(file), {rest, arguments_.end()}});
+    next_ = arguments_.size();
     return {};
   }
 

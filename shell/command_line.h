@@ -13,10 +13,11 @@
 namespace berth {
 
 struct CommandLine {
-  enum class InputKind : std::uint8_t { kStatements, kFile, kStandardInput };
+  enum class InputKind : std::uint8_t { kStatements, kFile, kStandardInput, kScript };
   struct Input {
     InputKind kind;
-    std::string text;  // statements or file name
+    std::string text;                         // statements or file name
+    std::vector<std::string> arguments = {};  // of a Lua script
   };
 
   std::string database;  // empty = $BERTH_DB, else ./berth.db

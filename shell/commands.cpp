@@ -1,5 +1,7 @@
 #include "shell/commands.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "engine/runtime/runtime.h"
@@ -14,15 +16,6 @@ class NoProgress : public Progress {
   void report(std::string_view, std::int64_t, std::int64_t) override {}
 };
 
-// What a handler may rely on, where the caller has not set it.
-void complete_session(Session& session) {
-  static NoProgress no_progress;
-  static std::atomic<bool> never_set{false};
-  if (session.progress == nullptr) session.progress = &no_progress;
-  if (session.interrupt == nullptr) session.interrupt = &never_set;
-  if (session.commands == nullptr) session.commands = &command_table();
-}
-
 // False when a person said no.
 Result<bool> ask_first(Session& session, const CommandTable::Call& call) {
   if (!session.confirm || call.row->ask == nullptr) return true;
@@ -30,7 +23,26 @@ Result<bool> ask_first(Session& session, const CommandTable::Call& call) {
   return question.empty() || session.confirm(question);
 }
 
+// What reaches beyond the database cannot be rolled back.
+Status check_in_transaction(const CommandRow& row) {
+  if (row.effect == Effect::kReads || row.transactional || row.plans != nullptr || is_plannable(row)) return {};
+  return Status(Code::kConflict, "this statement cannot be rolled back, so it cannot stand in a transaction",
+                "make it before or after the transaction");
+}
+
+std::string spoken_statement(const Session& session, const std::string& statement) {
+  return session.script.empty() ? statement : fmt::format("{} (script {})", statement, session.script);
+}
+
 }  // namespace
+
+void complete_session(Session& session) {
+  static NoProgress no_progress;
+  static std::atomic<bool> never_set{false};
+  if (session.progress == nullptr) session.progress = &no_progress;
+  if (session.interrupt == nullptr) session.interrupt = &never_set;
+  if (session.commands == nullptr) session.commands = &command_table();
+}
 
 Result<std::string> ask_always(Session&, const Arguments& arguments) { return arguments.statement() + ": go ahead?"; }
 
@@ -72,7 +84,10 @@ Result<Output> execute(Session& session, std::string_view statement) {
     return declined;
   }
   session.planned = call.row->plans;
-  if (session.runtime != nullptr) session.runtime->speak_for(call.arguments.statement());
+  if (session.runtime != nullptr) {
+    if (session.runtime->in_transaction()) BERTH_TRY(check_in_transaction(*call.row));
+    session.runtime->speak_for(spoken_statement(session, call.arguments.statement()));
+  }
   Result<Output> output = call.row->handler(session, call.arguments);
   session.progress->finish();
   return output;

@@ -53,6 +53,7 @@ struct CommandRow {
   Question ask = nullptr;
   bool plannable = true;              // of those that change: PLAN <statement> looks at it first (families.cpp)
   const CommandRow* plans = nullptr;  // PLAN <statement>: the row of the statement; not listed by HELP
+  bool transactional = false;         // may stand in a transaction (as what reads or is plannable may anyhow)
 };
 
 // For rows that always ask.
@@ -79,6 +80,9 @@ class CommandTable {
   std::vector<const CommandRow*> rows_;
   Grammar grammar_;
 };
+
+// What a handler may rely on, where the caller has not set it.
+void complete_session(Session& session);
 
 // Parses and runs one statement (without `;`). kInvalid, kConflict for a change in a read-only session, or the
 // handler's error.

@@ -24,10 +24,7 @@ std::span<const CommandRow> plans_of(std::span<const std::span<const CommandRow>
     std::vector<CommandRow> made;
     for (const std::span<const CommandRow> family : families) {
       for (const CommandRow& row : family) {
-        if (row.effect != Effect::kChanges || !row.plannable ||
-            std::ranges::find(kPlannedFamilies, row.family) == kPlannedFamilies.end()) {
-          continue;
-        }
+        if (!is_plannable(row)) continue;
         CommandRow plan = row;
         plan.syntax = texts.emplace_back(fmt::format("PLAN {}", row.syntax));
         plan.example = texts.emplace_back(fmt::format("PLAN {}", row.example));
@@ -45,6 +42,11 @@ std::span<const CommandRow> plans_of(std::span<const std::span<const CommandRow>
 
 }  // namespace
 
+bool is_plannable(const CommandRow& row) {
+  return row.effect == Effect::kChanges && row.plannable &&
+         std::ranges::find(kPlannedFamilies, row.family) != kPlannedFamilies.end();
+}
+
 std::span<const std::span<const CommandRow>> all_families() {
   static const auto kFamilies = [] {
     static const std::array families = {
@@ -53,6 +55,7 @@ std::span<const std::span<const CommandRow>> all_families() {
         simulate_commands(), backtest_commands(), data_commands(),   sql_commands(),       shell_commands(),
         job_show_commands(), predict_commands(),  replay_commands(), assertion_commands(), executor_commands(),
         loop_commands(),     report_commands(),   shadow_commands(), history_commands(),   policy_commands(),
+        script_commands(),
     };
     std::vector<std::span<const CommandRow>> with_plans(families.begin(), families.end());
     with_plans.push_back(plans_of(families));

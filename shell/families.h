@@ -15,7 +15,10 @@ std::span<const CommandRow> queue_commands();    // cmd_queue.cpp: queues, prior
 std::span<const CommandRow> quota_commands();    // cmd_quota.cpp: quotas, weights
 std::span<const CommandRow> loan_commands();     // cmd_loan.cpp: loans, borrowing
 std::span<const CommandRow> report_commands();   // cmd_report.cpp: REPORT CHARGEBACK
+std::span<const CommandRow> script_commands();   // cmd_script.cpp: RUN SCRIPT
 std::span<const CommandRow> job_commands();      // cmd_job.cpp
+// May PLAN look at it first? Then it changes the database alone, in one transaction.
+bool is_plannable(const CommandRow& row);
 // PLAN <statement>: the handler of every such row (cmd_plan.cpp).
 Result<Output> plan_change_statement(Session& session, const Arguments& arguments);
 // APPLY PLAN of the plan of a change (cmd_plan.cpp).

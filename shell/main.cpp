@@ -17,6 +17,7 @@
 
 #include "engine/base/text.h"
 #include "engine/exec/supervisor.h"
+#include "shell/admin_script.h"
 #include "shell/command_line.h"
 #include "shell/error_report.h"
 #include "shell/families.h"
@@ -97,6 +98,10 @@ ExitCode run_input(Session& session, const CommandLine::Input& input) {
   switch (input.kind) {
     case CommandLine::InputKind::kStatements: return run_script(session, input.text, "");
     case CommandLine::InputKind::kStandardInput: return run_standard_input(session);
+    case CommandLine::InputKind::kScript:
+      return run_answered(session, Source{}, 0, [&] {
+        return run_admin_script(session, {.file = input.text, .arguments = input.arguments});
+      });
     case CommandLine::InputKind::kFile: break;
   }
   const Result<ExitCode> code = run_script_file(session, input.text);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
 
 #include "shell/commands.h"
@@ -36,19 +37,24 @@ ExitCode combine(ExitCode first, ExitCode second) {
   return first == ExitCode::kFindings ? first : second;
 }
 
-ExitCode run_statement(Session& session, const Source& source, const StatementText& statement) {
+ExitCode run_answered(Session& session, const Source& source, std::size_t offset,
+                      const std::function<Result<Output>()>& run) {
   const auto start = std::chrono::steady_clock::now();
-  Result<Output> output = execute(session, statement.text);
+  const Result<Output> output = run();
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
   const Status status = output.ok() ? session.printer->show(*output, session.display) : output.status();
   if (session.display.timer) session.printer->say(fmt::format("time: {:.3f} s\n", spent.count()));
   if (!status.ok()) {
     if (output.ok() && session.printer->reader_left()) return ExitCode::kFailed;  // nobody is there to be told
-    session.printer->say(describe_error(status, source, statement.offset, session.display.color_messages));
+    session.printer->say(describe_error(status, source, offset, session.display.color_messages));
     return exit_code_for(status);
   }
   if (output->failed != Code::kOk) return exit_code_for(output->failed);
   return output->findings ? ExitCode::kFindings : ExitCode::kDone;
+}
+
+ExitCode run_statement(Session& session, const Source& source, const StatementText& statement) {
+  return run_answered(session, source, statement.offset, [&] { return execute(session, statement.text); });
 }
 
 void Script::feed(std::string_view text) {
@@ -92,7 +98,7 @@ ExitCode run_script(Session& session, std::string_view text, const std::string& 
   return script.finish();
 }
 
-Result<ExitCode> run_script_file(Session& session, const std::string& file) {
+Result<std::string> read_script_file(const std::string& file) {
   std::error_code ignored;
   if (std::filesystem::is_directory(file, ignored))
     return Status(Code::kUnavailable, "'" + file + "' is a folder, not a file");
@@ -103,7 +109,12 @@ Result<ExitCode> run_script_file(Session& session, const std::string& file) {
   if (!stream || stream.bad()) {
     return Status(Code::kUnavailable, "cannot read '" + file + "': " + std::strerror(errno != 0 ? errno : EIO));
   }
-  return run_script(session, text.str(), file);
+  return text.str();
+}
+
+Result<ExitCode> run_script_file(Session& session, const std::string& file) {
+  BERTH_ASSIGN(const std::string text, read_script_file(file));
+  return run_script(session, text, file);
 }
 
 }  // namespace berth

@@ -4,6 +4,7 @@
 // the script then stops, unless the session keeps going. A last statement without `;` is run too.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -22,7 +23,10 @@ ExitCode exit_code_for(const Status& status);
 ExitCode combine(ExitCode first, ExitCode second);
 bool is_failure(ExitCode code);
 
-// Executes one statement of `source`, prints the answer or the error through session.printer.
+// Prints what `run` answers, or its error, through session.printer; `offset` is where it begins in `source`.
+ExitCode run_answered(Session& session, const Source& source, std::size_t offset,
+                      const std::function<Result<Output>()>& run);
+// Executes one statement of `source` and prints what it answers.
 ExitCode run_statement(Session& session, const Source& source, const StatementText& statement);
 
 // Text that may arrive in pieces; statements run as soon as they are complete.
@@ -52,6 +56,7 @@ class Script {
 // All of a text; lines are told when there are several.
 ExitCode run_script(Session& session, std::string_view text, const std::string& name);
 // kUnavailable when the file cannot be read.
+Result<std::string> read_script_file(const std::string& file);
 Result<ExitCode> run_script_file(Session& session, const std::string& file);
 
 }  // namespace berth

@@ -52,6 +52,7 @@ struct Session {
   std::shared_ptr<Runtime> runtime;
   bool read_only = false;
   const CommandRow* planned = nullptr;  // PLAN <statement>: the row of the statement
+  std::string script;                   // the Lua script whose statements run; empty = none
 
   // Any SELECT on a read-only connection. Errors carry the place where SQLite tells it.
   std::function<Result<ResultTable>(std::string_view sql)> run_sql;

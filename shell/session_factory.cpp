@@ -1,5 +1,8 @@
 #include "shell/session_factory.h"
 
+#include <fmt/format.h>
+#include <sqlite3.h>
+
 #include <algorithm>
 
 #include "engine/base/text.h"
@@ -124,6 +127,7 @@ Names run_names(Database& db, std::string_view sql, std::string_view first, std:
 }
 
 Names names_of_kind(Runtime& runtime, std::string_view kind, std::string_view prefix) {
+  const Runtime::Reading reading = runtime.reading();
   Names names;
   if (kind.ends_with("policy")) {
     names = names_of_policies(runtime.queries(), kind);
@@ -134,11 +138,10 @@ Names names_of_kind(Runtime& runtime, std::string_view kind, std::string_view pr
   } else if (kind == "executor_type") {
     for (const ExecutorType& type : executor_types()) names.emplace_back(type.name);
   } else if (kind.starts_with("column:")) {
-    return run_names(runtime.queries(),
-                     "SELECT name FROM pragma_table_info(?3) WHERE name LIKE ?1 ESCAPE '\\' LIMIT ?2",
+    return run_names(reading.db, "SELECT name FROM pragma_table_info(?3) WHERE name LIKE ?1 ESCAPE '\\' LIMIT ?2",
                      like_prefix(prefix), kind.substr(7));
   } else if (const std::string_view sql = names_query(kind); !sql.empty()) {
-    return run_names(runtime.queries(), sql, like_prefix(prefix));
+    return run_names(reading.db, sql, like_prefix(prefix));
   }
   std::erase_if(names, [&](const std::string& name) {
     return !equals_ignoring_case(std::string_view(name).substr(0, prefix.size()), prefix);
@@ -163,7 +166,67 @@ Status with_nearest_name(Status status, const Session& session) {
   return status;
 }
 
+Status bind_cells(Statement& statement, std::span<const Cell> cells) {
+  if (std::ssize(cells) != statement.parameter_count()) {
+    return Status(Code::kInvalid,
+                  fmt::format("the SQL has {}, and {}", print_counted(statement.parameter_count(), "parameter"),
+                              cells.size() == 1 ? "1 value is given for them"
+                                                : fmt::format("{} values are given for them", cells.size())));
+  }
+  statement.with();
+  for (int i = 0; i < static_cast<int>(cells.size()); ++i) {
+    const Cell& cell = cells[static_cast<std::size_t>(i)];
+    sqlite3_stmt* const handle = statement.handle();
+    int code = SQLITE_OK;  // unbound parameters are NULL
+    if (const auto* integer = std::get_if<std::int64_t>(&cell)) {
+      code = sqlite3_bind_int64(handle, i + 1, *integer);
+    } else if (const auto* real = std::get_if<double>(&cell)) {
+      code = sqlite3_bind_double(handle, i + 1, *real);
+    } else if (const auto* text = std::get_if<std::string>(&cell)) {
+      code = sqlite3_bind_text64(handle, i + 1, text->data(), text->size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+    }
+    if (code != SQLITE_OK) return Status(Code::kInvalid, fmt::format("value {} cannot be bound to the SQL", i + 1));
+  }
+  return {};
+}
+
+// Stops a query of this connection with Ctrl-C as long as it lives.
+class Interruptible {
+ public:
+  Interruptible(Database& db, const std::atomic<bool>* flag) : db_(db) { db_.interrupt_when(flag); }
+  ~Interruptible() { db_.interrupt_when(nullptr); }
+  Interruptible(const Interruptible&) = delete;
+  Interruptible& operator=(const Interruptible&) = delete;
+
+ private:
+  Database& db_;
+};
+
+// Tables of the past are those of the read-only connection.
+Result<Statement> prepare_query(Runtime& runtime, const Runtime::Reading& reading, std::string_view sql) {
+  if (!runtime.in_transaction()) return runtime.query(sql);
+  Result<Statement> rows = reading.db.prepare(sql);
+  if (rows.ok() || rows.status().message().find("as_of") == std::string::npos) return rows;
+  return Status(Code::kConflict, "as_of() cannot be read within a transaction", "ask before it or after it");
+}
+
+Result<ResultTable> read_table(Session& session, std::string_view sql, std::span<const Cell> parameters,
+                               const QueryLimits& limits) {
+  const Runtime::Reading reading = session.runtime->reading();
+  const Interruptible interruptible(reading.db, session.interrupt);
+  BERTH_ASSIGN(Statement rows, prepare_query(*session.runtime, reading, sql));
+  BERTH_TRY(bind_cells(rows, parameters));
+  return table_of(std::move(rows), limits);
+}
+
 }  // namespace
+
+Result<ResultTable> run_user_query(Session& session, std::string_view sql, std::span<const Cell> parameters,
+                                   const QueryLimits& limits) {
+  Result<ResultTable> table = read_table(session, sql, parameters, limits);
+  if (table.ok()) return table;
+  return with_nearest_name(std::move(table).status(), session);
+}
 
 Result<std::unique_ptr<Session>> open_session(const SessionOptions& options) {
   BERTH_ASSIGN(std::unique_ptr<Runtime> runtime, Runtime::open({.database = options.database,
@@ -176,12 +239,7 @@ Result<std::unique_ptr<Session>> open_session(const SessionOptions& options) {
   session->read_only = options.read_only;
   session->runtime = std::move(runtime);
   Session* self = session.get();
-  session->run_sql = [self](std::string_view sql) -> Result<ResultTable> {
-    self->runtime->queries().interrupt_when(self->interrupt);
-    Result<Statement> rows = self->runtime->query(sql);
-    if (!rows.ok()) return with_nearest_name(std::move(rows).status(), *self);
-    return table_of(*std::move(rows));
-  };
+  session->run_sql = [self](std::string_view sql) { return run_user_query(*self, sql); };
   session->names = [self](std::string_view kind, std::string_view prefix) {
     return names_of_kind(*self->runtime, kind, prefix);
   };

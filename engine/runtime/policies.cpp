@@ -54,7 +54,7 @@ Result<AlteredPolicy> alter_to(Change& change, const StoredPolicy& stored, const
 
 }  // namespace
 
-Result<std::string> read_script_file(const std::string& path) {
+Result<std::string> read_policy_file(const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) return Status(Code::kUnavailable, fmt::format("cannot open {}: {}", path, std::strerror(errno)));
@@ -73,14 +73,14 @@ Result<std::string> read_script_file(const std::string& path) {
 }
 
 Status create_policy(Change& change, const std::string& name, const std::string& file) {
-  BERTH_ASSIGN(std::string source, read_script_file(file));
+  BERTH_ASSIGN(std::string source, read_policy_file(file));
   BERTH_ASSIGN(const PolicyText text, check_text(file, std::move(source), {}));
   return add_policy(change, name, text);
 }
 
 Result<AlteredPolicy> alter_policy(Change& change, const std::string& name, const std::string& file) {
   BERTH_ASSIGN(const StoredPolicy stored, read_policy(change.db(), name));
-  BERTH_ASSIGN(std::string source, read_script_file(file));
+  BERTH_ASSIGN(std::string source, read_policy_file(file));
   return alter_to(change, stored, file, std::move(source));
 }
 
@@ -104,7 +104,7 @@ Result<std::vector<std::string>> reload_policies(Runtime& runtime) {
   BERTH_ASSIGN(const std::vector<StoredPolicy> policies, list_policies(runtime.db()));
   for (const StoredPolicy& policy : policies) {
     const std::string& name = policy.script.name;
-    Result<std::string> source = read_script_file(policy.text.file);
+    Result<std::string> source = read_policy_file(policy.text.file);
     // A file that is gone, or being written: what is stored is good.
     if (!source.ok() || *source == policy.text.source) continue;
     AlteredPolicy altered;

@@ -17,7 +17,7 @@
 namespace berth {
 
 // The text of a script; kUnavailable when it cannot be read, kInvalid when it is no text, or too long.
-Result<std::string> read_script_file(const std::string& path);
+Result<std::string> read_policy_file(const std::string& path);
 
 // Reads and checks a file; kUnavailable when it cannot be read, kInvalid with file and line.
 Status create_policy(Change& change, const std::string& name, const std::string& file);

@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include "engine/base/env.h"
 #include "engine/base/text.h"
@@ -74,11 +75,31 @@ class TemporaryFolder {
   std::string path_;
 };
 
-// Where .read prints: the steps look at answers, not at what is printed.
-std::FILE* nowhere() {
-  static std::FILE* const file = std::fopen("/dev/null", "w");
-  return file;
-}
+// What scripts print while they run.
+class Printed {
+ public:
+  Printed() : file_(open_memstream(&text_, &size_)) {}
+  ~Printed() {
+    std::fclose(file_);
+    std::free(text_);
+  }
+  Printed(const Printed&) = delete;
+  Printed& operator=(const Printed&) = delete;
+
+  std::FILE* file() const { return file_; }
+  // Since the last call.
+  std::string take() {
+    std::fflush(file_);
+    const std::size_t begin = std::exchange(taken_, size_);
+    return std::string(text_ + begin, size_ - begin);
+  }
+
+ private:
+  char* text_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t taken_ = 0;
+  std::FILE* file_;
+};
 
 // What one statement did.
 struct Answer {
@@ -90,7 +111,7 @@ struct Answer {
 class FileRunner {
  public:
   FileRunner(std::string file, const TestMode& mode)
-      : file_(std::move(file)), mode_(mode), clock_(kStart), printer_(nowhere(), nowhere()) {
+      : file_(std::move(file)), mode_(mode), clock_(kStart), printer_(data_.file(), messages_.file()) {
     variables_["DIR"] = fs::path(file_).parent_path().string();
     variables_["TMP"] = folder_.path();
     const char* shared = std::getenv("BERTH_SHARED");
@@ -191,6 +212,7 @@ class FileRunner {
       Result<Output> output = execute(*session_, statement);
       answer.status = output.status();
       if (output.ok()) answer.output = *std::move(output);
+      add_printed(answer.output);
       if (answer.output.failed != Code::kOk) answer.status = Status(answer.output.failed, "failed, and told already");
       if (!answer.status.ok()) answer.report = describe_error(answer.status, {"", text, 1, false}, offset, false);
       if (const Status kept = mode_.keep_history ? past_.keep(*session_) : Status(); !kept.ok()) {
@@ -201,6 +223,13 @@ class FileRunner {
     }
     if (mode_.reopen_after_statement) close();
     return answer;
+  }
+
+  // Beside the answer, what was printed before it.
+  void add_printed(Output& output) {
+    output.raw.insert(0, data_.take());
+    std::vector<std::string> notes = lines_of(messages_.take());
+    output.notes.insert(output.notes.begin(), notes.begin(), notes.end());
   }
 
   Status replay(std::string_view statement) {
@@ -374,6 +403,8 @@ class FileRunner {
   std::string file_;
   const TestMode& mode_;
   ManualEnv clock_;
+  Printed data_;
+  Printed messages_;
   Printer printer_;
   TemporaryFolder folder_;
   SessionOptions options_;

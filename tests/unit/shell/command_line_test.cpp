@@ -21,6 +21,17 @@ TEST(CommandLine, ReadsOptionsAndInputs) {
   EXPECT_EQ(line->inputs[2].kind, CommandLine::InputKind::kStandardInput);
 }
 
+TEST(CommandLine, AScriptTakesAllThatFollows) {
+  const Result<CommandLine> line =
+      read_command_line({"-c", "SHOW NODES", "--script", "night.lua", "--db", "days=30", "-"});
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  ASSERT_EQ(line->inputs.size(), 2U);
+  EXPECT_EQ(line->inputs[1].kind, CommandLine::InputKind::kScript);
+  EXPECT_EQ(line->inputs[1].text, "night.lua");
+  EXPECT_EQ(line->inputs[1].arguments, (Words{"--db", "days=30", "-"}));
+  EXPECT_EQ(line->database, "");
+}
+
 TEST(CommandLine, Defaults) {
   const Result<CommandLine> line = read_command_line({});
   ASSERT_TRUE(line.ok());
@@ -42,6 +53,7 @@ TEST(CommandLine, RefusesWhatItDoesNotKnow) {
       {{"--db"}, "option '--db' needs a value", ""},
       {{"--db="}, "option '--db' needs a value", ""},
       {{"-c"}, "option '-c' needs a value", ""},
+      {{"--script"}, "option '--script' needs a value", ""},
       {{"--json=yes"}, "option '--json' takes no value", ""},
       {{"--mode", "xml"}, "unknown output mode 'xml'", "modes: table, csv, json, jsonl, markdown, line"}};
   for (const Refused& test : cases) {
@@ -53,8 +65,8 @@ TEST(CommandLine, RefusesWhatItDoesNotKnow) {
 }
 
 TEST(CommandLine, UsageNamesEveryOption) {
-  for (const char* option :
-       {"--db", "--mode", "--json", "--read-only", "--keep-going", "--timeout", "-c", "--help", "--version"}) {
+  for (const char* option : {"--db", "--mode", "--json", "--read-only", "--keep-going", "--timeout", "--script", "-c",
+                             "--help", "--version"}) {
     EXPECT_NE(usage_text().find(option), std::string_view::npos) << option;
   }
 }

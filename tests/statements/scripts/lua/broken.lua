@@ -1,0 +1,1 @@
+berth.exec("RUN SCHEDULE" 

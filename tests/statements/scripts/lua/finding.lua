@@ -1,0 +1,1 @@
+berth.exec("CREATE QUEUE kept") berth.finding("one queue was missing")

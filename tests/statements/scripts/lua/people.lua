@@ -1,0 +1,1 @@
+berth.log("for people")
