@@ -259,9 +259,9 @@ class Redactor {
     BERTH_TRY(db_.execute("UPDATE meta SET value = lower(hex(randomblob(4))) WHERE key = 'tag'"));
     BERTH_TRY(db_.execute("UPDATE executors SET type = 'simulated'"));
     BERTH_TRY(db_.execute("UPDATE run_usage SET recurrence = redact_number(recurrence)"));
+    // What is not built in is not there any more.
     return db_.execute(
-        "UPDATE settings SET value = redact('policy', value) WHERE key IN ('order_policy', "
-        "'score_policy')");
+        "DELETE FROM settings WHERE key LIKE '%\\_policy' ESCAPE '\\' AND redact('policy', value) <> value");
   }
 
   // Of policies that are not built in, records and plans may hold anything.
@@ -272,6 +272,7 @@ class Redactor {
                     "'score_policy'"));
     return rewrite_recorded_snapshots(db_, [this](Snapshot& snapshot) {
       if (!is_built_in(snapshot.order_policy) || !is_built_in(snapshot.score_policy)) return false;
+      if (!snapshot.filter_policy.empty() || !snapshot.victim_policy.empty()) return false;
       const auto relabel = [this](std::string_view kind, std::vector<std::string>& names) {
         for (std::string& name : names) name = labels_.of(kind, name);
       };
