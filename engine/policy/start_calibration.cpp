@@ -81,6 +81,12 @@ std::optional<double> StartCalibration::error_quantile(const Bucket* bucket, dou
   return quantile_of(errors, level);
 }
 
+bool StartCalibration::knows_enough() const {
+  std::size_t starts = 0;
+  for (const Bucket& bucket : buckets_) starts += bucket.starts;
+  return starts >= kFewest;
+}
+
 ExpectedStart StartCalibration::expect(const ExpectedStart& forecast, Seconds now) {
   count_overdue(now);
   const Seconds wait = std::max(forecast.p50 - now, Seconds(0));

@@ -84,6 +84,21 @@ Waits waits_of(std::span<const CountedJob> jobs, std::span<const JobResult> outc
   return waits;
 }
 
+bool knows_quotas(const QuotaTable& table) {
+  return std::ranges::any_of(table.terms, [](const std::vector<QuotaTerms>& terms) {
+    return std::ranges::any_of(terms, [](const QuotaTerms& each) { return each.has_quota || each.limit < kNoLimit; });
+  });
+}
+
+// Some jobs are of a higher class than others.
+bool knows_ranks(std::span<const PriorityClass> classes, std::span<const TraceJob> jobs) {
+  const auto value_of = [&](const TraceJob& job) {
+    const auto found = std::ranges::find(classes, job.priority, &PriorityClass::name);
+    return found == classes.end() ? 0 : found->value;
+  };
+  return std::ranges::any_of(jobs, [&](const TraceJob& job) { return value_of(job) != value_of(jobs.front()); });
+}
+
 // One backtest from the request to the report.
 class Backtest {
  public:
@@ -207,6 +222,10 @@ Status Backtest::read() {
   const auto open = [this]() -> Result<std::unique_ptr<JobReader>> { return read_from(history_.jobs); };
   BERTH_ASSIGN(input_, timed_from(cluster_, open, std::move(owned.queues), std::move(classes)));
   input_.quotas = std::move(owned.quotas);
+  // Nobody may be evicted for anybody: the same decisions, made faster.
+  if (!knows_quotas(input_.quotas) && !knows_ranks(input_.priority_classes, history_.jobs)) {
+    for (Contender& contender : contenders_) contender.options.rules.preemption = Preemption::kNone;
+  }
   input_.history = std::move(history_.learnt);
   input_.begin = request_.from;
   input_.resumed = std::move(history_.resumed);

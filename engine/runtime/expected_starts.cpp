@@ -11,8 +11,8 @@ namespace berth {
 
 namespace {
 
-constexpr std::int64_t kMostLooks = 200000;  // of one play at waiting jobs
-constexpr double kFreeSeconds = 0.05;        // of a play: nobody notices
+constexpr std::int64_t kMostLooks = 20000;  // of one play at waiting jobs, and then the pass is ended
+constexpr double kFreeSeconds = 0.05;       // of a play: nobody notices
 
 // What the last play cost is paid for by the rounds since.
 Result<bool> may_play(Database& db, std::int64_t share) {
@@ -59,7 +59,10 @@ Status tell_expected_starts(Runtime& runtime, const Snapshot& snapshot) {
   const auto begin = std::chrono::steady_clock::now();
   BERTH_ASSIGN(StartCalibration calibration, read_start_calibration(db));
   BERTH_ASSIGN(const auto median, forecast_starts(snapshot, jobs, ForecastDurations::kMedian, kMostLooks));
-  BERTH_ASSIGN(const auto late, forecast_starts(snapshot, jobs, ForecastDurations::kLong, kMostLooks));
+  auto late = median;
+  if (!calibration.knows_enough()) {
+    BERTH_ASSIGN(late, forecast_starts(snapshot, jobs, ForecastDurations::kLong, kMostLooks));
+  }
   std::vector<ExpectationRow> rows;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (!median[i] || *median[i] <= snapshot.now) continue;  // the next round starts it
