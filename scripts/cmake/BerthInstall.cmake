@@ -10,6 +10,11 @@ if(TARGET berth)
   install(TARGETS berth RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/scripts/cron DESTINATION ${CMAKE_INSTALL_DATADIR}/berth USE_SOURCE_PERMISSIONS)
+install(FILES
+  ${CMAKE_SOURCE_DIR}/scripts/capacity_what_if.lua
+  ${CMAKE_SOURCE_DIR}/scripts/month_end_chargeback.lua
+  ${CMAKE_SOURCE_DIR}/scripts/nightly_rebalance.lua
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/berth/scripts)
 install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/engine DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/berth FILES_MATCHING PATTERN "*.h")
 install(EXPORT berth-targets NAMESPACE berth:: FILE berth-targets.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/berth)

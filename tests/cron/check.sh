@@ -78,7 +78,7 @@ wait $loop
 expect "metrics are for another user to read, whatever the umask" 644 "$(stat -c %a new.prom)"
 
 # ---- the files
-expect "crontab: five fields and a command" 4 "$(grep -cE '^([0-9*/,-]+ +){5}[^ ]' "$cron/crontab.example")"
+expect "crontab: five fields and a command" 7 "$(grep -cE '^([0-9*/,-]+ +){5}[^ ]' "$cron/crontab.example")"
 if command -v systemd-analyze >/dev/null; then
   mkdir units
   for unit in "$cron"/*.service "$cron"/*.timer; do
