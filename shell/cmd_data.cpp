@@ -365,7 +365,8 @@ constexpr CommandRow kDataRows[] = {
      .details = "A read-only session may save, too; nothing overwrites the open database. REDACTED: fit for a bug "
                 "report. Names of nodes, queues, jobs, users and so on become random labels, the same for the same "
                 "name; commands, environments, paths and details go; so do assertions, simulations and the history of "
-                "the tables. Device models, numbers, times and states stay, and REPLAY ROUND works."},
+                "the tables. Device models, numbers, times and states stay, and REPLAY ROUND works but for rounds that "
+                "policies in Lua planned: their texts are left out, and those rounds with them."},
     {.family = kDataFamily,
      .syntax = "SNAPSHOT LOAD <file:file>",
      .effect = Effect::kChanges,

@@ -24,6 +24,9 @@ std::string outlook_sentence(const ChangeOutlook& outlook) {
         fmt::format("; evictions would lose {:.1f} GPU-hours instead of {:.1f}",
                     static_cast<double>(outlook.lost_after) / 3.6e6, static_cast<double>(outlook.lost_before) / 3.6e6);
   }
+  if (outlook.more_elsewhere > 0) {
+    sentence += fmt::format("; {} would start elsewhere", counted(outlook.more_elsewhere, "more job"));
+  }
   if (outlook.more_moves > 0) {
     sentence += fmt::format("; {} would move in the order", counted(outlook.more_moves, "more job"));
   }

@@ -160,7 +160,10 @@ Status with_nearest_name(Status status, const Session& session) {
     if (at == std::string::npos) continue;
     std::string_view name = std::string_view(status.message()).substr(at + std::string_view(phrase).size());
     if (const std::size_t dot = name.rfind('.'); dot != std::string_view::npos) name.remove_prefix(dot + 1);
-    std::string hint = suggest(name, session.names(kind, ""));
+    const std::vector<std::string> names = session.names(kind, "");
+    const bool is_elsewhere =
+        std::ranges::any_of(names, [&](const std::string& each) { return equals_ignoring_case(each, name); });
+    std::string hint = is_elsewhere ? fmt::format("other tables have a column '{}'", name) : suggest(name, names);
     return std::move(status).with_hint(std::move(hint));
   }
   return status;

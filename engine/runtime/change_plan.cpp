@@ -6,6 +6,7 @@
 #include <bit>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <tuple>
 
@@ -25,6 +26,7 @@ struct RoundSeen {
   struct Start {
     std::int64_t tasks = 0;
     std::int64_t gpu_milli = 0;
+    std::set<std::string> nodes = {};
   };
   std::map<std::int64_t, Start> starts;
   std::map<std::int64_t, Eviction> evictions;
@@ -81,6 +83,7 @@ Result<RoundSeen> see_round(Runtime& runtime, Change& change, const std::atomic<
     RoundSeen::Start& start = seen.starts[placement.job];
     ++start.tasks;
     start.gpu_milli += placement.gpu_milli.value() * std::popcount(placement.devices);
+    start.nodes.insert(round.loaded.snapshot.cluster.node_names[static_cast<std::size_t>(placement.node)]);
   }
   for (const Eviction& eviction : plan.evictions) {
     seen.evictions.emplace(eviction.job, eviction);
@@ -150,6 +153,14 @@ std::vector<std::int64_t> moved_jobs(const std::map<std::int64_t, std::int64_t>&
   return moved;
 }
 
+std::string say_nodes(const std::set<std::string>& nodes) {
+  constexpr std::size_t kMostNodes = 4;
+  std::vector<std::string> named(nodes.begin(), nodes.end());
+  const std::size_t all = named.size();
+  if (all > kMostNodes) named.resize(kMostNodes);
+  return join(named, ", ") + (all > kMostNodes ? fmt::format(" and {} more", all - kMostNodes) : "");
+}
+
 std::string say_start(const RoundSeen::Start& start) {
   const std::string gpus = print_gpu(MilliGpu(start.gpu_milli));
   return start.gpu_milli == 0
@@ -168,6 +179,7 @@ class RoundComparison {
     for (const auto& [job, start] : after_.starts) {
       if (!before_.starts.contains(job)) add(job, JobTurn::kStarts, say_start(start));
     }
+    compare_nodes();
     for (const auto& [job, start] : before_.starts) {
       if (!after_.starts.contains(job)) add(job, JobTurn::kStartsNoMore, say_wait(job));
     }
@@ -221,6 +233,20 @@ class RoundComparison {
     const auto before = before_.waits.find(job);
     const std::string then = after == after_.waits.end() ? "not tried" : std::string(reason_words(after->second));
     return before == before_.waits.end() ? then : fmt::format("{}; before: {}", then, reason_words(before->second));
+  }
+
+  void compare_nodes() {
+    std::size_t named = 0;
+    for (const auto& [job, start] : after_.starts) {
+      const auto was = before_.starts.find(job);
+      if (was == before_.starts.end() || was->second.nodes == start.nodes) continue;
+      if (++named <= kMostMovesNamed) {
+        add(job, JobTurn::kStartsElsewhere,
+            fmt::format("on {}; before: {}", say_nodes(start.nodes), say_nodes(was->second.nodes)));
+      } else {
+        ++outlook_.more_elsewhere;
+      }
+    }
   }
 
   void compare_reservations() {
@@ -279,6 +305,7 @@ std::string_view job_turn_name(JobTurn turn) {
   switch (turn) {
     case JobTurn::kStops: return "stops";
     case JobTurn::kStarts: return "starts";
+    case JobTurn::kStartsElsewhere: return "starts elsewhere";
     case JobTurn::kStartsNoMore: return "starts no more";
     case JobTurn::kEvicted: return "evicted";
     case JobTurn::kEvictedNoMore: return "evicted no more";

@@ -21,6 +21,7 @@ namespace berth {
 enum class JobTurn : std::uint8_t {
   kStops,  // by the change itself
   kStarts,
+  kStartsElsewhere,
   kStartsNoMore,
   kEvicted,
   kEvictedNoMore,
@@ -54,6 +55,7 @@ struct ChangeOutlook {
   std::vector<JobExplanation> submitted;  // jobs that the change brings, the first of them: when and where they start
   std::vector<JobDifference> jobs;  // in the order of JobTurn, then by job number; those that move by their new place
   std::int64_t more_moves = 0;      // jobs that move beyond those named
+  std::int64_t more_elsewhere = 0;  // jobs that start elsewhere, beyond those named
   std::vector<BorrowingDifference> borrowing;  // after the round without the change, and with it
   std::vector<BrokenAssertion> broken;         // by the change and the round after it
   std::int64_t started_before = 0;             // jobs that the round would start

@@ -160,16 +160,18 @@ Result<PlannedRound> plan_round(Runtime& runtime, const RoundOptions& options) {
 
 namespace {
 
-// Once for each assertion that refuses round after round: an event of every round would hide all others.
+// Once for each assertion that refuses round after round: an event of every round would hide all others. The state
+// stays what it was, and so do plans.
 Status note_refusal(Runtime& runtime, const std::vector<BrokenAssertion>& broken) {
   constexpr std::string_view kKind = "refuse round";
-  BERTH_ASSIGN(Change change, Change::begin(runtime.db(), runtime.author(), runtime.now()));
-  BERTH_ASSIGN(Statement last, change.db().prepare("SELECT kind, object FROM events ORDER BY id DESC LIMIT 1"));
+  Database& db = runtime.db();
+  BERTH_ASSIGN(Statement last, db.prepare("SELECT kind, object FROM events ORDER BY id DESC LIMIT 1"));
   const bool is_known = last.next() && last.text(0) == kKind && last.text(1) == broken.back().name;
   BERTH_TRY(last.status());
   if (is_known) return {};
-  for (const BrokenAssertion& each : broken) BERTH_TRY(change.record(kKind, each.name, describe(each)));
-  return change.commit().status();
+  for (const BrokenAssertion& each : broken)
+    BERTH_TRY(write_event(db, runtime.now(), kKind, each.name, describe(each)));
+  return {};
 }
 
 }  // namespace

@@ -121,8 +121,9 @@ Result<Cluster> simulated_cluster(Runtime& runtime, const ClusterSource& source)
   BERTH_TRY(change_nodes(runtime.db(), "fewer_nodes", source.fewer_nodes, remove_nodes, cluster));
   BERTH_TRY(change_nodes(runtime.db(), "more_nodes", source.more_nodes, add_nodes, cluster));
   if (cluster.nodes.empty()) {
+    if (!source.fewer_nodes.empty()) return Status(Code::kInvalid, "option 'fewer_nodes' leaves no node");
     return Status(Code::kInvalid, "this database has no nodes to simulate on",
-                  "ON NODES FROM 'nodes.csv' takes them from a file");
+                  "CREATE NODES or IMPORT NODES first, or name a file of nodes");
   }
   for (Node& node : cluster.nodes) node.state = NodeState::kUp;  // a simulation asks what the cluster could do
   return cluster;

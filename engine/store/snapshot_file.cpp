@@ -160,6 +160,8 @@ Result<std::int64_t> load_snapshot(Database& db, const std::string& file, const 
   BERTH_TRY(check_on_disk(db));
   std::error_code failure;
   if (!fs::is_regular_file(file, failure)) return Status(Code::kNotFound, fmt::format("there is no file '{}'", file));
+  if (fs::equivalent(file, db.path(), failure))
+    return Status(Code::kInvalid, fmt::format("'{}' is the open database itself", file));
   BERTH_ASSIGN(Database original, Database::open(file, Access::kReadOnly));
   BERTH_ASSIGN(const FileIdentity identity, identify(original));
   BERTH_TRY(check_identity(identity, embedded_schema(), file));
