@@ -92,6 +92,8 @@ std::string pair_sentence(const BacktestPairRow& pair) {
     return print_duration(Seconds(static_cast<std::int64_t>(std::llround(std::abs(seconds)))));
   };
   const auto side = [](double seconds) { return seconds < 0 ? "less" : "more"; };
+  const std::string there = pair.baseline == kRecordedPolicy ? std::string("it did") : "under " + pair.baseline;
+  if (pair.earlier + pair.later == 0) return fmt::format("{}: every job waits as long as {}", pair.policy, there);
   std::string between;
   if ((pair.mean_low < 0) == (pair.mean_high < 0)) {
     const double least = std::min(std::abs(pair.mean_low), std::abs(pair.mean_high));
@@ -101,8 +103,7 @@ std::string pair_sentence(const BacktestPairRow& pair) {
     between = fmt::format("between {} less and {} more: no clear difference", by(pair.mean_low), by(pair.mean_high));
   }
   return fmt::format("{}: a job waits {} {} than {} on average ({}; 95 % confidence)", pair.policy, by(pair.mean),
-                     side(pair.mean),
-                     pair.baseline == kRecordedPolicy ? std::string("it did") : "under " + pair.baseline, between);
+                     side(pair.mean), there, between);
 }
 
 Output backtest_output(const SavedBacktest& told, bool by_queue) {

@@ -122,5 +122,29 @@ TEST(TimedResume, WhatNoLongerFitsWaits) {
   EXPECT_NEAR(result.row.utilisation_pct.value(), 100.0 * 101 / 150, 0.01);
 }
 
+// Two groups that each fit, but not together: regular rounds must not go on for ever.
+TEST(TimedResume, RegularRoundsEndWhenNothingWillChange) {
+  const Cluster cluster = single_devices(1);
+  TraceJob job;
+  job.name = "two";
+  job.duration = Seconds(10);
+  TraceTaskGroup group;
+  group.gpu_count = 1;
+  group.gpu_milli = kWholeDevice;
+  job.groups = {group, group};
+  job.groups[0].name = "a";
+  job.groups[1].name = "b";
+  const std::vector<TraceJob> jobs = {job};
+  for (const Preemption preemption : {Preemption::kNone, Preemption::kReclaim}) {
+    TimedOptions options;
+    options.keep_jobs = true;
+    options.regular_rounds = true;
+    options.rules.preemption = preemption;
+    const SimulationResult result = must(simulate_jobs(input_of(cluster, jobs), {"fifo", "best_fit"}, options));
+    EXPECT_EQ(result.jobs[0].start, Seconds(-1));
+    EXPECT_EQ(result.row.infeasible_jobs, 1);
+  }
+}
+
 }  // namespace
 }  // namespace berth::test
