@@ -53,11 +53,14 @@ constexpr CommandRow kScriptRows[] = {
      .example = "RUN SCRIPT 'nightly_rebalance.lua' WITH (args = 'most_lost=4', time_limit = 10m)",
      .options = kScriptOptions,
      .details =
-         "berth.query(sql, values of ?) answers rows by column name; berth.exec(statement) any statement's {rows, "
-         "tables, notes, findings}; berth.plan() and berth.plan(change) also {plan}, which berth.apply() carries out; "
+         "berth.query(sql, values of ?) answers rows by column name; berth.exec(statement, values of ?) any "
+         "statement's "
+         "{rows, tables, notes, findings}; berth.plan() and berth.plan(change) also {plan}, which berth.apply() "
+         "carries out; "
          "berth.simulate{using, from, ...}, berth.backtest{using, from, ...}. print() writes to standard output, as do "
          "berth.show(rows) and berth.plot{series}; berth.log() to standard error, and berth.finding(), which makes the "
-         "exit code 4. berth.args, now(), quote(), to_json(). Each statement commits by itself, as in a file of "
+         "exit code 4. berth.args, now(), time_text(), quote(), to_json(). Each statement commits by itself, as in a "
+         "file of "
          "statements, and is journalled with the script's name. berth.transaction(f): what f changes becomes true "
          "together, or nothing when it fails; others cannot change anything meanwhile, and no round runs in it. "
          "berth.what_if(f): the same, taken back. An error says script and line; pcall catches it. A script has no "

@@ -478,7 +478,8 @@ const CommandRow kSimulateRows[] = {
      .handler = drop_simulation_statement,
      .summary = "Forgets a saved simulation.",
      .example = "DROP SIMULATION run1",
-     .ask = ask_always},
+     .ask = ask_always,
+     .transactional = true},
 };
 #undef BERTH_RESULT_COLUMNS
 

@@ -23,11 +23,11 @@ Result<bool> ask_first(Session& session, const CommandTable::Call& call) {
   return question.empty() || session.confirm(question);
 }
 
-// What reaches beyond the database cannot be rolled back.
+// What may reach beyond the database cannot be rolled back.
 Status check_in_transaction(const CommandRow& row) {
   if (row.effect == Effect::kReads || row.transactional || row.plans != nullptr || is_plannable(row)) return {};
-  return Status(Code::kConflict, "this statement cannot be rolled back, so it cannot stand in a transaction",
-                "make it before or after the transaction");
+  return Status(Code::kConflict, "this statement might not be rolled back, so it cannot stand in a transaction",
+                "make it before or after");
 }
 
 std::string spoken_statement(const Session& session, const std::string& statement) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <lua.hpp>
+#include <span>
 
 #include "engine/base/text.h"
 #include "engine/runtime/runtime.h"
@@ -33,6 +34,13 @@ Result<std::string> text_argument(const std::vector<ScriptValue>& values, std::s
   BERTH_TRY(check_count(values, 1, 1, usage));
   if (const auto* text = values[0].get<std::string>()) return *text;
   return Status(Code::kInvalid, fmt::format("expected {}, found a {}", usage, values[0].type_name()));
+}
+
+// A statement and the values in it.
+Result<std::string> statement_argument(const std::vector<ScriptValue>& values, std::string_view usage) {
+  BERTH_TRY(check_count(values, 1, 100, usage));
+  BERTH_ASSIGN(const std::string text, text_argument({values[0]}, usage));
+  return fill_in(text, std::span(values).subspan(1));
 }
 
 // The one statement in the text, without `;`.
@@ -131,12 +139,12 @@ Result<ScriptValue> ScriptApi::run_statement(const std::string& text) {
 
 Result<ScriptValue> ScriptApi::plan(const Values& values) {
   if (values.empty()) return run_statement("PLAN SCHEDULE");
-  BERTH_ASSIGN(const std::string statement, text_argument(values, "berth.plan() or berth.plan(statement)"));
+  BERTH_ASSIGN(const std::string statement, statement_argument(values, "berth.plan(statement, value of each ?)"));
   return run_statement("PLAN " + statement);
 }
 
 Result<ScriptValue> ScriptApi::exec(const Values& values) {
-  BERTH_ASSIGN(const std::string statement, text_argument(values, "berth.exec(statement)"));
+  BERTH_ASSIGN(const std::string statement, statement_argument(values, "berth.exec(statement, value of each ?)"));
   return run_statement(statement);
 }
 

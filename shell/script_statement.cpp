@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/base/text.h"
+#include "shell/lexer.h"
 #include "shell/script_values.h"
 
 namespace berth {
@@ -29,6 +30,10 @@ Result<std::string> needed_text_of(const ScriptTable& request, std::string_view 
 bool flag_of(const ScriptTable& request, std::string_view name) {
   const ScriptValue* const value = request.find(name);
   return value != nullptr && value->get<bool>() != nullptr && *value->get<bool>();
+}
+
+std::string count_values(std::span<const ScriptValue> values) {
+  return values.size() == 1 ? "1 value is given" : fmt::format("{} values are given", values.size());
 }
 
 // One value of an option: quoted, but for numbers and flags.
@@ -109,6 +114,31 @@ std::string quote_word(std::string_view text) {
   std::string quoted = "'";
   for (const char c : text) quoted.append(c == '\'' ? 2 : 1, c);
   return quoted + "'";
+}
+
+Result<std::string> fill_in(std::string_view statement, std::span<const ScriptValue> values) {
+  std::string filled;
+  std::size_t done = 0;
+  std::size_t used = 0;
+  for (const Token& token : lex(statement).tokens) {
+    if (token.kind != TokenKind::kSymbol || token.text != "?") continue;
+    filled += statement.substr(done, token.span.offset - done);
+    done = token.span.offset + token.span.length;
+    if (used < values.size()) {
+      Result<std::string> word = option_word(values[used]);
+      if (!word.ok() || values[used].is_nil()) {
+        return Status(Code::kInvalid, fmt::format("value {}: expected a text, a number or a boolean, not a {}",
+                                                  used + 1, values[used].type_name()));
+      }
+      filled += *word;
+    }
+    ++used;
+  }
+  if (used != values.size()) {
+    return Status(Code::kInvalid, fmt::format("the statement has {} ?, and {}", used, count_values(values)));
+  }
+  filled += statement.substr(done);
+  return filled;
 }
 
 Result<std::string> simulate_statement_of(const ScriptValue& request) {

@@ -1,8 +1,8 @@
 -- A new team with all that belongs to it, or nothing: new_team.lua NAME quota=GPUS
 local name, quota = berth.args[1], berth.args.quota
 berth.transaction(function()
-  berth.exec("CREATE QUEUE " .. berth.quote(name))
-  berth.exec("CREATE QUEUE " .. berth.quote(name .. "-batch") .. " UNDER " .. berth.quote(name))
-  berth.exec("ALTER QUEUE " .. berth.quote(name) .. " SET QUOTA (A100 = " .. quota .. ")")
+  berth.exec("CREATE QUEUE ?", name)
+  berth.exec("CREATE QUEUE ? UNDER ?", name .. "-batch", name)
+  berth.exec("ALTER QUEUE ? SET QUOTA (A100 = ?)", name, quota)
 end)
 print("team " .. name .. " owns " .. quota .. " A100")

@@ -64,6 +64,21 @@ TEST(ScriptValues, AsTextAndJson) {
             "{\"a\":[1,null],\"b\":null,\"c\":\"\xef\xbf\xbd\"}");
 }
 
+TEST(ScriptStatement, ValuesAreFilledIn) {
+  const auto filled = [](std::string_view statement, std::vector<ScriptValue> values) {
+    const Result<std::string> result = fill_in(statement, values);
+    return result.ok() ? *result : "error: " + result.status().message();
+  };
+  EXPECT_EQ(filled("DROP QUEUE ? ; -- ?", {text("it's; DROP QUEUE b")}), "DROP QUEUE 'it''s; DROP QUEUE b' ; -- ?");
+  EXPECT_EQ(filled("ALTER QUEUE \"?\" SET QUOTA (A100 = ?, T4 = ?)", {number(8), ScriptValue{0.5}}),
+            "ALTER QUEUE \"?\" SET QUOTA (A100 = 8, T4 = 0.5)");
+  EXPECT_EQ(filled("SHOW QUEUES", {}), "SHOW QUEUES");
+  EXPECT_EQ(filled("DROP QUEUE ?", {}), "error: the statement has 1 ?, and 0 values are given");
+  EXPECT_EQ(filled("DROP QUEUE a", {number(1)}), "error: the statement has 0 ?, and 1 value is given");
+  EXPECT_EQ(filled("DROP QUEUE ?", {{}}), "error: value 1: expected a text, a number or a boolean, not a nil");
+  EXPECT_EQ(filled("DROP QUEUE ?", {list({})}), "error: value 1: expected a text, a number or a boolean, not a table");
+}
+
 TEST(ScriptStatement, TablesBecomeStatements) {
   const Result<std::string> simulate =
       simulate_statement_of(fields({{"backfill", text("easy")},

@@ -3,6 +3,8 @@ local function tell(f, ...) print(select(2, pcall(f, ...))) end
 tell(berth.exec, "SUBMIT JOB x IN QUEUE nlpp WITH (gpus = 1)")
 tell(berth.exec, "SUBMIT JOB x IN QUEUE nlp WITH (gpu = 1)")
 tell(berth.exec, "CREATE NODES b[1-2], a1 TYPE a100x4")
+tell(berth.exec, "DROP QUEUE ?")
+tell(berth.exec, "DROP QUEUE ?", "nlp; DROP QUEUE ads")
 tell(berth.exec, "SHWO NODES")
 tell(berth.exec, "SHOW NODES; SHOW QUEUES")
 tell(berth.exec, "-- nothing")

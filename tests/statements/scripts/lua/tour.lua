@@ -7,7 +7,7 @@ berth.show({{gpus = 8, queue = "nlp"}, {gpus = 2.5}})
 berth.show({{gpus = 8, queue = "nlp"}, {gpus = 2.5}}, {"queue", {name = "gpus", decimals = 2}})
 berth.show(berth.query("SELECT name FROM queues WHERE 0"))
 
-local answer = berth.exec("SUBMIT JOB " .. berth.quote("it's") .. " IN QUEUE nlp WITH (tasks = 2, gpus = 1);")
+local answer = berth.exec("SUBMIT JOB ? IN QUEUE nlp WITH (tasks = ?, gpus = 1);", "it's", 2)
 print(answer.notes[1], answer.findings, #answer.rows, answer.plan)
 print(#berth.exec("SHOW QUEUES").rows, berth.exec("SELECT count(*) AS jobs FROM jobs").rows[1].jobs)
 

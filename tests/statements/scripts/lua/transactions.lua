@@ -1,4 +1,6 @@
-local function queues() return berth.query("SELECT group_concat(name, ' ') AS names FROM (SELECT name FROM queues ORDER BY name)")[1].names end
+local function queues()
+  return berth.query("SELECT group_concat(name, ' ') AS names FROM (SELECT name FROM queues ORDER BY name)")[1].names
+end
 
 -- All of it, seen from within; what one statement refuses takes only itself back.
 print(berth.transaction(function()
