@@ -65,6 +65,11 @@ void watch_budget(lua_State* lua, lua_Debug*) {
 // Calls copy what they pass on: with a large stack a single instruction would take long.
 constexpr std::int64_t kLargestStack = 256 << 10;
 
+// What Lua looks through in one instruction when it is this large.
+constexpr std::int64_t kLargeBlock = 8 << 10;
+
+std::int64_t large_part(std::int64_t size) { return size >= kLargeBlock ? size : 0; }
+
 // Lua does not say for what it asks. What is no object, not a table's array (two to some power of values) and not its
 // hash (of nodes) is a stack, or a text being put together.
 bool may_be_stack(std::int64_t size) {
@@ -75,6 +80,9 @@ bool may_be_stack(std::int64_t size) {
   };
   return !is_run_of(kValue) && !is_run_of(kNode);
 }
+
+// Part of a table, a stack or a buffer, not an object.
+bool is_block(const void* block, std::size_t old_size) { return block != nullptr || old_size == 0; }
 
 }  // namespace
 
@@ -89,6 +97,7 @@ void begin_budget(lua_State* lua) {
 }
 
 void end_budget(ScriptBudget& budget) {
+  budget.left = kNoCall;
   // What the hook has not counted yet.
   budget.left_in_all -= std::min<std::int64_t>(kBudgetSlice / 4, budget.limits.instructions);
 }
@@ -111,6 +120,7 @@ void* allocate_within_budget(void* of, void* block, std::size_t old_size, std::s
   const auto after = static_cast<std::int64_t>(new_size);
   if (new_size == 0) {
     budget.memory -= before;
+    budget.large_blocks -= large_part(before);
     std::free(block);
     return nullptr;
   }
@@ -121,6 +131,15 @@ void* allocate_within_budget(void* of, void* block, std::size_t old_size, std::s
     if (block == nullptr && old_size == 0 && after > budget.limits.longest_text + kLargestStack && may_be_stack(after))
       refusal = Refusal::kStack;
     if (budget.memory + after - before > budget.limits.memory) refusal = Refusal::kMemory;
+    // The hook looks each thousand instructions only, in which a table could be filled anew hundreds of times.
+    if (budget.left < 0 && is_block(block, old_size) && after >= kLargeBlock) {
+      if (budget.overrun == Overrun::kNone) {
+        budget.overrun = Overrun::kInstructions;
+        std::snprintf(budget.reason.data(), budget.reason.size(), "used more than %lld instructions",
+                      static_cast<long long>(budget.limits.instructions));
+      }
+      return nullptr;
+    }
     if (refusal != Refusal::kNone) {
       budget.refusal = refusal;
       budget.left -= budget.limits.instructions / 20;
@@ -128,11 +147,16 @@ void* allocate_within_budget(void* of, void* block, std::size_t old_size, std::s
       return nullptr;
     }
   }
-  // A long text is copied, which no instruction tells.
-  if (is_text) budget.left -= after / 32;
+  // A long text is copied and a growing table is filled anew, which no instruction tells.
+  if (after > before) {
+    const std::int64_t cost = is_text ? after / 32 : is_block(block, old_size) ? after / 64 : 0;
+    budget.left -= cost;
+    budget.left_in_all -= cost;
+  }
   void* const result = std::realloc(block, new_size);
   if (result == nullptr) return nullptr;
   budget.memory += after - before;
+  budget.large_blocks += large_part(after) - large_part(before);
   budget.peak = std::max(budget.peak, budget.memory);
   return result;
 }

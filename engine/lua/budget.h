@@ -21,14 +21,18 @@ enum class Refusal : std::uint8_t { kNone, kMemory, kText, kStack };
 
 enum class Overrun : std::uint8_t { kNone, kInstructions, kTime, kInterrupt };
 
+// Of ScriptBudget::left while nothing is called.
+inline constexpr std::int64_t kNoCall = INT64_MAX / 2;
+
 // One a host; found from any of its Lua threads.
 struct ScriptBudget {
   ScriptLimits limits;
-  std::int64_t left = 0;         // instructions of this call
+  std::int64_t left = kNoCall;   // instructions of this call
   std::int64_t left_in_all = 0;  // of all calls
   std::int64_t unwatched = 0;    // taken since the clock was looked at
   std::int64_t memory = 0;       // bytes
   std::int64_t peak = 0;
+  std::int64_t large_blocks = 0;  // bytes of memory in blocks of 8 KiB and more
   Overrun overrun = Overrun::kNone;
   std::array<char, 240> reason{};  // with script and line, once over
   std::chrono::steady_clock::time_point deadline{};

@@ -13,6 +13,7 @@ int finish_catching(lua_State* lua, int, lua_KContext) {
 }
 
 int call_catching(lua_State* lua) {
+  charge(lua, lua_gettop(lua) / 4);
   lua_pushvalue(lua, lua_upvalueindex(1));
   lua_insert(lua, 1);
   lua_callk(lua, lua_gettop(lua) - 1, LUA_MULTRET, 0, finish_catching);
@@ -72,7 +73,7 @@ void push_math_library(lua_State* lua) {
                                        "tan", "tointeger",  "type", "ult",  nullptr};
   push_stock_library(lua, luaopen_math);
   lua_newtable(lua);
-  copy_functions(lua, -2, lua_gettop(lua), kPlain);
+  copy_charged(lua, lua_gettop(lua) - 1, lua_gettop(lua), Reads::kAll, kPlain);
   lua_remove(lua, -2);
 }
 

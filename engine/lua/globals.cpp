@@ -1,6 +1,7 @@
 #include "engine/lua/globals.h"
 
 #include <cstdio>
+#include <cstring>
 #include <initializer_list>
 #include <lua.hpp>
 #include <string>
@@ -14,6 +15,17 @@ namespace berth {
 
 namespace {
 
+// Of names that others are compared with.
+constexpr std::size_t kLongestName = 64;
+
+std::int64_t count_fields(lua_State* lua, int table) {
+  table = lua_absindex(lua, table);
+  std::int64_t count = 0;
+  lua_pushnil(lua);
+  for (; lua_next(lua, table) != 0; ++count) lua_pop(lua, 1);
+  return count;
+}
+
 void add_names(lua_State* lua, int table, std::vector<std::string>& names) {
   table = lua_absindex(lua, table);
   lua_pushnil(lua);
@@ -23,16 +35,16 @@ void add_names(lua_State* lua, int table, std::vector<std::string>& names) {
   }
 }
 
-// "; did you mean 'x'?" for the name, from the tables at these indices, into `hint`. Raises nothing.
+// "; did you mean 'x'?" for the name, from the tables at these indices, into `hint`. Raises an overrun, and nothing
+// once it has names.
 void write_hint(lua_State* lua, const char* name, std::initializer_list<int> tables, char* hint, std::size_t size) {
+  *hint = '\0';
+  if (std::strlen(name) > kLongestName) return;
+  for (const int table : tables) charge(lua, count_fields(lua, table) * 32);
   std::vector<std::string> names;
   for (const int table : tables) add_names(lua, table, names);
   const std::string nearest = nearest_name(name, names);
-  if (nearest.empty()) {
-    *hint = '\0';
-  } else {
-    std::snprintf(hint, size, "; did you mean '%s'?", nearest.c_str());
-  }
+  if (!nearest.empty()) std::snprintf(hint, size, "; did you mean '%s'?", nearest.c_str());
 }
 
 // Only texts are names; what else was used as a key is told by its type.
@@ -123,6 +135,7 @@ int finish_xpcall(lua_State* lua, int status, lua_KContext) {
 
 // xpcall(f, handler, ...)
 int late_xpcall(lua_State* lua) {
+  charge(lua, lua_gettop(lua) / 4);
   luaL_checktype(lua, 2, LUA_TFUNCTION);
   lua_pushvalue(lua, 2);
   lua_pushvalue(lua, 1);
@@ -133,12 +146,14 @@ int late_xpcall(lua_State* lua) {
 }
 
 void push_base_functions(lua_State* lua) {
-  static const char* const kPlain[] = {"assert", "error", "ipairs", "select", "tonumber", "type", nullptr};
+  static const char* const kWhole[] = {"tonumber", nullptr};
+  static const char* const kPart[] = {"assert", "error", "ipairs", "select", "type", nullptr};
   push_stock_library(lua, luaopen_base);
   const int stock = lua_gettop(lua);
   lua_newtable(lua);
   const int library = lua_gettop(lua);
-  copy_functions(lua, stock, library, kPlain);
+  copy_charged(lua, stock, library, Reads::kAll, kWhole);
+  copy_charged(lua, stock, library, Reads::kAfterFirst, kPart);
   lua_getfield(lua, stock, "pcall");
   wrap_catching(lua);
   lua_setfield(lua, library, "pcall");

@@ -4,6 +4,8 @@
 // Each push_*() leaves a table on the stack. Raise Lua errors.
 #pragma once
 
+#include <cstdint>
+
 struct lua_State;
 
 namespace berth {
@@ -26,6 +28,16 @@ void wrap_catching(lua_State* lua);
 
 // Puts what `open` (luaopen_string, ...) makes on the stack, without registering it anywhere.
 void push_stock_library(lua_State* lua, int (*open)(lua_State*));
+// Of a function's arguments, which it reads to their end: its cost goes by the length of texts among them.
+enum class Reads : std::uint8_t { kAll, kAfterFirst };
+// Replaces Lua's function on top of the stack by `own`, or by itself when that is null, charged by the size of what it
+// reads and makes. No hook is called inside C.
+void charge_by_size(lua_State* lua, int (*own)(lua_State*), Reads reads);
+// In `own`: goes on with Lua's function and the arguments as they are.
+int call_stock(lua_State* lua);
+// As copy_functions(), charged by size; what is no function is copied.
+void copy_charged(lua_State* lua, int stock, int table, Reads reads, const char* const* names);
+
 // table[names...] = stock[names...], for the tables at these indices; `names` ends with null.
 void copy_functions(lua_State* lua, int stock, int table, const char* const* names);
 

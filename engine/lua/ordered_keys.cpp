@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <lua.hpp>
 #include <new>
@@ -59,6 +60,13 @@ void push_key(lua_State* lua, const OrderedKey& key) {
   }
 }
 
+// Lua goes through a table's whole block, also where all keys have been removed, and does not tell its size: it is one
+// of the large blocks at most.
+std::int64_t cost_of_search(lua_State* lua) {
+  constexpr std::int64_t kBytesAnInstruction = 2048;
+  return budget_of(lua).large_blocks / kBytesAnInstruction;
+}
+
 // Upvalues: the table, its keys in order, how many have been given.
 int next_pair(lua_State* lua) {
   lua_Integer given = lua_tointeger(lua, lua_upvalueindex(3));
@@ -85,8 +93,15 @@ int ordered_pairs(lua_State* lua) {
   luaL_checktype(lua, 1, LUA_TTABLE);
   std::size_t count = 0;
   lua_pushnil(lua);
-  for (; lua_next(lua, 1) != 0; ++count) lua_pop(lua, 1);
-  charge(lua, static_cast<std::int64_t>(count) * 8);
+  charge(lua, cost_of_search(lua));
+  std::int64_t bytes = 0;
+  for (; lua_next(lua, 1) != 0; ++count) {
+    lua_pop(lua, 1);
+    if (lua_type(lua, -1) == LUA_TSTRING) bytes += static_cast<std::int64_t>(lua_rawlen(lua, -1));
+  }
+  // Each key is compared with some others.
+  const auto compared = static_cast<std::int64_t>(std::bit_width(count));
+  charge(lua, static_cast<std::int64_t>(count) * (8 + compared) + bytes * compared / 64);
   auto* const keys =
       static_cast<OrderedKey*>(lua_newuserdatauv(lua, std::max<std::size_t>(1, count) * sizeof(OrderedKey), 0));
   lua_pushnil(lua);
@@ -116,11 +131,12 @@ int ordered_next(lua_State* lua) {
   const OrderedKey after = is_first ? OrderedKey{} : read_key(lua, 2);
   OrderedKey least;
   bool found = false;
-  std::int64_t seen = 0;
+  std::int64_t seen = cost_of_search(lua);
   lua_pushnil(lua);
   for (; lua_next(lua, 1) != 0; ++seen) {
     lua_pop(lua, 1);
     const OrderedKey key = read_key(lua, -1);
+    seen += static_cast<std::int64_t>(key.length) / 32;
     if ((!is_first && !(after < key)) || (found && !(key < least))) continue;
     least = key;
     found = true;

@@ -215,7 +215,7 @@ ScriptLimits policy_limits() {
   return {.memory = std::int64_t{16} << 20,
           .instructions = 1'000'000,
           .instructions_in_all = 2'000'000'000,
-          .longest_text = std::int64_t{64} << 10,
+          .longest_text = std::int64_t{16} << 10,
           .pattern_steps = 1'000'000,
           .wall = std::chrono::milliseconds(0)};
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -19,22 +20,18 @@ std::string_view check_text(lua_State* lua, int index) {
   return {text, length};
 }
 
-int call_stock(lua_State* lua) {
-  lua_pushvalue(lua, lua_upvalueindex(1));
-  lua_insert(lua, 1);
-  lua_call(lua, lua_gettop(lua) - 1, LUA_MULTRET);
-  return lua_gettop(lua);
-}
-
-// Matching works inside C where no hook is called. At worst every repetition of a pattern tries every length, and a
-// search every start.
+// Matching works inside C where no hook is called. At worst every repetition, %b, %f and back reference of a pattern
+// tries every length, a search every start, and each try goes through the pattern.
+template <bool kIsAnchored>
 int match_within_bounds(lua_State* lua) {
   const std::string_view subject = check_text(lua, 1);
   const std::string_view pattern = check_text(lua, 2);
-  double choices = pattern.starts_with('^') ? 0 : 1;
+  double choices = kIsAnchored && pattern.starts_with('^') ? 0 : 1;
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     if (pattern[i] == '%') {
       ++i;
+      if (i < pattern.size() && std::strchr("bf123456789", pattern[i]) != nullptr) ++choices;
+      if (i < pattern.size() && pattern[i] == 'b') i += 2;
     } else if (pattern[i] == '[') {
       // A set matches one character, whatever stands in it.
       for (i += i + 1 < pattern.size() && pattern[i + 1] == '^' ? 2 : 1;
@@ -46,7 +43,7 @@ int match_within_bounds(lua_State* lua) {
     }
   }
   const double length = static_cast<double>(subject.size()) + 1;
-  const double steps = std::pow(length, choices) + length * static_cast<double>(pattern.size()) / 16;
+  const double steps = std::pow(length, choices) * std::max(1.0, static_cast<double>(pattern.size()) / 16);
   if (steps > static_cast<double>(budget_of(lua).limits.pattern_steps)) {
     char shown[41];
     std::snprintf(shown, sizeof shown, "%s", pattern.data());
@@ -68,7 +65,9 @@ int short_rep(lua_State* lua) {
     return 1;
   }
   if (length > static_cast<double>(budget_of(lua).limits.longest_text)) {
-    return luaL_error(lua, "rep() makes a text of %f characters; at most %d are allowed", length,
+    char shown[32];
+    std::snprintf(shown, sizeof shown, "%.0f", length);
+    return luaL_error(lua, "rep() makes a text of %s characters; at most %d are allowed", shown,
                       static_cast<int>(budget_of(lua).limits.longest_text));
   }
   charge(lua, count / 16);
@@ -106,25 +105,29 @@ int few_bytes(lua_State* lua) {
 }  // namespace
 
 void push_string_library(lua_State* lua) {
-  static const char* const kPlain[] = {"char", "len", "lower", "reverse", "sub", "upper", nullptr};
-  static const luaL_Reg kOwn[] = {{"byte", few_bytes},
-                                  {"find", match_within_bounds},
+  static const char* const kWhole[] = {"char", "lower", "reverse", "upper", nullptr};
+  static const char* const kPart[] = {"len", "sub", nullptr};
+  static const luaL_Reg kOwn[] = {{"find", match_within_bounds<true>},
                                   {"format", plain_format},
-                                  {"gmatch", match_within_bounds},
-                                  {"gsub", match_within_bounds},
-                                  {"match", match_within_bounds},
+                                  {"gmatch", match_within_bounds<false>},
+                                  {"gsub", match_within_bounds<true>},
+                                  {"match", match_within_bounds<true>},
                                   {"rep", short_rep},
                                   {nullptr, nullptr}};
   push_stock_library(lua, luaopen_string);
   const int stock = lua_gettop(lua);
   lua_newtable(lua);
   const int library = lua_gettop(lua);
-  copy_functions(lua, stock, library, kPlain);
+  copy_charged(lua, stock, library, Reads::kAll, kWhole);
+  copy_charged(lua, stock, library, Reads::kAfterFirst, kPart);
   for (const luaL_Reg* entry = kOwn; entry->name != nullptr; ++entry) {
     lua_getfield(lua, stock, entry->name);
-    lua_pushcclosure(lua, entry->func, 1);
+    charge_by_size(lua, entry->func, Reads::kAll);
     lua_setfield(lua, library, entry->name);
   }
+  lua_getfield(lua, stock, "byte");
+  charge_by_size(lua, few_bytes, Reads::kAfterFirst);
+  lua_setfield(lua, library, "byte");
   lua_remove(lua, stock);
 }
 

@@ -11,13 +11,6 @@ namespace {
 constexpr int kMostUnpacked = 250;
 constexpr lua_Integer kMostForeseen = 1 << 12;  // items for which a table is made large at once
 
-int call_stock_table(lua_State* lua) {
-  lua_pushvalue(lua, lua_upvalueindex(1));
-  lua_insert(lua, 1);
-  lua_call(lua, lua_gettop(lua) - 1, LUA_MULTRET);
-  return lua_gettop(lua);
-}
-
 void charge_span(lua_State* lua, lua_Integer first, lua_Integer last) {
   if (last < first) return;
   // In doubles: the span of two integers need not be one.
@@ -31,18 +24,18 @@ int charged_shift(lua_State* lua) {
   if (lua_gettop(lua) > 1 && lua_isinteger(lua, 2) != 0) {
     charge_span(lua, lua_tointeger(lua, 2), static_cast<lua_Integer>(lua_rawlen(lua, 1)));
   }
-  return call_stock_table(lua);
+  return call_stock(lua);
 }
 
 int charged_concat(lua_State* lua) {
   luaL_checktype(lua, 1, LUA_TTABLE);
   charge_span(lua, luaL_optinteger(lua, 3, 1), luaL_opt(lua, luaL_checkinteger, 4, luaL_len(lua, 1)));
-  return call_stock_table(lua);
+  return call_stock(lua);
 }
 
 int charged_move(lua_State* lua) {
   charge_span(lua, luaL_checkinteger(lua, 2), luaL_checkinteger(lua, 3));
-  return call_stock_table(lua);
+  return call_stock(lua);
 }
 
 int short_unpack(lua_State* lua) {
@@ -51,7 +44,7 @@ int short_unpack(lua_State* lua) {
   if (last >= first && static_cast<double>(last) - static_cast<double>(first) >= kMostUnpacked) {
     return luaL_error(lua, "unpack() gives at most %d values", kMostUnpacked);
   }
-  return call_stock_table(lua);
+  return call_stock(lua);
 }
 
 // Is the value at `a` before the one at `b`? The comparing function is at 2, or nil.
@@ -128,10 +121,10 @@ void push_table_library(lua_State* lua) {
   const int stock = lua_gettop(lua);
   lua_newtable(lua);
   const int library = lua_gettop(lua);
-  copy_functions(lua, stock, library, kPlain);
+  copy_charged(lua, stock, library, Reads::kAll, kPlain);
   for (const luaL_Reg* entry = kOwn; entry->name != nullptr; ++entry) {
     lua_getfield(lua, stock, entry->name);
-    lua_pushcclosure(lua, entry->func, 1);
+    charge_by_size(lua, entry->func, Reads::kAll);
     lua_setfield(lua, library, entry->name);
   }
   lua_remove(lua, stock);
