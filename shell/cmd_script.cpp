@@ -54,15 +54,13 @@ constexpr CommandRow kScriptRows[] = {
      .options = kScriptOptions,
      .details =
          "berth.query(sql, values of ?) answers rows by column name; berth.exec(statement, values of ?) any "
-         "statement's "
-         "{rows, tables, notes, findings}; berth.plan() and berth.plan(change) also {plan}, which berth.apply() "
-         "carries out; "
-         "berth.simulate{using, from, ...}, berth.backtest{using, from, ...}. print() writes to standard output, as do "
-         "berth.show(rows) and berth.plot{series}; berth.log() to standard error, and berth.finding(), which makes the "
-         "exit code 4. berth.args, now(), time_text(), quote(), to_json(). Each statement commits by itself, as in a "
-         "file of "
-         "statements, and is journalled with the script's name. berth.transaction(f): what f changes becomes true "
-         "together, or nothing when it fails; others cannot change anything meanwhile, and no round runs in it. "
+         "statement's {rows, tables, notes, findings}; berth.plan() and berth.plan(change) also {plan}, which "
+         "berth.apply() carries out; berth.simulate{using, from, ...}, berth.backtest{using, from, ...}. print() "
+         "writes to standard output, as do berth.show(rows) and berth.plot{series}; berth.log() to standard error, and "
+         "berth.finding(), which makes the exit code 4. berth.args, now(), time_text(), quote(), to_json(). A column "
+         "that is NULL is nil, and null in to_json(). Each statement commits by itself, as in a file of statements, "
+         "and is journalled with the script's name. berth.transaction(f): what f changes becomes true together, or "
+         "nothing when it fails; others cannot change anything meanwhile, and no round runs in it. "
          "berth.what_if(f): the same, taken back. An error says script and line; pcall catches it. A script has no "
          "files, programs or network; it ends with Ctrl-C. A session that is read-only refuses its changes one by "
          "one. berth --script FILE ARGS... does the same."},

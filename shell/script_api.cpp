@@ -192,7 +192,8 @@ Result<ScriptValue> ScriptApi::quote(const Values& values) {
 
 Result<ScriptValue> ScriptApi::to_json(const Values& values) {
   BERTH_TRY(check_count(values, 1, 1, "berth.to_json(value)"));
-  return ScriptValue{script_value_to_json(values[0])};
+  BERTH_ASSIGN(std::string json, script_value_to_json(values[0]));
+  return ScriptValue{std::move(json)};
 }
 
 // ---- transactions ---------------------------------------------------------------------------------------------------

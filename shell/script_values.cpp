@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "engine/base/plain_text.h"
+
 namespace berth {
 
 namespace {
@@ -88,23 +90,70 @@ std::string print_number(double number) {
   return printed;
 }
 
-nlohmann::ordered_json json_of(const ScriptValue& value) {
-  if (const auto* boolean = value.get<bool>()) return *boolean;
-  if (const auto* integer = value.get<std::int64_t>()) return *integer;
-  if (const auto* number = value.get<double>())
-    return std::isfinite(*number) ? nlohmann::ordered_json(*number) : nullptr;
-  if (const auto* text = value.get<std::string>()) return *text;
-  const ScriptTable* const table = table_in(value);
-  if (table == nullptr) return nullptr;
-  // A list, also one that says its columns; an empty table is an empty list.
-  if (!table->items.empty() || table->fields.empty()) {
-    nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const ScriptValue& item : table->items) list.push_back(json_of(item));
-    return list;
-  }
+Result<nlohmann::ordered_json> json_of(const ScriptValue& value);
+
+// As berth.query answers: all of its columns, in their order.
+Result<nlohmann::ordered_json> json_of_row(const ScriptValue& row, const std::vector<std::string>& columns) {
+  const ScriptTable* const fields = table_in(row);
+  if (columns.empty() || fields == nullptr || !fields->items.empty()) return json_of(row);
   nlohmann::ordered_json object = nlohmann::ordered_json::object();
-  for (const auto& [name, field] : table->fields) object[name] = json_of(field);
+  for (const std::string& column : columns) object[column] = nullptr;
+  for (const ScriptField& field : fields->fields) {
+    BERTH_ASSIGN(object[field.name], json_of(field.value));
+  }
   return object;
+}
+
+Result<nlohmann::ordered_json> json_of_list(const ScriptTable& list) {
+  std::vector<std::string> columns;
+  for (const ScriptField& field : list.fields) {
+    if (field.name != "columns" && field.name != "title") {
+      return Status(
+          Code::kInvalid,
+          fmt::format("a table is a list or has fields by name; this one has both, and a field '{}'", field.name));
+    }
+    if (field.name != "columns" || table_in(field.value) == nullptr) continue;
+    for (const ScriptValue& column : table_in(field.value)->items) {
+      if (const auto* const name = column.get<std::string>()) columns.push_back(*name);
+    }
+  }
+  nlohmann::ordered_json items = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < list.items.size(); ++i) {
+    Result<nlohmann::ordered_json> item = json_of_row(list.items[i], columns);
+    if (!item.ok()) return std::move(item).status().prefixed(fmt::format("item {}", i + 1));
+    items.push_back(*std::move(item));
+  }
+  return items;
+}
+
+Result<nlohmann::ordered_json> json_of_fields(const ScriptTable& table) {
+  nlohmann::ordered_json object = nlohmann::ordered_json::object();
+  for (const auto& [name, field] : table.fields) {
+    Result<nlohmann::ordered_json> member = json_of(field);
+    if (!member.ok()) return std::move(member).status().prefixed(name);
+    object[name] = *std::move(member);
+  }
+  return object;
+}
+
+Result<nlohmann::ordered_json> json_of(const ScriptValue& value) {
+  if (const auto* boolean = value.get<bool>()) return nlohmann::ordered_json(*boolean);
+  if (const auto* integer = value.get<std::int64_t>()) return nlohmann::ordered_json(*integer);
+  if (const auto* number = value.get<double>()) {
+    if (!std::isfinite(*number))
+      return Status(Code::kInvalid, fmt::format("JSON has no number {}", print_number(*number)));
+    return nlohmann::ordered_json(*number);
+  }
+  if (const auto* text = value.get<std::string>()) {
+    if (!is_utf8(*text))
+      return Status(Code::kInvalid, "a text that is not UTF-8; hex(...) in the query makes one of it");
+    return nlohmann::ordered_json(*text);
+  }
+  const ScriptTable* const table = table_in(value);
+  if (table == nullptr) return nlohmann::ordered_json(nullptr);
+  // An empty answer is an empty list, and so is an empty table.
+  const bool is_list = !table->items.empty() || table->fields.empty() || table->find("columns") != nullptr;
+  return is_list ? json_of_list(*table) : json_of_fields(*table);
 }
 
 }  // namespace
@@ -188,8 +237,9 @@ std::string print_script_cell(const ScriptValue& value) {
   return std::string(value.type_name());
 }
 
-std::string script_value_to_json(const ScriptValue& value) {
-  return json_of(value).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+Result<std::string> script_value_to_json(const ScriptValue& value) {
+  BERTH_ASSIGN(const nlohmann::ordered_json json, json_of(value));
+  return json.dump();
 }
 
 }  // namespace berth

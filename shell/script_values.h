@@ -24,6 +24,8 @@ Result<Cell> cell_of_script(const ScriptValue& value);
 
 // As Lua's tostring() writes it; of a table "table".
 std::string print_script_cell(const ScriptValue& value);
-std::string script_value_to_json(const ScriptValue& value);
+// Lists are arrays, tables with fields objects; of a list that says its columns each row has all of them, null where
+// it lacks one. kInvalid for a table that is both, a number that is none, a text that is not UTF-8.
+Result<std::string> script_value_to_json(const ScriptValue& value);
 
 }  // namespace berth

@@ -23,10 +23,16 @@ int call_catching(lua_State* lua) {
 // A new coroutine counts its first instructions from zero: a slice is charged for it.
 int call_charged(lua_State* lua) {
   charge(lua, kBudgetSlice);
-  lua_pushvalue(lua, lua_upvalueindex(1));
-  lua_insert(lua, 1);
-  lua_call(lua, lua_gettop(lua) - 1, LUA_MULTRET);
-  return lua_gettop(lua);
+  return call_stock(lua);
+}
+
+// Lua's own error would not say where.
+int yield_with_place(lua_State* lua) {
+  if (lua_isyieldable(lua) == 0) {
+    return luaL_error(lua,
+                      "attempt to yield outside a coroutine, or in a function that one of Berth's functions calls");
+  }
+  return lua_yield(lua, lua_gettop(lua));
 }
 
 }  // namespace
@@ -47,12 +53,14 @@ void copy_functions(lua_State* lua, int stock, int table, const char* const* nam
 }
 
 void push_coroutine_library(lua_State* lua) {
-  static const char* const kPlain[] = {"isyieldable", "running", "status", "yield", nullptr};
+  static const char* const kPlain[] = {"isyieldable", "running", "status", nullptr};
   push_stock_library(lua, luaopen_coroutine);
   const int stock = lua_gettop(lua);
   lua_newtable(lua);
   const int library = lua_gettop(lua);
   copy_functions(lua, stock, library, kPlain);
+  lua_pushcfunction(lua, yield_with_place);
+  lua_setfield(lua, library, "yield");
   for (const char* const name : {"resume", "close"}) {
     lua_getfield(lua, stock, name);
     wrap_catching(lua);

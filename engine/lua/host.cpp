@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <lua.hpp>
 
+#include "engine/base/plain_text.h"
 #include "engine/lua/budget.h"
 #include "engine/lua/globals.h"
 
@@ -13,6 +14,27 @@ namespace berth {
 namespace {
 
 constexpr std::size_t kMostSource = std::size_t{1} << 20;
+constexpr std::size_t kLongestError = 500;  // bytes besides the name
+
+// Lua keeps few bytes of a name in messages: of a path its end, by whole parts if possible.
+std::string short_name_of(std::string_view name) {
+  constexpr std::size_t kKept = LUA_IDSIZE - 1;
+  constexpr std::string_view kCut = "...";
+  if (name.size() <= kKept) return std::string(name);
+  std::string_view end = name.substr(name.size() - (kKept - kCut.size()));
+  if (const std::size_t part = end.find('/'); part != std::string_view::npos) end.remove_prefix(part);
+  return std::string(kCut).append(end);
+}
+
+// Of "name:12: words" what comes after it; nothing when the text does not begin so.
+std::string_view after_position(std::string_view text, std::string_view name) {
+  if (!text.starts_with(name)) return {};
+  text.remove_prefix(name.size());
+  if (!text.starts_with(':')) return {};
+  const std::size_t end = text.find_first_not_of("0123456789", 1);
+  if (end == std::string_view::npos || end == 1 || !text.substr(end).starts_with(": ")) return {};
+  return text.substr(end + 2);
+}
 
 // An error that does not say where it happened gets the innermost line of the script.
 int add_position(lua_State* lua) {
@@ -201,7 +223,7 @@ Status ScriptHost::protect(int (*body)(lua_State*), void* data) {
   lua_pushlightuserdata(lua_, data);
   if (lua_pcall(lua_, 1, LUA_MULTRET, 0) == LUA_OK) return {};
   const char* const text = lua_tostring(lua_, -1);
-  Status failed(Code::kInvalid, fmt::format("{}: {}", name_, text == nullptr ? "unknown error" : text));
+  Status failed(Code::kInvalid, told(text == nullptr ? "unknown error" : text));
   lua_pop(lua_, 1);
   return failed;
 }
@@ -248,20 +270,32 @@ Status ScriptHost::add_value(std::string_view table, std::string_view name, cons
   return add_global(table, name, push_protected_value, &copy);
 }
 
+std::string ScriptHost::told(std::string_view text) const {
+  // The innermost position is last: where it happened.
+  for (;;) {
+    const std::string_view rest = after_position(text, short_name_);
+    if (after_position(rest, short_name_).empty()) break;
+    text = rest;
+  }
+  if (!text.starts_with(short_name_)) return fmt::format("{}: {}", name_, one_line(text, kLongestError));
+  return name_ + one_line(text.substr(short_name_.size()), kLongestError);
+}
+
 Status ScriptHost::load(std::string_view name, std::string_view source) {
-  name_ = name;
+  name_ = one_line(name, kLongestError);
+  short_name_ = short_name_of(name_);
   if (source.size() > kMostSource) {
     return Status(Code::kInvalid,
                   fmt::format("{}: a script of {} bytes; at most {} are read", name, source.size(), kMostSource));
   }
-  const std::string chunk = "=" + name_;
+  const std::string chunk = "=" + short_name_;
   if (luaL_loadbufferx(lua_, source.data(), source.size(), chunk.c_str(), "t") != LUA_OK) {
     const std::string text = lua_tostring(lua_, -1);
     lua_pop(lua_, 1);
     if (text.find("attempt to load a binary chunk") != std::string::npos) {
       return Status(Code::kInvalid, fmt::format("{}: this is bytecode; expected the text of a script", name_));
     }
-    return Status(Code::kInvalid, text.starts_with(name_) ? text : fmt::format("{}: {}", name_, text));
+    return Status(Code::kInvalid, told(text));
   }
   // The chunk's only upvalue is its environment.
   lua_getfield(lua_, LUA_REGISTRYINDEX, kEnvironment);
@@ -283,15 +317,14 @@ Status ScriptHost::call_on_stack(int arguments, int results) {
   std::string text = "unknown error";
   if (budget_->overrun != Overrun::kNone) {
     text = budget_->reason.data();
-  } else if (const char* const message = lua_tostring(lua_, -1); message != nullptr) {
-    text = message;
+  } else if (std::size_t length = 0; const char* const message = lua_tolstring(lua_, -1, &length)) {
+    text.assign(message, length);
   }
-  if (outcome == LUA_ERRMEM) text = fmt::format("{}: {}", name_, refusal_text(*budget_));
-  if (!text.starts_with(name_)) text = fmt::format("{}: {}", name_, text);
+  if (outcome == LUA_ERRMEM && budget_->overrun == Overrun::kNone) text = refusal_text(*budget_);
   lua_pop(lua_, 1);
   // What it left is garbage; the next call starts with room.
   if (outcome == LUA_ERRMEM) lua_gc(lua_, LUA_GCCOLLECT);
-  return Status(Code::kInvalid, std::move(text));
+  return Status(Code::kInvalid, told(text));
 }
 
 bool ScriptHost::defines(std::string_view function) const {

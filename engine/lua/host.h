@@ -92,7 +92,11 @@ class ScriptHost {
   static int call_registered(lua_State* lua);
   Status add_global(std::string_view table, std::string_view name, int (*push)(lua_State*), void* data);
 
+  // "night.lua:3: what was wrong": one position, the script's whole name, one line of bounded length.
+  std::string told(std::string_view text) const;
+
   std::string name_ = "script";
+  std::string short_name_ = name_;  // as Lua's own messages have it
   std::unique_ptr<ScriptBudget> budget_;
   lua_State* lua_ = nullptr;
   std::vector<std::unique_ptr<Registered>> functions_;

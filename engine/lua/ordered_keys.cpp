@@ -63,8 +63,8 @@ void push_key(lua_State* lua, const OrderedKey& key) {
 // Lua goes through a table's whole block, also where all keys have been removed, and does not tell its size: it is one
 // of the large blocks at most.
 std::int64_t cost_of_search(lua_State* lua) {
-  constexpr std::int64_t kBytesAnInstruction = 2048;
-  return budget_of(lua).large_blocks / kBytesAnInstruction;
+  constexpr std::int64_t kBytesLookedThrough = 2048;
+  return budget_of(lua).large_blocks / kBytesLookedThrough;
 }
 
 // Upvalues: the table, its keys in order, how many have been given.

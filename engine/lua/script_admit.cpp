@@ -4,11 +4,14 @@
 
 #include <lua.hpp>
 
+#include "engine/base/plain_text.h"
 #include "engine/lua/globals.h"
 
 namespace berth {
 
 namespace {
+
+constexpr std::size_t kLongestRefusal = 500;  // bytes
 
 struct AdmitCall {
   PolicyScript& script;
@@ -77,7 +80,9 @@ Result<Admission> ask_admit(const ScriptPolicy& script, const ScriptValue& job, 
   lua_rawgeti(lua, LUA_REGISTRYINDEX, call.result);
   if (lua_isnil(lua, -1)) {
     lua_rawgeti(lua, LUA_REGISTRYINDEX, call.words);
-    admission.refusal = lua_tostring(lua, -1);
+    std::size_t length = 0;
+    const char* const words = lua_tolstring(lua, -1, &length);
+    admission.refusal = one_line({words, length}, kLongestRefusal);
     if (admission.refusal.empty()) admission.refusal = "it gives no reason";
     return admission;
   }

@@ -8,6 +8,7 @@
 #include <lua.hpp>
 #include <numeric>
 
+#include "engine/base/plain_text.h"
 #include "engine/lua/hook_views.h"
 #include "engine/policy/registry.h"
 
@@ -16,6 +17,7 @@ namespace berth {
 namespace {
 
 constexpr int kMostKeys = 8;
+constexpr std::size_t kLongestReason = 200;  // bytes
 
 // The key of one job: numbers, of which those left out are 0.
 struct ScriptKey {
@@ -28,7 +30,8 @@ struct OrderCall {
   const OrderInput& input;
   const Job& job;
   ScriptKey key = {};
-  std::array<char, 200> words{};
+  std::array<char, 2 * kLongestReason> words{};
+  std::size_t word_bytes = 0;
 };
 
 double checked_key(lua_State* lua, int index) {
@@ -51,9 +54,9 @@ int ask_order(lua_State* lua) {
     call.key.holds_back = true;
     if (lua_type(lua, result + 1) != LUA_TSTRING)
       return luaL_error(lua, "order() gives nil without a reason: expected nil, \"why\"");
-    lua_pushfstring(lua, "%s", lua_tostring(lua, result + 1));
-    const std::string_view words = lua_tostring(lua, -1);
-    words.copy(call.words.data(), call.words.size() - 1);
+    std::size_t length = 0;
+    const char* const words = lua_tolstring(lua, result + 1, &length);
+    call.word_bytes = std::string_view(words, length).copy(call.words.data(), call.words.size());
   } else if (lua_istable(lua, result)) {
     const auto count = static_cast<int>(luaL_len(lua, result));
     if (count < 1 || count > kMostKeys)
@@ -97,12 +100,7 @@ void fall_back(ScriptSequence& sequence, const OrderInput& input, const Status& 
   sequence.fallback_ = sequence.default_order_->begin(input);
 }
 
-// A cut in the middle of a character would not be UTF-8.
-std::string whole_characters(std::string_view words) {
-  if (words.size() < 199) return std::string(words);
-  while (!words.empty() && (static_cast<unsigned char>(words.back()) & 0x80) != 0) words.remove_suffix(1);
-  return std::string(words);
-}
+std::string reason_of(const OrderCall& call) { return one_line({call.words.data(), call.word_bytes}, kLongestReason); }
 
 }  // namespace
 
@@ -126,7 +124,7 @@ std::unique_ptr<JobSequence> ScriptOrder::begin(const OrderInput& input) const {
     }
     keys[i] = call.key;
     if (call.key.holds_back)
-      sequence->held_back_.push_back({static_cast<std::int32_t>(i), whole_characters(call.words.data())});
+      sequence->held_back_.push_back({static_cast<std::int32_t>(i), reason_of(call)});
     else
       sequence->order_.push_back(static_cast<std::int32_t>(i));
   }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "engine/base/plain_text.h"
 #include "engine/base/text.h"
 #include "engine/lua/script_policies.h"
 #include "engine/runtime/round_driver.h"

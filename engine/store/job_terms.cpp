@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/plain_text.h"
 #include "engine/base/text.h"
 #include "engine/store/names.h"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "engine/base/plain_text.h"
 #include "engine/base/text.h"
 
 namespace berth {
@@ -89,24 +90,6 @@ Result<std::vector<std::string>> names_of(Database& db, Thing thing, std::size_t
   while (rows.next()) names.emplace_back(rows.text(0));
   BERTH_TRY(rows.status());
   return names;
-}
-
-// Well-formed as Unicode defines it (table 3-7): no overlong form, no surrogate, nothing above U+10FFFF.
-bool is_utf8(std::string_view text) {
-  const auto byte = [&](std::size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0u; };
-  for (std::size_t i = 0; i < text.size();) {
-    const unsigned first = byte(i++);
-    if (first < 0x80) continue;
-    if (first < 0xc2 || first > 0xf4) return false;
-    const unsigned least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-    const unsigned most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-    const unsigned second = byte(i++);
-    if (second < least || second > most) return false;
-    for (int more = first < 0xe0 ? 0 : first < 0xf0 ? 1 : 2; more > 0; --more) {
-      if ((byte(i++) & 0xc0) != 0x80) return false;
-    }
-  }
-  return true;
 }
 
 Status check_plain_text(std::string_view what, std::string_view text) {

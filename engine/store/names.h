@@ -32,7 +32,6 @@ Result<std::string> name_of(Database& db, Thing thing, std::int64_t id);
 // In id order; at most `most` (completion).
 Result<std::vector<std::string>> names_of(Database& db, Thing thing, std::size_t most = 100000);
 
-bool is_utf8(std::string_view text);
 // kInvalid unless it is UTF-8 without control characters; `what` begins the sentence.
 Status check_plain_text(std::string_view what, std::string_view text);
 // kInvalid unless it is 1 to 200 bytes of such text and not blank; a job's must not be all digits, as ids are.

@@ -106,7 +106,7 @@ program() {
 }
 
 configure() {
-  local nodes=$1 cpus=$2 gpus=$3 i gres="" host port
+  local nodes=$1 cpus=$2 gpus=$3 i gres="" host port device
   host=$(hostname -s)
   port=$((20000 + ($$ % 400) * 25))
   while (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do port=$((port + 25)); done
@@ -116,7 +116,8 @@ configure() {
   echo "AutoDetect=off" >"$folder/gres.conf"
   if [ "$gpus" -gt 0 ]; then
     gres="Gres=gpu:a100:$gpus"
-    for ((i = 0; i < gpus; i++)); do ln -sfn /dev/null "$folder/dev/nvidia$i"; done
+    for device in /dev/null /dev/zero /dev/full; do [ -c "$device" ] && break; done
+    for ((i = 0; i < gpus; i++)); do ln -sfn "$device" "$folder/dev/nvidia$i"; done
     echo "NodeName=n[1-$nodes] Name=gpu Type=a100 File=$folder/dev/nvidia[0-$((gpus - 1))]" >>"$folder/gres.conf"
   fi
   for ((i = 1; i <= nodes; i++)); do mkdir -p "$folder/spool/n$i"; done

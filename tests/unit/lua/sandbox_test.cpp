@@ -111,7 +111,7 @@ TEST(Sandbox, Memory) {
        {"local t = {} for i = 1, 1e9 do t[i] = ('x'):rep(60000) .. i end", kOver},
        {"local s = ('x'):rep(60000) while true do pcall(function() return s .. s end) end", kOver},
        {"local t = {} while true do pcall(function() for i = #t, 1e9 do t[i] = {} end end) end", kOver},
-       {"local t = {} for i = 1, 40 do t[i] = ('x'):rep(60000) end return table.concat(t)", kMemory},
+       {"local t = {} for i = 1, 40 do t[i] = ('x'):rep(60000) end return table.concat(t)", kOver},
        {"return (('x'):rep(60000):gsub('x', "
         "'yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy'))",
         kMemory},
@@ -127,6 +127,61 @@ TEST(Sandbox, DeepRecursion) {
                                         {"local function f() return ('x'):gsub('x', f) end f()", "overflow"}}});
   // Nested in the text itself.
   expect_stopped(std::array<Attack, 1>{{{"return " + std::string(5000, '(') + "1", "overflow"}}});
+}
+
+// What C does in one instruction is charged by its size: none of these gets further than a loop without it.
+TEST(Sandbox, LargeArgumentsInALoop) {
+  const auto is_stopped = [](std::string_view source) {
+    ScriptLimits limits = kLimits;
+    limits.longest_text = 16 << 10;
+    const Outcome outcome = outcome_of(source, limits);
+    EXPECT_NE(outcome.status.message().find(kOver), std::string::npos) << source << "\n" << outcome.status.message();
+  };
+  for (const std::string_view call :
+       {"tonumber(a)", "tostring(a)", "a:upper()", "a:lower()", "a:reverse()", "a:sub(2)", "a:find('b', 1, true)",
+        "('%s'):format(a)", "('%q'):format(a)", "table.concat({a, a})", "table.concat({'x', 'y'}, a)",
+        "a:gsub('b', '')", "a:find('%b()')", "a:find('%f[b]')", "a:rep(1)", "a:gmatch('.')()", "pcall(tonumber, a)",
+        "xpcall(tonumber, type, a)", "coroutine.wrap(tonumber)(a)"}) {
+    is_stopped("local a = ('9'):rep(16000) while true do pcall(function() " + std::string("local b = ") +
+               std::string(call) + " end) end");
+  }
+  for (const std::string_view loop :
+       {"for i = 1, 250 do t[i] = i end while true do table.pack(table.unpack(t)) end",
+        "for i = 1, 250 do t[i] = i end while true do select('#', table.unpack(t)) end",
+        "for i = 1, 250 do t[i] = i end while true do math.max(table.unpack(t)) end",
+        "for i = 1, 250 do t[i] = i % 250 end while true do string.char(table.unpack(t)) end",
+        "for i = 1, 250 do t[i] = i end while true do next(t) end", "while true do table.insert(t, 1, 0) end",
+        "for i = 1, 5000 do t[i] = 0 end while true do table.remove(t, 1) table.insert(t, 0) end",
+        "for i = 1, 5000 do t['k' .. i] = i end for i = 2, 5000 do t['k' .. i] = nil end while true do next(t) end",
+        "for i = 1, 5000 do t['k' .. i] = i end while true do for k in pairs(t) do break end end"}) {
+    is_stopped("local t = {} " + std::string(loop));
+  }
+}
+
+TEST(Sandbox, MessagesAreOneShortLineWithOnePosition) {
+  const auto message = [](std::string_view source) { return outcome_of(source).status.message(); };
+  EXPECT_EQ(message("error(('x'):rep(5000))").size(), 500U + 10);
+  EXPECT_EQ(message("error('red: \\27[31m\\0 end')"), "attack.lua:1: red: ?[31m? end");
+  EXPECT_EQ(message("local function f() error(select(2, pcall(error, 'deep', 1))) end\n\nf()"), "attack.lua:1: deep");
+  EXPECT_EQ(message("local e = 'first' for i = 1, 20 do e = select(2, pcall(error, e, 2)) end error(e, 0)"),
+            "attack.lua:1: first");
+  EXPECT_EQ(message("coroutine.wrap(function() coroutine.wrap(function()\nlocal x = nil + 1 end)() end)()"),
+            "attack.lua:2: attempt to perform arithmetic on a nil value");
+  EXPECT_EQ(message("return ('x'):rep(200000)"),
+            "attack.lua:1: rep() makes a text of 200000 characters; at most 65536 are allowed");
+}
+
+// Lua keeps 59 bytes of a script's name.
+TEST(Sandbox, ALongNameIsWholeInMessages) {
+  const std::string name = "/a/very/long/path/that/goes/on/and/on/and/on/to/where/scripts/lie/night.lua";
+  for (const std::string_view wrong :
+       {"\nerror('gone')", "\nreturn return", "\nlocal x = {} .. 'x'", "\nreturn nothing"}) {
+    Result<std::unique_ptr<ScriptHost>> host = ScriptHost::open(kLimits);
+    ASSERT_TRUE(host.ok());
+    const std::string message = (*host)->load(name, wrong).message();
+    EXPECT_TRUE(message.starts_with(name + ":2: ")) << message;
+    EXPECT_EQ(message.find("night.lua", name.size()), std::string::npos) << message;
+  }
 }
 
 TEST(Sandbox, LongCallsInsideTheLibrary) {

@@ -59,9 +59,28 @@ TEST(ScriptValues, AsTextAndJson) {
   EXPECT_EQ(print_script_cell(ScriptValue{1e300}), "1e+300");
   EXPECT_EQ(print_script_cell(ScriptValue{INFINITY}), "inf");
   EXPECT_EQ(print_script_cell({}), "nil");
-  EXPECT_EQ(script_value_to_json(list({})), "[]");
-  EXPECT_EQ(script_value_to_json(fields({{"a", list({number(1), {}})}, {"b", ScriptValue{NAN}}, {"c", text("\xff")}})),
-            "{\"a\":[1,null],\"b\":null,\"c\":\"\xef\xbf\xbd\"}");
+  EXPECT_EQ(*script_value_to_json(list({})), "[]");
+  EXPECT_EQ(*script_value_to_json(fields({{"a", list({number(1), {}})}, {"b", ScriptValue{0.5}}, {"c", text("x")}})),
+            R"({"a":[1,null],"b":0.5,"c":"x"})");
+  // Rows as a query answers them: NULL is there, columns in their order.
+  ScriptTable rows;
+  rows.items = {fields({{"a", number(1)}}), fields({{"a", number(2)}, {"b", text("x")}})};
+  rows.fields = {{"columns", list({text("b"), text("a")})}, {"title", text("t")}};
+  EXPECT_EQ(*script_value_to_json({rows}), R"([{"b":null,"a":1},{"b":"x","a":2}])");
+  rows.items.clear();
+  EXPECT_EQ(*script_value_to_json({rows}), "[]");
+}
+
+TEST(ScriptValues, WhatJsonCannotSay) {
+  const auto refusal = [](const ScriptValue& value) { return script_value_to_json(value).status().message(); };
+  EXPECT_EQ(refusal(fields({{"b", ScriptValue{NAN}}})), "b: JSON has no number nan");
+  EXPECT_EQ(refusal(list({ScriptValue{-INFINITY}})), "item 1: JSON has no number -inf");
+  EXPECT_EQ(refusal(fields({{"c", text("\xff")}})),
+            "c: a text that is not UTF-8; hex(...) in the query makes one of it");
+  ScriptTable both;
+  both.items = {number(1)};
+  both.fields = {{"name", number(2)}};
+  EXPECT_EQ(refusal({both}), "a table is a list or has fields by name; this one has both, and a field 'name'");
 }
 
 TEST(ScriptStatement, ValuesAreFilledIn) {

@@ -1,3 +1,4 @@
+#!/usr/bin/env -S berth --script
 local function tell(f, ...) print(select(2, pcall(f, ...))) end
 tell(function() return os end)
 tell(function() return io end)

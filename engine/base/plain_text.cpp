@@ -1,0 +1,56 @@
+#include "engine/base/plain_text.h"
+
+namespace berth {
+
+namespace {
+
+// Bytes of the character that the text begins with, 0 when it is none. Well-formed as Unicode defines it (table 3-7):
+// no overlong form, no surrogate, nothing above U+10FFFF.
+std::size_t first_character(std::string_view text) {
+  const auto byte = [&](std::size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0u; };
+  const unsigned first = byte(0);
+  if (first < 0x80) return text.empty() ? 0 : 1;
+  if (first < 0xc2 || first > 0xf4) return 0;
+  const unsigned least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+  const unsigned most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+  if (byte(1) < least || byte(1) > most) return 0;
+  const std::size_t length = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  for (std::size_t at = 2; at < length; ++at) {
+    if ((byte(at) & 0xc0) != 0x80) return 0;
+  }
+  return length;
+}
+
+}  // namespace
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = first_character(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string one_line(std::string_view text, std::size_t most) {
+  constexpr std::string_view kCut = "...";
+  std::string line;
+  std::size_t fits = 0;  // how much of it leaves room for the mark
+  while (!text.empty()) {
+    const std::size_t length = first_character(text);
+    const char first = text.front();
+    if (line.size() <= most - kCut.size()) fits = line.size();
+    if (length > 1) {
+      line += text.substr(0, length);
+    } else if (first == '\n' || first == '\t' || first == '\r') {
+      line += ' ';
+    } else {
+      line += length == 0 || static_cast<unsigned char>(first) < 32 || first == 127 ? '?' : first;
+    }
+    if (line.size() > most) return line.substr(0, fits).append(kCut);
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return line;
+}
+
+}  // namespace berth

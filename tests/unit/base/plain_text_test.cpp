@@ -1,0 +1,32 @@
+#include "engine/base/plain_text.h"
+
+#include <gtest/gtest.h>
+
+namespace berth {
+namespace {
+
+TEST(PlainText, KnowsUtf8) {
+  for (const std::string_view text : {"", "plain", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x9a\xa2"})
+    EXPECT_TRUE(is_utf8(text));
+  // A byte that continues nothing, overlong, cut, a surrogate, above U+10FFFF, Latin-1.
+  for (const std::string_view text : {"\x80", "\xc0\xaf", "\xe2\x82", "\xed\xa0\x80", "\xf4\x90\x80\x80", "caf\xe9"})
+    EXPECT_FALSE(is_utf8(text)) << text;
+}
+
+TEST(PlainText, OneLineMovesNoCursor) {
+  using namespace std::string_view_literals;
+  EXPECT_EQ(one_line("a\nb\tc\r", 100), "a b c ");
+  EXPECT_EQ(one_line("a\0b\x1b[31mred\x7f"sv, 100), "a?b?[31mred?");
+  EXPECT_EQ(one_line("caf\xe9 caf\xc3\xa9", 100), "caf? caf\xc3\xa9");
+}
+
+TEST(PlainText, OneLineIsCutAtAWholeCharacter) {
+  EXPECT_EQ(one_line("abcdef", 6), "abcdef");
+  EXPECT_EQ(one_line("abcdefg", 6), "abc...");
+  EXPECT_EQ(one_line("ab\xc3\xa9\xc3\xa9\xc3\xa9", 7), "ab\xc3\xa9...");
+  EXPECT_EQ(one_line("ab\xc3\xa9\xc3\xa9\xc3\xa9", 6), "ab...");
+  EXPECT_EQ(one_line(std::string(1000, 'x'), 500).size(), 500U);
+}
+
+}  // namespace
+}  // namespace berth
