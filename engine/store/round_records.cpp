@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <memory>
 #include <unordered_set>
 
 #include "engine/model/archive.h"
@@ -23,11 +24,27 @@ Hash hash_of(std::string_view bytes) {
   return {reinterpret_cast<const char*>(canonical.digest), sizeof canonical.digest};
 }
 
-std::string packed(std::string_view bytes) {
-  std::string out(ZSTD_compressBound(bytes.size()), '\0');
-  out.resize(ZSTD_compress(out.data(), out.size(), bytes.data(), bytes.size(), 1));
-  return out;
-}
+// Against 1: an eighth less time, a twelfth more bytes.
+constexpr int kPackingLevel = -1;
+
+class Packer {
+ public:
+  // Valid until the next call.
+  std::string_view pack(std::string_view bytes) {
+    const std::size_t most = ZSTD_compressBound(bytes.size());
+    if (out_.size() < most) out_.resize(most);
+    const std::size_t size =
+        ZSTD_compressCCtx(context_.get(), out_.data(), out_.size(), bytes.data(), bytes.size(), kPackingLevel);
+    return {out_.data(), size};
+  }
+
+ private:
+  struct Free {
+    void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+  };
+  std::unique_ptr<ZSTD_CCtx, Free> context_{ZSTD_createCCtx()};
+  std::string out_;
+};
 
 Status damaged(std::int64_t part) {
   return Status(Code::kCorrupt, fmt::format("part {} of a round's record is damaged", part));
@@ -45,7 +62,7 @@ class PartStore {
     const Hash hash = hash_of(bytes);
     if (find_.with(Blob{hash}).next()) return find_.integer(0);
     BERTH_TRY(find_.status());
-    const std::string data = packed(bytes);
+    const std::string_view data = packer_.pack(bytes);
     BERTH_TRY(insert_.run(Blob{hash}, bytes.size(), Blob{data}));
     new_bytes_ += static_cast<std::int64_t>(data.size() + hash.size());
     return db_->last_row_id();
@@ -69,6 +86,7 @@ class PartStore {
   Database* db_;
   Statement find_;
   Statement insert_;
+  Packer packer_;
   std::int64_t new_bytes_ = 0;
 };
 
