@@ -49,16 +49,26 @@ berth --db a.db -c "ALTER EXECUTOR fake WITH (down = true)" 2>/dev/null
 said=$(berth --db a.db -c "RUN ALL" 2>&1); expect "RUN ALL with an executor that is down" 4 $?
 berth --db a.db -c "ALTER EXECUTOR fake WITH (down = false)" 2>/dev/null
 
-# ---- the loop: SIGHUP begins a round at once, SIGTERM ends it after the round it is in
+# ---- the loop: SIGHUP begins a round at once, SIGTERM ends it after the round it is in; a policy whose file has changed
+# gets a new version before the next round, and keeps the last one that could be read
+echo 'function score() return 1 end' >night.lua
+berth --db a.db -c "CREATE POLICY night FROM 'night.lua'; SET score_policy = night" 2>/dev/null
+policies() { sqlite3 a.db "SELECT group_concat(detail, '; ') FROM events WHERE kind IN ('alter policy', 'refuse policy')"; }
 berth --db a.db --mode jsonl -c "RUN ALL EVERY 1h WITH (metrics = 'berth.prom')" >loop.jsonl 2>loop.txt &
 loop=$!
 rounds() { for _ in $(seq 100); do [ "$(wc -l <loop.jsonl)" -ge "$1" ] && break; sleep 0.1; done; wc -l <loop.jsonl; }
 expect "the loop's first round" 1 "$(rounds 1)"
+echo 'function score() return 2 end' >night.lua
 kill -HUP $loop
 expect "a round after SIGHUP" 2 "$(rounds 2)"
+expect "a policy read anew" "version 2 from night.lua" "$(policies)"
+echo 'function score( return' >night.lua
+kill -HUP $loop
+expect "a round with a policy that cannot be read" 3 "$(rounds 3)"
+expect "the policy that stays" 1 "$(policies | grep -c 'lua; version 2 stays: night.lua:1: ')"
 kill -TERM $loop
 wait $loop; expect "the loop's end" 0 $?
-expect "what it says" 1 "$(grep -c 'the loop ends after 2 rounds' loop.txt)"
+expect "what it says" 1 "$(grep -c 'the loop ends after 3 rounds' loop.txt)"
 expect "its metrics" 1 "$(grep -c '^berth_round_ok{kind="all"} 1$' berth.prom)"
 said=$(berth --db a.db --timeout 1s -c "RUN ALL EVERY 1s" 2>&1); expect "--timeout" 1 $?
 # An upgrade takes the program's file away from under the loop: it goes on starting jobs.
