@@ -6,6 +6,7 @@
 #include <lua.hpp>
 #include <span>
 
+#include "engine/base/plain_text.h"
 #include "engine/base/text.h"
 #include "engine/runtime/runtime.h"
 #include "shell/cmd_support.h"
@@ -92,8 +93,8 @@ template <class T>
 Result<T> ScriptApi::noted(Result<T> result) {
   if (!result.ok()) {
     failure_ = result.status();
-    failure_text_ =
-        failure_.hint().empty() ? failure_.message() : fmt::format("{} ({})", failure_.message(), failure_.hint());
+    const std::string hint = failure_.hint().empty() ? "" : fmt::format(" ({})", failure_.hint());
+    failure_text_ = plain_line(failure_.message() + hint, kLongestScriptError);
   }
   return result;
 }

@@ -32,7 +32,7 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-std::string one_line(std::string_view text, std::size_t most) {
+std::string plain_line(std::string_view text, std::size_t most) {
   constexpr std::string_view kCut = "...";
   std::string line;
   std::size_t fits = 0;  // how much of it leaves room for the mark

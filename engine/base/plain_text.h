@@ -11,6 +11,6 @@ bool is_utf8(std::string_view text);
 
 // On one line of at most `most` bytes: spaces for line ends and tabs, '?' for other control characters and for bytes
 // that are not UTF-8, "..." where it is cut.
-std::string one_line(std::string_view text, std::size_t most);
+std::string plain_line(std::string_view text, std::size_t most);
 
 }  // namespace berth

@@ -14,7 +14,6 @@ namespace berth {
 namespace {
 
 constexpr std::size_t kMostSource = std::size_t{1} << 20;
-constexpr std::size_t kLongestError = 500;  // bytes besides the name
 
 // Lua keeps few bytes of a name in messages: of a path its end, by whole parts if possible.
 std::string short_name_of(std::string_view name) {
@@ -277,12 +276,12 @@ std::string ScriptHost::told(std::string_view text) const {
     if (after_position(rest, short_name_).empty()) break;
     text = rest;
   }
-  if (!text.starts_with(short_name_)) return fmt::format("{}: {}", name_, one_line(text, kLongestError));
-  return name_ + one_line(text.substr(short_name_.size()), kLongestError);
+  if (!text.starts_with(short_name_)) return fmt::format("{}: {}", name_, plain_line(text, kLongestScriptError));
+  return name_ + plain_line(text.substr(short_name_.size()), kLongestScriptError);
 }
 
 Status ScriptHost::load(std::string_view name, std::string_view source) {
-  name_ = one_line(name, kLongestError);
+  name_ = plain_line(name, kLongestScriptError);
   short_name_ = short_name_of(name_);
   if (source.size() > kMostSource) {
     return Status(Code::kInvalid,

@@ -36,6 +36,9 @@ struct ScriptLimits {
   const std::atomic<bool>* interrupt = nullptr;        // once it is set, the script ends
 };
 
+// Bytes of an error, besides the script's name.
+inline constexpr std::size_t kLongestScriptError = 2000;
+
 struct ScriptUse {
   std::int64_t memory = 0;  // bytes now
   std::int64_t peak = 0;

@@ -82,7 +82,7 @@ Result<Admission> ask_admit(const ScriptPolicy& script, const ScriptValue& job, 
     lua_rawgeti(lua, LUA_REGISTRYINDEX, call.words);
     std::size_t length = 0;
     const char* const words = lua_tolstring(lua, -1, &length);
-    admission.refusal = one_line({words, length}, kLongestRefusal);
+    admission.refusal = plain_line({words, length}, kLongestRefusal);
     if (admission.refusal.empty()) admission.refusal = "it gives no reason";
     return admission;
   }

@@ -100,7 +100,9 @@ void fall_back(ScriptSequence& sequence, const OrderInput& input, const Status& 
   sequence.fallback_ = sequence.default_order_->begin(input);
 }
 
-std::string reason_of(const OrderCall& call) { return one_line({call.words.data(), call.word_bytes}, kLongestReason); }
+std::string reason_of(const OrderCall& call) {
+  return plain_line({call.words.data(), call.word_bytes}, kLongestReason);
+}
 
 }  // namespace
 

@@ -13,19 +13,19 @@ TEST(PlainText, KnowsUtf8) {
     EXPECT_FALSE(is_utf8(text)) << text;
 }
 
-TEST(PlainText, OneLineMovesNoCursor) {
+TEST(PlainText, PlainLineMovesNoCursor) {
   using namespace std::string_view_literals;
-  EXPECT_EQ(one_line("a\nb\tc\r", 100), "a b c ");
-  EXPECT_EQ(one_line("a\0b\x1b[31mred\x7f"sv, 100), "a?b?[31mred?");
-  EXPECT_EQ(one_line("caf\xe9 caf\xc3\xa9", 100), "caf? caf\xc3\xa9");
+  EXPECT_EQ(plain_line("a\nb\tc\r", 100), "a b c ");
+  EXPECT_EQ(plain_line("a\0b\x1b[31mred\x7f"sv, 100), "a?b?[31mred?");
+  EXPECT_EQ(plain_line("caf\xe9 caf\xc3\xa9", 100), "caf? caf\xc3\xa9");
 }
 
-TEST(PlainText, OneLineIsCutAtAWholeCharacter) {
-  EXPECT_EQ(one_line("abcdef", 6), "abcdef");
-  EXPECT_EQ(one_line("abcdefg", 6), "abc...");
-  EXPECT_EQ(one_line("ab\xc3\xa9\xc3\xa9\xc3\xa9", 7), "ab\xc3\xa9...");
-  EXPECT_EQ(one_line("ab\xc3\xa9\xc3\xa9\xc3\xa9", 6), "ab...");
-  EXPECT_EQ(one_line(std::string(1000, 'x'), 500).size(), 500U);
+TEST(PlainText, PlainLineIsCutAtAWholeCharacter) {
+  EXPECT_EQ(plain_line("abcdef", 6), "abcdef");
+  EXPECT_EQ(plain_line("abcdefg", 6), "abc...");
+  EXPECT_EQ(plain_line("ab\xc3\xa9\xc3\xa9\xc3\xa9", 7), "ab\xc3\xa9...");
+  EXPECT_EQ(plain_line("ab\xc3\xa9\xc3\xa9\xc3\xa9", 6), "ab...");
+  EXPECT_EQ(plain_line(std::string(1000, 'x'), 500).size(), 500U);
 }
 
 }  // namespace
