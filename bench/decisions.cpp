@@ -16,44 +16,13 @@
 #include <cstdio>
 #include <ctime>
 
+#include "bench/openb_world.h"
+#include "bench/support.h"
 #include "engine/policy/feasibility.h"
 #include "engine/policy/registry.h"
-#include "tests/reference/openb_files.h"
 
-namespace berth::test {
+namespace berth::bench {
 namespace {
-
-struct World {
-  Cluster cluster;
-  OpenbTasks tasks;
-  std::vector<std::int32_t> order;
-  std::vector<std::int32_t> rank;
-  std::vector<WorkloadShape> workload;
-};
-
-World read_world(std::size_t copies) {
-  World world;
-  world.cluster = openb_cluster(copies);
-  world.tasks = openb_workload_tasks("default", world.cluster);
-  world.workload = world.tasks.workload();
-  const std::string base = shared_folder() + "/golden/fgd/orders/default_s42";
-  const std::vector<std::int32_t> order = read_numbers(base + ".order");
-  const std::vector<std::int32_t> rank = read_numbers(base + ".rank");
-  for (std::size_t copy = 0; copy < copies; ++copy) {
-    world.order.insert(world.order.end(), order.begin(), order.end());
-    for (const std::int32_t place : rank) {
-      world.rank.push_back(place + static_cast<std::int32_t>(copy * rank.size()));
-    }
-  }
-  return world;
-}
-
-// Of this process on its core, so that a busy machine does not count.
-double seconds_now() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 bool place_on(Ledger& ledger, NodeIndex node, const TaskShape& shape, const NodeScore& policy) {
   const NodeView view = ledger.view(node);
@@ -62,7 +31,7 @@ bool place_on(Ledger& ledger, NodeIndex node, const TaskShape& shape, const Node
 }
 
 // Keeps the ledger's undo so that it can be run again; returns where each task went, folded into one number.
-std::uint64_t run_arrivals(Ledger& ledger, Candidates& candidates, const NodeScore& policy, const World& world) {
+std::uint64_t run_arrivals(Ledger& ledger, Candidates& candidates, const NodeScore& policy, const OpenbWorld& world) {
   std::uint64_t trail = 0;
   for (const std::int32_t index : world.order) {
     const TaskShape& shape = world.tasks.shapes[static_cast<std::size_t>(index)];
@@ -73,7 +42,7 @@ std::uint64_t run_arrivals(Ledger& ledger, Candidates& candidates, const NodeSco
   return trail;
 }
 
-std::uint64_t run_plainly(Ledger& ledger, NodeScore& policy, const World& world, std::size_t decisions) {
+std::uint64_t run_plainly(Ledger& ledger, NodeScore& policy, const OpenbWorld& world, std::size_t decisions) {
   std::vector<NodeIndex> node_at(world.rank.size());
   for (std::size_t node = 0; node < node_at.size(); ++node) {
     node_at[static_cast<std::size_t>(world.rank[node])] = static_cast<NodeIndex>(node);
@@ -105,34 +74,34 @@ double peak_memory_mib() {
 }
 
 void measure(const std::string& name, std::size_t copies) {
-  const World world = read_world(copies);
+  const OpenbWorld world = read_openb_world(copies);
   const double memory_before = peak_memory_mib();
   const ScoreInput input{.cluster = &world.cluster, .workload = world.workload, .seed = 1, .every_task_is_new = true};
   const std::unique_ptr<NodeScore> policy = *make_score(name, input);
   const double decisions = static_cast<double>(world.order.size());
 
-  const double start = seconds_now();
+  const double start = processor_seconds();
   Ledger ledger(world.cluster);
   const Ledger::Checkpoint empty = ledger.checkpoint();
   Candidates candidates(ledger, *policy, world.rank, input.seed);
   const std::uint64_t cold_trail = run_arrivals(ledger, candidates, *policy, world);
-  const double cold = seconds_now() - start;
+  const double cold = processor_seconds() - start;
   const CandidateCounters counters = candidates.counters();
   const double used =
       static_cast<double>(ledger.gpu_used().value()) * 100 / static_cast<double>(ledger.gpu_capacity().value());
   const double memory = peak_memory_mib() - memory_before;
 
   ledger.rollback(empty);
-  const double warm_start = seconds_now();
+  const double warm_start = processor_seconds();
   run_arrivals(ledger, candidates, *policy, world);
-  const double warm = seconds_now() - warm_start;
+  const double warm = processor_seconds() - warm_start;
 
   const std::size_t few = copies == 1 ? world.order.size() : 50;
   Ledger plain_ledger(world.cluster);
   const std::unique_ptr<NodeScore> plain_policy = *make_score(name, input);
-  const double plain_start = seconds_now();
+  const double plain_start = processor_seconds();
   const std::uint64_t plain_trail = run_plainly(plain_ledger, *plain_policy, world, few);
-  const double plain = seconds_now() - plain_start;
+  const double plain = processor_seconds() - plain_start;
   const char* const same = copies > 1 || policy->picks_at_random() ? "-" : plain_trail == cold_trail ? "yes" : "NO";
 
   fmt::print("{:<18}{:>8}{:>10}{:>9.2f}{:>11.0f}{:>11.0f}{:>9.0f}{:>9.2f}{:>9.2f}{:>10.1f}{:>10}{:>8.0f}{:>6}\n", name,
@@ -143,12 +112,12 @@ void measure(const std::string& name, std::size_t copies) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::bench
 
 int main(int argc, char** argv) {
-  using namespace berth::test;
-  if (!shared_folder_exists()) {
-    fmt::print("no openb trace under {}; set BERTH_SHARED\n", shared_folder());
+  using namespace berth::bench;
+  if (!berth::test::shared_folder_exists()) {
+    fmt::print("no openb trace under {}; set BERTH_SHARED\n", berth::test::shared_folder());
     return 1;
   }
   std::vector<std::string> names(argv + 1, argv + argc);

@@ -13,42 +13,18 @@
 #include <fstream>
 #include <iterator>
 
+#include "bench/openb_world.h"
+#include "bench/support.h"
 #include "engine/lua/script_policies.h"
 #include "engine/policy/candidates.h"
 #include "engine/policy/device_choice.h"
 #include "engine/policy/registry.h"
-#include "tests/reference/openb_files.h"
 
-namespace berth::test {
+namespace berth::bench {
 namespace {
 
-struct World {
-  Cluster cluster;
-  OpenbTasks tasks;
-  std::vector<std::int32_t> order;
-  std::vector<std::int32_t> rank;
-  std::vector<WorkloadShape> workload;
-};
-
-World read_world() {
-  World world;
-  world.cluster = openb_cluster(1);
-  world.tasks = openb_workload_tasks("default", world.cluster);
-  world.workload = world.tasks.workload();
-  const std::string base = shared_folder() + "/golden/fgd/orders/default_s42";
-  world.order = read_numbers(base + ".order");
-  world.rank = read_numbers(base + ".rank");
-  return world;
-}
-
-double seconds_now() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
 // Where each task went, folded into one number.
-std::uint64_t run_arrivals(Ledger& ledger, Candidates& candidates, const NodeScore& policy, const World& world) {
+std::uint64_t run_arrivals(Ledger& ledger, Candidates& candidates, const NodeScore& policy, const OpenbWorld& world) {
   std::uint64_t trail = 0;
   for (const std::int32_t index : world.order) {
     const TaskShape& shape = world.tasks.shapes[static_cast<std::size_t>(index)];
@@ -73,21 +49,21 @@ struct Measured {
 };
 
 template <class Make>
-Measured measure(const World& world, const Make& make) {
+Measured measure(const OpenbWorld& world, const Make& make) {
   Measured best;
   for (int run = 0; run < 3; ++run) {
-    const double start = seconds_now();
+    const double start = processor_seconds();
     const std::unique_ptr<NodeScore> policy = make();
     Ledger ledger(world.cluster);
     const Ledger::Checkpoint empty = ledger.checkpoint();
     Candidates candidates(ledger, *policy, world.rank, 1);
     best.trail = run_arrivals(ledger, candidates, *policy, world);
-    best.cold = std::min(best.cold, seconds_now() - start);
+    best.cold = std::min(best.cold, processor_seconds() - start);
     best.scores = static_cast<double>(candidates.counters().scores_computed);
     ledger.rollback(empty);
-    const double warm_start = seconds_now();
+    const double warm_start = processor_seconds();
     run_arrivals(ledger, candidates, *policy, world);
-    best.warm = std::min(best.warm, seconds_now() - warm_start);
+    best.warm = std::min(best.warm, processor_seconds() - warm_start);
     best.failure = policy->failure();
   }
   return best;
@@ -98,7 +74,7 @@ std::string read_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-void compare(const std::string& name, const World& world) {
+void compare(const std::string& name, const OpenbWorld& world) {
   const ScoreInput input{.cluster = &world.cluster, .workload = world.workload, .seed = 1, .every_task_is_new = true};
   const ScriptPolicy script{
       .name = name + ".lua", .version = 1, .source = read_text("scripts/policies/" + name + ".lua"), .knobs = {}};
@@ -113,17 +89,17 @@ void compare(const std::string& name, const World& world) {
 }
 
 }  // namespace
-}  // namespace berth::test
+}  // namespace berth::bench
 
 int main() {
-  using namespace berth::test;
-  if (!shared_folder_exists()) {
-    fmt::print("no openb trace under {}; set BERTH_SHARED\n", shared_folder());
+  using namespace berth::bench;
+  if (!berth::test::shared_folder_exists()) {
+    fmt::print("no openb trace under {}; set BERTH_SHARED\n", berth::test::shared_folder());
     return 1;
   }
   fmt::print("{:<10}{:>10}{:>12}{:>12}{:>8}{:>12}{:>12}{:>8}{:>9}{:>6}\n", "policy", "decisions", "cold /s", "lua /s",
              "ratio", "warm /s", "lua /s", "ratio", "scores/d", "same");
-  const World world = read_world();
+  const OpenbWorld world = read_openb_world(1);
   for (const std::string name : {"best_fit", "fgd"}) compare(name, world);
   return 0;
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <string>
 
 #include "engine/base/status.h"
@@ -19,6 +20,13 @@ inline double seconds_since(Clock::time_point begin) {
 [[noreturn]] inline void give_up(const std::string& why) {
   std::fprintf(stderr, "%s\n", why.c_str());
   std::exit(1);
+}
+
+// Of this process on its core, so that a busy machine does not count.
+inline double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 template <class T>

@@ -1,48 +1,10 @@
 // The real program in scripts and pipes: what goes where, and how it ends.
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "tests/terminal/program_test.h"
 
-#include <array>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-
-namespace berth {
+namespace berth::test {
 namespace {
 
-struct Ended {
-  std::string output;  // standard output; with 2>&1 in the command both
-  int code = -1;
-};
-
-class BatchTest : public testing::Test {
- protected:
-  void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / ("berth_batch_" + std::to_string(getpid()) + "_" +
-                                                        testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  // A shell command in which `berth` is the program on this test's database.
-  Ended run(const std::string& command) const {
-    const std::string line = "cd " + folder_.string() +
-                             " && export BERTH_DB=test.db && berth() { timeout 30 " BERTH_PROGRAM " \"$@\"; } && " +
-                             command;
-    std::FILE* pipe = popen(("bash -c '" + line + "'").c_str(), "r");
-    Ended ended;
-    std::array<char, 4096> piece;
-    while (const std::size_t size = std::fread(piece.data(), 1, piece.size(), pipe))
-      ended.output.append(piece.data(), size);
-    const int status = pclose(pipe);
-    ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return ended;
-  }
-  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
-
-  std::filesystem::path folder_;
-};
+class BatchTest : public ProgramTest {};
 
 TEST_F(BatchTest, DataGoToStandardOutputTheRestToStandardError) {
   const Ended data = run("berth --mode csv -c \"VALUES (1); HLEP\" 2>/dev/null");
@@ -138,4 +100,4 @@ TEST_F(BatchTest, HelpAndVersion) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::test

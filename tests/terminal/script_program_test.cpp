@@ -1,45 +1,11 @@
 // berth --script as cron runs it: what goes where, how it ends, and what is left of one that is killed.
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "tests/terminal/program_test.h"
 
-#include <array>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-
-namespace berth {
+namespace berth::test {
 namespace {
 
-struct ScriptEnd {
-  std::string output;  // standard output; with 2>&1 in the command both
-  int code = -1;
-};
-
-class ScriptProgramTest : public testing::Test {
+class ScriptProgramTest : public ProgramTest {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / ("berth_script_" + std::to_string(getpid()) + "_" +
-                                                        testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  // A shell command in which `berth` is the program on this test's database.
-  ScriptEnd run(const std::string& command) const {
-    const std::string line = "cd " + folder_.string() +
-                             " && export BERTH_DB=test.db && berth() { timeout 60 " BERTH_PROGRAM " \"$@\"; } && " +
-                             command;
-    std::FILE* pipe = popen(("bash -c '" + line + "'").c_str(), "r");
-    ScriptEnd ended;
-    std::array<char, 4096> piece;
-    while (const std::size_t size = std::fread(piece.data(), 1, piece.size(), pipe))
-      ended.output.append(piece.data(), size);
-    const int status = pclose(pipe);
-    ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return ended;
-  }
-  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
   // Waits until the script has written "begun" into begun.txt.
   static std::string until_begun() {
     return "for i in {1..600}; do grep -q begun begun.txt 2>/dev/null && break; sleep 0.05; done; ";
@@ -49,8 +15,6 @@ class ScriptProgramTest : public testing::Test {
                "berth -c CHECK >/dev/null 2>&1 || echo broken")
         .output;
   }
-
-  std::filesystem::path folder_;
 };
 
 TEST_F(ScriptProgramTest, DataGoToStandardOutputTheRestToStandardError) {
@@ -69,7 +33,7 @@ TEST_F(ScriptProgramTest, ExitCodes) {
   write("failed.lua", "print('before')\nberth.exec('CREATE QUEUE a')");
   write("findings.lua", "berth.finding('look')");
   EXPECT_EQ(run("berth --script done.lua").code, 0);
-  const ScriptEnd failed = run("berth --script failed.lua 2>&1");
+  const Ended failed = run("berth --script failed.lua 2>&1");
   EXPECT_EQ(failed.code, 1);
   EXPECT_EQ(failed.output, "before\nerror: failed.lua:2: queue 'a' exists already\n");
   EXPECT_EQ(run("berth --script 2>/dev/null").code, 2);
@@ -85,7 +49,7 @@ TEST_F(ScriptProgramTest, BusyIsBusy) {
   run("berth -c \"VALUES (1)\"");
   run("sqlite3 test.db \"INSERT INTO leases VALUES (\\\"round\\\", \\\"ann\\\", \\\"elsewhere\\\", 1, 0, 4102444800, "
       "7)\"");
-  const ScriptEnd busy = run("berth --script round.lua 2>&1");
+  const Ended busy = run("berth --script round.lua 2>&1");
   EXPECT_EQ(busy.code, 3) << busy.output;
   EXPECT_NE(busy.output.find("round.lua:1: a round is being run by ann"), std::string::npos) << busy.output;
   EXPECT_EQ(run("berth --script caught.lua").code, 0);
@@ -98,7 +62,7 @@ TEST_F(ScriptProgramTest, ATransactionKeepsOthersOutUntilItEnds) {
         "  print('begun')\n"
         "  while true do end\n"
         "end)\n");
-  const ScriptEnd ended = run(
+  const Ended ended = run(
       "berth -c \"VALUES (1)\" >/dev/null; (berth --timeout 20s --script long.lua > begun.txt 2>&1 &) ; " +
       until_begun() +
       "berth -c \"SELECT count(*) AS n FROM queues\" --mode csv; berth -c \"CREATE QUEUE theirs\" 2>&1; echo code $?");
@@ -135,7 +99,7 @@ TEST_F(ScriptProgramTest, KilledAtTheCommit) {
 
 TEST_F(ScriptProgramTest, InterruptEndsAScript) {
   write("endless.lua", "berth.transaction(function() berth.exec('CREATE QUEUE a') while true do pcall(error) end end)");
-  const ScriptEnd ended =
+  const Ended ended =
       run("timeout --foreground --preserve-status -s INT 1 " BERTH_PROGRAM " --script endless.lua 2>&1");
   EXPECT_EQ(ended.code, 1);
   EXPECT_EQ(ended.output, "error: endless.lua:1: interrupted\n");
@@ -149,4 +113,4 @@ TEST_F(ScriptProgramTest, AClosedOutputIsAnError) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::test
