@@ -20,6 +20,7 @@ std::string expected_start_line(const JobExplanation& e) {
   std::string line = fmt::format("Expected start: about {}", print_time(*e.start_p50));
   if (e.start_p90 && *e.start_p90 != *e.start_p50)
     line += fmt::format(", nine times in ten by {}", print_time(*e.start_p90));
+  if (!e.evicts.empty()) line += fmt::format(", by evicting {}", e.evicts);
   if (e.guesses > 0)
     line += fmt::format(" - if {} of which no duration is known take {} (default_duration)",
                         print_counted(e.guesses, "job"), print_duration(e.guessed_duration));
@@ -62,12 +63,13 @@ Result<Output> explain_job_statement(Session& session, const Arguments& argument
                   {"held_by"},
                   {"start_p50"},
                   {"start_p90"},
-                  {"guessed_durations"}},
+                  {"guessed_durations"},
+                  {"evicts"}},
       .rows = {{e.job, std::string(job_state_name(e.state)), static_cast<std::int64_t>(e.starts ? 1 : 0),
                 e.reason == Reason::kNone ? Cell(std::monostate()) : Cell(std::string(reason_name(e.reason))),
                 e.sentence, cell_of(e.next_step), e.place, e.waiting, cell_of(e.group), cell_of(e.nearest_node),
-                cell_of(e.nearest_lacks), cell_of(e.held_by), time_cell(e.start_p50), time_cell(e.start_p90),
-                e.guesses}}};
+                cell_of(e.nearest_lacks), cell_of(e.held_by), time_cell(e.start_p50), time_cell(e.start_p90), e.guesses,
+                cell_of(e.evicts)}}};
   output.add(std::move(answer), Audience::kPrograms);
   ResultTable reasons{
       .title = "reasons",

@@ -86,20 +86,23 @@ std::string submitted_sentence(const JobExplanation& job) {
   sentence += fmt::format("; expected start about {}", print_time(*job.start_p50));
   if (job.start_p90 && *job.start_p90 != *job.start_p50)
     sentence += fmt::format(", nine times in ten by {}", print_time(*job.start_p90));
+  if (!job.evicts.empty()) sentence += fmt::format(", by evicting {}", job.evicts);
   return sentence;
 }
 
 void add_submitted(const ChangeOutlook& outlook, Output& output) {
   if (outlook.submitted.empty()) return;
   ResultTable table{.title = "submitted",
-                    .columns = {{"job"}, {"starts"}, {"start_p50"}, {"start_p90"}, {"nodes"}, {"sentence"}},
+                    .columns = {{"job"}, {"starts"}, {"start_p50"}, {"start_p90"}, {"evicts"}, {"nodes"}, {"sentence"}},
                     .rows = {}};
   const auto time_or_null = [](std::optional<Seconds> time) {
     return time ? Cell(print_time(*time)) : Cell(std::monostate());
   };
+  const auto text_or_null = [](const std::string& text) { return text.empty() ? Cell(std::monostate()) : Cell(text); };
   for (const JobExplanation& job : outlook.submitted) {
     table.rows.push_back({job.job, static_cast<std::int64_t>(job.starts ? 1 : 0), time_or_null(job.start_p50),
-                          time_or_null(job.start_p90), join(nodes_of(job), ","), job.sentence});
+                          time_or_null(job.start_p90), text_or_null(job.evicts), join(nodes_of(job), ","),
+                          job.sentence});
     output.add_note(submitted_sentence(job));
   }
   output.add(std::move(table), Audience::kPrograms);

@@ -29,6 +29,17 @@ bool has_spread(const Snapshot& snapshot) {
          std::ranges::any_of(snapshot.running, is_spread, &RunningJob::job);
 }
 
+// In order, each once; of many some, the last among them.
+std::vector<Seconds> thinned(std::vector<Seconds> moments) {
+  constexpr std::size_t kMost = 4;
+  std::ranges::sort(moments);
+  moments.erase(std::unique(moments.begin(), moments.end()), moments.end());
+  if (moments.size() <= kMost) return moments;
+  std::vector<Seconds> some;
+  for (std::size_t i = 0; i < kMost; ++i) some.push_back(moments[i * (moments.size() - 1) / (kMost - 1)]);
+  return some;
+}
+
 // Plays forward until the wanted jobs have started, in a snapshot of its own and the state made from it.
 class Future {
  public:
@@ -38,6 +49,7 @@ class Future {
   // Leaves the jobs that matter: where the order of two jobs never changes, those ahead of the last wanted one and
   // those that they come after.
   Status load() {
+    find_moments();
     for (const Job& job : snapshot_.jobs) awaited_.insert(job.after.begin(), job.after.end());
     BERTH_ASSIGN(const Ordering ordering, ordering_of(snapshot_, state_));
     if (!ordering.policy->is_fixed()) return {};
@@ -53,6 +65,9 @@ class Future {
     return {};
   }
 
+  // For wanted jobs, as they came.
+  std::vector<Eviction>& evictions() { return evictions_; }
+
   // Moments by job; those that are not there do not start even when all that runs has ended.
   Result<std::unordered_map<std::int64_t, Seconds>> run(const std::atomic<bool>* interrupted) {
     for (;;) {
@@ -62,11 +77,32 @@ class Future {
       BERTH_TRY(pass());
       const bool is_spent = most_looks_ > 0 && looks_ >= most_looks_;
       if (wanted_.empty() || is_spent || state_.running().size() == 0) return std::move(starts_);
-      BERTH_TRY(end_some());
+      BERTH_TRY(go_on());
     }
   }
 
  private:
+  // When a wanted job may evict at last though nothing has ended until then: it has waited long enough by then, or one
+  // that runs now has run long enough.
+  void find_moments() {
+    const RoundRules& rules = state_.rules();
+    const bool may_be = state_.quotas().governs() || !snapshot_.priority_classes.empty();
+    if (rules.preemption != Preemption::kReclaim || !may_be) return;
+    std::vector<Seconds> waited;
+    for (const Job& job : snapshot_.jobs) {
+      if (const Seconds from = evicts_from(job, rules); wanted_.contains(job.id) && from > snapshot_.now)
+        waited.push_back(from);
+    }
+    std::vector<Seconds> ran;
+    for (const RunningJob& run : state_.running().all()) {
+      if (const Seconds from = evictable_from(run, rules); from > snapshot_.now && from < kNever) ran.push_back(from);
+    }
+    moments_ = thinned(std::move(waited));
+    const std::vector<Seconds> others = thinned(std::move(ran));
+    moments_.insert(moments_.end(), others.begin(), others.end());
+    std::ranges::sort(moments_, std::greater<>());
+  }
+
   // One over the jobs as they stand in order now, until the wanted ones have been tried; behind them only those that
   // others await.
   Status pass() {
@@ -89,6 +125,9 @@ class Future {
       if (!std::ranges::binary_search(promised, job.id) && (!is_behind || awaited_.contains(job.id))) try_one(job);
       seen += wanted_.contains(job.id) ? 1 : 0;
       if (pass.closed() || (seen == wanted_.size() && awaited_.empty())) break;
+    }
+    for (const Eviction& eviction : pass.evictions()) {
+      if (wanted_.contains(eviction.beneficiary)) evictions_.push_back(eviction);
     }
     for (const std::int64_t id : started) {
       if (wanted_.erase(id) > 0) starts_.emplace(id, snapshot_.now);
@@ -119,14 +158,19 @@ class Future {
     return known->second;
   }
 
-  // The next few ends among what runs.
-  Status end_some() {
+  // The next few ends among what runs, or a moment before them.
+  Status go_on() {
     std::vector<std::pair<Seconds, std::int64_t>> ends;
     for (const RunningJob& run : state_.running().all()) {
       ends.emplace_back(expected_end_of(run, state_.rules(), snapshot_.now), run.job.id);
     }
     const std::size_t taken = std::min(1 + ended_ / kForecastFineness, ends.size());
     std::ranges::nth_element(ends, ends.begin() + static_cast<std::ptrdiff_t>(taken - 1));
+    while (!moments_.empty() && moments_.back() <= snapshot_.now) moments_.pop_back();
+    if (!moments_.empty() && moments_.back() < ends[taken - 1].first) {
+      snapshot_.now = moments_.back();
+      return {};
+    }
     snapshot_.now = std::max(snapshot_.now, ends[taken - 1].first);
     std::erase_if(ends, [&](const auto& end) { return end.first > snapshot_.now; });
     std::ranges::sort(ends);
@@ -146,7 +190,9 @@ class Future {
   std::int64_t most_looks_;                  // 0 = any number
   std::int64_t looks_ = 0;
   std::unordered_map<std::int64_t, Seconds> starts_;
-  std::size_t ended_ = 0;  // jobs, so far
+  std::size_t ended_ = 0;         // jobs, so far
+  std::vector<Seconds> moments_;  // latest first
+  std::vector<Eviction> evictions_;
   DemandClasses classes_;
   std::unordered_map<std::int64_t, std::size_t> known_classes_;  // by job
   std::unordered_set<std::int64_t> ended_jobs_;
@@ -154,12 +200,13 @@ class Future {
 };
 
 Result<std::vector<std::optional<Seconds>>> play_forward(Snapshot snapshot, std::span<const std::int64_t> jobs,
-                                                         std::int64_t most_looks,
-                                                         const std::atomic<bool>* interrupted) {
+                                                         std::int64_t most_looks, const std::atomic<bool>* interrupted,
+                                                         std::vector<Eviction>* evictions = nullptr) {
   BERTH_ASSIGN(const Planning planning, planning_of(snapshot));
   Future future(snapshot, *planning.state, jobs, most_looks);
   BERTH_TRY(future.load());
   BERTH_ASSIGN(const auto starts, future.run(interrupted));
+  if (evictions != nullptr) *evictions = std::move(future.evictions());
   std::vector<std::optional<Seconds>> result;
   for (const std::int64_t job : jobs) {
     const auto start = starts.find(job);
@@ -168,8 +215,9 @@ Result<std::vector<std::optional<Seconds>>> play_forward(Snapshot snapshot, std:
   return result;
 }
 
-Result<std::optional<Seconds>> play_forward(Snapshot snapshot, std::int64_t job, const std::atomic<bool>* interrupted) {
-  BERTH_ASSIGN(const auto starts, play_forward(std::move(snapshot), std::span(&job, 1), 0, interrupted));
+Result<std::optional<Seconds>> play_forward(Snapshot snapshot, std::int64_t job, const std::atomic<bool>* interrupted,
+                                            std::vector<Eviction>* evictions = nullptr) {
+  BERTH_ASSIGN(const auto starts, play_forward(std::move(snapshot), std::span(&job, 1), 0, interrupted, evictions));
   return starts.front();
 }
 
@@ -195,7 +243,7 @@ Result<Forecast> forecast_start(const Snapshot& snapshot, std::int64_t job, cons
   const auto is_guess = [](const Job& other) { return other.expected_end(Seconds(0)) < Seconds(0); };
   for (const RunningJob& run : snapshot.running) forecast.guesses += is_guess(run.job);
   for (const Job& other : snapshot.jobs) forecast.guesses += other.id != job && is_guess(other);
-  BERTH_ASSIGN(forecast.p50, play_forward(with_median_durations(snapshot), job, interrupted));
+  BERTH_ASSIGN(forecast.p50, play_forward(with_median_durations(snapshot), job, interrupted, &forecast.evictions));
   forecast.p90 = forecast.p50;
   if (has_spread(snapshot)) {
     BERTH_ASSIGN(forecast.p90, play_forward(snapshot, job, interrupted));

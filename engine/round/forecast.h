@@ -3,8 +3,9 @@
 // Time is played forward on a copy of the state: running jobs end as expected (estimate, time limit, or the default
 // duration), and after each few ends a pass (round/pass.h) is made over the jobs ahead of this one and the job itself,
 // in the order in which the policy puts them by then. Twice: with every duration at its median, and at its 90th
-// percentile, where the two differ. What is left out makes it an estimate: jobs that will be submitted, jobs behind it,
-// victims that come back, and evictions for others than it that are not due now.
+// percentile, where the two differ. Where it may evict others, passes are made also once it has waited long enough for
+// that, and once those that run have run long enough. What is left out makes it an estimate: jobs that will be
+// submitted, jobs behind it, victims that come back, and evictions for others than it that are due after the first end.
 //
 // The near future is played end by end, the far one in steps that grow with what has ended so far: an answer is about
 // as exact as it is near, and its cost grows with the logarithm of the ends before it.
@@ -16,6 +17,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/model/plan.h"
 #include "engine/model/snapshot.h"
 
 namespace berth {
@@ -25,7 +27,8 @@ inline constexpr std::size_t kForecastFineness = 8;  // a step: one end more for
 struct Forecast {
   std::optional<Seconds> p50;  // start; nothing = not even when all that runs has ended
   std::optional<Seconds> p90;
-  std::int64_t guesses = 0;  // running jobs and jobs ahead about whose duration nothing is known
+  std::vector<Eviction> evictions = {};  // of others for the job, until p50
+  std::int64_t guesses = 0;              // running jobs and jobs ahead about whose duration nothing is known
 };
 
 // kNotFound when the job is not among snapshot.jobs; kInterrupted.

@@ -26,9 +26,11 @@ DemandKey reclaim_demand(const Job& gang, Seconds end, const QuotaLedger& quotas
 
 }  // namespace
 
-bool may_evict_others(const Job& job, const RoundRules& rules, Seconds now) {
-  return now - std::max(job.submit, job.eviction.last_eviction) >= rules.pending_delay;
+Seconds evicts_from(const Job& job, const RoundRules& rules) {
+  return std::max(job.submit, job.eviction.last_eviction) + rules.pending_delay;
 }
+
+bool may_evict_others(const Job& job, const RoundRules& rules, Seconds now) { return now >= evicts_from(job, rules); }
 
 Reclaim::Reclaim(RoundState& state, Seconds now) : state_(state), now_(now) {
   for (const Queue& queue : state.setup().queues) lost_.push_back(queue.lost_this_hour);

@@ -50,7 +50,8 @@ struct RoomMade {
   std::optional<Reservation> reservation;  // else: the room that will be held for it
 };
 
-// The job has waited long enough that others may be evicted for it.
+// The job has waited long enough that others may be evicted for it, from that moment on.
+Seconds evicts_from(const Job& job, const RoundRules& rules);
 bool may_evict_others(const Job& job, const RoundRules& rules, Seconds now);
 
 class Reclaim {

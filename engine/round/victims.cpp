@@ -9,15 +9,6 @@ namespace berth {
 
 namespace {
 
-// What the rules of kind and time say, whoever asks.
-bool is_evictable(const RunningJob& run, const RoundRules& rules, Seconds now) {
-  const EvictionTerms& terms = run.job.eviction;
-  if (!terms.preemptible || run.stop_at >= Seconds(0) || run.start >= now) return false;
-  const Seconds least = terms.min_runtime > Seconds(0) ? terms.min_runtime : rules.min_runtime;
-  if (now - run.start < least) return false;
-  return terms.evictions == 0 || now - std::max(run.start, terms.last_eviction) >= rules.eviction_cooldown;
-}
-
 Victim victim_of(const RoundState& state, const RunningJob& run, Seconds now) {
   const std::uint32_t all_marks = state.quotas().all_marks(run.job.queue);
   Victim victim{.job = run.job.id,
@@ -57,6 +48,15 @@ std::int64_t policy_cost_of(const RoundState& state, const Victim& victim, Secon
 
 }  // namespace
 
+Seconds evictable_from(const RunningJob& run, const RoundRules& rules) {
+  const EvictionTerms& terms = run.job.eviction;
+  if (!terms.preemptible || run.stop_at >= Seconds(0)) return kNever;
+  const Seconds least = terms.min_runtime > Seconds(0) ? terms.min_runtime : rules.min_runtime;
+  const Seconds from = run.start + std::max(least, Seconds(1));
+  return terms.evictions == 0 ? from
+                              : std::max(from, std::max(run.start, terms.last_eviction) + rules.eviction_cooldown);
+}
+
 std::int64_t Victim::lost(std::size_t level) const {
   std::int64_t milli = 0;
   for (std::size_t i = 0; i < level; ++i) {
@@ -67,7 +67,7 @@ std::int64_t Victim::lost(std::size_t level) const {
 
 VictimIndex::VictimIndex(const RoundState& state, Seconds now) {
   for (const RunningJob& run : state.running().all()) {
-    if (is_evictable(run, state.rules(), now)) victims_.push_back(victim_of(state, run, now));
+    if (now >= evictable_from(run, state.rules())) victims_.push_back(victim_of(state, run, now));
   }
   for (Victim& victim : victims_) {
     if (state.setup().victim_cost != nullptr) victim.policy_cost = policy_cost_of(state, victim, now);

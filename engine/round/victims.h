@@ -12,10 +12,14 @@
 
 #include "engine/model/plan.h"
 #include "engine/round/round_state.h"
+#include "engine/round/timeline.h"
 
 namespace berth {
 
-// A running job that the rules of time and kind allow to evict, whoever asks.
+// From when on the rules of time and kind allow to evict it, whoever asks; kNever = they do not.
+Seconds evictable_from(const RunningJob& run, const RoundRules& rules);
+
+// One that they allow to evict now.
 struct Victim {
   std::int64_t job = 0;
   std::int32_t queue = -1;

@@ -301,6 +301,25 @@ SaidReason say_nodes_lack(const Waiting& waiting, const TaskGroup& group, const 
   return said;
 }
 
+// "bor (17.1 GPU-hours lost), 2 tasks of ads-7 (0.0 GPU-hours lost)"; the largest losses of many.
+Result<std::string> say_evictions(Database& db, std::vector<Eviction> evictions) {
+  constexpr std::size_t kMost = 3;
+  std::ranges::stable_sort(evictions, std::greater<>(), &Eviction::lost);
+  std::vector<std::string> said;
+  for (std::size_t i = 0; i < std::min(kMost, evictions.size()); ++i) {
+    const Eviction& eviction = evictions[i];
+    BERTH_ASSIGN(const std::string name, job_name(db, eviction.job));
+    const std::string what =
+        eviction.whole
+            ? name
+            : fmt::format("{} of {}", print_counted(static_cast<std::int64_t>(eviction.tasks.size()), "task"), name);
+    said.push_back(fmt::format("{} ({:.1f} GPU-hours lost)", what, static_cast<double>(eviction.lost) / 3.6e6));
+  }
+  if (evictions.size() > kMost)
+    said.push_back(print_counted(static_cast<std::int64_t>(evictions.size() - kMost), "more job"));
+  return join(said, ", ");
+}
+
 // Who has what it needs, and when it is expected to start.
 Status look_ahead(Runtime& runtime, const Snapshot& snapshot, const RoundState& state, const Job& job,
                   const TaskShape& shape, const std::atomic<bool>* interrupted, JobExplanation& explanation) {
@@ -323,6 +342,9 @@ Status look_ahead(Runtime& runtime, const Snapshot& snapshot, const RoundState& 
     if (forecast.p90) explanation.start_p90 = expected.p90;
     BERTH_ASSIGN(explanation.told, last_expectation(runtime.db(), job.id));
     if (explanation.told && explanation.told->expected == expected) explanation.told.reset();
+  }
+  if (forecast.p50) {
+    BERTH_ASSIGN(explanation.evicts, say_evictions(runtime.db(), forecast.evictions));
   }
   explanation.guesses = forecast.guesses;
   explanation.guessed_duration = snapshot.rules.default_duration;

@@ -45,6 +45,7 @@ struct JobExplanation {
   std::string held_by;               // who has what it needs: queues, and the job expected to end first
   std::optional<Seconds> start_p50;  // when it is expected to start; nothing = starts now, or nobody knows
   std::optional<Seconds> start_p90;
+  std::string evicts;                        // whom, for that start
   std::optional<ExpectationRow> told;        // what was told of it before, where that differs
   std::int64_t guesses = 0;                  // jobs on which that rests and of which no duration is known:
   Seconds guessed_duration;                  // each is taken to run so long
