@@ -41,24 +41,29 @@ std::string amount_text(const std::string& resource, std::int64_t amount) {
   return print_gpu(MilliGpu(amount));
 }
 
-// The arguments that are names of files, as the syntax tells.
-std::vector<std::string> files_read(const CommandRow& row, const Arguments& arguments) {
+// The parameters that are names of files, as the syntax tells.
+std::vector<std::string_view> file_parameters(const CommandRow& row, const Arguments& arguments) {
   constexpr std::string_view kKind = ":file>";
-  std::vector<std::string> files;
+  std::vector<std::string_view> parameters;
   for (std::size_t at = row.syntax.find(kKind); at != std::string_view::npos; at = row.syntax.find(kKind, at + 1)) {
     const std::size_t begin = row.syntax.rfind('<', at) + 1;
     const std::string_view label = row.syntax.substr(begin, at - begin);
-    if (arguments.has(label)) files.push_back(arguments.text(label));
+    if (arguments.has(label)) parameters.push_back(label);
   }
-  return files;
+  return parameters;
 }
 
 // Without text when it cannot be made again: standard input is read once.
 Result<PlannedStatement> statement_to_plan(const CommandRow& row, const Arguments& arguments) {
-  const std::vector<std::string> files = files_read(row, arguments);
+  const std::vector<std::string_view> parameters = file_parameters(row, arguments);
+  std::vector<std::string> files;
+  for (const std::string_view parameter : parameters) files.push_back(arguments.text(parameter));
   if (std::ranges::find(files, "-") != files.end()) return PlannedStatement();
   const std::string_view text = arguments.statement();
-  return planned_statement(std::string(trim(text.substr(text.find_first_of(" \t\r\n")))), files);
+  Result<PlannedStatement> planned =
+      planned_statement(std::string(trim(text.substr(text.find_first_of(" \t\r\n")))), files);
+  if (!planned.ok() && parameters.size() == 1) return blame(std::move(planned).status(), arguments.span(parameters[0]));
+  return planned;
 }
 
 std::vector<std::string> nodes_of(const JobExplanation& job) {

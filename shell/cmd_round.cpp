@@ -318,8 +318,9 @@ constexpr CommandRow kRoundRows[] = {
      .summary = "Shows what a scheduling round would do and keeps it as a numbered plan; nothing starts.",
      .example = "PLAN SCHEDULE",
      .options = kRoundOptions,
-     .details = "PLAN before a statement that changes or imports nodes, queues, quotas, loans, jobs or settings shows "
-                "what the next round would do differently after it: PLAN ALTER QUEUE search SET QUOTA (A100 = 16). "
+     .details = "PLAN before a statement that changes or imports nodes, queues, quotas, loans, jobs, policies, "
+                "assertions or settings shows what the next round would do differently after it: PLAN ALTER QUEUE "
+                "search SET QUOTA (A100 = 16), PLAN SUBMIT JOB eval IN QUEUE search WITH (gpus = 8). "
                 "Nothing changes; the change and that round are kept as a plan, too.",
      .transactional = true},
     {.family = kRoundFamily,

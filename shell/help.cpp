@@ -1,9 +1,11 @@
 #include "shell/help.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "engine/base/text.h"
+#include "shell/families.h"
 #include "shell/syntax.h"
 #include "shell/unicode.h"
 
@@ -336,6 +338,21 @@ Found find_rows(const CommandTable& table, const Words& wanted) {
   return found;
 }
 
+// HELP PLAN <a statement>: that statement's, where PLAN may stand before it.
+std::optional<Output> help_on_plan_of(const CommandTable& table, const Words& wanted, int width) {
+  if (wanted.size() < 2 || !equals_ignoring_case(wanted.front(), "PLAN")) return std::nullopt;
+  Found found = find_rows(table, Words(wanted.begin() + 1, wanted.end()));
+  Rows& rows = found.exact.empty() ? found.longer : found.exact;
+  std::erase_if(rows, [](const CommandRow* row) { return !is_plannable(*row); });
+  if (rows.empty()) return std::nullopt;
+  std::string text =
+      "PLAN before this statement shows what the next round would do differently after it: HELP PLAN.\n\n";
+  text += rows.size() <= kMostInFull ? "" : listing(rows, width);
+  for (std::size_t i = 0; i < rows.size() && rows.size() <= kMostInFull; ++i)
+    text += (i == 0 ? "" : "\n") + full_text(*rows[i], width);
+  return as_output(rows, std::move(text));
+}
+
 }  // namespace
 
 std::string shown_syntax(std::string_view syntax) {
@@ -354,6 +371,7 @@ Result<Output> help_on(const CommandTable& table, std::span<const Value> words, 
   for (const Value& word : words) wanted.push_back(word.text);
   const Found found = find_rows(table, wanted);
   if (found.exact.empty() && found.longer.empty()) {
+    if (std::optional<Output> planned = help_on_plan_of(table, wanted, width)) return *std::move(planned);
     if (found.elsewhere.empty()) return unknown_words(table, words);
     return as_output(found.elsewhere, listing(found.elsewhere, width));
   }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -15,8 +17,9 @@ namespace {
 
 Result<std::string> digest_of_file(const std::string& name) {
   std::ifstream file(name, std::ios::binary);
+  if (!file) return Status(Code::kUnavailable, fmt::format("cannot open '{}': {}", name, std::strerror(errno)));
   const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file) return Status(Code::kUnavailable, fmt::format("cannot read file '{}'", name));
+  if (file.bad()) return Status(Code::kUnavailable, fmt::format("cannot read '{}': {}", name, std::strerror(errno)));
   return digest_of(bytes);
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <functional>
 #include <map>
 #include <vector>
@@ -69,6 +70,11 @@ constexpr std::size_t kIdleStatements = 128;
 // Virtual machine steps between looks at the interrupt flag: well under a millisecond.
 constexpr int kStepsBetweenInterruptChecks = 10000;
 
+Status full_disk(std::string_view doing) {
+  return Status(Code::kUnavailable, fmt::format("cannot {}: the disk (or the database's size limit) is full", doing),
+                "nothing was changed; free some space and try again");
+}
+
 Status sqlite_error(sqlite3* connection, int code, std::string_view doing) {
   const std::string said = connection != nullptr ? sqlite3_errmsg(connection) : sqlite3_errstr(code);
   switch (code & 0xff) {
@@ -80,17 +86,16 @@ Status sqlite_error(sqlite3* connection, int code, std::string_view doing) {
       // A trigger of ours has said what is wrong in a sentence of its own.
       if (code == SQLITE_CONSTRAINT_TRIGGER) return Status(Code::kConflict, said);
       return Status(Code::kConflict, fmt::format("cannot {}: {}", doing, said));
-    case SQLITE_FULL:
-      return Status(Code::kUnavailable,
-                    fmt::format("cannot {}: the disk (or the database's size limit) is full", doing),
-                    "nothing was changed; free some space and try again");
+    case SQLITE_FULL: return full_disk(doing);
     case SQLITE_IOERR:
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
     case SQLITE_NOLFS:
+      if (connection != nullptr && sqlite3_system_errno(connection) == ENOSPC) return full_disk(doing);
       return Status(Code::kUnavailable, fmt::format("cannot {}: the file system failed ({})", doing, said));
     case SQLITE_READONLY:
-      return Status(Code::kUnavailable, fmt::format("cannot {}: the database is read-only ({})", doing, said));
+      return Status(Code::kUnavailable, fmt::format("cannot {}: the database is read-only ({})", doing, said),
+                    "berth --read-only looks at it without writing");
     case SQLITE_CORRUPT: return Status(Code::kCorrupt, fmt::format("cannot {}: the file is damaged ({})", doing, said));
     case SQLITE_NOTADB: return Status(Code::kCorrupt, fmt::format("cannot {}: the file is no SQLite database", doing));
     case SQLITE_INTERRUPT: return Status(Code::kInterrupted, "interrupted");
