@@ -1,6 +1,7 @@
 #include "engine/round/backfill.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/policy/feasibility.h"
 #include "engine/round/start_search.h"
@@ -74,19 +75,29 @@ Backfill::Backfill(RoundState& state, std::span<const Reservation> kept, Seconds
 }
 
 Seconds Backfill::end_of(const Job& job) const {
-  if (const RunningJob* running = state_.running().find(job.id)) return expected_end_of(*running, state_.rules(), now_);
+  const RunningJobs& running = state_.running();
+  if (const RunningJob* run = running.find(job.id)) return expected_end_of(*run, state_.rules(), now_);
   const Seconds end = job.expected_end(now_);
   return end < now_ ? now_ + state_.rules().default_duration : std::max(end, now_ + Seconds(1));
+}
+
+Seconds Backfill::end_of_told(const RunningJob& job) const {
+  const bool leaves = job.makes_room_for_a_job() && holds_room_for(job.stops_for);
+  return leaves ? now_ : expected_end_of(job, state_.rules(), now_);
 }
 
 Timeline& Backfill::timeline() {
   if (timeline_) return *timeline_;
   timeline_.emplace(now_);
-  for (const RunningJob& job : state_.running().all()) {
-    const bool leaves = job.makes_room_for_a_job() && holds_room_for(job.stops_for);
-    const Seconds end = leaves ? now_ : expected_end_of(job, state_.rules(), now_);
-    for (const RunningTask& task : job.tasks) timeline_->add_end({end, job.start, task.holding});
+  const std::span<const RunTimes> times = state_.running().times();
+  const RoundRules& rules = state_.rules();
+  std::vector<RunEnd> ends(times.size());
+  for (std::size_t place = 0; place < times.size(); ++place) {
+    ends[place] = {times[place].is_told ? end_of_told(std::as_const(state_.running()).all()[place])
+                                        : untold_end_of(times[place], rules, now_),
+                   times[place].tasks};
   }
+  timeline_->look_at(state_.running(), std::move(ends));
   for (const Held& held : held_) add_to_timeline(held);
   return *timeline_;
 }

@@ -123,6 +123,7 @@ class Backfill {
   };
 
   Seconds end_of(const Job& job) const;
+  Seconds end_of_told(const RunningJob& job) const;
   Timeline& timeline();
   void forget_timeline();
   void add_to_timeline(const Held& held);

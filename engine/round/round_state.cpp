@@ -104,7 +104,7 @@ void RoundState::start(const Job& job, std::span<const PlacedTask> placed, Secon
     ++group.placed;
     if (group.anchor < 0) group.anchor = task.holding.node;
     if (group.anchor == task.holding.node) group.anchor_devices |= task.holding.devices;
-    run->tasks.push_back({task.group, task.task, task.holding});
+    running_.add_task(*run, {task.group, task.task, task.holding});
     quotas_.add_holding(task.holding, more);
   }
   quotas_.take(job.queue, more);
@@ -139,7 +139,7 @@ Status RoundState::shrink(std::int64_t id, std::span<const TaskName> tasks) {
     BERTH_TRY(ledger_.release(found->holding));
     count_capacity(found->holding, -1);
     --job.job.groups[static_cast<std::size_t>(name.group)].placed;
-    job.tasks.erase(found);
+    running_.drop_task(job, static_cast<std::size_t>(found - job.tasks.begin()));
   }
   ledger_.commit();
   quotas_.give_back(job.job.queue, before.all);

@@ -6,8 +6,31 @@
 
 namespace berth {
 
+void RunningJobs::touch(std::size_t place) {
+  if (times_[place].is_stale) return;
+  times_[place].is_stale = true;
+  stale_.push_back(place);
+}
+
+void RunningJobs::index_task(std::int64_t id, NodeIndex node) {
+  const auto n = static_cast<std::size_t>(node);
+  if (n >= nodes_.size()) nodes_.resize(n + 1);
+  nodes_[n].push_back(id);
+}
+
+void RunningJobs::forget_task(std::int64_t id, NodeIndex node) {
+  std::vector<std::int64_t>& jobs = nodes_[static_cast<std::size_t>(node)];
+  *std::ranges::find(jobs, id) = jobs.back();
+  jobs.pop_back();
+}
+
 RunningJob& RunningJobs::add(RunningJob job) {
   place_[job.job.id] = jobs_.size();
+  if (has_nodes_) {
+    for (const RunningTask& task : job.tasks) index_task(job.job.id, task.holding.node);
+  }
+  stale_.push_back(times_.size());
+  times_.emplace_back();
   return jobs_.emplace_back(std::move(job));
 }
 
@@ -19,9 +42,28 @@ RunningJob RunningJobs::remove(std::int64_t id) {
   if (place + 1 < jobs_.size()) {
     jobs_[place] = std::move(jobs_.back());
     place_[jobs_[place].job.id] = place;
+    times_[place] = times_.back();
+    if (times_[place].is_stale) stale_.push_back(place);
   }
   jobs_.pop_back();
+  times_.pop_back();
+  if (has_nodes_) {
+    for (const RunningTask& task : removed.tasks) forget_task(id, task.holding.node);
+  }
   return removed;
+}
+
+void RunningJobs::add_task(RunningJob& job, const RunningTask& task) {
+  touch(place_.at(job.job.id));
+  if (has_nodes_) index_task(job.job.id, task.holding.node);
+  job.tasks.push_back(task);
+}
+
+void RunningJobs::drop_task(RunningJob& job, std::size_t task) {
+  touch(place_.at(job.job.id));
+  const auto gone = job.tasks.begin() + static_cast<std::ptrdiff_t>(task);
+  if (has_nodes_) forget_task(job.job.id, gone->holding.node);
+  job.tasks.erase(gone);
 }
 
 const RunningJob* RunningJobs::find(std::int64_t id) const {
@@ -31,7 +73,39 @@ const RunningJob* RunningJobs::find(std::int64_t id) const {
 
 RunningJob* RunningJobs::find(std::int64_t id) {
   const auto found = place_.find(id);
-  return found == place_.end() ? nullptr : &jobs_[found->second];
+  if (found == place_.end()) return nullptr;
+  touch(found->second);
+  return &jobs_[found->second];
+}
+
+std::span<RunningJob> RunningJobs::all() {
+  for (std::size_t place = 0; place < jobs_.size(); ++place) touch(place);
+  return jobs_;
+}
+
+std::span<const RunTimes> RunningJobs::times() {
+  for (const std::size_t place : stale_) {
+    if (place >= jobs_.size() || !times_[place].is_stale) continue;
+    const RunningJob& job = jobs_[place];
+    times_[place] = {.start = job.start,
+                     .planned_end = job.job.expected_end(job.start),
+                     .tasks = static_cast<std::uint32_t>(job.tasks.size()),
+                     .is_told = job.is_told_to_stop(),
+                     .is_stale = false};
+  }
+  stale_.clear();
+  return times_;
+}
+
+std::span<const std::int64_t> RunningJobs::on_node(NodeIndex node) {
+  if (!has_nodes_) {
+    has_nodes_ = true;
+    for (const RunningJob& job : jobs_) {
+      for (const RunningTask& task : job.tasks) index_task(job.job.id, task.holding.node);
+    }
+  }
+  const auto n = static_cast<std::size_t>(node);
+  return n < nodes_.size() ? std::span<const std::int64_t>(nodes_[n]) : std::span<const std::int64_t>();
 }
 
 std::vector<std::size_t> surplus_tasks(const RunningJob& job) {
@@ -58,9 +132,13 @@ Seconds expected_end_of(const RunningJob& job, const RoundRules& rules, Seconds 
 }
 
 Seconds untold_end_of(const RunningJob& job, const RoundRules& rules, Seconds now) {
+  return untold_end_of(RunTimes{.start = job.start, .planned_end = job.job.expected_end(job.start)}, rules, now);
+}
+
+Seconds untold_end_of(const RunTimes& times, const RoundRules& rules, Seconds now) {
   constexpr Seconds kLeast(60);
-  Seconds end = job.job.expected_end(job.start);
-  if (end < job.start) end = job.start + rules.default_duration;
+  Seconds end = times.planned_end;
+  if (end < times.start) end = times.start + rules.default_duration;
   if (end > now) return end;
   return now + std::max(kLeast, now - end);
 }

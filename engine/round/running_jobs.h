@@ -11,21 +11,47 @@
 
 namespace berth {
 
+// When a running job began and is to end, at hand without a look at the job.
+struct RunTimes {
+  Seconds start;
+  Seconds planned_end{-1};  // had nobody told it to stop; -1 = unknown
+  std::uint32_t tasks = 0;
+  bool is_told = false;  // to stop
+  bool is_stale = true;  // read it again
+};
+
 class RunningJobs {
  public:
   // The job's id must be new here. References stay valid until the next add or remove.
   RunningJob& add(RunningJob job);
   RunningJob remove(std::int64_t id);
+  // `job` is one of these: it gains a task, or gives one up.
+  void add_task(RunningJob& job, const RunningTask& task);
+  void drop_task(RunningJob& job, std::size_t task);
   const RunningJob* find(std::int64_t id) const;
   RunningJob* find(std::int64_t id);
   // In no particular order that means anything, but in an order that depends on the calls alone.
   std::span<const RunningJob> all() const { return jobs_; }
-  std::span<RunningJob> all() { return jobs_; }
+  std::span<RunningJob> all();
   std::size_t size() const { return jobs_.size(); }
 
+  // By place in all(). Reads again only the jobs that somebody could have changed since the last call.
+  std::span<const RunTimes> times();
+  // Ids of the jobs with tasks on the node, one for each task.
+  std::span<const std::int64_t> on_node(NodeIndex node);
+  std::size_t place_of(std::int64_t id) const { return place_.at(id); }
+
  private:
+  void touch(std::size_t place);
+  void index_task(std::int64_t id, NodeIndex node);
+  void forget_task(std::int64_t id, NodeIndex node);
+
   std::vector<RunningJob> jobs_;
   std::unordered_map<std::int64_t, std::size_t> place_;
+  std::vector<RunTimes> times_;                   // by place
+  std::vector<std::size_t> stale_;                // places; some may be gone
+  std::vector<std::vector<std::int64_t>> nodes_;  // see on_node()
+  bool has_nodes_ = false;                        // from the first question on
 };
 
 // What an elastic job can give up without ending: places in its `tasks` beyond min_tasks of their group, in the order
@@ -37,6 +63,7 @@ std::vector<std::size_t> surplus_tasks(const RunningJob& job);
 Seconds expected_end_of(const RunningJob& job, const RoundRules& rules, Seconds now);
 // The same, had nobody told it to stop.
 Seconds untold_end_of(const RunningJob& job, const RoundRules& rules, Seconds now);
+Seconds untold_end_of(const RunTimes& times, const RoundRules& rules, Seconds now);
 
 // milli-GPU-seconds that evicting it (or `milli` milli-GPU of it) at `stop` would lose: work since the last checkpoint,
 // and the restart.

@@ -27,14 +27,14 @@ class FutureLedger {
   FutureLedger(const RoundState& state, Timeline& timeline, const Job& gang, Seconds duration,
                const StartBounds& bounds)
       : timeline_(timeline),
-        ends_(timeline.ends()),
+        ends_(timeline, bounds.before),
         gang_(gang),
         duration_(duration),
         started_by_(bounds.started_by),
         ledger_(state.ledger().twin()),
         from_(bounds.from),
         time_(std::max(timeline.now(), bounds.from)) {
-    for (; end_ < ends_.size() && ends_[end_].time <= from_; ++end_) end_task(ends_[end_]);
+    while (ends_.next() <= from_) end_tasks();
     ledger_.commit();
     for (const NodeIndex node : timeline.reserved_nodes()) {
       timeline.append_turns(node, duration, gang.id, turns_);
@@ -48,18 +48,15 @@ class FutureLedger {
   FutureLedger& operator=(const FutureLedger&) = delete;
 
   // The next moment; kNever = there is none.
-  Seconds next() const {
+  Seconds next() {
     if (from_ > kNoneEnded) return from_;
-    return std::min(end_ < ends_.size() ? ends_[end_].time : kNever,
-                    turn_ < turns_.size() ? turns_[turn_].first : kNever);
+    return std::min(ends_.next(), turn_ < turns_.size() ? turns_[turn_].first : kNever);
   }
   void advance() {
     const Seconds next = this->next();
     if (std::exchange(from_, kNoneEnded) > kNoneEnded) return;
     changed_.clear();
-    for (; end_ < ends_.size() && ends_[end_].time == next; ++end_) {
-      if (end_task(ends_[end_])) changed_.push_back(ends_[end_].holding.node);
-    }
+    while (ends_.next() == next) end_tasks();
     for (; turn_ < turns_.size() && turns_[turn_].first == next; ++turn_) changed_.push_back(turns_[turn_].second);
     time_ = std::max(next, timeline_.now());
     for (const NodeIndex node : changed_) {
@@ -74,7 +71,11 @@ class FutureLedger {
   Ledger& ledger() { return ledger_; }
 
  private:
-  bool end_task(const TaskEnd& end) { return end.start <= started_by_ && ledger_.release(end.holding).ok(); }
+  void end_tasks() {
+    ends_.take([&](Seconds start, const Holding& holding) {
+      if (start <= started_by_ && ledger_.release(holding).ok()) changed_.push_back(holding.node);
+    });
+  }
 
   void renew_shade(NodeIndex node, Seconds from, Seconds ended) {
     std::vector<Holding>& shade = shades_[node];
@@ -85,7 +86,7 @@ class FutureLedger {
   }
 
   const Timeline& timeline_;
-  std::span<const TaskEnd> ends_;
+  Timeline::Ends ends_;
   const Job& gang_;
   Seconds duration_;
   Seconds started_by_;
@@ -94,7 +95,6 @@ class FutureLedger {
   std::vector<std::pair<Seconds, NodeIndex>> turns_;
   std::unordered_map<NodeIndex, std::vector<Holding>> shades_;  // in ledger_ now
   std::vector<NodeIndex> changed_;
-  std::size_t end_ = 0;
   std::size_t turn_ = 0;
   Seconds from_;  // the first moment, until it has come; kNoneEnded = the first at which something ends
   Seconds time_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <optional>
 
 namespace berth {
@@ -36,14 +37,47 @@ void Timeline::add_end(const TaskEnd& end) {
   }
 }
 
-std::span<const TaskEnd> Timeline::ends() {
-  if (sorted_ == ends_.size()) return ends_;
-  const auto tail = ends_.begin() + static_cast<std::ptrdiff_t>(sorted_);
-  const auto by_time = [](const TaskEnd& a, const TaskEnd& b) { return a.time < b.time; };
-  std::stable_sort(tail, ends_.end(), by_time);
-  std::inplace_merge(ends_.begin(), tail, ends_.end(), by_time);
-  sorted_ = ends_.size();
-  return ends_;
+void Timeline::look_at(RunningJobs& running, std::vector<RunEnd> ends) {
+  running_ = &running;
+  run_ends_ = std::move(ends);
+}
+
+Timeline::Ends::Ends(const Timeline& timeline, Seconds before) : timeline_(timeline) {
+  const std::size_t runs = timeline.run_ends_.size();
+  for (std::size_t i = 0; i < runs; ++i) {
+    if (timeline.run_ends_[i].time < before) heap_.push_back({timeline.run_ends_[i].time, i});
+  }
+  for (std::size_t i = 0; i < timeline.ends_.size(); ++i) {
+    if (timeline.ends_[i].time < before) heap_.push_back({timeline.ends_[i].time, runs + i});
+  }
+  std::ranges::make_heap(heap_, std::greater());
+}
+
+Seconds Timeline::Ends::next() {
+  if (taken_ < sorted_.size()) return sorted_[taken_].time;
+  if (heap_.empty()) return kNever;
+  std::ranges::pop_heap(heap_, std::greater());
+  sorted_.push_back(heap_.back());
+  heap_.pop_back();
+  return sorted_.back().time;
+}
+
+void Timeline::append_ends(NodeIndex node, std::vector<Change>& changes) const {
+  if (running_ == nullptr) return;
+  const std::span<const std::int64_t> there = running_->on_node(node);
+  std::vector<std::int64_t> jobs(there.begin(), there.end());
+  std::ranges::sort(jobs);
+  const auto repeated = std::ranges::unique(jobs);
+  jobs.erase(repeated.begin(), repeated.end());
+  for (const std::int64_t job : jobs) {
+    const std::size_t place = running_->place_of(job);
+    if (place >= run_ends_.size()) continue;  // joined since
+    const RunningJob& run = std::as_const(*running_).all()[place];
+    for (std::size_t task = 0; task < run_ends_[place].tasks; ++task) {
+      const Holding& holding = run.tasks[task].holding;
+      if (holding.node == node) changes.push_back({.time = run_ends_[place].time, .holding = holding});
+    }
+  }
 }
 
 std::map<NodeIndex, Timeline::Line> Timeline::new_lines(std::span<const ReservedTask> tasks) const {
@@ -52,6 +86,7 @@ std::map<NodeIndex, Timeline::Line> Timeline::new_lines(std::span<const Reserved
     if (!is_reserved(task.holding.node)) lines.try_emplace(task.holding.node);
   }
   if (lines.empty()) return lines;
+  for (auto& [node, line] : lines) append_ends(node, line.changes);
   for (const TaskEnd& end : ends_) {
     const auto line = lines.find(end.holding.node);
     if (line != lines.end()) line->second.changes.push_back({.time = end.time, .holding = end.holding});

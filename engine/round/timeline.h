@@ -13,11 +13,13 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/model/ledger.h"
 #include "engine/model/quota.h"
 #include "engine/model/rules.h"
+#include "engine/round/running_jobs.h"
 
 namespace berth {
 
@@ -31,10 +33,19 @@ struct TaskEnd {
   Holding holding;
 };
 
+// When a running job is expected to end, and how many tasks it had when that was asked.
+struct RunEnd {
+  Seconds time;
+  std::uint32_t tasks = 0;
+};
+
 class Timeline {
  public:
   explicit Timeline(Seconds now) : now_(now) {}
 
+  // What runs, to be told once and first; `ends` by place in running.all(). Until this is gone jobs may join and grow
+  // there, and their new tasks are told by add_end(), but none may leave or shrink.
+  void look_at(RunningJobs& running, std::vector<RunEnd> ends);
   void add_end(const TaskEnd& end);
   // Holds `tasks` for `job` from `from` until before `to`.
   void reserve(std::int64_t job, std::span<const ReservedTask> tasks, Seconds from, Seconds to);
@@ -43,8 +54,32 @@ class Timeline {
 
   Seconds now() const { return now_; }
   bool has_reservations() const { return !lines_.empty(); }
-  // By time; valid until the next add_end().
-  std::span<const TaskEnd> ends();
+  // Ends of tasks before a moment, soonest first; of those at the same time what was told first comes first. Valid
+  // until the next add_end().
+  class Ends {
+   public:
+    Ends(const Timeline& timeline, Seconds before);
+
+    // The next moment at which tasks end; kNever = there is none.
+    Seconds next();
+    // Calls visit(start of its job, holding) for the tasks of the end that comes next.
+    template <class Visit>
+    void take(Visit visit);
+    // How many have been taken; and back to when so many had been.
+    std::size_t taken() const { return taken_; }
+    void return_to(std::size_t taken) { taken_ = taken; }
+
+   private:
+    struct End {
+      Seconds time;
+      std::size_t order = 0;
+      auto operator<=>(const End&) const = default;
+    };
+    const Timeline& timeline_;
+    std::vector<End> sorted_;  // the soonest, as far as anybody asked
+    std::vector<End> heap_;    // the others
+    std::size_t taken_ = 0;
+  };
 
   // The job whose reservation is delayed by `holding`, which is in the ledger already, when it stays until `end`; 0 =
   // none. Reservations of `except` do not count.
@@ -85,6 +120,7 @@ class Timeline {
   };
 
   static void insert(Line& line, const Change& change);
+  void append_ends(NodeIndex node, std::vector<Change>& changes) const;
   // Of the nodes of `tasks` on which nothing is reserved yet.
   std::map<NodeIndex, Line> new_lines(std::span<const ReservedTask> tasks) const;
   const Line* find(NodeIndex node) const;
@@ -94,9 +130,21 @@ class Timeline {
                   Seconds duration, std::int64_t except) const;
 
   Seconds now_;
-  std::vector<TaskEnd> ends_;
-  std::size_t sorted_ = 0;  // so many of them are in order
+  RunningJobs* running_ = nullptr;
+  std::vector<RunEnd> run_ends_;  // by place in running_->all()
+  std::vector<TaskEnd> ends_;     // those told one by one
   std::map<NodeIndex, Line> lines_;
 };
+
+template <class Visit>
+void Timeline::Ends::take(Visit visit) {
+  const std::size_t order = sorted_[taken_++].order;
+  if (order >= timeline_.run_ends_.size()) {
+    const TaskEnd& end = timeline_.ends_[order - timeline_.run_ends_.size()];
+    return visit(end.start, end.holding);
+  }
+  const RunningJob& run = std::as_const(*timeline_.running_).all()[order];
+  for (std::size_t task = 0; task < timeline_.run_ends_[order].tasks; ++task) visit(run.start, run.tasks[task].holding);
+}
 
 }  // namespace berth

@@ -111,7 +111,11 @@ TEST(StartSearchTest, AgreesWithEndingOneAfterTheOther) {
       Ledger ledger = world.state->ledger().twin();
       Placer placer(ledger, world.score);
       Seconds plain = kNever;
-      const std::span<const TaskEnd> ends = world.timeline.ends();
+      std::vector<TaskEnd> ends;
+      for (Timeline::Ends soonest(world.timeline, kNever); soonest.next() < kNever;) {
+        const Seconds time = soonest.next();
+        soonest.take([&](Seconds start, const Holding& holding) { ends.push_back({time, start, holding}); });
+      }
       for (std::size_t i = 0; i < ends.size() && plain == kNever; ++i) {
         ASSERT_TRUE(ledger.release(ends[i].holding).ok());
         if (i + 1 < ends.size() && ends[i + 1].time == ends[i].time) continue;
