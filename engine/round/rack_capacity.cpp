@@ -17,19 +17,22 @@ void RackCapacity::recount(const TaskShape& shape, NodeIndex node, ShapeCopies& 
   copies.per_node[n] = count;
 }
 
-// Each changed node once, however often it is in the log.
-void RackCapacity::repair(const TaskShape& shape, ShapeCopies& copies) {
-  repaired_.resize(ledger_.node_count());
-  ++repairs_;
-  for (const NodeIndex node : ledger_.changes_since(copies.position)) {
-    std::uint64_t& last = repaired_[static_cast<std::size_t>(node)];
-    if (last == repairs_) continue;
-    last = repairs_;
-    recount(shape, node, copies);
+void RackCapacity::read_changes() {
+  if (changed_) {
+    for (const NodeIndex node : ledger_.changes_since(position_)) changed_->touch(node);
+  } else {
+    changed_.emplace(ledger_.node_count());
   }
+  position_ = ledger_.change_count();
+}
+
+void RackCapacity::forget() {
+  shapes_.clear();
+  changed_.reset();
 }
 
 std::span<const std::int64_t> RackCapacity::copies(const TaskShape& shape) {
+  read_changes();
   const auto [entry, added] = shapes_.try_emplace(shape);
   ShapeCopies& copies = entry->second;
   if (added) {
@@ -37,9 +40,10 @@ std::span<const std::int64_t> RackCapacity::copies(const TaskShape& shape) {
     copies.per_rack.resize(ledger_.cluster().racks.size());
     for (std::size_t n = 0; n < ledger_.node_count(); ++n) recount(shape, static_cast<NodeIndex>(n), copies);
   } else {
-    repair(shape, copies);
+    changed_->visit_since(copies.counted,
+                          [&](std::size_t node) { recount(shape, static_cast<NodeIndex>(node), copies); });
   }
-  copies.position = ledger_.change_count();
+  copies.counted = changed_->now();
   return copies.per_rack;
 }
 

@@ -63,7 +63,31 @@ class FutureLedger {
       if (timeline_.is_reserved(node)) renew_shade(node, time_, time_);
       room_->recount(node);
     }
+    if (mark_) {
+      changed_since_.insert(changed_since_.end(), changed_.begin(), changed_.end());
+    } else {
+      ledger_.commit();
+    }
+  }
+
+  // Remembers this moment for go_back(); an earlier one is forgotten.
+  void mark() {
     ledger_.commit();
+    changed_since_.clear();
+    shades_since_.clear();
+    mark_ = Mark{ends_.taken(), turn_, from_, time_};
+  }
+  void go_back() {
+    ledger_.rollback(Ledger::Checkpoint{0});
+    for (; !shades_since_.empty(); shades_since_.pop_back()) {
+      shades_[shades_since_.back().first] = std::move(shades_since_.back().second);
+    }
+    for (const NodeIndex node : changed_since_) room_->recount(node);
+    changed_since_.clear();
+    ends_.return_to(mark_->ends);
+    turn_ = mark_->turn;
+    from_ = mark_->from;
+    time_ = mark_->time;
   }
 
   Seconds time() const { return time_; }
@@ -71,6 +95,13 @@ class FutureLedger {
   Ledger& ledger() { return ledger_; }
 
  private:
+  struct Mark {
+    std::size_t ends;
+    std::size_t turn;
+    Seconds from;
+    Seconds time;
+  };
+
   void end_tasks() {
     ends_.take([&](Seconds start, const Holding& holding) {
       if (start <= started_by_ && ledger_.release(holding).ok()) changed_.push_back(holding.node);
@@ -80,6 +111,7 @@ class FutureLedger {
   void renew_shade(NodeIndex node, Seconds from, Seconds ended) {
     std::vector<Holding>& shade = shades_[node];
     for (const Holding& holding : shade) (void)ledger_.release(holding);
+    if (mark_) shades_since_.emplace_back(node, shade);
     shade.clear();
     timeline_.append_shade(ledger_, node, from, from + duration_, ended, gang_.id, shade);
     for (const Holding& holding : shade) (void)ledger_.place(holding);
@@ -95,6 +127,9 @@ class FutureLedger {
   std::vector<std::pair<Seconds, NodeIndex>> turns_;
   std::unordered_map<NodeIndex, std::vector<Holding>> shades_;  // in ledger_ now
   std::vector<NodeIndex> changed_;
+  std::optional<Mark> mark_;
+  std::vector<NodeIndex> changed_since_;                                  // the mark
+  std::vector<std::pair<NodeIndex, std::vector<Holding>>> shades_since_;  // those replaced, oldest first
   std::size_t turn_ = 0;
   Seconds from_;  // the first moment, until it has come; kNoneEnded = the first at which something ends
   Seconds time_;
@@ -103,68 +138,75 @@ class FutureLedger {
 class StartSearch {
  public:
   StartSearch(const RoundState& state, Timeline& timeline, const Job& gang, Seconds duration, const StartBounds& bounds)
-      : state_(state), timeline_(timeline), gang_(gang), duration_(duration), bounds_(bounds) {
-    begin();
-  }
+      : state_(state),
+        gang_(gang),
+        duration_(duration),
+        bounds_(bounds),
+        future_(state, timeline, gang, duration, bounds) {}
 
   std::optional<StartFound> run() {
     std::size_t next_try = 1;
-    std::size_t failed = 0;  // at this moment, the latest; 0 = none yet
     std::optional<StartFound> found;
     while (advance()) {
-      if (moment_ < next_try || !future_->may_suffice()) continue;
+      if (moment_ < next_try || !future_.may_suffice()) continue;
       found = try_now();
       if (found) break;
-      next_try = moment_ + std::max<std::size_t>(1, failed == 0 ? 1 : 2 * (moment_ - failed));
-      failed = moment_;
+      next_try = moment_ + std::max<std::size_t>(1, failed_ == 0 ? 1 : 2 * (moment_ - failed_));
+      note_failed();
     }
-    if (!found && moment_ > failed && future_->may_suffice()) found = try_now();
-    if (!found || failed == 0) return found;
-    for (std::size_t after = moment_; after - failed > 1;) {
-      const std::size_t middle = failed + (after - failed) / 2;
-      begin();
+    if (!found && moment_ > failed_ && future_.may_suffice()) found = try_now();
+    if (!found || failed_ == 0) return found;
+    for (std::size_t after = moment_; after - failed_ > 1;) {
+      const std::size_t middle = failed_ + (after - failed_) / 2;
+      if (moment_ > failed_) go_back();
       while (moment_ < middle) advance();
-      std::optional<StartFound> earlier = future_->may_suffice() ? try_now() : std::nullopt;
-      (earlier ? after : failed) = middle;
-      if (earlier) found = std::move(earlier);
+      if (std::optional<StartFound> earlier = future_.may_suffice() ? try_now() : std::nullopt) {
+        found = std::move(earlier);
+        after = middle;
+      } else {
+        note_failed();
+      }
     }
     return found;
   }
 
  private:
-  void begin() {
-    placer_.reset();
-    future_.emplace(state_, timeline_, gang_, duration_, bounds_);
-    moment_ = 0;
+  void note_failed() {
+    future_.mark();
+    failed_ = moment_;
+  }
+  void go_back() {
+    future_.go_back();
+    moment_ = failed_;
   }
 
   bool advance() {
-    if (future_->next() >= bounds_.before) return false;
-    future_->advance();
+    if (future_.next() >= bounds_.before) return false;
+    future_.advance();
     ++moment_;
     return true;
   }
 
   std::optional<StartFound> try_now() {
-    if (!placer_) placer_.emplace(future_->ledger(), score_);
-    Ledger& ledger = future_->ledger();
+    if (!placer_) placer_.emplace(future_.ledger(), score_);
+    Ledger& ledger = future_.ledger();
     const Ledger::Checkpoint before = ledger.checkpoint();
-    QuotaPlacing placing = place_within_quota(state_.quotas(), ledger, gang_, future_->time() + duration_,
+    QuotaPlacing placing = place_within_quota(state_.quotas(), ledger, gang_, future_.time() + duration_,
                                               [&](const Job& job) { return placer_->place_job(job); });
     ledger.rollback(before);
     if (!placing.outcome.started) return std::nullopt;
-    return StartFound{future_->time(), std::move(placing.outcome.placed)};
+    return StartFound{future_.time(), std::move(placing.outcome.placed)};
   }
 
   const RoundState& state_;
-  Timeline& timeline_;
   const Job& gang_;
   Seconds duration_;
   StartBounds bounds_;
   BestFitScore score_;
-  std::optional<FutureLedger> future_;
+  FutureLedger future_;
   std::optional<Placer> placer_;
   std::size_t moment_ = 0;
+  std::size_t failed_ = 0;  // at this moment, the latest so far; 0 = none yet
 };
 
 }  // namespace
