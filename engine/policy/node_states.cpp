@@ -21,6 +21,7 @@ Score memory_entry(MiB memory) { return clamped(memory.value()); }
 NodeStates::NodeStates(const Ledger& ledger, ScoreSensitivity sensitivity, std::span<const std::int32_t> rank)
     : ledger_(&ledger),
       ledger_position_(ledger.change_count()),
+      read_at_(ledger.node_count()),
       node_at_(ledger.node_count()),
       place_of_(ledger.node_count()),
       places_(ledger.node_count()),
@@ -31,15 +32,17 @@ NodeStates::NodeStates(const Ledger& ledger, ScoreSensitivity sensitivity, std::
     place_of_[node] = rank.empty() ? node : static_cast<std::size_t>(rank[node]);
     node_at_[place_of_[node]] = static_cast<NodeIndex>(node);
   }
-  for (std::size_t place = 0; place < places_.size(); ++place) read(place);
+  for (std::size_t place = 0; place < places_.size(); ++place) (void)read(place);
 }
 
-void NodeStates::read(std::size_t place) {
+bool NodeStates::read(std::size_t place) {
   const NodeIndex node = node_at_[place];
   PlaceState& state = places_[place];
+  const PlaceState before = state;
   if (!ledger_->accepts_tasks(node)) {
-    if (state.memory >= 0) memory_.set(place, state.memory = -1);
-    return;
+    if (state.memory < 0) return false;
+    memory_.set(place, state.memory = -1);
+    return true;
   }
   const NodeView view = ledger_->view(node);
   state.node_class = classes_.intern(view);
@@ -51,14 +54,17 @@ void NodeStates::read(std::size_t place) {
     state.most_milli = std::max(state.most_milli, static_cast<std::int16_t>(milli));
     if (milli == kWholeDevice.value()) ++state.whole_devices;
   }
-  memory_.set(place, state.memory);
+  if (state.memory != before.memory) memory_.set(place, state.memory);
+  return state != before;
 }
 
 bool NodeStates::follow() {
+  ++follows_;
   for (const NodeIndex node : ledger_->changes_since(ledger_position_)) {
     const std::size_t place = place_of(node);
-    read(place);
-    recent_.touch(static_cast<std::int32_t>(place));
+    if (read_at_[place] == follows_) continue;
+    read_at_[place] = follows_;
+    if (read(place)) recent_.touch(static_cast<std::int32_t>(place));
   }
   ledger_position_ = ledger_->change_count();
   if (classes_.count() <= std::max(kMostClasses, 2 * places_.size())) return false;

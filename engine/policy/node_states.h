@@ -1,9 +1,9 @@
 // The nodes of a ledger as rankings see them: in rank order, with class, a glance at what is free, and who changed
 // last.
 //
-// A place is a node's position in rank order. follow() catches up with the ledger's log of changes; all readers share
-// that work. Classes are numbered anew when far more have been seen than there are nodes, so memory stays bounded in a
-// long-lived process; memos by class are void then.
+// A place is a node's position in rank order. follow() catches up with the ledger's log of changes, each node once and
+// without those that are again what they were; all readers share that work. Classes are numbered anew when far more
+// have been seen than there are nodes, so memory stays bounded in a long-lived process; memos by class are void then.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,8 @@ struct PlaceState {
   std::int32_t cpu = 0;            // free, milli-cores
   std::int16_t most_milli = 0;     // free on one device
   std::int16_t whole_devices = 0;  // wholly free
+
+  bool operator==(const PlaceState&) const = default;
 };
 
 // Node memory as a tree entry.
@@ -48,10 +50,13 @@ class NodeStates {
   const RecentNodes& recent() const { return recent_; }
 
  private:
-  void read(std::size_t place);
+  // True when it is not as it was.
+  bool read(std::size_t place);
 
   const Ledger* ledger_;
   std::size_t ledger_position_;
+  std::vector<std::uint64_t> read_at_;  // by place: the last call of follow() that read it
+  std::uint64_t follows_ = 0;
   std::vector<NodeIndex> node_at_;
   std::vector<std::size_t> place_of_;
   std::vector<PlaceState> places_;
