@@ -44,6 +44,7 @@ void Timeline::look_at(RunningJobs& running, std::vector<RunEnd> ends) {
 
 Timeline::Ends::Ends(const Timeline& timeline, Seconds before) : timeline_(timeline) {
   const std::size_t runs = timeline.run_ends_.size();
+  heap_.reserve(runs + timeline.ends_.size());
   for (std::size_t i = 0; i < runs; ++i) {
     if (timeline.run_ends_[i].time < before) heap_.push_back({timeline.run_ends_[i].time, i});
   }
@@ -67,8 +68,7 @@ void Timeline::append_ends(NodeIndex node, std::vector<Change>& changes) const {
   const std::span<const std::int64_t> there = running_->on_node(node);
   std::vector<std::int64_t> jobs(there.begin(), there.end());
   std::ranges::sort(jobs);
-  const auto repeated = std::ranges::unique(jobs);
-  jobs.erase(repeated.begin(), repeated.end());
+  jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
   for (const std::int64_t job : jobs) {
     const std::size_t place = running_->place_of(job);
     if (place >= run_ends_.size()) continue;  // joined since
