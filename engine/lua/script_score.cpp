@@ -186,16 +186,31 @@ ScoreSensitivity ScriptFilter::sensitivity() const {
   return {.memory = needs_.memory || other.memory, .tenants = needs_.tenants || other.tenants};
 }
 
-Score ScriptFilter::score(const NodeView& node, const TaskShape& shape) const {
-  if (PolicyScript* const script = script_.script(); script != nullptr) {
-    NodeCall call{.script = *script, .node = node, .shape = shape};
-    if (const Status asked = script->call(ask_feasible, &call); !asked.ok()) {
-      script_.fail(asked);
-    } else if (!call.is_feasible) {
-      return kInfeasibleScore;
-    }
+// What fails lets everything.
+bool ScriptFilter::lets(const NodeView& node, const TaskShape& shape) const {
+  PolicyScript* const script = script_.script();
+  if (script == nullptr) return true;
+  NodeCall call{.script = *script, .node = node, .shape = shape};
+  if (const Status asked = script->call(ask_feasible, &call); !asked.ok()) {
+    script_.fail(asked);
+    return true;
   }
-  return score_->score(node, shape);
+  return call.is_feasible;
+}
+
+Score ScriptFilter::score(const NodeView& node, const TaskShape& shape) const {
+  return lets(node, shape) ? score_->score(node, shape) : kInfeasibleScore;
+}
+
+bool ScriptFilter::allows(const NodeKind& kind, const TaskShape& shape) const {
+  const auto [entry, is_new] = allowed_[&kind].try_emplace(shape, true);
+  if (!is_new) return entry->second;
+  const auto devices = static_cast<std::size_t>(kind.device_count);
+  const std::vector<std::int32_t> milli(devices, static_cast<std::int32_t>(kWholeDevice.value()));
+  const std::vector<std::int32_t> memory(devices, static_cast<std::int32_t>(kind.device_memory.value()));
+  entry->second =
+      lets({.kind = &kind, .cpu = kind.cpu, .memory = kind.memory, .milli = milli, .device_memory = memory}, shape);
+  return entry->second;
 }
 
 bool ScriptFilter::refresh(const Ledger& ledger, const TaskShape& asked) {

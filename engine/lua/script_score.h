@@ -4,10 +4,13 @@
 // and shape. When it fails, best_fit answers from there on and failure() says why.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 
 #include "engine/lua/policy_script.h"
+#include "engine/model/shape.h"
 #include "engine/policy/policy.h"
 
 namespace berth {
@@ -52,6 +55,8 @@ class ScriptFilter : public NodeScore {
 
   ScoreSensitivity sensitivity() const override;
   Score score(const NodeView& node, const TaskShape& shape) const override;
+  // Asked once for each kind and shape.
+  bool allows(const NodeKind& kind, const TaskShape& shape) const override;
   int choose_device(const NodeView& node, const TaskShape& shape, DeviceMask feasible) const override {
     return score_->choose_device(node, shape, feasible);
   }
@@ -62,8 +67,11 @@ class ScriptFilter : public NodeScore {
   std::string filter_failure() const override { return script_.failure(); }
 
  private:
+  bool lets(const NodeView& node, const TaskShape& shape) const;
+
   ScoreSensitivity needs_;
   mutable BoundScript script_;
+  mutable std::map<const NodeKind*, std::unordered_map<TaskShape, bool, TaskShapeHash>> allowed_;
   std::unique_ptr<NodeScore> score_;
 };
 

@@ -139,6 +139,13 @@ class NodeScore {
     (void)asked;
     return false;
   }
+  // False: a filter lets no task of the shape run on nodes of that kind, empty as they may be; score() says so, too.
+  // For searches that count room before they ask for a score.
+  virtual bool allows(const NodeKind& kind, const TaskShape& shape) const {
+    (void)kind;
+    (void)shape;
+    return true;
+  }
   // Not empty: the policy failed, and its answers since are those of the built-in default. What was placed with it is
   // to be planned anew without it.
   virtual std::string failure() const { return {}; }

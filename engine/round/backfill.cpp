@@ -26,14 +26,15 @@ bool may_use_node(const Ledger& ledger, const Holding& holding) {
 }
 
 // The reservation still is for what the job asks for, on nodes that can run it.
-bool is_for(const Reservation& reservation, const Job& job, const Ledger& ledger) {
+bool is_for(const Reservation& reservation, const Job& job, const RoundState& state) {
+  const Ledger& ledger = state.ledger();
   std::vector<std::int32_t> reserved(job.groups.size(), 0);
   for (const ReservedTask& task : reservation.tasks) {
     if (task.group < 0 || static_cast<std::size_t>(task.group) >= job.groups.size()) return false;
     if (!may_use_node(ledger, task.holding)) return false;
     const TaskShape& shape = job.groups[static_cast<std::size_t>(task.group)].shape;
     const NodeKind& kind = ledger.cluster().kind_of(static_cast<std::size_t>(task.holding.node));
-    if (!is_feasible_when_empty(kind, shape)) return false;
+    if (!is_feasible_when_empty(kind, shape) || !state.setup().score->allows(kind, shape)) return false;
     if (task.holding != holding_for(shape, kind, task.holding.node, task.holding.devices)) return false;
     ++reserved[static_cast<std::size_t>(task.group)];
   }
@@ -119,7 +120,7 @@ void Backfill::add_to_timeline(const Held& held) {
 
 const Reservation* Backfill::kept_for(const Job& job) const {
   const auto kept = std::ranges::find(kept_, job.id, &Reservation::job);
-  return kept != kept_.end() && is_for(*kept, job, state_.ledger()) ? &*kept : nullptr;
+  return kept != kept_.end() && is_for(*kept, job, state_) ? &*kept : nullptr;
 }
 
 std::int64_t Backfill::delayed_by(std::span<const PlacedTask> placed, Seconds end, std::int64_t job) {
@@ -148,7 +149,7 @@ JobOutcome Backfill::place_beside_reservations(const Job& job, Seconds end) {
 bool Backfill::place_as_reserved(const Job& job, Seconds end, JobOutcome& outcome) {
   const auto held = std::ranges::find(held_, job.id, [](const Held& h) { return h.reservation.job; });
   const Reservation* reservation = held != held_.end() ? &held->reservation : kept_for(job);
-  if (reservation == nullptr || !is_for(*reservation, job, state_.ledger())) return false;
+  if (reservation == nullptr || !is_for(*reservation, job, state_)) return false;
   Ledger& ledger = state_.ledger();
   const Ledger::Checkpoint before = ledger.checkpoint();
   std::vector<PlacedTask> placed;

@@ -6,7 +6,8 @@
 
 namespace berth {
 
-GangRoom::GangRoom(const Ledger& ledger, const Job& job) : ledger_(ledger), groups_(job.groups) {
+GangRoom::GangRoom(const Ledger& ledger, const Job& job, const NodeScore& policy)
+    : ledger_(ledger), policy_(policy), groups_(job.groups) {
   for (const TaskGroup& group : groups_) {
     const std::int32_t needed = group.min_tasks - group.placed;
     if (needed <= 0) continue;
@@ -35,8 +36,10 @@ std::int32_t GangRoom::place_of(const GroupRoom& room, NodeIndex node) const {
 void GangRoom::recount(GroupRoom& room, NodeIndex node) const {
   const std::int32_t place = place_of(room, node);
   if (place < 0) return;
-  const std::int32_t count =
-      ledger_.accepts_tasks(node) ? copies_that_fit(ledger_.view(node), room.group->shape, room.needed) : 0;
+  const TaskShape& shape = room.group->shape;
+  const NodeKind& kind = ledger_.cluster().kind_of(static_cast<std::size_t>(node));
+  const bool may_run = ledger_.accepts_tasks(node) && policy_.allows(kind, shape);
+  const std::int32_t count = may_run ? copies_that_fit(ledger_.view(node), shape, room.needed) : 0;
   std::int32_t& known = room.fits[static_cast<std::size_t>(node)];
   if (count == known) return;
   std::int64_t& total = room.total[static_cast<std::size_t>(place)];

@@ -9,13 +9,14 @@
 
 #include "engine/model/job.h"
 #include "engine/model/ledger.h"
+#include "engine/policy/policy.h"
 
 namespace berth {
 
 class GangRoom {
  public:
-  // Counts every node once. The ledger must outlive it.
-  GangRoom(const Ledger& ledger, const Job& job);
+  // Counts every node once. Ledger and policy must outlive it.
+  GangRoom(const Ledger& ledger, const Job& job, const NodeScore& policy);
 
   // The node has changed.
   void recount(NodeIndex node);
@@ -34,6 +35,7 @@ class GangRoom {
   void recount(GroupRoom& room, NodeIndex node) const;
 
   const Ledger& ledger_;
+  const NodeScore& policy_;
   std::vector<TaskGroup> groups_;
   std::vector<GroupRoom> rooms_;
 };

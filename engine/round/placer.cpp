@@ -75,7 +75,7 @@ Locality wider(Locality locality) { return static_cast<Locality>(static_cast<std
 }  // namespace
 
 Placer::Placer(Ledger& ledger, NodeScore& policy, std::span<const std::int32_t> rank, std::uint64_t seed)
-    : ledger_(ledger), policy_(policy), candidates_(ledger, policy, rank, seed), racks_(ledger) {}
+    : ledger_(ledger), policy_(policy), candidates_(ledger, policy, rank, seed), racks_(ledger, policy) {}
 
 std::optional<Holding> Placer::place_task(const TaskShape& shape) {
   const std::optional<NodeIndex> node = candidates_.best(shape);
@@ -156,6 +156,7 @@ bool Placer::anchor_takes(const Request& request, bool one_link_group, std::int3
   const TaskGroup& group = *request.group;
   if (!ledger_.accepts_tasks(group.anchor)) return false;
   const NodeView view = ledger_.view(group.anchor);
+  if (!policy_.allows(*view.kind, group.shape)) return false;
   const MaskedView near(view, devices_near_anchor(group, *view.kind, one_link_group));
   if (group.shape.is_fraction()) return devices_for_fractions(near.view, group.shape, false, count) != 0;
   return is_feasible(near.view, bundle_of(group.shape, count, false));

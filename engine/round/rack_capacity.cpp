@@ -12,7 +12,8 @@ void RackCapacity::recount(const TaskShape& shape, NodeIndex node, ShapeCopies& 
   const std::size_t n = static_cast<std::size_t>(node);
   const std::int32_t rack = ledger_.cluster().nodes[n].rack;
   if (rack < 0) return;
-  const std::int32_t count = ledger_.accepts_tasks(node) ? copies_that_fit(ledger_.view(node), shape, kMostCopies) : 0;
+  const bool may_run = ledger_.accepts_tasks(node) && policy_.allows(ledger_.cluster().kind_of(n), shape);
+  const std::int32_t count = may_run ? copies_that_fit(ledger_.view(node), shape, kMostCopies) : 0;
   copies.per_rack[static_cast<std::size_t>(rack)] += count - copies.per_node[n];
   copies.per_node[n] = count;
 }

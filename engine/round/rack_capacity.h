@@ -13,15 +13,16 @@
 
 #include "engine/model/ledger.h"
 #include "engine/model/shape.h"
+#include "engine/policy/policy.h"
 #include "engine/policy/recent_nodes.h"
 
 namespace berth {
 
 class RackCapacity {
  public:
-  explicit RackCapacity(const Ledger& ledger) : ledger_(ledger) {}
+  RackCapacity(const Ledger& ledger, const NodeScore& policy) : ledger_(ledger), policy_(policy) {}
 
-  // Tasks of `shape` that fit at once, per rack index.
+  // Tasks of `shape` that fit at once where the policy lets them run, per rack index.
   std::span<const std::int64_t> copies(const TaskShape& shape);
   std::span<const NodeIndex> nodes_of(std::int32_t rack);
   // All is counted anew when asked for: the ledger's log of changes may be forgotten up to now.
@@ -37,6 +38,7 @@ class RackCapacity {
   void read_changes();
 
   const Ledger& ledger_;
+  const NodeScore& policy_;
   std::unordered_map<TaskShape, ShapeCopies, TaskShapeHash> shapes_;
   std::vector<std::vector<NodeIndex>> rack_nodes_;  // built when first asked for
   std::optional<RecentNodes> changed_;              // from the first question on

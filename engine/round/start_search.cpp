@@ -13,11 +13,27 @@ namespace berth {
 
 namespace {
 
+// Best fit, where the round's policy lets tasks run.
+class AllowedBestFit : public NodeScore {
+ public:
+  explicit AllowedBestFit(const NodeScore& policy) : policy_(policy) {}
+
+  Score score(const NodeView& node, const TaskShape& shape) const override {
+    return allows(*node.kind, shape) ? best_fit_.score(node, shape) : kInfeasibleScore;
+  }
+  bool allows(const NodeKind& kind, const TaskShape& shape) const override { return policy_.allows(kind, shape); }
+
+ private:
+  const NodeScore& policy_;
+  BestFitScore best_fit_;
+};
+
 // Some kind of node could run each of its tasks, were it empty.
-bool could_ever_run(const Cluster& cluster, const Job& gang) {
+bool could_ever_run(const RoundState& state, const Job& gang) {
   return std::ranges::all_of(gang.groups, [&](const TaskGroup& group) {
-    return std::ranges::any_of(cluster.kinds,
-                               [&](const NodeKind& kind) { return is_feasible_when_empty(kind, group.shape); });
+    return std::ranges::any_of(state.cluster().kinds, [&](const NodeKind& kind) {
+      return is_feasible_when_empty(kind, group.shape) && state.setup().score->allows(kind, group.shape);
+    });
   });
 }
 
@@ -42,7 +58,7 @@ class FutureLedger {
     }
     std::erase_if(turns_, [&](const auto& turn) { return turn.first <= from_ || turn.first >= bounds.before; });
     std::ranges::sort(turns_);
-    room_.emplace(ledger_, gang);
+    room_.emplace(ledger_, gang, *state.setup().score);
   }
   FutureLedger(const FutureLedger&) = delete;
   FutureLedger& operator=(const FutureLedger&) = delete;
@@ -142,6 +158,7 @@ class StartSearch {
         gang_(gang),
         duration_(duration),
         bounds_(bounds),
+        score_(*state.setup().score),
         future_(state, timeline, gang, duration, bounds) {}
 
   std::optional<StartFound> run() {
@@ -202,7 +219,7 @@ class StartSearch {
   const Job& gang_;
   Seconds duration_;
   StartBounds bounds_;
-  BestFitScore score_;
+  AllowedBestFit score_;
   FutureLedger future_;
   std::optional<Placer> placer_;
   std::size_t moment_ = 0;
@@ -213,7 +230,7 @@ class StartSearch {
 
 std::optional<StartFound> earliest_start(const RoundState& state, Timeline& timeline, const Job& gang, Seconds duration,
                                          const StartBounds& bounds) {
-  if (bounds.from >= bounds.before || !could_ever_run(state.cluster(), gang)) return std::nullopt;
+  if (bounds.from >= bounds.before || !could_ever_run(state, gang)) return std::nullopt;
   return StartSearch(state, timeline, gang, duration, bounds).run();
 }
 

@@ -135,8 +135,9 @@ TEST(StartSearchTest, AgreesWithEndingOneAfterTheOther) {
 TEST(GangRoomTest, CountsByWhatTheLocalityAllows) {
   Cluster cluster = test::cluster_from("2x4:A100 rack=a; 3x2:A100 rack=b");
   Ledger ledger(cluster);
+  const BestFitScore policy;
   const auto suffices = [&](std::string_view text) {
-    return GangRoom(ledger, test::job_from(text, 1, cluster)).may_suffice();
+    return GangRoom(ledger, test::job_from(text, 1, cluster), policy).may_suffice();
   };
   EXPECT_TRUE(suffices("gpus=2 tasks=7"));
   EXPECT_FALSE(suffices("gpus=2 tasks=8"));
@@ -146,7 +147,7 @@ TEST(GangRoomTest, CountsByWhatTheLocalityAllows) {
   EXPECT_TRUE(suffices("gpus=2 tasks=2 locality=node"));
   EXPECT_FALSE(suffices("gpus=2 tasks=3 locality=node"));
 
-  GangRoom room(ledger, test::job_from("gpus=4 tasks=2", 1, cluster));
+  GangRoom room(ledger, test::job_from("gpus=4 tasks=2", 1, cluster), policy);
   EXPECT_TRUE(room.may_suffice());
   ASSERT_TRUE(ledger.place({1, 1, kWholeDevice, MiB(0), MilliCpu(0), MiB(0)}).ok());
   room.recount(1);
