@@ -304,6 +304,13 @@ Result<Output> explain_plan(Session& session, const Arguments& arguments) {
   } else if (version != saved->plan.version) {
     BERTH_ASSIGN(const std::string moves, describe_moves_since(engine_of(session).db(), saved->plan.version));
     output.add_note(fmt::format("it can no longer be applied, the state has moved: {}", moves));
+  } else {
+    const Status moved = check_not_moved(engine_of(session).db(), saved->plan, version, engine_of(session).now());
+    if (!moved.ok()) {
+      output.add_note(fmt::format("it can no longer be applied: {}", moved.message()));
+      output.add_note(fmt::format("PLAN {}; makes a new one",
+                                  saved->statement.text.empty() ? "SCHEDULE" : saved->statement.text));
+    }
   }
   return output;
 }

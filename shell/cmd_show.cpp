@@ -235,12 +235,20 @@ constexpr char kPriorityClasses[] =
     "SELECT c.name AS priority_class, c.value, (SELECT count(*) FROM jobs j WHERE j.priority_class_id = c.id AND "
     "j.state IN ('pending', 'held', 'running')) AS jobs "
     "FROM priority_classes c ORDER BY c.value DESC, c.name";
-constexpr char kPlans[] =
-    "SELECT id AS plan, datetime(created_at, 'unixepoch') AS created, kind, state_version, "
-    "iif(state = 'open' AND state_version < (SELECT value FROM meta WHERE key = 'state_version'), 'stale', state) AS "
-    "state, "
-    "json_array_length(plan_json, '$.placements') AS placements, json_array_length(plan_json, '$.waiting') AS waiting, "
-    "nullif(statement, '') AS statement FROM plans ORDER BY id";
+
+// A date of a quota or loan that has passed makes a plan stale as a change does.
+Result<Output> show_plans(Session& session, const Arguments&) {
+  return query_output(
+      session,
+      "SELECT id AS plan, datetime(created_at, 'unixepoch') AS created, kind, state_version, "
+      "iif(state = 'open' AND (state_version < (SELECT value FROM meta WHERE key = 'state_version') OR EXISTS "
+      "(SELECT 1 FROM (SELECT valid_from AS moment FROM quotas UNION SELECT valid_to FROM quotas UNION "
+      "SELECT valid_from FROM loans WHERE state = 'open' UNION SELECT valid_to FROM loans WHERE state = 'open') "
+      "WHERE moment > json_extract(plan_json, '$.planned_at') AND moment <= ?1)), 'stale', state) AS state, "
+      "json_array_length(plan_json, '$.placements') AS placements, json_array_length(plan_json, '$.waiting') AS "
+      "waiting, nullif(statement, '') AS statement FROM plans ORDER BY id",
+      engine_of(session).now());
+}
 
 Result<Output> show_rounds(Session& session, const Arguments& arguments) {
   BERTH_ASSIGN(const std::int64_t count, last_count(arguments));
@@ -323,7 +331,7 @@ constexpr CommandRow kShowRows[] = {
     {.family = kShowFamily,
      .syntax = "SHOW PLANS",
      .effect = Effect::kReads,
-     .handler = show_sql<kPlans>,
+     .handler = show_plans,
      .summary = "Saved plans: open, stale or applied.",
      .example = "SHOW PLANS"},
     {.family = kShowFamily,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -49,12 +50,12 @@ Result<RoundReport> apply_saved_change(Runtime& runtime, const SavedPlan& saved,
   const std::string again = fmt::format("PLAN {}; makes a new one", saved.statement.text);
   if (saved.state == PlanState::kApplied)
     return Status(Code::kConflict, fmt::format("plan {} was applied before", saved.id), again);
-  const auto check_present = [&](std::int64_t version) -> Status {
-    const Status moved = check_not_moved(runtime.db(), saved.plan, version);
+  const auto check_present = [&](std::int64_t version, Seconds now) -> Status {
+    const Status moved = check_not_moved(runtime.db(), saved.plan, version, now);
     return moved.ok() ? moved : Status(moved.code(), moved.message(), again);
   };
   BERTH_ASSIGN(const std::int64_t version, state_version(runtime.db()));
-  BERTH_TRY(check_present(version));
+  BERTH_TRY(check_present(version, runtime.now()));
   BERTH_TRY(check_files(saved.statement));
   BERTH_ASSIGN(Lease lease, take_round_lease(runtime));
   BERTH_ASSIGN(const AssertionWatch watch, AssertionWatch::begin(runtime.db()));
@@ -62,7 +63,8 @@ Result<RoundReport> apply_saved_change(Runtime& runtime, const SavedPlan& saved,
   runtime.speak_for(fmt::format("{} (plan {})", saved.statement.text, saved.id));
   runtime.judge_changes([&](Change& change) -> Result<ChangeFate> {
     if (applied) return Status(Code::kInternal, "the statement makes more than one change");
-    BERTH_TRY(check_present(change.version_before()));
+    // What the statement brings may begin now, but not have begun since the plan was made.
+    BERTH_TRY(check_present(change.version_before(), std::max(saved.plan.planned_at, change.now() - Seconds(1))));
     BERTH_ASSIGN(applied, write_plan(change, saved.plan,
                                      {.kind = "schedule",
                                       .actor = runtime.author(),

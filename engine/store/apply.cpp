@@ -15,6 +15,7 @@
 #include "engine/store/change.h"
 #include "engine/store/eviction_records.h"
 #include "engine/store/journal.h"
+#include "engine/store/load_quotas.h"
 #include "engine/store/outlook_records.h"
 #include "engine/store/queue_use.h"
 #include "engine/store/reservation_records.h"
@@ -345,18 +346,31 @@ Result<bool> only_submissions_since(Database& db, std::int64_t version) {
   return others.integer(0) > 0 && others.integer(1) == 0;
 }
 
+Status check_no_date_passed(Database& db, const Plan& plan, Seconds now) {
+  // A clock may have been set back.
+  BERTH_ASSIGN(const std::vector<std::string> passed,
+               dates_passed(db, std::min(plan.planned_at, now), std::max(plan.planned_at, now)));
+  if (passed.empty()) return {};
+  constexpr std::size_t kMostNamed = 3;
+  std::vector<std::string> named(passed.begin(),
+                                 passed.begin() + static_cast<std::ptrdiff_t>(std::min(passed.size(), kMostNamed)));
+  if (passed.size() > kMostNamed) named.push_back(fmt::format("and {} more", passed.size() - kMostNamed));
+  return Status(Code::kConflict, fmt::format("the state has moved since the plan was made: {}", join(named, "; ")),
+                "PLAN SCHEDULE; makes a new one");
+}
+
 Status check_version(Database& db, const Plan& plan, const ApplyRequest& request, std::int64_t present) {
   if (request.accept_new_jobs && plan.version < present) {
     BERTH_ASSIGN(const bool harmless, only_submissions_since(db, plan.version));
-    if (harmless) return {};
+    if (harmless) return check_no_date_passed(db, plan, request.now);
   }
-  return check_not_moved(db, plan, present);
+  return check_not_moved(db, plan, present, request.now);
 }
 
 }  // namespace
 
-Status check_not_moved(Database& db, const Plan& plan, std::int64_t present_version) {
-  if (plan.version == present_version) return {};
+Status check_not_moved(Database& db, const Plan& plan, std::int64_t present_version, Seconds now) {
+  if (plan.version == present_version) return check_no_date_passed(db, plan, now);
   if (plan.version > present_version) {
     return Status(Code::kConflict, fmt::format("the plan was made for state version {}, this database is at {}",
                                                plan.version, present_version));

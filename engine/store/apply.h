@@ -74,7 +74,8 @@ Result<std::vector<BrokenAssertion>> broken_by(Database& db, const Plan& plan, c
 // Assertions are the caller's business.
 Result<ApplyResult> write_plan(Change& change, const Plan& plan, const ApplyRequest& request);
 
-// kConflict, saying what moved, unless the state is the one that the plan was made for.
-Status check_not_moved(Database& db, const Plan& plan, std::int64_t present_version);
+// kConflict, saying what moved, unless the state is the one that the plan was made for: the same version, and no date of
+// a quota or loan has passed since.
+Status check_not_moved(Database& db, const Plan& plan, std::int64_t present_version, Seconds now);
 
 }  // namespace berth

@@ -5,6 +5,7 @@
 // valid_to, unless it has been returned. No rows: an empty table, and reading it costs nothing.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "engine/model/quota.h"
@@ -19,6 +20,10 @@ struct QuotaState {
 };
 
 Result<QuotaState> load_quotas(Database& db, Seconds now);
+
+// What begins or ends by itself after `since`, up to `until`: "loan 3 of ads to nlp ended at 2026-11-01 10:00:00". Then
+// load_quotas tells different things of the two moments, though nobody has changed anything.
+Result<std::vector<std::string>> dates_passed(Database& db, Seconds since, Seconds until);
 
 // Index of the queue with that id; -1 = none.
 std::int32_t queue_index(const std::vector<Queue>& queues, std::int64_t id);
