@@ -43,8 +43,38 @@ Result<RoundOptions> round_options(Session& session, const Arguments& arguments)
 
 Cell text_cell(std::string text) { return text.empty() ? Cell(std::monostate()) : Cell(std::move(text)); }
 
+// What jobs of a plan are called. Those that its statement brings have no rows before it is applied, and their numbers
+// may go to others.
+class JobWords {
+ public:
+  explicit JobWords(Database& db) : db_(db) {}
+  JobWords(Database& db, const SavedPlan& saved)
+      : db_(db), brought_(saved.statement.jobs), is_applied_(saved.state == PlanState::kApplied) {}
+
+  std::string name(std::int64_t job) const {
+    const auto brought = brought_.find(job);
+    if (brought != brought_.end() && !is_applied_) return brought->second.name;
+    Result<std::string> name = name_of(db_, Thing::kJob, job);
+    if (name.ok()) return *std::move(name);
+    return brought == brought_.end() ? fmt::format("#{}", job) : brought->second.name;
+  }
+  std::string group(Statement& row, std::int64_t job, std::int32_t group) const {
+    const auto brought = brought_.find(job);
+    const auto index = static_cast<std::size_t>(group);
+    if (brought != brought_.end() && index < brought->second.groups.size()) return brought->second.groups[index];
+    row.with(job, group);
+    return row.next() ? std::string(row.text(0)) : fmt::format("{}", group);
+  }
+  PlannedJobs unborn() const { return is_applied_ ? PlannedJobs() : brought_; }
+
+ private:
+  Database& db_;
+  PlannedJobs brought_;
+  bool is_applied_ = false;
+};
+
 // A plan's placements by job and node, and its waiting jobs with reasons: what people and programs read.
-Result<ResultTable> placements_table(Session& session, const Plan& plan) {
+Result<ResultTable> placements_table(Session& session, const Plan& plan, const JobWords& words) {
   ResultTable table{.title = "placements",
                     .columns = {{"job"},
                                 {"task_group"},
@@ -59,12 +89,9 @@ Result<ResultTable> placements_table(Session& session, const Plan& plan) {
   Database& db = engine_of(session).db();
   BERTH_ASSIGN(Statement group, db.prepare("SELECT name FROM task_groups WHERE job_id = ?1 AND group_index = ?2"));
   for (const Placement& p : plan.placements) {
-    const Result<std::string> job = name_of(db, Thing::kJob, p.job);
     const Result<std::string> node = name_of(db, Thing::kNode, p.node_id);
-    group.with(p.job, p.group);
-    const std::string group_name = group.next() ? std::string(group.text(0)) : fmt::format("{}", p.group);
     table.rows.push_back(
-        {job.ok() ? *job : fmt::format("#{}", p.job), group_name, static_cast<std::int64_t>(p.task),
+        {words.name(p.job), words.group(group, p.job, p.group), static_cast<std::int64_t>(p.task),
          node.ok() ? *node : fmt::format("#{}", p.node_id), text_cell(print_device_mask(p.devices)),
          p.devices == 0 ? Cell(std::monostate()) : Cell(print_gpu(p.gpu_milli * std::popcount(p.devices))),
          p.gpu_memory == MiB(0) ? Cell(std::monostate()) : Cell(print_memory(p.gpu_memory)), print_cpu(p.cpu),
@@ -73,26 +100,19 @@ Result<ResultTable> placements_table(Session& session, const Plan& plan) {
   return table;
 }
 
-Result<ResultTable> waiting_table(Session& session, const Plan& plan) {
+ResultTable waiting_table(const Plan& plan, const JobWords& words) {
   ResultTable table{
       .title = "waiting", .columns = {{"job"}, {"reason"}, {"task_group"}, {"fits"}, {"needed"}, {"why"}}, .rows = {}};
-  Database& db = engine_of(session).db();
   for (const Waiting& w : plan.waiting) {
-    const Result<std::string> job = name_of(db, Thing::kJob, w.job);
-    table.rows.push_back({job.ok() ? *job : fmt::format("#{}", w.job), std::string(reason_name(w.reason)),
-                          static_cast<std::int64_t>(w.group), static_cast<std::int64_t>(w.fits),
-                          static_cast<std::int64_t>(w.needed), std::string(reason_words(w.reason))});
+    table.rows.push_back({words.name(w.job), std::string(reason_name(w.reason)), static_cast<std::int64_t>(w.group),
+                          static_cast<std::int64_t>(w.fits), static_cast<std::int64_t>(w.needed),
+                          std::string(reason_words(w.reason))});
   }
   return table;
 }
 
-std::string job_word(Database& db, std::int64_t job) {
-  const Result<std::string> name = name_of(db, Thing::kJob, job);
-  return name.ok() ? *name : fmt::format("#{}", job);
-}
-
 // Who makes room for whom, and what it costs.
-ResultTable evictions_table(Session& session, const Plan& plan) {
+ResultTable evictions_table(const Plan& plan, const JobWords& words) {
   ResultTable table{.title = "evictions",
                     .columns = {{"victim"},
                                 {"beneficiary"},
@@ -101,10 +121,8 @@ ResultTable evictions_table(Session& session, const Plan& plan) {
                                 {"stops_at"},
                                 {.name = "gpu_hours_lost", .decimals = 2}},
                     .rows = {}};
-  Database& db = engine_of(session).db();
   for (const Eviction& e : plan.evictions) {
-    table.rows.push_back({job_word(db, e.job),
-                          beneficiary_words(e, [&](std::int64_t job) { return job_word(db, job); }),
+    table.rows.push_back({words.name(e.job), beneficiary_words(e, [&](std::int64_t job) { return words.name(job); }),
                           std::string(eviction_rule_name(e.rule)),
                           e.whole ? std::string("all") : counted(static_cast<std::int64_t>(e.tasks.size()), "task"),
                           print_time(e.stop_at), gpu_hours_of(e.lost)});
@@ -113,31 +131,31 @@ ResultTable evictions_table(Session& session, const Plan& plan) {
 }
 
 // For whom room is held after the round, and until when they are expected to start.
-ResultTable reservations_table(Session& session, const Plan& plan) {
+ResultTable reservations_table(const Plan& plan, const JobWords& words) {
   ResultTable table{.title = "reservations", .columns = {{"job"}, {"kind"}, {"expected_start"}, {"tasks"}}, .rows = {}};
   for (const Reservation& r : plan.reservations) {
-    table.rows.push_back({job_word(engine_of(session).db(), r.job), std::string(reservation_kind_name(r.kind)),
-                          print_time(r.expected), static_cast<std::int64_t>(r.tasks.size())});
+    table.rows.push_back({words.name(r.job), std::string(reservation_kind_name(r.kind)), print_time(r.expected),
+                          static_cast<std::int64_t>(r.tasks.size())});
   }
   return table;
 }
 
 // What both people and programs see of a plan beside its placements and waiting jobs.
-Status add_consequences(Session& session, const Plan& plan, Output& output) {
-  if (!plan.evictions.empty()) output.add(evictions_table(session, plan));
-  if (!plan.reservations.empty()) output.add(reservations_table(session, plan));
+Status add_consequences(Session& session, const Plan& plan, const JobWords& words, Output& output) {
+  if (!plan.evictions.empty()) output.add(evictions_table(plan, words));
+  if (!plan.reservations.empty()) output.add(reservations_table(plan, words));
   if (!plan.reprieves.empty()) {
     std::vector<std::string> names;
-    for (const std::int64_t job : plan.reprieves) names.push_back(job_word(engine_of(session).db(), job));
+    for (const std::int64_t job : plan.reprieves) names.push_back(words.name(job));
     output.add_note(
         fmt::format("told to stop, and run on because nobody needs their room any more: {}", join(names, ", ")));
   }
-  BERTH_ASSIGN(const std::vector<std::int64_t> borrowing, borrowing_starts(engine_of(session), plan));
+  BERTH_ASSIGN(const std::vector<std::int64_t> borrowing, borrowing_starts(engine_of(session), plan, words.unborn()));
   if (borrowing.empty()) return {};
   constexpr std::size_t kMostNamed = 5;
   std::vector<std::string> names;
   for (const std::int64_t job : borrowing) {
-    if (names.size() < kMostNamed) names.push_back(job_word(engine_of(session).db(), job));
+    if (names.size() < kMostNamed) names.push_back(words.name(job));
   }
   if (borrowing.size() > kMostNamed) names.push_back(fmt::format("and {} more", borrowing.size() - kMostNamed));
   output.add_note(fmt::format("on borrowed quota: {}", join(names, ", ")));
@@ -172,8 +190,9 @@ constexpr std::size_t kMostPlacementsShown = 20;
 
 // People see the first placements and the reasons counted; programs see everything.
 Status add_plan(Session& session, const Plan& plan, Output& output) {
-  BERTH_ASSIGN(ResultTable placements, placements_table(session, plan));
-  BERTH_ASSIGN(ResultTable waiting, waiting_table(session, plan));
+  const JobWords words(engine_of(session).db());
+  BERTH_ASSIGN(ResultTable placements, placements_table(session, plan, words));
+  ResultTable waiting = waiting_table(plan, words);
   ResultTable shown = placements;
   if (shown.rows.size() > kMostPlacementsShown) {
     shown.rows.resize(kMostPlacementsShown);
@@ -182,7 +201,7 @@ Status add_plan(Session& session, const Plan& plan, Output& output) {
   }
   if (!shown.rows.empty()) output.add(std::move(shown), Audience::kPeople);
   if (!waiting.rows.empty()) output.add(reasons_table(plan), Audience::kPeople);
-  BERTH_TRY(add_consequences(session, plan, output));
+  BERTH_TRY(add_consequences(session, plan, words, output));
   output.add(std::move(placements), Audience::kPrograms);
   output.add(std::move(waiting), Audience::kPrograms);
   return {};
@@ -236,7 +255,7 @@ Result<Output> run_schedule(Session& session, const Arguments& arguments) {
   if (report.applied.prefix)
     output.add_note(fmt::format("{} held back, which would have broken an assertion",
                                 counted(report.applied.held_back_jobs, "decision")));
-  BERTH_TRY(add_consequences(session, report.plan, output));
+  BERTH_TRY(add_consequences(session, report.plan, JobWords(engine_of(session).db()), output));
   output.add_note(fmt::format("round {}: {}", report.applied.round, plan_sentence(report.plan, "started")));
   if (!report.watched.ok()) output.add_note("shadow policies: " + report.watched.message());
   add_refusal(report, output);
@@ -276,7 +295,7 @@ Result<Output> apply_plan_statement(Session& session, const Arguments& arguments
   }
   Output output;
   output.add(round_row(*report), Audience::kPrograms);
-  BERTH_TRY(add_consequences(session, report->plan, output));
+  BERTH_TRY(add_consequences(session, report->plan, JobWords(engine_of(session).db()), output));
   if (is_change) output.add_note(fmt::format("done: {}", saved->statement.text));
   output.add_note(fmt::format("round {}: {}", report->applied.round, plan_sentence(report->plan, "started")));
   add_refusal(*report, output);
@@ -286,15 +305,15 @@ Result<Output> apply_plan_statement(Session& session, const Arguments& arguments
 Result<Output> explain_plan(Session& session, const Arguments& arguments) {
   Result<SavedPlan> saved = load_plan(engine_of(session).db(), arguments.integer("plan"));
   if (!saved.ok()) return blame(std::move(saved).status(), arguments.span("plan"));
-  BERTH_ASSIGN(ResultTable placements, placements_table(session, saved->plan));
-  BERTH_ASSIGN(ResultTable waiting, waiting_table(session, saved->plan));
+  const JobWords words(engine_of(session).db(), *saved);
+  BERTH_ASSIGN(ResultTable placements, placements_table(session, saved->plan, words));
   Output output;
   output.add(std::move(placements));
-  output.add(std::move(waiting));
+  output.add(waiting_table(saved->plan, words));
   if (saved->state == PlanState::kOpen) {
-    BERTH_TRY(add_consequences(session, saved->plan, output));
+    BERTH_TRY(add_consequences(session, saved->plan, words, output));
   } else if (!saved->plan.evictions.empty()) {
-    output.add(evictions_table(session, saved->plan));
+    output.add(evictions_table(saved->plan, words));
   }
   if (!saved->statement.text.empty()) output.add_note(fmt::format("after: {}", saved->statement.text));
   output.add_note(plan_sentence(saved->plan, saved->state == PlanState::kApplied ? "started" : "would start"));
@@ -308,8 +327,8 @@ Result<Output> explain_plan(Session& session, const Arguments& arguments) {
     const Status moved = check_not_moved(engine_of(session).db(), saved->plan, version, engine_of(session).now());
     if (!moved.ok()) {
       output.add_note(fmt::format("it can no longer be applied: {}", moved.message()));
-      output.add_note(fmt::format("PLAN {}; makes a new one",
-                                  saved->statement.text.empty() ? "SCHEDULE" : saved->statement.text));
+      output.add_note(
+          fmt::format("PLAN {}; makes a new one", saved->statement.text.empty() ? "SCHEDULE" : saved->statement.text));
     }
   }
   return output;

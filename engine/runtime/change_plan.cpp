@@ -322,13 +322,14 @@ std::string_view job_turn_name(JobTurn turn) {
 namespace {
 
 // The change with the round after it as a plan; 0 and why when it cannot be one.
-Status keep_plan(Runtime& runtime, const PlannedStatement& statement, const RoundSeen& after, int changes,
+Status keep_plan(Runtime& runtime, PlannedStatement statement, const RoundSeen& after, PlannedJobs jobs, int changes,
                  ChangeOutlook& outlook) {
   if (statement.text.empty()) return {};
   if (changes != 1) {
     outlook.not_kept = changes == 0 ? "the statement changes nothing" : "the statement makes several changes";
     return {};
   }
+  statement.jobs = std::move(jobs);
   BERTH_ASSIGN(outlook.plan, save_plan(runtime.db(), after.plan, "change", runtime.now(),
                                        after.record ? &*after.record : nullptr, statement));
   return {};
@@ -351,11 +352,13 @@ Result<ChangeOutlook> outlook_of_change(Runtime& runtime, const PlannedStatement
   std::vector<BrokenAssertion> broken;
   std::vector<JobExplanation> submitted;
   std::optional<RoundRecord> record;
+  PlannedJobs jobs;
   int changes = 0;
   runtime.judge_changes([&](Change& change) -> Result<ChangeFate> {
     ++changes;
     const auto look = [&](const PlannedRound& round) -> Status {
       record = statement.text.empty() ? std::nullopt : record_if_wanted(settings, round);
+      BERTH_ASSIGN(jobs, read_planned_jobs(runtime.db(), last_job));
       BERTH_ASSIGN(submitted, explain_new_jobs(runtime, round.loaded.snapshot, last_job, interrupted));
       return {};
     };
@@ -370,7 +373,7 @@ Result<ChangeOutlook> outlook_of_change(Runtime& runtime, const PlannedStatement
   ChangeOutlook outlook = RoundComparison(before, changes == 0 ? before : after).outlook();
   outlook.broken = std::move(broken);
   outlook.submitted = std::move(submitted);
-  BERTH_TRY(keep_plan(runtime, statement, after, changes, outlook));
+  BERTH_TRY(keep_plan(runtime, statement, after, std::move(jobs), changes, outlook));
   return outlook;
 }
 

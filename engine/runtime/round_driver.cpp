@@ -94,19 +94,21 @@ Result<Lease> take_round_lease(Runtime& runtime) {
       {.name = "round", .holder = runtime.actor(), .now = runtime.now(), .duration = settings.lease_duration});
 }
 
-Result<std::vector<std::int64_t>> borrowing_starts(Runtime& runtime, const Plan& plan) {
+Result<std::vector<std::int64_t>> borrowing_starts(Runtime& runtime, const Plan& plan, const PlannedJobs& brought) {
   std::vector<std::int64_t> borrowing;
   BERTH_ASSIGN(const QuotaState departments, load_quotas(runtime.db(), plan.planned_at));
   if (plan.placements.empty() || !governs(departments.quotas)) return borrowing;
   BERTH_ASSIGN(Statement row, runtime.db().prepare("SELECT queue_id, quota_mark FROM jobs WHERE id = ?1"));
   std::set<std::int64_t> seen;
   for (const Placement& placement : plan.placements) {
-    if (!seen.insert(placement.job).second || !row.with(placement.job).next()) continue;
-    const std::int32_t queue = queue_index(departments.queues, row.integer(0));
+    const auto planned = brought.find(placement.job);
+    const bool has_row = planned == brought.end();
+    if (!seen.insert(placement.job).second || (has_row && !row.with(placement.job).next())) continue;
+    const std::int32_t queue = queue_index(departments.queues, has_row ? row.integer(0) : planned->second.queue);
     const auto mark = std::ranges::lower_bound(plan.marks, placement.job, {}, &QuotaMark::job);
-    const std::uint32_t marks = mark != plan.marks.end() && mark->job == placement.job
-                                    ? mark->mark
-                                    : static_cast<std::uint32_t>(row.integer(1));
+    const std::uint32_t marks = mark != plan.marks.end() && mark->job == placement.job ? mark->mark
+                                : has_row ? static_cast<std::uint32_t>(row.integer(1))
+                                          : 0U;
     if (queue >= 0 && (~marks & marks_of_path(departments.queues, queue)) != 0) borrowing.push_back(placement.job);
   }
   BERTH_TRY(row.status());

@@ -12,6 +12,7 @@
 #include "engine/runtime/dispatcher.h"
 #include "engine/runtime/runtime.h"
 #include "engine/store/apply.h"
+#include "engine/store/journal.h"
 #include "engine/store/lease.h"
 #include "engine/store/load.h"
 #include "engine/store/settings.h"
@@ -67,7 +68,8 @@ Result<PlanReport> save_round_plan(Runtime& runtime, const RoundOptions& options
 Result<RoundReport> apply_saved_plan(Runtime& runtime, std::int64_t id);
 
 // Jobs that the plan starts (or gives more tasks) outside the quota of some queue on their path, in the plan's order.
-Result<std::vector<std::int64_t>> borrowing_starts(Runtime& runtime, const Plan& plan);
+// `brought`: jobs that have no rows yet.
+Result<std::vector<std::int64_t>> borrowing_starts(Runtime& runtime, const Plan& plan, const PlannedJobs& brought = {});
 
 // The snapshot with its typical workload filled in: what planning needs.
 Result<Loaded> load_for_planning(Runtime& runtime, const LoadOptions& options);

@@ -31,7 +31,46 @@ Result<std::string> saved_plan_ids(Database& db) {
   return ids.empty() ? std::string("there is no open plan") : "open plans: " + join(ids, ", ");
 }
 
+// No file has an empty name: the jobs stand there.
+constexpr const char* kJobsKey = "";
+
+std::string statement_to_json(const PlannedStatement& statement) {
+  nlohmann::json json(statement.digests);
+  for (const auto& [id, job] : statement.jobs) {
+    json[kJobsKey].push_back({{"id", id}, {"name", job.name}, {"queue", job.queue}, {"groups", job.groups}});
+  }
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+void read_statement_json(std::string_view text, PlannedStatement& statement) {
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  for (const auto& [name, value] : json.items()) {
+    if (value.is_string()) statement.digests.emplace(name, value.get<std::string>());
+    if (name != kJobsKey || !value.is_array()) continue;
+    for (const nlohmann::json& job : value) {
+      statement.jobs.emplace(job.value("id", std::int64_t{0}),
+                             PlannedJob{job.value("name", std::string()), job.value("queue", std::int64_t{0}),
+                                        job.value("groups", std::vector<std::string>())});
+    }
+  }
+}
+
 }  // namespace
+
+Result<PlannedJobs> read_planned_jobs(Database& db, std::int64_t last_job) {
+  BERTH_ASSIGN(Statement rows, db.prepare("SELECT j.id, j.name, j.queue_id, g.name FROM jobs j JOIN task_groups g ON "
+                                          "g.job_id = j.id WHERE j.id > ?1 ORDER BY j.id, g.group_index"));
+  PlannedJobs jobs;
+  rows.with(last_job);
+  while (rows.next()) {
+    PlannedJob& job = jobs[rows.integer(0)];
+    job.name = rows.text(1);
+    job.queue = rows.integer(2);
+    job.groups.emplace_back(rows.text(3));
+  }
+  BERTH_TRY(rows.status());
+  return jobs;
+}
 
 Status write_event(Database& db, Seconds now, std::string_view kind, std::string_view object, std::string_view detail) {
   BERTH_ASSIGN(Statement event, db.prepare("INSERT INTO events (time, state_version, kind, object, actor, detail) "
@@ -77,8 +116,8 @@ Result<std::int64_t> save_plan(Database& db, const Plan& plan, std::string_view 
   }
   BERTH_ASSIGN(Statement insert, db.prepare("INSERT INTO plans (created_at, state_version, kind, plan_json, record_id, "
                                             "statement, files) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"));
-  BERTH_TRY(insert.run(now, plan.version, kind, plan_to_json(plan), record_id, statement.text,
-                       nlohmann::json(statement.digests).dump()));
+  BERTH_TRY(
+      insert.run(now, plan.version, kind, plan_to_json(plan), record_id, statement.text, statement_to_json(statement)));
   const std::int64_t id = db.last_row_id();
   BERTH_TRY(transaction.commit());
   return id;
@@ -101,9 +140,10 @@ Result<SavedPlan> load_plan(Database& db, std::int64_t id) {
   if (!plan.ok()) return Status(Code::kCorrupt, plan.status().message()).prefixed(fmt::format("in plan {}", id));
   saved.plan = *std::move(plan);
   saved.statement.text = row.text(4);
-  const nlohmann::json files = nlohmann::json::parse(row.text(5), nullptr, false);
-  for (const auto& [name, digest] : files.items()) {
-    if (digest.is_string()) saved.statement.digests.emplace(name, digest.get<std::string>());
+  try {
+    read_statement_json(row.text(5), saved.statement);
+  } catch (const nlohmann::json::exception& error) {
+    return Status(Code::kCorrupt, error.what()).prefixed(fmt::format("in the files of plan {}", id));
   }
   return saved;
 }

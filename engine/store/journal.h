@@ -31,10 +31,21 @@ Result<std::vector<Event>> events_after(Database& db, std::int64_t version, std:
 // "create node train065 by alice" and so on: what moved since `version`, at most a few, then how many more.
 Result<std::string> describe_moves_since(Database& db, std::int64_t version);
 
+// A job that a planned statement brings: it has a number, but no row until the plan is applied.
+struct PlannedJob {
+  std::string name;
+  std::int64_t queue = 0;           // id
+  std::vector<std::string> groups;  // names, by index
+};
+using PlannedJobs = std::map<std::int64_t, PlannedJob>;
+// Those with numbers above `last_job`.
+Result<PlannedJobs> read_planned_jobs(Database& db, std::int64_t last_job);
+
 // The change that a plan begins with. Empty text = none, it is a round alone.
 struct PlannedStatement {
   std::string text;
   std::map<std::string, std::string> digests;  // of the files that it reads, by name
+  PlannedJobs jobs = {};                       // that it brings
 };
 enum class PlanState { kOpen, kApplied };
 struct SavedPlan {
