@@ -168,6 +168,10 @@ CREATE VIEW borrowing AS
   JOIN queues b ON b.id = r.borrower_id
   LEFT JOIN queues l ON l.id = r.lender_id;
 
+-- The moment that what holds by date is told of: the last change of use or round. Of the past: the time asked for.
+CREATE VIEW dates_at AS
+  SELECT value AS time FROM meta WHERE key = 'borrowing_at';
+
 -- Loans that hold, as of the last change of use or round.
 CREATE VIEW loans_now AS
   SELECT l.id AS loan_id, o.name AS lender, b.name AS borrower, l.resource, l.amount, l.valid_from, l.valid_to,
@@ -175,7 +179,8 @@ CREATE VIEW loans_now AS
   FROM loans l
   JOIN queues o ON o.id = l.lender_id
   JOIN queues b ON b.id = l.borrower_id
-  WHERE l.state = 'open' AND l.valid_from <= (SELECT value FROM meta WHERE key = 'borrowing_at');
+  WHERE l.state = 'open' AND l.valid_from <= (SELECT time FROM dates_at)
+    AND (l.valid_to IS NULL OR (SELECT time FROM dates_at) < l.valid_to);
 -- One row a stretch of time in which a job waited for one thing; to_time is NULL while it lasts.
 CREATE VIEW wait_intervals AS
   SELECT job_id, from_time, to_time, cause, beneficiary_id FROM wait_stretches

@@ -232,6 +232,7 @@ ChangeScope scope_of_table(const std::string& table) {
 
 ObjectChange words_of_change(const std::string& table, const RowView& before, const RowView& after, PastNames& names) {
   const RowView& row = after ? after : before;
+  if (!row) return {};
   ObjectChange change{scope_of_table(table), {}, row.text("name"), {}};
   if (change.scope == ChangeScope::kNone) return change;
   const TableWords* known = find_words(table);

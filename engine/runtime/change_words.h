@@ -23,6 +23,7 @@ struct ObjectChange {
 };
 
 ChangeScope scope_of_table(const std::string& table);
+// Without words when there is neither a row before nor after.
 ObjectChange words_of_change(const std::string& table, const RowView& before, const RowView& after, PastNames& names);
 
 }  // namespace berth

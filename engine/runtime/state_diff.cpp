@@ -26,7 +26,8 @@ class DiffWriter {
       if (scope == ChangeScope::kNone && !request_.cells) continue;
       BERTH_ASSIGN(keys_, keys_of(table));
       BERTH_TRY(for_each_difference(db_, table, diff_.from, diff_.to, [&](const RowView& before, const RowView& after) {
-        add_words(words_of_change(table, before, after, names_));
+        add_words(words_of_change(table, at_time(table, before, diff_.from.asked),
+                                  at_time(table, after, diff_.to.asked), names_));
         if (request_.cells) add_cells(table, before, after);
         return Status();
       }));
@@ -40,6 +41,14 @@ class DiffWriter {
     BERTH_ASSIGN(Statement rows, db_.prepare("SELECT keys FROM history_layouts WHERE table_name = ?1 LIMIT 1"));
     if (!rows.with(table).next()) return rows.status();
     return names_from_json(rows.text(0));
+  }
+
+  // A loan whose time was up then is none, whether a round had ended it yet or not.
+  static RowView at_time(const std::string& table, const RowView& row, Seconds moment) {
+    if (table != "loans" || !row) return row;
+    const bool is_over =
+        row.text("state") != "open" || (row.at("valid_to").index() != 0 && row.integer("valid_to") <= moment.value());
+    return is_over ? RowView{row.columns, nullptr} : row;
   }
 
   void add_words(const ObjectChange& change) {
