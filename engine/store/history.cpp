@@ -98,8 +98,16 @@ Result<Moment> moment_of_version(Database& db, std::int64_t version) {
   if (version > present)
     return Status(Code::kNotFound, fmt::format("no version {} yet: the state is at {}", version, present));
   BERTH_ASSIGN(std::optional<FoundMoment> found, find_moment(db, "state_version <= ?1", version));
-  if (found) return found->moment;
-  return before_oldest(db, fmt::format("version {}", version));
+  if (!found) return before_oldest(db, fmt::format("version {}", version));
+  if (version > found->moment.version) {
+    BERTH_ASSIGN(const std::optional<Seconds> loaded, load_after(db, found->moment));
+    if (loaded) {
+      return Status(Code::kNotFound,
+                    fmt::format("version {} was replaced by a snapshot, loaded at {}", version, print_time(*loaded)),
+                    fmt::format("before it the history ends at version {}", found->moment.version));
+    }
+  }
+  return found->moment;
 }
 
 namespace {
