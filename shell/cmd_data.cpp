@@ -380,7 +380,10 @@ constexpr CommandRow kDataRows[] = {
      .effect = Effect::kReads,
      .handler = check_statement,
      .summary = "Verifies every promise the state must keep, from scratch; findings end with exit code 4.",
-     .example = "CHECK"},
+     .example = "CHECK",
+     .details =
+         "Reads the whole file and unpacks every record of a round: seconds, some ten where a gigabyte of records "
+         "is kept."},
 };
 
 }  // namespace

@@ -109,8 +109,8 @@ Result<Output> replay_many(Session& session, const Arguments& arguments) {
   const bool none = differences.rows.empty();
   output.add(std::move(differences), none ? Audience::kPrograms : Audience::kEveryone);
   for (std::string& why : unreadable) output.add_note(std::move(why));
-  if (count == 0) output.add_note("no round of these has a record");
-  output.findings = !different.empty();
+  if (count == 0) output.add_note("no round of these has a record: nothing was tested");
+  output.findings = count == 0 || !different.empty();
   return output;
 }
 
@@ -119,13 +119,15 @@ Result<Output> vacuum_rounds(Session& session, const Arguments& arguments) {
   BERTH_TRY(runtime.check_writable());
   BERTH_ASSIGN(const RecordStatistics before, record_statistics(runtime.db()));
   if (arguments.has("age")) {
-    BERTH_TRY(drop_records(runtime.db(), runtime.now() - arguments.duration("age")));
+    BERTH_TRY(vacuum_records(runtime.db(), runtime.now() - arguments.duration("age"), runtime.now(), runtime.author()));
   } else {
-    BERTH_TRY(prune_history(runtime.db(), runtime.now()).status());
+    BERTH_TRY(prune_history(runtime.db(), runtime.now(), runtime.author()).status());
   }
+  BERTH_ASSIGN(const std::int64_t damaged, vacuum_damaged_records(runtime.db(), runtime.now(), runtime.author()));
   BERTH_ASSIGN(const RecordStatistics after, record_statistics(runtime.db()));
-  return Output::note(fmt::format("{} gone, {} left: {} in {}", counted(before.records - after.records, "record"),
-                                  after.records, print_size(after.stored_bytes), counted(after.parts, "part")));
+  return Output::note(fmt::format("{} gone{}, {} left: {} in {}", counted(before.records - after.records, "record"),
+                                  damaged > 0 ? fmt::format(" ({} of them damaged)", damaged) : "", after.records,
+                                  print_size(after.stored_bytes), counted(after.parts, "part")));
 }
 
 constexpr std::string_view kReplayFamily = "rounds";
@@ -145,14 +147,16 @@ constexpr CommandRow kReplayRows[] = {
      .effect = Effect::kReads,
      .handler = replay_many,
      .summary = "REPLAY ROUND for all that have a record: a test of a new version on your own history.",
-     .example = "REPLAY ROUNDS FROM 1 TO 500"},
+     .example = "REPLAY ROUNDS FROM 1 TO 500",
+     .details = "Exit code 4 when a round differs or cannot be read, and when none of them has a record."},
     {.family = kReplayFamily,
      .syntax = "VACUUM ROUNDS [OLDER THAN <age:duration>]",
      .effect = Effect::kChanges,
      .handler = vacuum_rounds,
      .summary = "Deletes history past its retention now, or the records of rounds older than an age; the rounds stay.",
      .example = "VACUUM ROUNDS OLDER THAN '2d'",
-     .details = "Rounds do it by themselves every hundredth time."},
+     .details = "Records that are damaged go, too. Rounds delete what is past its retention by themselves every "
+                "hundredth time."},
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "engine/store/catalog.h"
 #include "engine/store/migrate.h"
 #include "engine/store/past_rows.h"
+#include "engine/store/round_records.h"
 #include "engine/store/settings.h"
 
 namespace berth {
@@ -204,6 +205,7 @@ constexpr Promise kSchemaPromise = {"schema_whole", "tables, triggers, indexes a
 constexpr Promise kBorrowingPromise = {
     "borrowing_sums", "what queues use above their quota is what idle quota of others and of nobody lends them"};
 constexpr Promise kHistoryPromise = {"history", "rows that the history knows are there, and those that went are gone"};
+constexpr Promise kRecordsPromise = {"records", "what rounds looked at and decided unpacks to what was recorded"};
 constexpr Promise kReadablePromise = {"readable", "link groups, settings and reasons can be read"};
 
 // Adds to the findings what breaks one promise, up to `most`, then how many more there are.
@@ -316,6 +318,20 @@ Status check_history(Database& db, std::size_t most, std::vector<Finding>& findi
   return found.end({});
 }
 
+Status check_records(Database& db, std::size_t most, std::vector<Finding>& findings) {
+  FindingList found(kRecordsPromise, most, findings);
+  const Result<std::vector<DamagedRecord>> damaged = find_damaged_records(db);
+  if (!damaged.ok()) return found.end(damaged.status());
+  for (const DamagedRecord& each : *damaged) {
+    const std::string part = each.part == 0 ? "the list of its parts" : fmt::format("part {}", each.part);
+    found.add(fmt::format("record of {}", each.of),
+              fmt::format("{} is damaged: it cannot be replayed, nor can later rounds that share it; VACUUM ROUNDS "
+                          "deletes damaged records",
+                          part));
+  }
+  return found.end({});
+}
+
 // What only the engine can judge: notations and names.
 void check_readable(Database& db, std::vector<Finding>& findings) {
   const auto note = [&findings](std::string object, const Status& status) {
@@ -338,6 +354,7 @@ std::vector<Promise> check_promises() {
   for (const PromiseQuery& query : kPromises) promises.push_back(query.promise);
   promises.push_back(kBorrowingPromise);
   promises.push_back(kHistoryPromise);
+  promises.push_back(kRecordsPromise);
   promises.push_back(kReadablePromise);
   return promises;
 }
@@ -351,6 +368,7 @@ Result<std::vector<Finding>> check_state(Database& db, std::size_t most) {
   }
   BERTH_TRY(check_ledger(db, most, findings).prefixed(fmt::format("checking '{}'", kBorrowingPromise.name)));
   BERTH_TRY(check_history(db, most, findings).prefixed(fmt::format("checking '{}'", kHistoryPromise.name)));
+  BERTH_TRY(check_records(db, most, findings).prefixed(fmt::format("checking '{}'", kRecordsPromise.name)));
   check_readable(db, findings);
   return findings;
 }

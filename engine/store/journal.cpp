@@ -72,11 +72,12 @@ Result<PlannedJobs> read_planned_jobs(Database& db, std::int64_t last_job) {
   return jobs;
 }
 
-Status write_event(Database& db, Seconds now, std::string_view kind, std::string_view object, std::string_view detail) {
-  BERTH_ASSIGN(Statement event, db.prepare("INSERT INTO events (time, state_version, kind, object, actor, detail) "
-                                           "SELECT ?1, value, ?2, ?3, 'berth', ?4 FROM meta WHERE key = "
+Status write_event(Database& db, Seconds now, std::string_view kind, std::string_view object, std::string_view detail,
+                   const Author& author) {
+  BERTH_ASSIGN(Statement event, db.prepare("INSERT INTO events (time, state_version, kind, object, actor, detail, "
+                                           "statement) SELECT ?1, value, ?2, ?3, ?4, ?5, ?6 FROM meta WHERE key = "
                                            "'state_version'"));
-  return event.run(now, kind, object, detail);
+  return event.run(now, kind, object, author.name, detail, author.statement);
 }
 
 Result<std::vector<Event>> events_after(Database& db, std::int64_t version, std::size_t most) {
@@ -148,7 +149,13 @@ Result<SavedPlan> load_plan(Database& db, std::int64_t id) {
   return saved;
 }
 
-Result<std::int64_t> prune_history(Database& db, Seconds now) {
+namespace {
+
+constexpr std::string_view kVacuum = "vacuum rounds";
+
+}  // namespace
+
+Result<std::int64_t> prune_history(Database& db, Seconds now, const Author& author) {
   BERTH_ASSIGN(const Settings settings, read_settings(db));
   struct Pruning {
     std::string_view sql;
@@ -176,8 +183,36 @@ Result<std::int64_t> prune_history(Database& db, Seconds now) {
   BERTH_ASSIGN(const std::int64_t accounts, prune_accounts(db, now - settings.chargeback_retention - kAccountDay));
   BERTH_ASSIGN(const std::int64_t records, prune_records(db, now - settings.record_retention, settings.record_bytes));
   BERTH_ASSIGN(const std::int64_t moments, prune_moments(db, now - settings.history_retention, settings.history_bytes));
+  if (deleted + accounts + records + moments > 0) {
+    BERTH_TRY(write_event(db, now, kVacuum, "history",
+                          fmt::format("past retention: {} and {} deleted", print_counted(records, "record"),
+                                      print_counted(deleted + accounts + moments, "other row")),
+                          author));
+  }
   BERTH_TRY(transaction.commit());
   return deleted + accounts + records + moments;
+}
+
+Status vacuum_records(Database& db, Seconds keep_since, Seconds now, const Author& author) {
+  BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));
+  BERTH_ASSIGN(const std::int64_t records, prune_records(db, keep_since));
+  if (records > 0) {
+    BERTH_TRY(write_event(
+        db, now, kVacuum, "records",
+        fmt::format("{} from before {} deleted", print_counted(records, "record"), print_time(keep_since)), author));
+  }
+  return transaction.commit();
+}
+
+Result<std::int64_t> vacuum_damaged_records(Database& db, Seconds now, const Author& author) {
+  BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));
+  BERTH_ASSIGN(const std::int64_t records, drop_damaged_records(db));
+  if (records > 0) {
+    BERTH_TRY(write_event(db, now, kVacuum, "records",
+                          fmt::format("{} deleted", print_counted(records, "damaged record")), author));
+  }
+  BERTH_TRY(transaction.commit());
+  return records;
 }
 
 }  // namespace berth

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/model/plan.h"
+#include "engine/store/change.h"
 #include "engine/store/round_records.h"
 #include "engine/store/sqlite.h"
 
@@ -24,8 +25,9 @@ struct Event {
   std::string actor;
   std::string detail;
 };
-// Of what Berth did by itself, without a change of the state.
-Status write_event(Database& db, Seconds now, std::string_view kind, std::string_view object, std::string_view detail);
+// Of what is no change of the state; mostly Berth does it by itself.
+Status write_event(Database& db, Seconds now, std::string_view kind, std::string_view object, std::string_view detail,
+                   const Author& author = "berth");
 // Events of versions above `version`, oldest first, at most `most`.
 Result<std::vector<Event>> events_after(Database& db, std::int64_t version, std::size_t most);
 // "create node train065 by alice" and so on: what moved since `version`, at most a few, then how many more.
@@ -63,7 +65,11 @@ Result<std::int64_t> save_plan(Database& db, const Plan& plan, std::string_view 
 Result<SavedPlan> load_plan(Database& db, std::int64_t id);
 
 // Deletes rounds with their decisions and records, events, plans, ended jobs, history and days of accounts older than
-// the retention settings. Rows deleted.
-Result<std::int64_t> prune_history(Database& db, Seconds now);
+// the retention settings. Leaves an event that says how much. Rows deleted.
+Result<std::int64_t> prune_history(Database& db, Seconds now, const Author& author = "berth");
+// Deletes records of rounds older than `keep_since`, with an event.
+Status vacuum_records(Database& db, Seconds keep_since, Seconds now, const Author& author);
+// Deletes those that are damaged, with an event. Records deleted.
+Result<std::int64_t> vacuum_damaged_records(Database& db, Seconds now, const Author& author);
 
 }  // namespace berth

@@ -5,6 +5,7 @@
 #include <xxhash.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <memory>
@@ -90,19 +91,28 @@ class PartStore {
   std::int64_t new_bytes_ = 0;
 };
 
-Result<std::string> read_part(Statement& row, std::int64_t id) {
-  if (!row.with(id).next()) {
-    BERTH_TRY(row.status());
-    return damaged(id);
-  }
+struct FreeUnpacking {
+  void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+};
+
+// The row begins with hash, size, data.
+Result<std::string> unpacked_part(const Statement& row, std::int64_t id) {
+  // Making one costs more than unpacking a small part.
+  static thread_local const std::unique_ptr<ZSTD_DCtx, FreeUnpacking> unpacking(ZSTD_createDCtx());
   const std::string_view data = row.blob(2);
   const std::int64_t expected = row.integer(1);
   if (expected < 0 || ZSTD_getFrameContentSize(data.data(), data.size()) != static_cast<std::uint64_t>(expected))
     return damaged(id);
   std::string bytes(static_cast<std::size_t>(expected), '\0');
-  const std::size_t size = ZSTD_decompress(bytes.data(), bytes.size(), data.data(), data.size());
+  const std::size_t size = ZSTD_decompressDCtx(unpacking.get(), bytes.data(), bytes.size(), data.data(), data.size());
   if (size != bytes.size() || hash_of(bytes) != row.blob(0)) return damaged(id);
   return bytes;
+}
+
+Result<std::string> read_part(Statement& row, std::int64_t id) {
+  if (row.with(id).next()) return unpacked_part(row, id);
+  BERTH_TRY(row.status());
+  return damaged(id);
 }
 
 Result<std::vector<std::int64_t>> listed_ids(Statement& row, std::int64_t list) {
@@ -229,31 +239,97 @@ std::string engine_name() {
 
 namespace {
 
+// The parts of a record, those that list the others included. kCorrupt when a list is damaged.
+Result<std::vector<std::int64_t>> parts_of(Statement& part, std::int64_t input, std::int64_t plan) {
+  BERTH_ASSIGN(std::vector<std::int64_t> ids, listed_ids(part, input));
+  BERTH_ASSIGN(const std::vector<std::int64_t> of_plan, listed_ids(part, plan));
+  ids.insert(ids.end(), of_plan.begin(), of_plan.end());
+  ids.push_back(input);
+  ids.push_back(plan);
+  return ids;
+}
+
+// By id, the parts of each record; none of one whose list is damaged.
+Status for_each_record(Database& db,
+                       const std::function<void(std::int64_t record, const std::vector<std::int64_t>* parts)>& each) {
+  BERTH_ASSIGN(Statement records, db.prepare("SELECT id, input_parts, plan_parts FROM round_records ORDER BY id"));
+  BERTH_ASSIGN(Statement part, db.prepare(kReadPart));
+  while (records.next()) {
+    const Result<std::vector<std::int64_t>> parts = parts_of(part, records.integer(1), records.integer(2));
+    if (!parts.ok() && parts.status().code() != Code::kCorrupt) return parts.status();
+    each(records.integer(0), parts.ok() ? &*parts : nullptr);
+  }
+  return records.status();
+}
+
+Status drop_rows(Database& db, std::string_view table, const std::vector<std::int64_t>& ids) {
+  BERTH_ASSIGN(Statement drop, db.prepare(fmt::format("DELETE FROM {} WHERE id = ?1", table)));
+  for (const std::int64_t id : ids) BERTH_TRY(drop.run(id));
+  return {};
+}
+
+// A record whose list is damaged cannot be read, nor told what it uses: it goes.
 Status drop_unused_parts(Database& db) {
   std::unordered_set<std::int64_t> used;
-  {
-    BERTH_ASSIGN(Statement lists, db.prepare("SELECT input_parts FROM round_records UNION "
-                                             "SELECT plan_parts FROM round_records"));
-    BERTH_ASSIGN(Statement row, db.prepare(kReadPart));
-    while (lists.next()) {
-      used.insert(lists.integer(0));
-      BERTH_ASSIGN(const std::vector<std::int64_t> ids, listed_ids(row, lists.integer(0)));
-      used.insert(ids.begin(), ids.end());
+  std::vector<std::int64_t> unreadable;
+  BERTH_TRY(for_each_record(db, [&](std::int64_t record, const std::vector<std::int64_t>* parts) {
+    if (parts == nullptr) {
+      unreadable.push_back(record);
+    } else {
+      used.insert(parts->begin(), parts->end());
     }
-    BERTH_TRY(lists.status());
-  }
+  }));
+  BERTH_TRY(drop_rows(db, "round_records", unreadable));
   std::vector<std::int64_t> unused;
   BERTH_ASSIGN(Statement parts, db.prepare("SELECT id FROM record_parts"));
   while (parts.next()) {
     if (!used.contains(parts.integer(0))) unused.push_back(parts.integer(0));
   }
   BERTH_TRY(parts.status());
-  BERTH_ASSIGN(Statement drop, db.prepare("DELETE FROM record_parts WHERE id = ?1"));
-  for (const std::int64_t id : unused) BERTH_TRY(drop.run(id));
-  return {};
+  return drop_rows(db, "record_parts", unused);
+}
+
+// With every part unpacked.
+Result<std::vector<std::int64_t>> find_damaged_parts(Database& db) {
+  BERTH_ASSIGN(Statement rows, db.prepare("SELECT hash, size, data, id FROM record_parts ORDER BY id"));
+  std::vector<std::int64_t> found;
+  while (rows.next()) {
+    if (!unpacked_part(rows, rows.integer(3)).ok()) found.push_back(rows.integer(3));
+  }
+  BERTH_TRY(rows.status());
+  return found;
 }
 
 }  // namespace
+
+Result<std::vector<DamagedRecord>> find_damaged_records(Database& db) {
+  BERTH_ASSIGN(const std::vector<std::int64_t> damaged_parts, find_damaged_parts(db));
+  std::vector<DamagedRecord> found;
+  if (damaged_parts.empty()) return found;
+  const std::unordered_set<std::int64_t> bad(damaged_parts.begin(), damaged_parts.end());
+  BERTH_TRY(for_each_record(db, [&](std::int64_t record, const std::vector<std::int64_t>* parts) {
+    if (parts == nullptr) return found.push_back({record, 0, {}});
+    const auto part = std::ranges::find_if(*parts, [&](std::int64_t id) { return bad.contains(id); });
+    if (part != parts->end()) found.push_back({record, *part, {}});
+  }));
+  BERTH_ASSIGN(Statement user, db.prepare("SELECT 'round ' || id FROM rounds WHERE record_id = ?1 UNION ALL "
+                                          "SELECT 'plan ' || id FROM plans WHERE record_id = ?1 LIMIT 1"));
+  for (DamagedRecord& each : found) {
+    each.of = user.with(each.record).next() ? std::string(user.text(0)) : std::string("nothing any more");
+    BERTH_TRY(user.status());
+  }
+  return found;
+}
+
+Result<std::int64_t> drop_damaged_records(Database& db) {
+  BERTH_ASSIGN(const std::vector<DamagedRecord> found, find_damaged_records(db));
+  if (found.empty()) return std::int64_t{0};
+  std::vector<std::int64_t> records;
+  for (const DamagedRecord& each : found) records.push_back(each.record);
+  BERTH_TRY(drop_rows(db, "round_records", records));
+  BERTH_TRY(drop_unused_parts(db));
+  return static_cast<std::int64_t>(records.size());
+}
 
 Result<std::int64_t> prune_records(Database& db, Seconds keep_since, std::int64_t most_bytes) {
   BERTH_ASSIGN(Statement remove,

@@ -61,6 +61,18 @@ Result<std::int64_t> prune_records(Database& db, Seconds keep_since, std::int64_
 // The same in a transaction of its own.
 Status drop_records(Database& db, Seconds keep_since);
 
+// A record of which a part does not unpack to what was packed. A round that finds such a part by its hash takes it for
+// whole, so the rounds to come are damaged with it.
+struct DamagedRecord {
+  std::int64_t record = 0;
+  std::int64_t part = 0;  // 0 = the one that lists the others
+  std::string of;         // "round 12", "plan 3"
+};
+// Unpacks every part there is.
+Result<std::vector<DamagedRecord>> find_damaged_records(Database& db);
+// Deletes them with their parts, in the caller's transaction. Records deleted.
+Result<std::int64_t> drop_damaged_records(Database& db);
+
 // Writes every recorded input again as `rewrite` leaves it; records of which it says false go, as do those of other
 // formats. In the caller's transaction.
 Status rewrite_recorded_snapshots(Database& db, const std::function<bool(Snapshot&)>& rewrite);

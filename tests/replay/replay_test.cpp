@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "engine/base/env.h"
+#include "engine/store/check.h"
 #include "shell/commands.h"
 #include "shell/session_factory.h"
 #include "tests/unit/store/store_fixture.h"
@@ -256,6 +257,35 @@ TEST_F(ReplayTest, ADamagedRecordIsNamed) {
   const Result<Output> answer = execute(*session_, "REPLAY ROUNDS");
   ASSERT_TRUE(answer.ok()) << answer.status().message();
   EXPECT_TRUE(answer->findings);
+}
+
+// A round takes a part that is there already for whole, so what is damaged spreads until it goes.
+TEST_F(ReplayTest, CheckFindsDamagedPartsAndVacuumDropsThem) {
+  build();
+  must_say("SUBMIT JOB first IN QUEUE nlp WITH (tasks = 2, gpus = 4, models = A100)");
+  must_say("RUN SCHEDULE");
+  must_say("RUN SCHEDULE");
+  Database& db = runtime().db();
+  EXPECT_TRUE(must_have(check_state(db)).empty());
+  EXPECT_OK(change(
+      db,
+      [](Change& c) {
+        return c.db().execute(
+            "UPDATE record_parts SET data = zeroblob(40) WHERE id = (SELECT min(id) FROM record_parts)");
+      },
+      clock_.now()));
+  must_say("RUN SCHEDULE");
+  EXPECT_FALSE(replay(3).unreadable.empty()) << "the part is shared";
+  const std::vector<Finding> found = must_have(check_state(db));
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[0].promise, "records");
+  EXPECT_EQ(found[2].object, "record of round 3");
+  EXPECT_NE(found[2].sentence.find("VACUUM ROUNDS deletes"), std::string::npos) << found[2].sentence;
+  must_say("VACUUM ROUNDS");
+  for (const Finding& finding : must_have(check_state(db))) ADD_FAILURE() << finding.object << ": " << finding.sentence;
+  EXPECT_EQ(must_have(record_statistics(db)).parts, 0);
+  must_say("RUN SCHEDULE");
+  EXPECT_TRUE(replay(4).is_equal);
 }
 
 }  // namespace

@@ -361,6 +361,10 @@ TEST_F(Sharing, CheckNamesEveryBrokenPromise) {
        a_run + "INSERT INTO run_changes (run_id, time, from_state, to_state) VALUES (9, 1, '', 'running')"},
       {"changes_journalled", "DELETE FROM events WHERE state_version = (SELECT max(state_version) FROM events)"},
       {"version_rises", "UPDATE meta SET value = 1 WHERE key = 'state_version'"},
+      {"records",
+       "INSERT INTO record_parts (id, hash, size, data) VALUES (99, x'00', 3, x'00'); INSERT INTO round_records "
+       "(recorded_at, engine, format, input_head, input_parts, plan_head, plan_parts, new_bytes) VALUES (1, '', 1, "
+       "x'', 99, x'', 99, 0)"},
       {"readable", "UPDATE settings SET value = 'often'"},
       {"readable", "UPDATE node_types SET link_groups = '[[0 1'"},
   };
