@@ -156,18 +156,16 @@ void job_words(const RowView& before, const RowView& after, PastNames& names, st
   }
 }
 
-void loan_words(const RowView& before, const RowView& after, PastNames& names, std::vector<std::string>& words) {
+std::string loan_words(const RowView& before, const RowView& after, bool by_lender, PastNames& names) {
   const RowView& loan = after ? after : before;
   const std::string what =
-      fmt::format("{} of {} to {} (loan {})", amount_of(loan.text("resource"), loan.integer("amount")),
-                  loan.text("resource"), names.of("queues", loan.integer("borrower_id")), loan.integer("id"));
-  if (!before) {
-    words.push_back("lends " + what);
-  } else if (!after || before.text("state") != after.text("state")) {
-    words.push_back("no longer lends " + what);
-  } else {
-    words.push_back("changed its loan of " + what);
-  }
+      fmt::format("{} of {} {} {} (loan {})", amount_of(loan.text("resource"), loan.integer("amount")),
+                  loan.text("resource"), by_lender ? "to" : "from",
+                  names.of("queues", loan.integer(by_lender ? "borrower_id" : "lender_id")), loan.integer("id"));
+  const std::string_view verb = by_lender ? "lend" : "borrow";
+  if (!before) return fmt::format("{}s {}", verb, what);
+  if (!after || before.text("state") != after.text("state")) return fmt::format("no longer {}s {}", verb, what);
+  return fmt::format("changed its loan of {}", what);
 }
 
 void column_words(const std::string& table, const RowView& before, const RowView& after, PastNames& names,
@@ -258,7 +256,7 @@ ObjectChange words_of_change(const std::string& table, const RowView& before, co
     for (std::string& each : words) each += is_dated ? " (dated)" : "";
   } else if (table == "loans") {
     change.name = names.of("queues", row.integer("lender_id"));
-    loan_words(before, after, names, words);
+    words.push_back(loan_words(before, after, true, names));
   } else if (table == "jobs") {
     job_words(before, after, names, words);
     if (before && after && before.text("name") != after.text("name"))
@@ -270,6 +268,10 @@ ObjectChange words_of_change(const std::string& table, const RowView& before, co
     named_words(table, before, after, names, words);
   }
   return change;
+}
+
+std::string borrower_words(const RowView& before, const RowView& after, PastNames& names) {
+  return loan_words(before, after, false, names);
 }
 
 }  // namespace berth

@@ -25,5 +25,7 @@ struct ObjectChange {
 ChangeScope scope_of_table(const std::string& table);
 // Without words when there is neither a row before nor after.
 ObjectChange words_of_change(const std::string& table, const RowView& before, const RowView& after, PastNames& names);
+// Of a row of loans, as its borrower sees it.
+std::string borrower_words(const RowView& before, const RowView& after, PastNames& names);
 
 }  // namespace berth

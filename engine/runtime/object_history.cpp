@@ -70,15 +70,18 @@ class HistoryWriter {
       name_ = names_.of(table(), id_);
       return {};
     }
-    // One that is gone: the last that had the name.
+    // One that is gone or renamed: the last that had the name.
     name_ = request_.name;
     BERTH_TRY(for_each_step(
         db_, table(), [](const std::vector<TableValue>&) { return true; },
         [&](const RowStep&, const RowView& before, const RowView& after) {
-          if (before && !after && before.text("name") == name_) id_ = before.integer("id");
+          const bool gave_it_up = before && before.text("name") == name_ && (!after || after.text("name") != name_);
+          if (gave_it_up) id_ = before.integer("id");
           return Status();
         }));
-    return id_ == 0 ? present.status() : Status();
+    if (id_ == 0) return present.status();
+    name_ = names_.of(table(), id_);
+    return {};
   }
 
   void add(Seconds time, std::int64_t order, std::string what, std::string who = {}, std::string detail = {}) {
@@ -104,7 +107,9 @@ class HistoryWriter {
                      const std::function<bool(const RowView&)>& concerns) {
     return for_each_step(db_, table, wanted, [&](const RowStep& step, const RowView& before, const RowView& after) {
       if (!concerns(after ? after : before)) return Status();
-      const ObjectChange change = words_of_change(table, before, after, names_);
+      ObjectChange change = words_of_change(table, before, after, names_);
+      if (table == "loans" && (after ? after : before).integer("borrower_id") == id_)
+        change.words = {borrower_words(before, after, names_)};
       if (change.words.empty()) return Status();
       BERTH_ASSIGN(const Cause cause, cause_of_version(step.version));
       told_.insert(step.version);
@@ -138,12 +143,14 @@ class HistoryWriter {
     BERTH_TRY(read_places());
     BERTH_TRY(add_changes("jobs", keyed(), every_row));
     BERTH_TRY(add_before_history());
-    BERTH_TRY(
-        add_rows("SELECT time, 0, 'evicted for ' || coalesce(iif(rule = 'loan', 'loan ' || beneficiary_id, (SELECT "
-                 "name FROM jobs WHERE id = beneficiary_id)), 'job ' || beneficiary_id) || ' of ' || "
-                 "coalesce((SELECT name FROM queues WHERE id = beneficiary_queue_id), 'a queue that is gone'), "
-                 "'round ' || round_id || ': rule ' || rule || ', ' || round(lost_gpu_milli_s / 3.6e6, 2) || ' "
-                 "GPU-hours lost, ' || state FROM evictions WHERE victim_id = ?1"));
+    BERTH_TRY(add_rows(
+        "SELECT time, 0, iif(whole, 'evicted', 'gave up ' || tasks || iif(tasks = 1, ' task', ' tasks')) || "
+        "' for ' || coalesce(iif(rule = 'loan', 'loan ' || beneficiary_id, (SELECT "
+        "name FROM jobs WHERE id = beneficiary_id)), 'job ' || beneficiary_id) || ' of ' || "
+        "coalesce((SELECT name FROM queues WHERE id = beneficiary_queue_id), 'a queue that is gone'), "
+        "'round ' || round_id || ': rule ' || rule || ', ' || round(lost_gpu_milli_s / 3.6e6, 2) || ' "
+        "GPU-hours lost, ' || state, coalesce((SELECT actor FROM rounds WHERE id = round_id), '') FROM evictions "
+        "WHERE victim_id = ?1"));
     BERTH_TRY(
         add_rows("SELECT end_time, 9223372036854775807, 'attempt ' || attempt || ' ' || state || ' on ' || (SELECT "
                  "group_concat(value, ', ') FROM json_each(nodes)), 'ran ' || (end_time - start_time) || ' s; ' || "
@@ -204,12 +211,13 @@ class HistoryWriter {
     return rows.status();
   }
 
-  // Rows of time, order, what, detail.
+  // Rows of time, order, what, detail, and who where that is known.
   Status add_rows(std::string_view sql) {
     BERTH_ASSIGN(Statement rows, db_.prepare(sql));
     rows.with(id_);
     while (rows.next())
-      add(rows.quantity<Seconds>(0), rows.integer(1), std::string(rows.text(2)), {}, std::string(rows.text(3)));
+      add(rows.quantity<Seconds>(0), rows.integer(1), std::string(rows.text(2)),
+          rows.column_count() > 4 ? std::string(rows.text(4)) : std::string(), std::string(rows.text(3)));
     return rows.status();
   }
 
@@ -218,7 +226,44 @@ class HistoryWriter {
   Status add_node() {
     BERTH_TRY(add_changes("nodes", keyed(), every_row));
     BERTH_TRY(add_changes("devices", keyed(), every_row));
-    return add_changes("drains", keyed(), every_row);
+    BERTH_TRY(add_changes("drains", keyed(), every_row));
+    return add_tasks();
+  }
+
+  // Tasks that started and stopped on the node.
+  Status add_tasks() {
+    struct Tasks {
+      Seconds time;
+      std::int64_t started = 0;
+      std::int64_t stopped = 0;
+    };
+    std::map<std::pair<std::int64_t, std::int64_t>, Tasks> tasks;  // by version, job
+    BERTH_TRY(for_each_step(db_, "allocations", keyed(),
+                            [&](const RowStep& step, const RowView& before, const RowView& after) {
+                              if (static_cast<bool>(before) == static_cast<bool>(after)) return Status();
+                              Tasks& of_job = tasks[{step.version, (after ? after : before).integer("job_id")}];
+                              of_job.time = step.time;
+                              ++(after ? of_job.started : of_job.stopped);
+                              return Status();
+                            }));
+    for (const auto& [which, of_job] : tasks) {
+      BERTH_ASSIGN(const Cause cause, cause_of_version(which.first));
+      const std::string job = names_.of("jobs", which.second);
+      const std::string detail = cause.object.starts_with("round ") || cause.statement.empty()
+                                     ? (cause.object.starts_with("round ") ? cause.object : cause.kind)
+                                     : cause.statement;
+      if (of_job.stopped > 0)
+        add(of_job.time, which.first, fmt::format("{} of {} stopped", print_counted(of_job.stopped, "task"), job),
+            cause.actor, detail);
+      if (of_job.started > 0)
+        add(of_job.time, which.first, fmt::format("{} of {} started", print_counted(of_job.started, "task"), job),
+            cause.actor, detail);
+    }
+    return add_rows(
+        fmt::format("SELECT a.start_time, -1, count(*) || iif(count(*) = 1, ' task of ', ' tasks of ') || j.name || "
+                    "' started', 'round ' || a.round_id FROM allocations a JOIN jobs j ON j.id = a.job_id WHERE "
+                    "a.node_id = ?1 AND a.start_time < {} GROUP BY a.job_id, a.start_time, a.round_id",
+                    since_));
   }
 
   Status add_queue() {
