@@ -127,8 +127,10 @@ Result<Output> record_usage_statement(Session& session, const Arguments& argumen
                             Result<std::int64_t> job = find_job(change.db(), arguments.text("job"));
                             if (!job.ok()) return blame(std::move(job).status(), arguments.span("job"));
                             const bool group = arguments.has("group");
-                            return blame(record_usage(change, *job, arguments.text_or("group", ""), usage),
-                                         arguments.span(group ? "group" : "job"));
+                            BERTH_TRY(blame(record_usage(change, *job, arguments.text_or("group", ""), usage),
+                                            arguments.span(group ? "group" : "job")));
+                            BERTH_ASSIGN(const std::string name, name_of(change.db(), Thing::kJob, *job));
+                            return change.record("record usage", name, arguments.text_or("group", ""));
                           });
 }
 

@@ -475,7 +475,7 @@ Status set_job_priority(Change& change, std::int64_t job, std::optional<std::str
   }
   BERTH_ASSIGN(Statement update, change.db().prepare("UPDATE jobs SET priority_class_id = ?2 WHERE id = ?1"));
   BERTH_TRY(update.run(job, id));
-  return change.record("alter job", fmt::format("{} priority {}", row.name, priority_class.value_or("NONE")));
+  return change.record("alter job", row.name, fmt::format("priority {}", priority_class.value_or("NONE")));
 }
 
 }  // namespace berth
