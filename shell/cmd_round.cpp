@@ -355,8 +355,8 @@ constexpr CommandRow kRoundRows[] = {
      .handler = apply_plan_statement,
      .summary = "Carries out a plan exactly; refused when the state has moved since, saying what moved.",
      .example = "APPLY PLAN 1",
-     .details = "Of the plan of a change: makes the change and carries out the round that was shown with it, both or "
-                "neither."},
+     .details = "That a loan or a dated quota has begun or ended since then counts as moved, too. Of the plan of a "
+                "change: makes the change and carries out the round that was shown with it, both or neither."},
     {.family = kRoundFamily,
      .syntax = "RUN SCHEDULE [WITH (<options>)]",
      .effect = Effect::kChanges,
