@@ -11,7 +11,7 @@ Result<Output> create_assertion(Session& session, const Arguments& arguments) {
   const std::string& name = arguments.text("name");
   const std::string query = "SELECT " + arguments.text("query");
   return change_with_note(session, fmt::format("assertion {} created", name), [&](Change& change) -> Status {
-    const Status added = add_assertion(change, name, query);
+    const Status added = add_assertion(change, name, query, {.interrupted = session.interrupt});
     return blame(added, arguments.span(added.code() == Code::kExists ? "name" : "query"));
   });
 }
@@ -41,7 +41,8 @@ Result<Output> show_assertions(Session& session, const Arguments&) {
                     .columns = {{"assertion"}, {"state"}, {"violations"}, {.name = "query", .wrap = true}},
                     .rows = {}};
   for (const Assertion& each : assertions) {
-    const Result<ViolationRows> rows = violations_of(db, each);
+    const Result<ViolationRows> rows = violations_of(db, each, {.interrupted = session.interrupt});
+    if (rows.status().code() == Code::kInterrupted) return rows.status();
     std::int64_t count = 0;
     if (rows.ok()) {
       for (const auto& [row, times] : *rows) count += times;

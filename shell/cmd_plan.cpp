@@ -170,8 +170,9 @@ Result<Output> plan_change_statement(Session& session, const Arguments& argument
 
 Result<RoundReport> apply_change(Session& session, const SavedPlan& saved) {
   BERTH_ASSIGN(const CommandTable::Call call, session.commands->parse(saved.statement.text));
-  return apply_saved_change(engine_of(session), saved,
-                            [&]() -> Status { return call.row->handler(session, call.arguments).status(); });
+  return apply_saved_change(
+      engine_of(session), saved, [&]() -> Status { return call.row->handler(session, call.arguments).status(); },
+      session.interrupt);
 }
 
 }  // namespace berth

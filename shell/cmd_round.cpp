@@ -287,7 +287,7 @@ Result<Output> apply_plan_statement(Session& session, const Arguments& arguments
   if (!saved.ok()) return blame(std::move(saved).status(), arguments.span("plan"));
   const bool is_change = !saved->statement.text.empty();
   Result<RoundReport> report =
-      is_change ? apply_change(session, *saved) : apply_saved_plan(engine_of(session), saved->id);
+      is_change ? apply_change(session, *saved) : apply_saved_plan(engine_of(session), saved->id, session.interrupt);
   if (!report.ok()) {
     // What the error points at is a word of the planned statement.
     const Status status = report.status();

@@ -193,18 +193,6 @@ Status bind_cells(Statement& statement, std::span<const Cell> cells) {
   return {};
 }
 
-// Stops a query of this connection with Ctrl-C as long as it lives.
-class Interruptible {
- public:
-  Interruptible(Database& db, const std::atomic<bool>* flag) : db_(db) { db_.interrupt_when(flag); }
-  ~Interruptible() { db_.interrupt_when(nullptr); }
-  Interruptible(const Interruptible&) = delete;
-  Interruptible& operator=(const Interruptible&) = delete;
-
- private:
-  Database& db_;
-};
-
 // Tables of the past are those of the read-only connection.
 Result<Statement> prepare_query(Runtime& runtime, const Runtime::Reading& reading, std::string_view sql) {
   if (!runtime.in_transaction()) return runtime.query(sql);

@@ -45,7 +45,8 @@ Result<PlannedStatement> planned_statement(std::string text, const std::vector<s
 }
 
 Result<RoundReport> apply_saved_change(Runtime& runtime, const SavedPlan& saved,
-                                       const std::function<Status()>& make_change) {
+                                       const std::function<Status()>& make_change,
+                                       const std::atomic<bool>* interrupted) {
   BERTH_TRY(runtime.check_writable());
   const std::string again = fmt::format("PLAN {}; makes a new one", saved.statement.text);
   if (saved.state == PlanState::kApplied)
@@ -58,7 +59,7 @@ Result<RoundReport> apply_saved_change(Runtime& runtime, const SavedPlan& saved,
   BERTH_TRY(check_present(version, runtime.now()));
   BERTH_TRY(check_files(saved.statement));
   BERTH_ASSIGN(Lease lease, take_round_lease(runtime));
-  BERTH_ASSIGN(const AssertionWatch watch, AssertionWatch::begin(runtime.db()));
+  BERTH_ASSIGN(const AssertionWatch watch, AssertionWatch::begin(runtime.db(), {.interrupted = interrupted}));
   std::optional<ApplyResult> applied;
   runtime.speak_for(fmt::format("{} (plan {})", saved.statement.text, saved.id));
   runtime.judge_changes([&](Change& change) -> Result<ChangeFate> {
@@ -74,6 +75,7 @@ Result<RoundReport> apply_saved_change(Runtime& runtime, const SavedPlan& saved,
                                       .plan_id = saved.id,
                                       .record = nullptr,
                                       .on_broken = OnBroken::kRefuse,
+                                      .asking = {},
                                       .accept_new_jobs = false}));
     applied->version = change.version_after();
     BERTH_TRY(change.settle());

@@ -19,6 +19,7 @@ Result<PlannedStatement> planned_statement(std::string text, const std::vector<s
 
 // `make_change` runs the plan's statement through runtime.change(). kConflict as said above.
 Result<RoundReport> apply_saved_change(Runtime& runtime, const SavedPlan& saved,
-                                       const std::function<Status()>& make_change);
+                                       const std::function<Status()>& make_change,
+                                       const std::atomic<bool>* interrupted = nullptr);
 
 }  // namespace berth

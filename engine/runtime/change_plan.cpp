@@ -340,7 +340,7 @@ Status keep_plan(Runtime& runtime, PlannedStatement statement, const RoundSeen& 
 Result<ChangeOutlook> outlook_of_change(Runtime& runtime, const PlannedStatement& statement,
                                         const std::function<Status()>& make_change,
                                         const std::atomic<bool>* interrupted) {
-  BERTH_ASSIGN(const AssertionWatch watch, AssertionWatch::begin(runtime.db()));
+  BERTH_ASSIGN(const AssertionWatch watch, AssertionWatch::begin(runtime.db(), {.interrupted = interrupted}));
   BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));
   BERTH_ASSIGN(const std::int64_t last_job, runtime.db().integer("SELECT coalesce(max(id), 0) FROM jobs"));
   RoundSeen before;

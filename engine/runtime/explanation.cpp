@@ -388,11 +388,14 @@ Result<std::string> last_refusal(Database& db, std::int64_t job) {
   BERTH_ASSIGN(
       Statement row,
       db.prepare("SELECT wait_reason = 'assertion', (SELECT object FROM events WHERE kind = 'refuse round' AND "
+                 "id = (SELECT max(id) FROM events)), (SELECT object FROM events WHERE kind = 'fail assertion' AND "
                  "id = (SELECT max(id) FROM events)) FROM jobs WHERE id = ?1"));
   const bool found = row.with(job).next();
   BERTH_TRY(row.status());
   if (found && !row.is_null(1))
     return fmt::format("but the last round was refused: it would have broken assertion {}", row.text(1));
+  if (found && !row.is_null(2))
+    return fmt::format("but the last round was not applied: assertion {} could not be asked", row.text(2));
   if (found && row.integer(0) != 0) return std::string("but the last round held it back: an assertion would break");
   return std::string();
 }

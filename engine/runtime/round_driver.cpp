@@ -39,7 +39,7 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-Result<ApplyResult> apply_round(Runtime& runtime, const PlannedRound& round) {
+Result<ApplyResult> apply_round(Runtime& runtime, const PlannedRound& round, const Asking& asking) {
   BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));
   const std::optional<RoundRecord> record = record_if_wanted(settings, round);
   return apply_plan(runtime.db(), round.schedule.plan,
@@ -51,6 +51,7 @@ Result<ApplyResult> apply_round(Runtime& runtime, const PlannedRound& round) {
                      .plan_id = 0,
                      .record = record ? &*record : nullptr,
                      .on_broken = settings.degrades_plans ? OnBroken::kDegrade : OnBroken::kRefuse,
+                     .asking = asking,
                      .accept_new_jobs = true});
 }
 
@@ -162,18 +163,31 @@ Result<PlannedRound> plan_round(Runtime& runtime, const RoundOptions& options) {
 
 namespace {
 
-// Once for each assertion that refuses round after round: an event of every round would hide all others. The state
-// stays what it was, and so do plans.
+// Once for each assertion that stops round after round: an event of every round would hide all others. The state stays
+// what it was, and so do plans.
+Result<bool> is_noted(Database& db, std::string_view kind, std::string_view assertion) {
+  BERTH_ASSIGN(Statement last, db.prepare("SELECT kind, object FROM events ORDER BY id DESC LIMIT 1"));
+  const bool is_known = last.next() && last.text(0) == kind && last.text(1) == assertion;
+  BERTH_TRY(last.status());
+  return is_known;
+}
+
 Status note_refusal(Runtime& runtime, const std::vector<BrokenAssertion>& broken) {
   constexpr std::string_view kKind = "refuse round";
-  Database& db = runtime.db();
-  BERTH_ASSIGN(Statement last, db.prepare("SELECT kind, object FROM events ORDER BY id DESC LIMIT 1"));
-  const bool is_known = last.next() && last.text(0) == kKind && last.text(1) == broken.back().name;
-  BERTH_TRY(last.status());
+  BERTH_ASSIGN(const bool is_known, is_noted(runtime.db(), kKind, broken.back().name));
   if (is_known) return {};
   for (const BrokenAssertion& each : broken)
-    BERTH_TRY(write_event(db, runtime.now(), kKind, each.name, describe(each)));
+    BERTH_TRY(write_event(runtime.db(), runtime.now(), kKind, each.name, describe(each)));
   return {};
+}
+
+// Of an assertion that could not be asked: its name and why.
+Status note_failure(Runtime& runtime, const std::string& assertion, const Status& failed) {
+  constexpr std::string_view kKind = "fail assertion";
+  BERTH_ASSIGN(const bool is_known, is_noted(runtime.db(), kKind, assertion));
+  if (is_known) return {};
+  return write_event(runtime.db(), runtime.now(), kKind, assertion,
+                     fmt::format("no round is applied: {}; {}", failed.message(), failed.hint()));
 }
 
 }  // namespace
@@ -184,9 +198,13 @@ Result<RoundReport> run_round(Runtime& runtime, const RoundOptions& options) {
   BERTH_TRY(prune_now_and_then(runtime));
   for (int attempt = 1;; ++attempt) {
     BERTH_ASSIGN(PlannedRound round, plan_round(runtime, options));
-    Result<ApplyResult> applied = apply_round(runtime, round);
+    std::string failed;
+    Result<ApplyResult> applied = apply_round(runtime, round, {.interrupted = options.interrupted, .failed = &failed});
     if (!applied.ok() && applied.status().code() == Code::kConflict && attempt < kMostAttempts) continue;
-    if (!applied.ok()) return std::move(applied).status();
+    if (!applied.ok()) {
+      if (!failed.empty()) BERTH_TRY(note_failure(runtime, failed, applied.status()));
+      return std::move(applied).status();
+    }
     BERTH_TRY(note_failures(runtime, round.failures));
     if (applied->is_refused()) {
       BERTH_TRY(note_refusal(runtime, applied->broken));
@@ -214,11 +232,12 @@ Result<PlanReport> save_round_plan(Runtime& runtime, const RoundOptions& options
                                     record ? &*record : nullptr));
   ApplyRequest request{.actor = runtime.author(), .now = runtime.now()};
   request.last_reasons = report.round.loaded.last_reasons;
+  request.asking.interrupted = options.interrupted;
   BERTH_ASSIGN(report.broken, broken_by(runtime.db(), report.round.schedule.plan, request));
   return report;
 }
 
-Result<RoundReport> apply_saved_plan(Runtime& runtime, std::int64_t id) {
+Result<RoundReport> apply_saved_plan(Runtime& runtime, std::int64_t id, const std::atomic<bool>* interrupted) {
   BERTH_TRY(runtime.check_writable());
   BERTH_ASSIGN(SavedPlan saved, load_plan(runtime.db(), id));
   if (saved.state == PlanState::kApplied)
@@ -233,6 +252,7 @@ Result<RoundReport> apply_saved_plan(Runtime& runtime, std::int64_t id) {
                                                       .plan_id = id,
                                                       .record = nullptr,
                                                       .on_broken = OnBroken::kRefuse,
+                                                      .asking = {.interrupted = interrupted},
                                                       .accept_new_jobs = false}));
   if (applied.is_refused())
     return Status(Code::kConflict, fmt::format("plan {} would break {}", id, describe(applied.broken.front())),

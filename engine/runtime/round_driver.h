@@ -65,7 +65,7 @@ Result<PlanReport> save_round_plan(Runtime& runtime, const RoundOptions& options
 
 // kConflict when it was applied before or the state has moved since, saying what moved; or when it would break an
 // assertion.
-Result<RoundReport> apply_saved_plan(Runtime& runtime, std::int64_t id);
+Result<RoundReport> apply_saved_plan(Runtime& runtime, std::int64_t id, const std::atomic<bool>* interrupted = nullptr);
 
 // Jobs that the plan starts (or gives more tasks) outside the quota of some queue on their path, in the plan's order.
 // `brought`: jobs that have no rows yet.

@@ -442,7 +442,7 @@ Result<ApplyResult> apply_prefix(Change& change, const Plan& plan, const ApplyRe
 Result<ApplyResult> apply_plan(Database& db, const Plan& plan, const ApplyRequest& request) {
   BERTH_ASSIGN(Change change, Change::begin(db, request.actor, request.now));
   BERTH_TRY(check_version(db, plan, request, change.version_before()));
-  BERTH_ASSIGN(const AssertionWatch watch, AssertionWatch::begin(db));
+  BERTH_ASSIGN(const AssertionWatch watch, AssertionWatch::begin(db, request.asking));
   if (!watch.watches_anything()) {
     BERTH_ASSIGN(ApplyResult result, write_plan(change, plan, request));
     BERTH_ASSIGN(result.version, change.commit());
@@ -456,7 +456,7 @@ Result<ApplyResult> apply_plan(Database& db, const Plan& plan, const ApplyReques
 
 Result<std::vector<BrokenAssertion>> broken_by(Database& db, const Plan& plan, const ApplyRequest& request) {
   BERTH_ASSIGN(Change change, Change::begin(db, request.actor, request.now));
-  BERTH_ASSIGN(const AssertionWatch watch, AssertionWatch::begin(db));
+  BERTH_ASSIGN(const AssertionWatch watch, AssertionWatch::begin(db, request.asking));
   if (!watch.watches_anything()) return std::vector<BrokenAssertion>();
   BERTH_ASSIGN(Trial trial, try_plan(change, plan, request, watch, false));
   return std::move(trial.broken);

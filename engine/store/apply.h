@@ -42,6 +42,7 @@ struct ApplyRequest {
   std::int64_t plan_id = 0;             // saved plan to mark applied; 0 = none: the round gets the plan's record
   const RoundRecord* record = nullptr;  // to be kept with the round; nullptr = none
   OnBroken on_broken = OnBroken::kRefuse;
+  Asking asking = {};
   // Jobs submitted since the plan was made do not make it stale: on a busy database a live round would never end.
   bool accept_new_jobs = false;
 };

@@ -5,6 +5,7 @@
 
 #include "engine/base/text.h"
 #include "engine/store/names.h"
+#include "engine/store/settings.h"
 
 namespace berth {
 
@@ -29,11 +30,40 @@ std::string cell_text(const Statement& row, int column) {
   return row.is_null(column) ? std::string("NULL") : std::string(row.text(column));
 }
 
+// Of an assertion that cannot be asked.
+Status failure_of(const Assertion& assertion, const Status& failed, std::optional<std::int64_t> budget_ms) {
+  const std::string off = fmt::format("ALTER ASSERTION {} OFF; lets rounds go on without it", assertion.name);
+  if (!budget_ms)
+    return Status(Code::kInvalid, fmt::format("assertion '{}': {}", assertion.name, failed.message()), off);
+  return Status(Code::kInvalid,
+                fmt::format("assertion '{}' was not answered within {} ms (assertion_budget_ms)", assertion.name,
+                            print_count(*budget_ms)),
+                off);
+}
+
+Result<ViolationRows> ask(Database& db, const std::string& query) {
+  BERTH_ASSIGN(Statement rows, db.prepare(query));
+  ViolationRows violations;
+  while (rows.next()) {
+    std::string text;
+    for (int column = 0; column < rows.column_count(); ++column) {
+      fmt::format_to(std::back_inserter(text), "{}{} = {}", column > 0 ? ", " : "", rows.column_name(column),
+                     cell_text(rows, column));
+    }
+    ++violations[text];
+  }
+  BERTH_TRY(rows.status());
+  return violations;
+}
+
 }  // namespace
 
-Status add_assertion(Change& change, const std::string& name, const std::string& query) {
+Status add_assertion(Change& change, const std::string& name, const std::string& query, const Asking& asking) {
   BERTH_TRY(check_new_name(change.db(), Thing::kAssertion, name));
   BERTH_TRY(check_query(change.db(), query));
+  // Rounds would stand still for one that cannot even be asked now.
+  const Status asked = violations_of(change.db(), {.id = 0, .name = name, .query = query}, asking).status();
+  if (!asked.ok()) return Status(asked.code(), asked.message());
   BERTH_ASSIGN(Statement insert, change.db().prepare("INSERT INTO assertions (name, query, created_at, created_by) "
                                                      "VALUES (?1, ?2, ?3, ?4)"));
   BERTH_TRY(insert.run(name, query, change.now(), change.actor()));
@@ -63,21 +93,15 @@ Result<std::vector<Assertion>> list_assertions(Database& db) {
   return assertions;
 }
 
-Result<ViolationRows> violations_of(Database& db, const Assertion& assertion) {
-  const std::string where = fmt::format("assertion '{}'", assertion.name);
-  Result<Statement> rows = db.prepare(assertion.query);
-  if (!rows.ok()) return std::move(rows).status().prefixed(where);
-  ViolationRows violations;
-  while (rows->next()) {
-    std::string text;
-    for (int column = 0; column < rows->column_count(); ++column) {
-      fmt::format_to(std::back_inserter(text), "{}{} = {}", column > 0 ? ", " : "", rows->column_name(column),
-                     cell_text(*rows, column));
-    }
-    ++violations[text];
-  }
-  if (!rows->status().ok()) return Status(rows->status()).prefixed(where);
-  return violations;
+Result<ViolationRows> violations_of(Database& db, const Assertion& assertion, const Asking& asking) {
+  BERTH_ASSIGN(const Settings settings, read_settings(db));
+  const Interruptible interruptible(db, asking.interrupted, std::chrono::milliseconds(settings.assertion_budget_ms));
+  Result<ViolationRows> violations = ask(db, assertion.query);
+  const bool is_late = interruptible.has_run_out();
+  if (violations.ok() || (violations.status().code() == Code::kInterrupted && !is_late)) return violations;
+  if (asking.failed != nullptr) *asking.failed = assertion.name;
+  return failure_of(assertion, violations.status(),
+                    is_late ? std::optional(settings.assertion_budget_ms) : std::nullopt);
 }
 
 std::string describe(const BrokenAssertion& broken) {
@@ -87,12 +111,13 @@ std::string describe(const BrokenAssertion& broken) {
   return text;
 }
 
-Result<AssertionWatch> AssertionWatch::begin(Database& db) {
+Result<AssertionWatch> AssertionWatch::begin(Database& db, const Asking& asking) {
   AssertionWatch watch;
+  watch.asking_ = asking;
   BERTH_ASSIGN(const std::vector<Assertion> assertions, list_assertions(db));
   for (const Assertion& assertion : assertions) {
     if (!assertion.is_on) continue;
-    BERTH_ASSIGN(watch.before_[assertion.id], violations_of(db, assertion));
+    BERTH_ASSIGN(watch.before_[assertion.id], violations_of(db, assertion, asking));
   }
   return watch;
 }
@@ -102,7 +127,7 @@ Result<std::vector<BrokenAssertion>> AssertionWatch::broken(Database& db) const 
   BERTH_ASSIGN(const std::vector<Assertion> assertions, list_assertions(db));
   for (const Assertion& assertion : assertions) {
     if (!assertion.is_on) continue;
-    BERTH_ASSIGN(const ViolationRows now, violations_of(db, assertion));
+    BERTH_ASSIGN(const ViolationRows now, violations_of(db, assertion, asking_));
     const auto then = before_.find(assertion.id);
     BrokenAssertion broken{assertion.name, 0, {}};
     for (const auto& [row, count] : now) {

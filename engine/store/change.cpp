@@ -3,6 +3,7 @@
 #include "engine/base/text.h"
 #include "engine/store/borrowing.h"
 #include "engine/store/history_recorder.h"
+#include "engine/store/lease.h"
 #include "engine/store/loan_records.h"
 #include "engine/store/queue_use.h"
 
@@ -26,7 +27,9 @@ std::string verb_of(std::string_view statement) {
 }  // namespace
 
 Result<Change> Change::begin(Database& db, Author author, Seconds now) {
-  BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));
+  Result<Transaction> begun = Transaction::begin_write(db);
+  if (!begun.ok()) return name_writer(db, std::move(begun).status());
+  Transaction transaction = *std::move(begun);
   set_history_time(db, now);
   BERTH_ASSIGN(const std::int64_t version, state_version(db));
   BERTH_TRY(pass_dates(db, now));

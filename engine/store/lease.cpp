@@ -22,11 +22,32 @@ std::string host_name() {
 
 bool process_is_gone(std::int64_t pid) { return ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH; }
 
+Result<Transaction> begin_write(Database& db) {
+  Result<Transaction> begun = Transaction::begin_write(db);
+  if (begun.ok()) return begun;
+  return name_writer(db, std::move(begun).status());
+}
+
 }  // namespace
+
+Status name_writer(Database& db, Status failed) {
+  if (failed.code() != Code::kBusy) return failed;
+  Result<Statement> row = db.prepare("SELECT name, holder, host, pid FROM leases WHERE expires_at > 0");
+  const std::string host = host_name();
+  while (row.ok() && row->next()) {
+    const bool is_here = row->text(2) == host;
+    if (is_here && (row->integer(3) == ::getpid() || process_is_gone(row->integer(3)))) continue;
+    return Status(Code::kBusy,
+                  fmt::format("{}; a {} is being run by {} (process {} on {})", failed.message(), row->text(0),
+                              row->text(1), row->integer(3), row->text(2)),
+                  failed.hint());
+  }
+  return failed;
+}
 
 Result<Lease> Lease::acquire(Database& db, const LeaseRequest& request) {
   const std::string host = host_name();
-  BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));
+  BERTH_ASSIGN(Transaction transaction, begin_write(db));
   BERTH_ASSIGN(Statement row, db.prepare("SELECT holder, host, pid, expires_at, token FROM leases WHERE name = ?1"));
   std::int64_t token = 1;
   if (row.with(request.name).next()) {

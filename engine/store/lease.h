@@ -41,4 +41,7 @@ class Lease {
   std::int64_t token_;
 };
 
+// A kBusy of the database, also saying who runs a round, where somebody does; anything else as it is.
+Status name_writer(Database& db, Status failed);
+
 }  // namespace berth

@@ -25,6 +25,8 @@ constexpr Knob kKnobs[] = {
      "what becomes of a round that would break an assertion: nothing of it is done, or what comes before the first "
      "decision that does",
      "refuse|degrade"},
+    {"assertion_budget_ms", KnobType::kInteger, "2000", 1, 3600000,
+     "how many milliseconds an assertion may take to answer; no round is applied that one has not answered"},
     {"backfill", KnobType::kChoice, "easy", 0, 0, "what happens behind a job that may start but does not fit",
      "greedy|none|none_per_queue|easy|conservative"},
     {"backfill_depth", KnobType::kInteger, "100", 1, 1000000,
@@ -446,6 +448,7 @@ Result<Settings> read_settings(Database& db, const SettingOverrides& overrides) 
                 .take("record_rounds", read_truth, settings.record_rounds)
                 .take("record_retention", read_duration, settings.record_retention)
                 .take("record_mib", read_integer, settings.record_bytes)
+                .take("assertion_budget_ms", read_integer, settings.assertion_budget_ms)
                 .take("shadow_budget_ms", read_integer, settings.shadow_budget_ms)
                 .take("job_retention", read_duration, settings.job_retention)
                 .take("backfill", read_backfill_mode, rules.backfill)

@@ -83,6 +83,7 @@ struct Settings {
   bool record_rounds = true;
   bool reload_policies = true;
   bool degrades_plans = false;  // that break assertions; else they are refused
+  std::int64_t assertion_budget_ms = 0;
   Seconds record_retention;
   std::int64_t record_bytes = 0;
   std::int64_t shadow_budget_ms = 0;

@@ -135,10 +135,6 @@ std::string unchanging_address(const std::string& path) {
   return address + "?immutable=1";
 }
 
-int stop_when_flagged(void* flag) {
-  return static_cast<const std::atomic<bool>*>(flag)->load(std::memory_order_relaxed) ? 1 : 0;
-}
-
 // Pragmas that only describe the schema. Those that also set something may be read, not given a value.
 bool pragma_only_reads(std::string_view name, const char* value) {
   constexpr std::array<std::string_view, 8> kDescribing = {"table_info",    "table_xinfo", "table_list",
@@ -386,12 +382,6 @@ const std::string& Database::path() const { return home_->path; }
 sqlite3* Database::handle() const { return home_->connection; }
 void Database::set_busy_timeout(int milliseconds) { sqlite3_busy_timeout(home_->connection, milliseconds); }
 
-void Database::interrupt_when(const std::atomic<bool>* flag) {
-  // The handler reads through the pointer only.
-  sqlite3_progress_handler(home_->connection, flag != nullptr ? kStepsBetweenInterruptChecks : 0,
-                           flag != nullptr ? stop_when_flagged : nullptr, const_cast<std::atomic<bool>*>(flag));
-}
-
 bool Database::is_enclosed() const { return home_->is_enclosed; }
 
 void Database::watch_writes(std::unique_ptr<WriteWatch> watch) {
@@ -477,6 +467,25 @@ Status Transaction::commit() {
 void Transaction::end() {
   db_->home_->is_enclosed = false;
   if (db_->watch() != nullptr) db_->watch()->end();
+}
+
+// ---- Interruptible --------------------------------------------------------------------------------------------------
+
+Interruptible::Interruptible(Database& db, const std::atomic<bool>* flag,
+                             std::optional<std::chrono::milliseconds> budget)
+    : db_(db), flag_(flag) {
+  if (budget) deadline_ = std::chrono::steady_clock::now() + *budget;
+  sqlite3_progress_handler(db_.handle(), kStepsBetweenInterruptChecks, look, this);
+}
+
+Interruptible::~Interruptible() { sqlite3_progress_handler(db_.handle(), 0, nullptr, nullptr); }
+
+int Interruptible::look(void* self) {
+  auto* const me = static_cast<Interruptible*>(self);
+  if (me->flag_ != nullptr && me->flag_->load(std::memory_order_relaxed)) return 1;
+  if (!me->deadline_ || std::chrono::steady_clock::now() < *me->deadline_) return 0;
+  me->has_run_out_ = true;
+  return 1;
 }
 
 // ---- ReadingOnly ----------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <memory>
@@ -165,9 +166,6 @@ class Database {
   sqlite3* handle() const;
 
   void set_busy_timeout(int milliseconds);
-  // A running statement stops with kInterrupted soon after *flag turns true; nullptr ends the watch. `flag` must
-  // outlive it.
-  void interrupt_when(const std::atomic<bool>* flag);
   // From now on only SELECT, WITH, EXPLAIN and the schema-reading pragmas pass (sqlite3_set_authorizer).
   void allow_only_reading();
   // Until the next allow_only_reading().
@@ -211,6 +209,29 @@ class Transaction {
   void end();
   Database* db_;  // null = nothing to end
   Extent extent_;
+};
+
+// While it lives a running statement of the connection stops with kInterrupted soon after *flag turns true, or when the
+// budget is used up, which counts from the beginning. One at a time on a connection.
+class Interruptible {
+ public:
+  // `flag`: nullptr = there is none; it must outlive this.
+  Interruptible(Database& db, const std::atomic<bool>* flag,
+                std::optional<std::chrono::milliseconds> budget = std::nullopt);
+  Interruptible(const Interruptible&) = delete;
+  Interruptible& operator=(const Interruptible&) = delete;
+  ~Interruptible();
+
+  // That the budget, not the flag, has stopped something.
+  bool has_run_out() const { return has_run_out_; }
+
+ private:
+  static int look(void* self);
+
+  Database& db_;
+  const std::atomic<bool>* flag_;
+  std::optional<std::chrono::steady_clock::time_point> deadline_;
+  bool has_run_out_ = false;
 };
 
 // While it lives the connection only reads, as after allow_only_reading().

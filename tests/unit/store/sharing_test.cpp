@@ -89,6 +89,21 @@ TEST_F(Sharing, ALeaseIsHeldByOne) {
   EXPECT_OK(Lease::acquire(other, theirs));
 }
 
+TEST_F(Sharing, WhoWritesIsNamedWhereItIsKnown) {
+  db_->set_busy_timeout(0);
+  EXPECT_OK(
+      db_->execute("INSERT INTO leases (name, holder, host, pid, acquired_at, expires_at, token) "
+                   "VALUES ('round', 'cron', 'elsewhere', 812, 1000, 1600, 1)"));
+  Database other = open();
+  other.set_busy_timeout(0);
+  const Transaction writing = must_have(Transaction::begin_write(other));
+  const std::string_view said =
+      "another process is writing to the database; a round is being run by cron (process 812 "
+      "on elsewhere)";
+  EXPECT_ERROR(Change::begin(*db_, "alice", Seconds(1001)).status(), Code::kBusy, said);
+  EXPECT_ERROR(Lease::acquire(*db_, {.holder = "alice", .now = Seconds(1001)}).status(), Code::kBusy, said);
+}
+
 TEST_F(Sharing, ALeaseOfADeadProcessIsTakenOverAtOnce) {
   const pid_t child = ::fork();
   if (child == 0) {

@@ -129,10 +129,18 @@ TEST_F(Sqlite, ReadsOnlyForAWhile) {
 TEST_F(Sqlite, StopsWhenInterrupted) {
   Database db = memory();
   std::atomic<bool> stop{true};
-  db.interrupt_when(&stop);
   const std::string endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
-  EXPECT_ERROR(db.integer(endless), Code::kInterrupted, "interrupted");
-  db.interrupt_when(nullptr);
+  {
+    const Interruptible interruptible(db, &stop);
+    EXPECT_ERROR(db.integer(endless), Code::kInterrupted, "interrupted");
+    EXPECT_FALSE(interruptible.has_run_out());
+  }
+  {
+    const Interruptible interruptible(db, nullptr, std::chrono::milliseconds(20));
+    EXPECT_EQ(must_have(db.integer("SELECT 1")), 1);
+    EXPECT_ERROR(db.integer(endless), Code::kInterrupted, "interrupted");
+    EXPECT_TRUE(interruptible.has_run_out());
+  }
   EXPECT_EQ(must_have(db.integer("SELECT 1")), 1);
 }
 
