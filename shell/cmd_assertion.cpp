@@ -71,7 +71,8 @@ constexpr CommandRow kAssertionRows[] = {
      .details =
          "Asked on what a plan would leave, before it is committed. A plan breaks it by rows that were not there "
          "before; such a round is refused, or cut before the first decision that does (setting "
-         "assertion_action), and the exit code is 4. PLAN says so, too."},
+         "assertion_action), and the exit code is 4. PLAN shows the round that was cut, and APPLY PLAN carries out "
+         "that. One that fails, or takes longer than the setting assertion_budget_ms, stops rounds, with an error."},
     {.family = kAssertionFamily,
      .syntax = "ALTER ASSERTION <assertion:assertion> {ON | OFF}",
      .effect = Effect::kChanges,
@@ -105,6 +106,12 @@ void add_broken(const std::vector<BrokenAssertion>& broken, Output& output) {
   }
   output.add(std::move(table), Audience::kPrograms);
   output.findings = true;
+}
+
+std::string held_back_sentence(std::int64_t decisions, std::string_view first_job) {
+  std::string sentence = fmt::format("{} is held back, which would break an assertion", first_job);
+  if (decisions > 1) sentence += fmt::format(", and {} behind it", counted(decisions - 1, "decision"));
+  return sentence;
 }
 
 std::span<const CommandRow> assertion_commands() { return kAssertionRows; }

@@ -157,20 +157,31 @@ Result<Output> plan_change_statement(Session& session, const Arguments& argument
   }
   add_changes(std::move(borrowing), output);
   add_broken(outlook->broken, output);
+  if (outlook->held_back_jobs > 0) output.add_note(held_back_sentence(outlook->held_back_jobs, outlook->cut_before));
   for (std::string& note : notes.notes) {
     if (note.starts_with("warning: ")) output.add_note(std::move(note));
   }
   add_submitted(*outlook, output);
   output.add_note(outlook_sentence(*outlook));
   if (!outlook->not_kept.empty()) output.add_note(fmt::format("not kept as a plan: {}", outlook->not_kept));
-  if (outlook->plan != 0 && outlook->broken.empty())
-    output.add_note(fmt::format("APPLY PLAN {}; makes the change and carries out that round", outlook->plan));
+  if (outlook->plan == 0) return output;
+  const bool is_refused = !outlook->broken.empty() && outlook->held_back_jobs == 0;
+  output.add_note(
+      fmt::format("APPLY PLAN {}; {}", outlook->plan,
+                  is_refused ? "would be refused for that" : "makes the change and carries out that round"));
   return output;
 }
 
 Result<RoundReport> apply_change(Session& session, const SavedPlan& saved) {
   BERTH_ASSIGN(const CommandTable::Call call, session.commands->parse(saved.statement.text));
   return apply_saved_change(
+      engine_of(session), saved, [&]() -> Status { return call.row->handler(session, call.arguments).status(); },
+      session.interrupt);
+}
+
+Result<std::vector<BrokenAssertion>> broken_by_change(Session& session, const SavedPlan& saved) {
+  BERTH_ASSIGN(const CommandTable::Call call, session.commands->parse(saved.statement.text));
+  return broken_by_saved_change(
       engine_of(session), saved, [&]() -> Status { return call.row->handler(session, call.arguments).status(); },
       session.interrupt);
 }

@@ -235,6 +235,13 @@ void add_failures(const std::vector<PolicyFailure>& failures, Output& output) {
   output.findings |= !failures.empty();
 }
 
+// Of a plan that was cut for an assertion.
+void add_held_back(Session& session, const Plan& plan, std::int64_t decisions, Output& output) {
+  const auto first = std::ranges::find(plan.waiting, Reason::kAssertion, &Waiting::reason);
+  const std::int64_t job = first == plan.waiting.end() ? 0 : first->job;
+  output.add_note(held_back_sentence(decisions, job_word(engine_of(session).db(), job)));
+}
+
 Result<Output> run_schedule(Session& session, const Arguments& arguments) {
   BERTH_ASSIGN(const RoundOptions options, round_options(session, arguments));
   BERTH_ASSIGN(ScheduledRun run, ScheduledRun::begin(engine_of(session), "schedule"));
@@ -252,9 +259,7 @@ Result<Output> run_schedule(Session& session, const Arguments& arguments) {
   output.add(round_row(report), Audience::kPrograms);
   add_failures(report.failures, output);
   add_broken(report.applied.broken, output);
-  if (report.applied.prefix)
-    output.add_note(fmt::format("{} held back, which would have broken an assertion",
-                                counted(report.applied.held_back_jobs, "decision")));
+  if (report.applied.prefix) add_held_back(session, report.plan, report.applied.held_back_jobs, output);
   BERTH_TRY(add_consequences(session, report.plan, JobWords(engine_of(session).db()), output));
   output.add_note(fmt::format("round {}: {}", report.applied.round, plan_sentence(report.plan, "started")));
   if (!report.watched.ok()) output.add_note("shadow policies: " + report.watched.message());
@@ -277,8 +282,11 @@ Result<Output> plan_schedule_statement(Session& session, const Arguments& argume
   output.add_note(fmt::format("plan {}: {}", report.id, plan_sentence(plan, "would start")));
   add_failures(report.round.failures, output);
   add_broken(report.broken, output);
-  if (report.broken.empty() && (!plan.placements.empty() || !plan.evictions.empty() || !plan.reprieves.empty()))
+  if (report.held_back_jobs > 0) add_held_back(session, plan, report.held_back_jobs, output);
+  const bool is_refused = !report.broken.empty() && report.held_back_jobs == 0;
+  if (!is_refused && (!plan.placements.empty() || !plan.evictions.empty() || !plan.reprieves.empty()))
     output.add_note(fmt::format("APPLY PLAN {}; carries it out", report.id));
+  if (is_refused) output.add_note(fmt::format("APPLY PLAN {}; would be refused for that", report.id));
   return output;
 }
 
@@ -294,12 +302,43 @@ Result<Output> apply_plan_statement(Session& session, const Arguments& arguments
     return Status(status.code(), status.message(), status.hint()).at(arguments.span("plan"));
   }
   Output output;
+  if (report->applied.is_refused()) {
+    for (const BrokenAssertion& each : report->applied.broken)
+      output.add_note(fmt::format("plan {} would break {}", saved->id, describe(each)));
+    output.add_note("it was refused, nothing has changed; ALTER ASSERTION ... OFF switches an assertion off");
+    output.findings = true;
+    output.failed = Code::kConflict;
+    return output;
+  }
   output.add(round_row(*report), Audience::kPrograms);
   BERTH_TRY(add_consequences(session, report->plan, JobWords(engine_of(session).db()), output));
   if (is_change) output.add_note(fmt::format("done: {}", saved->statement.text));
   output.add_note(fmt::format("round {}: {}", report->applied.round, plan_sentence(report->plan, "started")));
   add_refusal(*report, output);
   return output;
+}
+
+// Whether assertions would let a plan be applied now.
+Status add_verdict(Session& session, const SavedPlan& saved, Output& output) {
+  Runtime& runtime = engine_of(session);
+  BERTH_ASSIGN(const std::vector<Assertion> assertions, list_assertions(runtime.db()));
+  if (std::ranges::none_of(assertions, &Assertion::is_on)) return {};
+  constexpr std::string_view kUnknown = "whether it would break an assertion cannot be told";
+  if (runtime.read_only()) {
+    output.add_note(fmt::format("{} in a read-only session", kUnknown));
+    return {};
+  }
+  const Result<std::vector<BrokenAssertion>> broken = saved.statement.text.empty()
+                                                          ? broken_by_saved_plan(runtime, saved, session.interrupt)
+                                                          : broken_by_change(session, saved);
+  if (broken.status().code() == Code::kInterrupted) return broken.status();
+  if (!broken.ok()) {
+    output.add_note(fmt::format("{}: {}", kUnknown, broken.status().message()));
+    return {};
+  }
+  add_broken(*broken, output);
+  if (!broken->empty()) output.add_note(fmt::format("APPLY PLAN {}; would be refused for that", saved.id));
+  return {};
 }
 
 Result<Output> explain_plan(Session& session, const Arguments& arguments) {
@@ -329,6 +368,8 @@ Result<Output> explain_plan(Session& session, const Arguments& arguments) {
       output.add_note(fmt::format("it can no longer be applied: {}", moved.message()));
       output.add_note(
           fmt::format("PLAN {}; makes a new one", saved->statement.text.empty() ? "SCHEDULE" : saved->statement.text));
+    } else {
+      BERTH_TRY(add_verdict(session, *saved, output));
     }
   }
   return output;
@@ -356,7 +397,8 @@ constexpr CommandRow kRoundRows[] = {
      .summary = "Carries out a plan exactly; refused when the state has moved since, saying what moved.",
      .example = "APPLY PLAN 1",
      .details = "That a loan or a dated quota has begun or ended since then counts as moved, too. Of the plan of a "
-                "change: makes the change and carries out the round that was shown with it, both or neither."},
+                "change: makes the change and carries out the round that was shown with it, both or neither. One that "
+                "would break an assertion is refused, with exit code 4."},
     {.family = kRoundFamily,
      .syntax = "RUN SCHEDULE [WITH (<options>)]",
      .effect = Effect::kChanges,
@@ -370,7 +412,7 @@ constexpr CommandRow kRoundRows[] = {
      .effect = Effect::kReads,
      .handler = explain_plan,
      .summary = "Shows a plan in full: every placement, every waiting job with its reason, and whether it can still be "
-                "applied.",
+                "applied: exit code 4 when it would break an assertion.",
      .example = "EXPLAIN PLAN 1"},
 };
 

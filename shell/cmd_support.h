@@ -77,6 +77,8 @@ Result<std::vector<std::string>> expand_names(const std::vector<Value>& values);
 
 // What a plan would break, if anything: findings.
 void add_broken(const std::vector<BrokenAssertion>& broken, Output& output);
+// "b is held back, which would break an assertion, and 2 decisions behind it".
+std::string held_back_sentence(std::int64_t decisions, std::string_view first_job);
 
 // An argument "table" that names no table or view.
 Status unknown_table(const Session& session, const Arguments& arguments);

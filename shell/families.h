@@ -7,6 +7,7 @@
 
 namespace berth {
 
+struct BrokenAssertion;
 struct RoundReport;
 struct SavedPlan;
 
@@ -23,6 +24,8 @@ bool is_plannable(const CommandRow& row);
 Result<Output> plan_change_statement(Session& session, const Arguments& arguments);
 // APPLY PLAN of the plan of a change (cmd_plan.cpp).
 Result<RoundReport> apply_change(Session& session, const SavedPlan& saved);
+// What it would break if it were applied now.
+Result<std::vector<BrokenAssertion>> broken_by_change(Session& session, const SavedPlan& saved);
 
 std::span<const CommandRow> round_commands();      // cmd_round.cpp: RUN, PLAN, APPLY, EXPLAIN PLAN
 std::span<const CommandRow> assertion_commands();  // cmd_assertion.cpp

@@ -49,7 +49,8 @@ ExitCode run_answered(Session& session, const Source& source, std::size_t offset
     session.printer->say(describe_error(status, source, offset, session.display.color_messages));
     return exit_code_for(status);
   }
-  if (output->failed != Code::kOk) return exit_code_for(output->failed);
+  // A plan that was refused is a finding, as a round that was.
+  if (output->failed != Code::kOk && !output->findings) return exit_code_for(output->failed);
   return output->findings ? ExitCode::kFindings : ExitCode::kDone;
 }
 

@@ -49,7 +49,8 @@ Plan first_decisions(const Plan& plan, std::int64_t decisions) {
     if (waits_anyway.contains(jobs[i])) continue;
     Waiting& each = waiting.emplace_back();
     each.job = jobs[i];
-    each.reason = Reason::kAssertion;
+    each.reason = i == kept ? Reason::kAssertion : Reason::kBlocked;
+    each.behind_job = i == kept ? 0 : jobs[kept];
     each.fits = each.needed = tasks[jobs[i]];
   }
   prefix.waiting.insert(prefix.waiting.begin(), waiting.begin(), waiting.end());

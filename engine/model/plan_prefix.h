@@ -10,7 +10,8 @@
 namespace berth {
 
 std::int64_t decision_count(const Plan& plan);
-// `decisions` of them. The jobs of the others wait, with Reason::kAssertion, before all that wait anyway.
+// `decisions` of them. The jobs of the others wait, before all that wait anyway: the first of them with
+// Reason::kAssertion, for it is the one that would break something, and those behind it with Reason::kBlocked.
 Plan first_decisions(const Plan& plan, std::int64_t decisions);
 
 }  // namespace berth

@@ -34,6 +34,55 @@ Status check_files(const PlannedStatement& statement) {
   return {};
 }
 
+std::string again(const SavedPlan& saved) { return fmt::format("PLAN {}; makes a new one", saved.statement.text); }
+
+// Whether the state is still the one it was planned on.
+Status check_present(Runtime& runtime, const SavedPlan& saved) {
+  // Both at one moment: it may be applied just now.
+  BERTH_ASSIGN(const Transaction reading, Transaction::begin_read(runtime.db()));
+  BERTH_TRY(check_not_applied(runtime, saved));
+  BERTH_ASSIGN(const std::int64_t version, state_version(runtime.db()));
+  const Status moved = check_not_moved(runtime.db(), saved.plan, version, runtime.now());
+  return moved.ok() ? moved : Status(moved.code(), moved.message(), again(saved));
+}
+
+// The statement and the round after it in one transaction, which stays when `fate` says so and no assertion breaks.
+Result<ApplyResult> carry_out(Runtime& runtime, const SavedPlan& saved, const std::function<Status()>& make_change,
+                              const std::atomic<bool>* interrupted, ChangeFate fate) {
+  BERTH_TRY(check_present(runtime, saved));
+  BERTH_TRY(check_files(saved.statement));
+  BERTH_ASSIGN(const AssertionWatch watch, AssertionWatch::begin(runtime.db(), {.interrupted = interrupted}));
+  std::optional<ApplyResult> applied;
+  runtime.speak_for(fmt::format("{} (plan {})", saved.statement.text, saved.id));
+  runtime.judge_changes([&](Change& change) -> Result<ChangeFate> {
+    if (applied) return Status(Code::kInternal, "the statement makes more than one change");
+    if (change.version_before() != saved.plan.version) return Status(Code::kConflict, "the state has moved");
+    BERTH_ASSIGN(applied, write_watched_plan(change, saved.plan,
+                                             {.kind = "schedule",
+                                              .actor = runtime.author(),
+                                              .now = runtime.now(),
+                                              .seconds = {},
+                                              .last_reasons = {},
+                                              .plan_id = saved.id,
+                                              .record = nullptr,
+                                              .on_broken = OnBroken::kRefuse,
+                                              .asking = {},
+                                              .accept_new_jobs = false},
+                                             watch));
+    applied->version = change.version_after();
+    return applied->is_refused() ? ChangeFate::kTakeBack : fate;
+  });
+  const Status made = make_change();
+  runtime.judge_changes(nullptr);
+  if (!made.ok()) {
+    // Somebody else was faster: that is why, whatever the statement ran into. All of ours is taken back by now.
+    BERTH_TRY(check_present(runtime, saved));
+    return made;
+  }
+  if (!applied) return Status(Code::kConflict, "the statement changes nothing any more", again(saved));
+  return *std::move(applied);
+}
+
 }  // namespace
 
 Result<PlannedStatement> planned_statement(std::string text, const std::vector<std::string>& files) {
@@ -48,48 +97,19 @@ Result<RoundReport> apply_saved_change(Runtime& runtime, const SavedPlan& saved,
                                        const std::function<Status()>& make_change,
                                        const std::atomic<bool>* interrupted) {
   BERTH_TRY(runtime.check_writable());
-  const std::string again = fmt::format("PLAN {}; makes a new one", saved.statement.text);
-  if (saved.state == PlanState::kApplied)
-    return Status(Code::kConflict, fmt::format("plan {} was applied before", saved.id), again);
-  const auto check_present = [&](std::int64_t version, Seconds now) -> Status {
-    const Status moved = check_not_moved(runtime.db(), saved.plan, version, now);
-    return moved.ok() ? moved : Status(moved.code(), moved.message(), again);
-  };
-  BERTH_ASSIGN(const std::int64_t version, state_version(runtime.db()));
-  BERTH_TRY(check_present(version, runtime.now()));
-  BERTH_TRY(check_files(saved.statement));
+  BERTH_TRY(check_present(runtime, saved));
   BERTH_ASSIGN(Lease lease, take_round_lease(runtime));
-  BERTH_ASSIGN(const AssertionWatch watch, AssertionWatch::begin(runtime.db(), {.interrupted = interrupted}));
-  std::optional<ApplyResult> applied;
-  runtime.speak_for(fmt::format("{} (plan {})", saved.statement.text, saved.id));
-  runtime.judge_changes([&](Change& change) -> Result<ChangeFate> {
-    if (applied) return Status(Code::kInternal, "the statement makes more than one change");
-    // What the statement brings may begin now, but not have begun since the plan was made.
-    BERTH_TRY(check_present(change.version_before(), std::max(saved.plan.planned_at, change.now() - Seconds(1))));
-    BERTH_ASSIGN(applied, write_plan(change, saved.plan,
-                                     {.kind = "schedule",
-                                      .actor = runtime.author(),
-                                      .now = runtime.now(),
-                                      .seconds = {},
-                                      .last_reasons = {},
-                                      .plan_id = saved.id,
-                                      .record = nullptr,
-                                      .on_broken = OnBroken::kRefuse,
-                                      .asking = {},
-                                      .accept_new_jobs = false}));
-    applied->version = change.version_after();
-    BERTH_TRY(change.settle());
-    BERTH_ASSIGN(const std::vector<BrokenAssertion> broken, watch.broken(change.db()));
-    if (broken.empty()) return ChangeFate::kCommit;
-    return Status(Code::kConflict, fmt::format("plan {} would break {}", saved.id, describe(broken.front())),
-                  "ALTER ASSERTION ... OFF switches an assertion off");
-  });
-  const Status made = make_change();
-  runtime.judge_changes(nullptr);
-  BERTH_TRY(made);
-  if (!applied) return Status(Code::kConflict, "the statement changes nothing any more", again);
+  BERTH_ASSIGN(const ApplyResult applied, carry_out(runtime, saved, make_change, interrupted, ChangeFate::kCommit));
+  if (applied.is_refused()) return RoundReport{saved.plan, applied, {}, {}, {}};
   BERTH_ASSIGN(const DispatchReport dispatched, dispatch_now(runtime, lease));
-  return RoundReport{saved.plan, *applied, {}, {}, dispatched};
+  return RoundReport{saved.plan, applied, {}, {}, dispatched};
+}
+
+Result<std::vector<BrokenAssertion>> broken_by_saved_change(Runtime& runtime, const SavedPlan& saved,
+                                                            const std::function<Status()>& make_change,
+                                                            const std::atomic<bool>* interrupted) {
+  BERTH_ASSIGN(ApplyResult outlook, carry_out(runtime, saved, make_change, interrupted, ChangeFate::kTakeBack));
+  return std::move(outlook.broken);
 }
 
 }  // namespace berth

@@ -17,9 +17,14 @@ namespace berth {
 // The statement with digests of the files that it reads. kUnavailable for a file that cannot be read.
 Result<PlannedStatement> planned_statement(std::string text, const std::vector<std::string>& files);
 
-// `make_change` runs the plan's statement through runtime.change(). kConflict as said above.
+// `make_change` runs the plan's statement through runtime.change(). kConflict as said above, but for assertions: one
+// that would break is an answer.
 Result<RoundReport> apply_saved_change(Runtime& runtime, const SavedPlan& saved,
                                        const std::function<Status()>& make_change,
                                        const std::atomic<bool>* interrupted = nullptr);
+// What it would break if it were applied now; the other errors are those of applying it.
+Result<std::vector<BrokenAssertion>> broken_by_saved_change(Runtime& runtime, const SavedPlan& saved,
+                                                            const std::function<Status()>& make_change,
+                                                            const std::atomic<bool>* interrupted = nullptr);
 
 }  // namespace berth

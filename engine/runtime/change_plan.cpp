@@ -38,6 +38,8 @@ struct RoundSeen {
   std::int64_t lost = 0;
   std::vector<std::int64_t> running;  // before the round, in id order
   Plan plan;
+  std::vector<BrokenAssertion> broken;
+  std::int64_t held_back = 0;
   std::optional<RoundRecord> record;
 };
 
@@ -72,12 +74,29 @@ Result<std::vector<JobExplanation>> explain_new_jobs(Runtime& runtime, const Sna
   return explanations;
 }
 
-// Plans the round and carries it out within `change`, which is to be taken back. `look` sees what was planned on.
-Result<RoundSeen> see_round(Runtime& runtime, Change& change, const std::atomic<bool>* interrupted,
+struct Watching {
+  const AssertionWatch& watch;
+  OnBroken on_broken;
+};
+
+// Plans the round and carries it out within `change`, which is to be taken back; cut as a round is that would break
+// assertions. `look` sees what was planned on.
+Result<RoundSeen> see_round(Runtime& runtime, Change& change, const Watching& watching,
+                            const std::atomic<bool>* interrupted,
                             const std::function<Status(const PlannedRound&)>& look) {
   RoundSeen seen;
-  BERTH_ASSIGN(const PlannedRound round,
+  BERTH_ASSIGN(PlannedRound round,
                plan_round(runtime, {.interrupted = interrupted, .order_policy = {}, .score_policy = {}}));
+  BERTH_TRY(look(round));
+  ApplyRequest request{.actor = runtime.author(), .now = runtime.now()};
+  request.last_reasons = round.loaded.last_reasons;
+  request.on_broken = watching.on_broken;
+  BERTH_ASSIGN(ApplyResult written, write_watched_plan(change, round.schedule.plan, request, watching.watch));
+  // What a refused one would be is shown all the same.
+  if (written.is_refused()) BERTH_TRY(write_plan(change, round.schedule.plan, request).status());
+  if (written.prefix) round.schedule.plan = *std::move(written.prefix);
+  seen.broken = std::move(written.broken);
+  seen.held_back = written.held_back_jobs;
   const Plan& plan = round.schedule.plan;
   for (const Placement& placement : plan.placements) {
     RoundSeen::Start& start = seen.starts[placement.job];
@@ -96,10 +115,6 @@ Result<RoundSeen> see_round(Runtime& runtime, Change& change, const std::atomic<
   }
   for (const RunningJob& job : round.loaded.snapshot.running) seen.running.push_back(job.job.id);
   BERTH_TRY(add_names(runtime.db(), seen));
-  BERTH_TRY(look(round));
-  ApplyRequest request{.actor = runtime.author(), .now = runtime.now()};
-  request.last_reasons = round.loaded.last_reasons;
-  BERTH_TRY(write_plan(change, plan, request).status());
   seen.plan = plan;
   BERTH_TRY(change.settle());
   BERTH_ASSIGN(Statement rows, runtime.db().prepare("SELECT borrower, coalesce(lender, ''), resource, sum(amount) "
@@ -321,6 +336,29 @@ std::string_view job_turn_name(JobTurn turn) {
 
 namespace {
 
+// What the assertions leave of the round: jobs that were cut off do not start.
+void say_cut(const RoundSeen& after, ChangeOutlook& outlook, std::vector<JobExplanation>& submitted) {
+  outlook.broken = after.broken;
+  outlook.held_back_jobs = after.held_back;
+  if (after.held_back == 0) return;
+  for (const auto& [job, reason] : after.waits) {
+    if (reason == Reason::kAssertion) outlook.cut_before = after.names.at(job).first;
+  }
+  for (JobExplanation& explanation : submitted) {
+    const auto named =
+        std::ranges::find(after.names, explanation.job, [](const auto& each) { return each.second.first; });
+    if (!explanation.starts || named == after.names.end() || !after.waits.contains(named->first)) continue;
+    const bool is_first = explanation.job == outlook.cut_before;
+    explanation.starts = false;
+    explanation.reason = after.waits.at(named->first);
+    explanation.sentence = is_first ? fmt::format("starting it would break assertion {}", after.broken.front().name)
+                                    : fmt::format("it stands behind {}, which would break assertion {}",
+                                                  outlook.cut_before, after.broken.front().name);
+    explanation.placements.clear();
+    explanation.placement_nodes.clear();
+  }
+}
+
 // The change with the round after it as a plan; 0 and why when it cannot be one.
 Status keep_plan(Runtime& runtime, PlannedStatement statement, const RoundSeen& after, PlannedJobs jobs, int changes,
                  ChangeOutlook& outlook) {
@@ -343,13 +381,14 @@ Result<ChangeOutlook> outlook_of_change(Runtime& runtime, const PlannedStatement
   BERTH_ASSIGN(const AssertionWatch watch, AssertionWatch::begin(runtime.db(), {.interrupted = interrupted}));
   BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));
   BERTH_ASSIGN(const std::int64_t last_job, runtime.db().integer("SELECT coalesce(max(id), 0) FROM jobs"));
+  const Watching watching{watch, what_becomes_of_broken(settings)};
   RoundSeen before;
   {
     BERTH_ASSIGN(Change nothing, Change::begin(runtime.db(), runtime.author(), runtime.now()));
-    BERTH_ASSIGN(before, see_round(runtime, nothing, interrupted, [](const PlannedRound&) { return Status(); }));
+    BERTH_ASSIGN(before,
+                 see_round(runtime, nothing, watching, interrupted, [](const PlannedRound&) { return Status(); }));
   }
   RoundSeen after;
-  std::vector<BrokenAssertion> broken;
   std::vector<JobExplanation> submitted;
   std::optional<RoundRecord> record;
   PlannedJobs jobs;
@@ -362,8 +401,7 @@ Result<ChangeOutlook> outlook_of_change(Runtime& runtime, const PlannedStatement
       BERTH_ASSIGN(submitted, explain_new_jobs(runtime, round.loaded.snapshot, last_job, interrupted));
       return {};
     };
-    BERTH_ASSIGN(after, see_round(runtime, change, interrupted, look));
-    BERTH_ASSIGN(broken, watch.broken(change.db()));
+    BERTH_ASSIGN(after, see_round(runtime, change, watching, interrupted, look));
     return ChangeFate::kTakeBack;
   });
   const Status made = make_change();
@@ -371,7 +409,7 @@ Result<ChangeOutlook> outlook_of_change(Runtime& runtime, const PlannedStatement
   BERTH_TRY(made);
   after.record = std::move(record);
   ChangeOutlook outlook = RoundComparison(before, changes == 0 ? before : after).outlook();
-  outlook.broken = std::move(broken);
+  say_cut(after, outlook, submitted);
   outlook.submitted = std::move(submitted);
   BERTH_TRY(keep_plan(runtime, statement, after, std::move(jobs), changes, outlook));
   return outlook;

@@ -58,6 +58,8 @@ struct ChangeOutlook {
   std::int64_t more_elsewhere = 0;  // jobs that start elsewhere, beyond those named
   std::vector<BorrowingDifference> borrowing;  // after the round without the change, and with it
   std::vector<BrokenAssertion> broken;         // by the change and the round after it
+  std::int64_t held_back_jobs = 0;             // for that cut off the round; 0 = it would be refused
+  std::string cut_before;                      // the first of them
   std::int64_t started_before = 0;             // jobs that the round would start
   std::int64_t started_after = 0;
   std::int64_t lost_before = 0;  // milli-GPU-seconds by evictions

@@ -385,18 +385,28 @@ SaidReason say_policy(const Waiting& waiting, const Snapshot& snapshot) {
 
 // What assertions did to the last round, as far as the job was concerned; empty = nothing.
 Result<std::string> last_refusal(Database& db, std::int64_t job) {
-  BERTH_ASSIGN(
-      Statement row,
-      db.prepare("SELECT wait_reason = 'assertion', (SELECT object FROM events WHERE kind = 'refuse round' AND "
-                 "id = (SELECT max(id) FROM events)), (SELECT object FROM events WHERE kind = 'fail assertion' AND "
-                 "id = (SELECT max(id) FROM events)) FROM jobs WHERE id = ?1"));
+  BERTH_ASSIGN(Statement last, db.prepare("SELECT kind, object FROM events ORDER BY id DESC LIMIT 1"));
+  if (last.next()) {
+    if (last.text(0) == "refuse round")
+      return fmt::format("but the last round was refused: it would have broken assertion {}", last.text(1));
+    if (last.text(0) == "fail assertion")
+      return fmt::format("but the last round was not applied: assertion {} could not be asked", last.text(1));
+  }
+  BERTH_TRY(last.status());
+  BERTH_ASSIGN(Statement row,
+               db.prepare("SELECT wait_reason, (SELECT object FROM events WHERE kind = 'cut round' AND state_version = "
+                          "(SELECT state_version FROM events WHERE kind = 'run schedule' ORDER BY id DESC LIMIT 1)), "
+                          "(SELECT name FROM jobs WHERE state = 'pending' AND wait_reason = 'assertion' LIMIT 1) "
+                          "FROM jobs WHERE id = ?1"));
   const bool found = row.with(job).next();
   BERTH_TRY(row.status());
-  if (found && !row.is_null(1))
-    return fmt::format("but the last round was refused: it would have broken assertion {}", row.text(1));
-  if (found && !row.is_null(2))
-    return fmt::format("but the last round was not applied: assertion {} could not be asked", row.text(2));
-  if (found && row.integer(0) != 0) return std::string("but the last round held it back: an assertion would break");
+  if (!found) return std::string();
+  const std::string assertion = row.is_null(1) ? std::string("an assertion") : fmt::format("assertion {}", row.text(1));
+  if (row.text(0) == reason_name(Reason::kAssertion))
+    return fmt::format("but the last round held it back: starting it would have broken {}", assertion);
+  if (row.text(0) == reason_name(Reason::kBlocked) && !row.is_null(2))
+    return fmt::format("but the last round held it back: it stands behind {}, which would have broken {}", row.text(2),
+                       assertion);
   return std::string();
 }
 

@@ -146,7 +146,7 @@ std::string_view reason_words(Reason reason) {
     case Reason::kGang: return "not all tasks of the gang fit at once";
     case Reason::kOrder: return "jobs ahead of it take the room";
     case Reason::kReserved: return "the room is reserved, for it or for a job ahead of it";
-    case Reason::kBlocked: return "a job ahead of it does not fit, and nobody passes it";
+    case Reason::kBlocked: return "a job ahead of it cannot start, and nobody passes it";
     case Reason::kQuota: return "the quota of its queue is in use";
     case Reason::kLimit: return "the limit of its queue is reached";
     case Reason::kLenderKeeps: return "what is idle is quota its owner does not lend";

@@ -50,7 +50,7 @@ Result<ApplyResult> apply_round(Runtime& runtime, const PlannedRound& round, con
                      .last_reasons = round.loaded.last_reasons,
                      .plan_id = 0,
                      .record = record ? &*record : nullptr,
-                     .on_broken = settings.degrades_plans ? OnBroken::kDegrade : OnBroken::kRefuse,
+                     .on_broken = what_becomes_of_broken(settings),
                      .asking = asking,
                      .accept_new_jobs = true});
 }
@@ -80,6 +80,10 @@ bool governs(const QuotaTable& table) {
 }
 
 }  // namespace
+
+OnBroken what_becomes_of_broken(const Settings& settings) {
+  return settings.degrades_plans ? OnBroken::kDegrade : OnBroken::kRefuse;
+}
 
 std::optional<RoundRecord> record_if_wanted(const Settings& settings, const PlannedRound& round) {
   if (!settings.record_rounds) return std::nullopt;
@@ -226,39 +230,60 @@ Result<PlanReport> save_round_plan(Runtime& runtime, const RoundOptions& options
   BERTH_TRY(runtime.check_writable());
   PlanReport report;
   BERTH_ASSIGN(report.round, plan_round(runtime, options));
+  Plan& plan = report.round.schedule.plan;
   BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));
   const std::optional<RoundRecord> record = record_if_wanted(settings, report.round);
-  BERTH_ASSIGN(report.id, save_plan(runtime.db(), report.round.schedule.plan, "schedule", runtime.now(),
-                                    record ? &*record : nullptr));
   ApplyRequest request{.actor = runtime.author(), .now = runtime.now()};
   request.last_reasons = report.round.loaded.last_reasons;
+  request.on_broken = what_becomes_of_broken(settings);
   request.asking.interrupted = options.interrupted;
-  BERTH_ASSIGN(report.broken, broken_by(runtime.db(), report.round.schedule.plan, request));
+  BERTH_ASSIGN(ApplyResult outlook, foretell_plan(runtime.db(), plan, request));
+  if (outlook.prefix) plan = *std::move(outlook.prefix);
+  report.broken = std::move(outlook.broken);
+  report.held_back_jobs = outlook.held_back_jobs;
+  BERTH_ASSIGN(report.id, save_plan(runtime.db(), plan, "schedule", runtime.now(), record ? &*record : nullptr));
   return report;
+}
+
+Status check_not_applied(Runtime& runtime, const SavedPlan& saved) {
+  BERTH_ASSIGN(Statement row, runtime.db().prepare("SELECT state = 'applied' FROM plans WHERE id = ?1"));
+  const bool is_applied = row.with(saved.id).next() && row.integer(0) != 0;
+  BERTH_TRY(row.status());
+  if (!is_applied) return {};
+  const std::string again = saved.statement.text.empty() ? "SCHEDULE" : saved.statement.text;
+  return Status(Code::kConflict, fmt::format("plan {} was applied before", saved.id),
+                fmt::format("PLAN {}; makes a new one", again));
 }
 
 Result<RoundReport> apply_saved_plan(Runtime& runtime, std::int64_t id, const std::atomic<bool>* interrupted) {
   BERTH_TRY(runtime.check_writable());
   BERTH_ASSIGN(SavedPlan saved, load_plan(runtime.db(), id));
-  if (saved.state == PlanState::kApplied)
-    return Status(Code::kConflict, fmt::format("plan {} was applied before", id), "PLAN SCHEDULE; makes a new one");
+  BERTH_TRY(check_not_applied(runtime, saved));
   BERTH_ASSIGN(Lease lease, take_round_lease(runtime));
-  BERTH_ASSIGN(const ApplyResult applied, apply_plan(runtime.db(), saved.plan,
-                                                     {.kind = saved.kind,
-                                                      .actor = runtime.author(),
-                                                      .now = runtime.now(),
-                                                      .seconds = {},
-                                                      .last_reasons = {},
-                                                      .plan_id = id,
-                                                      .record = nullptr,
-                                                      .on_broken = OnBroken::kRefuse,
-                                                      .asking = {.interrupted = interrupted},
-                                                      .accept_new_jobs = false}));
-  if (applied.is_refused())
-    return Status(Code::kConflict, fmt::format("plan {} would break {}", id, describe(applied.broken.front())),
-                  "PLAN SCHEDULE; after a change, or ALTER ASSERTION ... OFF");
+  BERTH_TRY(check_not_applied(runtime, saved));  // by whom we have waited for
+  const Result<ApplyResult> applied = apply_plan(runtime.db(), saved.plan,
+                                                 {.kind = saved.kind,
+                                                  .actor = runtime.author(),
+                                                  .now = runtime.now(),
+                                                  .seconds = {},
+                                                  .last_reasons = {},
+                                                  .plan_id = id,
+                                                  .record = nullptr,
+                                                  .on_broken = OnBroken::kRefuse,
+                                                  .asking = {.interrupted = interrupted},
+                                                  .accept_new_jobs = false});
+  if (!applied.ok()) return applied.status();
+  if (applied->is_refused()) return RoundReport{std::move(saved.plan), *applied, {}, {}, {}, {}, {}};
   BERTH_ASSIGN(const DispatchReport dispatched, dispatch_now(runtime, lease));
-  return RoundReport{std::move(saved.plan), applied, {}, {}, dispatched, {}, {}};
+  return RoundReport{std::move(saved.plan), *applied, {}, {}, dispatched, {}, {}};
+}
+
+Result<std::vector<BrokenAssertion>> broken_by_saved_plan(Runtime& runtime, const SavedPlan& saved,
+                                                          const std::atomic<bool>* interrupted) {
+  ApplyRequest request{.actor = runtime.author(), .now = runtime.now()};
+  request.asking.interrupted = interrupted;
+  BERTH_ASSIGN(ApplyResult outlook, foretell_plan(runtime.db(), saved.plan, request));
+  return std::move(outlook.broken);
 }
 
 }  // namespace berth

@@ -41,6 +41,8 @@ struct PlannedRound {
 Result<ScheduleResult> plan_snapshot(const Snapshot& snapshot, const ScheduleOptions& options);
 Result<PlannedRound> plan_round(Runtime& runtime, const RoundOptions& options = {});
 
+OnBroken what_becomes_of_broken(const Settings& settings);
+
 // What is kept of it for REPLAY; nothing when the settings want none.
 std::optional<RoundRecord> record_if_wanted(const Settings& settings, const PlannedRound& round);
 
@@ -56,16 +58,24 @@ struct RoundReport {
 // kBusy when somebody else runs one; kInterrupted with nothing changed.
 Result<RoundReport> run_round(Runtime& runtime, const RoundOptions& options = {});
 
+// Where assertions cut rounds (assertion_action), the plan is the one that was cut.
 struct PlanReport {
   std::int64_t id = 0;
   PlannedRound round;
   std::vector<BrokenAssertion> broken;
+  std::int64_t held_back_jobs = 0;  // cut off; 0 of a plan that breaks assertions = it would be refused
 };
 Result<PlanReport> save_round_plan(Runtime& runtime, const RoundOptions& options = {});
 
-// kConflict when it was applied before or the state has moved since, saying what moved; or when it would break an
-// assertion.
+// kConflict when it was applied before or the state has moved since, saying what moved. One that would break an
+// assertion is refused as a round is.
 Result<RoundReport> apply_saved_plan(Runtime& runtime, std::int64_t id, const std::atomic<bool>* interrupted = nullptr);
+
+// kConflict when somebody has applied the plan since it was loaded.
+Status check_not_applied(Runtime& runtime, const SavedPlan& saved);
+// What it would break if it were applied now.
+Result<std::vector<BrokenAssertion>> broken_by_saved_plan(Runtime& runtime, const SavedPlan& saved,
+                                                          const std::atomic<bool>* interrupted = nullptr);
 
 // Jobs that the plan starts (or gives more tasks) outside the quota of some queue on their path, in the plan's order.
 // `brought`: jobs that have no rows yet.

@@ -411,8 +411,8 @@ Result<Trial> try_plan(Change& change, const Plan& plan, const ApplyRequest& req
   return trial;
 }
 
-// Of `plan`, which breaks assertions.
-Result<ApplyResult> apply_prefix(Change& change, const Plan& plan, const ApplyRequest& request,
+// Writes what the request lets be done of `plan`, which breaks assertions.
+Result<ApplyResult> write_prefix(Change& change, const Plan& plan, const ApplyRequest& request,
                                  const AssertionWatch& watch, std::vector<BrokenAssertion> broken) {
   ApplyResult refused;
   refused.broken = std::move(broken);
@@ -423,14 +423,24 @@ Result<ApplyResult> apply_prefix(Change& change, const Plan& plan, const ApplyRe
   std::int64_t breaks = decision_count(plan);
   while (breaks - holds > 1) {
     const std::int64_t middle = holds < 0 ? 0 : holds + (breaks - holds) / 2;
-    BERTH_ASSIGN(const Trial trial, try_plan(change, first_decisions(plan, middle), trial_request, watch, false));
-    (trial.broken.empty() ? holds : breaks) = middle;
+    BERTH_ASSIGN(Trial trial, try_plan(change, first_decisions(plan, middle), trial_request, watch, false));
+    if (trial.broken.empty()) {
+      holds = middle;
+    } else {
+      breaks = middle;
+      refused.broken = std::move(trial.broken);
+    }
     if (holds < 0) return refused;
   }
   if (holds < 0) return refused;
   Plan prefix = first_decisions(plan, holds);
+  // By the decision before which it is cut: those behind it might break more.
+  for (const BrokenAssertion& each : refused.broken) {
+    BERTH_TRY(change.record(
+        "cut round", each.name,
+        fmt::format("{}; {} held back", describe(each), print_counted(decision_count(plan) - holds, "decision"))));
+  }
   BERTH_ASSIGN(ApplyResult result, write_plan(change, prefix, request));
-  BERTH_ASSIGN(result.version, change.commit());
   result.broken = std::move(refused.broken);
   result.prefix = std::move(prefix);
   result.held_back_jobs = decision_count(plan) - holds;
@@ -439,27 +449,29 @@ Result<ApplyResult> apply_prefix(Change& change, const Plan& plan, const ApplyRe
 
 }  // namespace
 
+Result<ApplyResult> write_watched_plan(Change& change, const Plan& plan, const ApplyRequest& request,
+                                       const AssertionWatch& watch) {
+  if (!watch.watches_anything()) return write_plan(change, plan, request);
+  BERTH_ASSIGN(Trial trial, try_plan(change, plan, request, watch, true));
+  if (trial.broken.empty()) return std::move(trial.result);
+  return write_prefix(change, plan, request, watch, std::move(trial.broken));
+}
+
 Result<ApplyResult> apply_plan(Database& db, const Plan& plan, const ApplyRequest& request) {
   BERTH_ASSIGN(Change change, Change::begin(db, request.actor, request.now));
   BERTH_TRY(check_version(db, plan, request, change.version_before()));
   BERTH_ASSIGN(const AssertionWatch watch, AssertionWatch::begin(db, request.asking));
-  if (!watch.watches_anything()) {
-    BERTH_ASSIGN(ApplyResult result, write_plan(change, plan, request));
-    BERTH_ASSIGN(result.version, change.commit());
-    return result;
-  }
-  BERTH_ASSIGN(Trial trial, try_plan(change, plan, request, watch, true));
-  if (!trial.broken.empty()) return apply_prefix(change, plan, request, watch, std::move(trial.broken));
-  BERTH_ASSIGN(trial.result.version, change.commit());
-  return trial.result;
+  BERTH_ASSIGN(ApplyResult result, write_watched_plan(change, plan, request, watch));
+  if (result.is_refused()) return result;
+  BERTH_ASSIGN(result.version, change.commit());
+  return result;
 }
 
-Result<std::vector<BrokenAssertion>> broken_by(Database& db, const Plan& plan, const ApplyRequest& request) {
+Result<ApplyResult> foretell_plan(Database& db, const Plan& plan, const ApplyRequest& request) {
   BERTH_ASSIGN(Change change, Change::begin(db, request.actor, request.now));
   BERTH_ASSIGN(const AssertionWatch watch, AssertionWatch::begin(db, request.asking));
-  if (!watch.watches_anything()) return std::vector<BrokenAssertion>();
-  BERTH_ASSIGN(Trial trial, try_plan(change, plan, request, watch, false));
-  return std::move(trial.broken);
+  if (!watch.watches_anything()) return ApplyResult();
+  return write_watched_plan(change, plan, request, watch);
 }
 
 }  // namespace berth

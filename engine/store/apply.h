@@ -59,7 +59,7 @@ struct ApplyResult {
   std::int64_t reprieved_jobs = 0;  // told to run on
   std::int64_t changed_reasons = 0;
   double seconds = 0;
-  std::vector<BrokenAssertion> broken;  // by the whole plan
+  std::vector<BrokenAssertion> broken;  // by the plan; of one that was cut by the first decision left out
   // Of a plan that breaks assertions: what was applied; nothing = refused, then there is no round and no new version.
   std::optional<Plan> prefix;
   std::int64_t held_back_jobs = 0;  // of which nothing was applied, for that
@@ -69,10 +69,13 @@ struct ApplyResult {
 
 // A plan that breaks assertions is an answer, not an error.
 Result<ApplyResult> apply_plan(Database& db, const Plan& plan, const ApplyRequest& request);
-// What the plan would break, carried out now; nothing is changed.
-Result<std::vector<BrokenAssertion>> broken_by(Database& db, const Plan& plan, const ApplyRequest& request);
-// The same inside a change that the caller commits or takes back; the state must be the one it was planned on.
-// Assertions are the caller's business.
+// The same with nothing changed: what the plan would break now, and what of it would be applied.
+Result<ApplyResult> foretell_plan(Database& db, const Plan& plan, const ApplyRequest& request);
+// The same inside a change that the caller commits or takes back; the state must be the one it was planned on. Of a
+// plan that is refused nothing is written.
+Result<ApplyResult> write_watched_plan(Change& change, const Plan& plan, const ApplyRequest& request,
+                                       const AssertionWatch& watch);
+// And whatever it breaks: assertions are the caller's business.
 Result<ApplyResult> write_plan(Change& change, const Plan& plan, const ApplyRequest& request);
 
 // kConflict, saying what moved, unless the state is the one that the plan was made for: the same version, and no date of

@@ -213,7 +213,8 @@ class FileRunner {
       answer.status = output.status();
       if (output.ok()) answer.output = *std::move(output);
       add_printed(answer.output);
-      if (answer.output.failed != Code::kOk) answer.status = Status(answer.output.failed, "failed, and told already");
+      if (answer.output.failed != Code::kOk && !answer.output.findings)
+        answer.status = Status(answer.output.failed, "failed, and told already");
       if (!answer.status.ok()) answer.report = describe_error(answer.status, {"", text, 1, false}, offset, false);
       if (const Status kept = mode_.keep_history ? past_.keep(*session_) : Status(); !kept.ok()) {
         outcome_.failures.push_back(file_ + ": " + std::string(statement) + ": " + kept.message());

@@ -82,5 +82,23 @@ TEST_F(ChangeApply, TheWholeIsTakenBackWhenTheStatementIsRefused) {
   EXPECT_EQ(queues(), before + 1);
 }
 
+TEST_F(ChangeApply, WhoWasSlowerIsToldSo) {
+  const SavedPlan saved = must_have(load_plan(runtime_->db(), plan().plan));
+  EXPECT_OK(apply_saved_change(*runtime_, saved, [&] { return make(); }).status());
+  const Result<RoundReport> slower = apply_saved_change(*runtime_, saved, [&] { return make(); });
+  EXPECT_ERROR(slower.status(), Code::kConflict, fmt::format("plan {} was applied before", saved.id));
+}
+
+TEST_F(ChangeApply, WhatOthersChangedMeanwhileIsWhyTheStatementIsRefused) {
+  const SavedPlan saved = must_have(load_plan(runtime_->db(), plan().plan));
+  const auto other = must_have(Runtime::open({.database = path(), .actor = "other", .env = &env_, .seed = {}}));
+  const Result<RoundReport> report = apply_saved_change(*runtime_, saved, [&]() -> Status {
+    BERTH_TRY(other->change([](Change& change) { return add_queue(change, {"vision0"}); }).status());
+    return make();
+  });
+  EXPECT_ERROR(report.status(), Code::kConflict, "create queue vision0 by other");
+  EXPECT_ERROR(report.status(), Code::kConflict, "the state has moved since the plan was made");
+}
+
 }  // namespace
 }  // namespace berth::test
