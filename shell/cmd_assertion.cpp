@@ -1,4 +1,6 @@
 // Assertions: CREATE, ALTER, DROP, SHOW, TEST.
+#include <algorithm>
+
 #include "engine/store/assertion_records.h"
 #include "shell/cmd_support.h"
 #include "shell/families.h"
@@ -7,12 +9,23 @@ namespace berth {
 
 namespace {
 
+constexpr std::string_view kSelect = "SELECT ";
+
+// What SQLite points at in the query is further on in the statement.
+Status blame_query(Status status, Span query) {
+  if (!status.span()) return blame(std::move(status), query);
+  Span word = *status.span();
+  word.offset = query.offset + std::max(word.offset, kSelect.size()) - kSelect.size();
+  return Status(status.code(), status.message(), status.hint()).at(word);
+}
+
 Result<Output> create_assertion(Session& session, const Arguments& arguments) {
   const std::string& name = arguments.text("name");
-  const std::string query = "SELECT " + arguments.text("query");
+  const std::string query = std::string(kSelect) + arguments.text("query");
   return change_with_note(session, fmt::format("assertion {} created", name), [&](Change& change) -> Status {
     const Status added = add_assertion(change, name, query, {.interrupted = session.interrupt});
-    return blame(added, arguments.span(added.code() == Code::kExists ? "name" : "query"));
+    if (added.code() == Code::kExists) return blame(added, arguments.span("name"));
+    return blame_query(with_nearest_name(added, session), arguments.span("query"));
   });
 }
 

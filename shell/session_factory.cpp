@@ -153,22 +153,6 @@ Names names_of_kind(Runtime& runtime, std::string_view kind, std::string_view pr
 
 namespace {
 
-// SQLite names the table or column it does not know; the nearest one there is helps more.
-Status with_nearest_name(Status status, const Session& session) {
-  for (const auto& [phrase, kind] : {std::pair{"no such table: ", "table"}, std::pair{"no such column: ", "column"}}) {
-    const std::size_t at = status.message().find(phrase);
-    if (at == std::string::npos) continue;
-    std::string_view name = std::string_view(status.message()).substr(at + std::string_view(phrase).size());
-    if (const std::size_t dot = name.rfind('.'); dot != std::string_view::npos) name.remove_prefix(dot + 1);
-    const std::vector<std::string> names = session.names(kind, "");
-    const bool is_elsewhere =
-        std::ranges::any_of(names, [&](const std::string& each) { return equals_ignoring_case(each, name); });
-    std::string hint = is_elsewhere ? fmt::format("other tables have a column '{}'", name) : suggest(name, names);
-    return std::move(status).with_hint(std::move(hint));
-  }
-  return status;
-}
-
 Status bind_cells(Statement& statement, std::span<const Cell> cells) {
   if (std::ssize(cells) != statement.parameter_count()) {
     return Status(Code::kInvalid,
@@ -211,6 +195,21 @@ Result<ResultTable> read_table(Session& session, std::string_view sql, std::span
 }
 
 }  // namespace
+
+Status with_nearest_name(Status status, const Session& session) {
+  for (const auto& [phrase, kind] : {std::pair{"no such table: ", "table"}, std::pair{"no such column: ", "column"}}) {
+    const std::size_t at = status.message().find(phrase);
+    if (at == std::string::npos) continue;
+    std::string_view name = std::string_view(status.message()).substr(at + std::string_view(phrase).size());
+    if (const std::size_t dot = name.rfind('.'); dot != std::string_view::npos) name.remove_prefix(dot + 1);
+    const std::vector<std::string> names = session.names(kind, "");
+    const bool is_elsewhere =
+        std::ranges::any_of(names, [&](const std::string& each) { return equals_ignoring_case(each, name); });
+    std::string hint = is_elsewhere ? fmt::format("other tables have a column '{}'", name) : suggest(name, names);
+    return std::move(status).with_hint(std::move(hint));
+  }
+  return status;
+}
 
 Result<ResultTable> run_user_query(Session& session, std::string_view sql, std::span<const Cell> parameters,
                                    const QueryLimits& limits) {

@@ -36,5 +36,7 @@ struct QueryLimits {
 // A SELECT of a user with the values of its parameters; within a transaction it sees what has been changed.
 Result<ResultTable> run_user_query(Session& session, std::string_view sql, std::span<const Cell> parameters = {},
                                    const QueryLimits& limits = {});
+// SQLite names the table or column it does not know; the nearest one there is helps more.
+Status with_nearest_name(Status status, const Session& session);
 
 }  // namespace berth
