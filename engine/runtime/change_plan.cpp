@@ -74,14 +74,9 @@ Result<std::vector<JobExplanation>> explain_new_jobs(Runtime& runtime, const Sna
   return explanations;
 }
 
-struct Watching {
-  const AssertionWatch& watch;
-  OnBroken on_broken;
-};
-
 // Plans the round and carries it out within `change`, which is to be taken back; cut as a round is that would break
 // assertions. `look` sees what was planned on.
-Result<RoundSeen> see_round(Runtime& runtime, Change& change, const Watching& watching,
+Result<RoundSeen> see_round(Runtime& runtime, Change& change, const AssertionWatch& watch,
                             const std::atomic<bool>* interrupted,
                             const std::function<Status(const PlannedRound&)>& look) {
   RoundSeen seen;
@@ -90,8 +85,9 @@ Result<RoundSeen> see_round(Runtime& runtime, Change& change, const Watching& wa
   BERTH_TRY(look(round));
   ApplyRequest request{.actor = runtime.author(), .now = runtime.now()};
   request.last_reasons = round.loaded.last_reasons;
-  request.on_broken = watching.on_broken;
-  BERTH_ASSIGN(ApplyResult written, write_watched_plan(change, round.schedule.plan, request, watching.watch));
+  BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));  // the change may be one of them
+  request.on_broken = what_becomes_of_broken(settings);
+  BERTH_ASSIGN(ApplyResult written, write_watched_plan(change, round.schedule.plan, request, watch));
   // What a refused one would be is shown all the same.
   if (written.is_refused()) BERTH_TRY(write_plan(change, round.schedule.plan, request).status());
   if (written.prefix) round.schedule.plan = *std::move(written.prefix);
@@ -381,12 +377,10 @@ Result<ChangeOutlook> outlook_of_change(Runtime& runtime, const PlannedStatement
   BERTH_ASSIGN(const AssertionWatch watch, AssertionWatch::begin(runtime.db(), {.interrupted = interrupted}));
   BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));
   BERTH_ASSIGN(const std::int64_t last_job, runtime.db().integer("SELECT coalesce(max(id), 0) FROM jobs"));
-  const Watching watching{watch, what_becomes_of_broken(settings)};
   RoundSeen before;
   {
     BERTH_ASSIGN(Change nothing, Change::begin(runtime.db(), runtime.author(), runtime.now()));
-    BERTH_ASSIGN(before,
-                 see_round(runtime, nothing, watching, interrupted, [](const PlannedRound&) { return Status(); }));
+    BERTH_ASSIGN(before, see_round(runtime, nothing, watch, interrupted, [](const PlannedRound&) { return Status(); }));
   }
   RoundSeen after;
   std::vector<JobExplanation> submitted;
@@ -401,7 +395,7 @@ Result<ChangeOutlook> outlook_of_change(Runtime& runtime, const PlannedStatement
       BERTH_ASSIGN(submitted, explain_new_jobs(runtime, round.loaded.snapshot, last_job, interrupted));
       return {};
     };
-    BERTH_ASSIGN(after, see_round(runtime, change, watching, interrupted, look));
+    BERTH_ASSIGN(after, see_round(runtime, change, watch, interrupted, look));
     return ChangeFate::kTakeBack;
   });
   const Status made = make_change();
