@@ -1,4 +1,4 @@
--- When jobs were expected to start, and how good that was; backtests.
+-- When jobs were expected to start, and how good that was; backtests, and what they must know of the past.
 
 -- What a BACKTEST was run on. Its policies are rows of simulation_results too, its jobs rows of simulation_tasks.
 CREATE TABLE backtests (
@@ -71,3 +71,13 @@ CREATE TABLE expectations (
   PRIMARY KEY (job_id, made_at)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX expectations_made ON expectations (made_at);
+
+-- What a job that runs held until it gained tasks or gave some up, one row a stretch of time. What it held last is in
+-- runs, or in allocations while it runs.
+CREATE TABLE run_sizes (
+  job_id    INTEGER NOT NULL REFERENCES jobs ON DELETE CASCADE,
+  from_time INTEGER NOT NULL,
+  to_time   INTEGER NOT NULL CHECK (to_time > from_time),
+  gpu_milli INTEGER NOT NULL,  -- of all tasks together
+  PRIMARY KEY (job_id, from_time)
+) STRICT, WITHOUT ROWID;

@@ -126,6 +126,8 @@ class Backtest {
 
  private:
   bool is_saved() const { return !request_.target.name.empty(); }
+  // Utilisation is compared over time that has passed: what is still to come was not recorded.
+  Seconds measured_until() const { return std::min(request_.to, runtime_.now()); }
   Status check() const;
   Status choose();
   Status read();
@@ -144,6 +146,7 @@ class Backtest {
   std::vector<Contender> contenders_;
   RecordedHistory history_;
   Cluster cluster_;
+  MilliGpu capacity_there_;  // of the database's own nodes
   TimedInput input_;
   std::vector<std::string> queues_;
   std::string live_;          // what the settings say, in words
@@ -200,7 +203,7 @@ Status Backtest::choose() {
     options.regular_rounds =
         settings.rules.backfill == BackfillMode::kEasy || settings.rules.backfill == BackfillMode::kConservative;
     options.keep_jobs = true;
-    options.measured = {request_.from, request_.to};
+    options.measured = {request_.from, measured_until()};
     contenders_.push_back(std::move(contender));
   }
   return {};
@@ -210,6 +213,7 @@ Status Backtest::read() {
   const auto begin = std::chrono::steady_clock::now();
   BERTH_ASSIGN(const Settings settings, read_settings(runtime_.db(), request_.overrides));
   BERTH_ASSIGN(cluster_, simulated_cluster(runtime_, request_.cluster));
+  BERTH_ASSIGN(capacity_there_, database_capacity(runtime_));
   BERTH_ASSIGN(history_, read_recorded_history(runtime_, {.from = request_.from,
                                                           .to = request_.to,
                                                           .unfinished = request_.unfinished,
@@ -287,12 +291,10 @@ Status Backtest::tell_recorded() {
   recorded_ = waits_of(history_.counted, history_.recorded);
   BacktestPolicyRows rows =
       rows_of(std::string(kRecordedPolicy), 0, summarise(history_.counted, history_.recorded, queues_));
-  const MilliGpu capacity = device_capacity(cluster_);
-  const Seconds until = std::min(request_.to, runtime_.now());
-  if (capacity > MilliGpu(0) && until > request_.from) {
-    rows.rows.front().utilisation_pct =
-        100.0 * static_cast<double>(history_.held) /
-        (static_cast<double>(capacity.value()) * static_cast<double>((until - request_.from).value()));
+  if (capacity_there_ > MilliGpu(0) && measured_until() > request_.from) {
+    rows.rows.front().utilisation_pct = 100.0 * static_cast<double>(history_.held) /
+                                        (static_cast<double>(capacity_there_.value()) *
+                                         static_cast<double>((measured_until() - request_.from).value()));
   }
   return keep(std::move(rows));
 }

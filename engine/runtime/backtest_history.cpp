@@ -32,18 +32,20 @@ enum HistoryColumn {
   kPredicted,
   kEvictions,
   kDependencies,
+  kHeldMilliSeconds,
 };
 
 constexpr std::string_view kHistoryColumns =
     "j.id, j.name, q.name, coalesce(c.name, ''), j.user_name, j.tag, j.submit_time, j.state, j.start_time, j.end_time, "
     "j.time_limit_s, j.preemptible, j.checkpoint_interval_s, j.checkpoint_grace_s, j.restart_cost_s, j.min_runtime_s, "
-    "j.predicted_p50_s, j.evictions, EXISTS (SELECT 1 FROM dependencies d WHERE d.job_id = j.id) "
+    "j.predicted_p50_s, j.evictions, EXISTS (SELECT 1 FROM dependencies d WHERE d.job_id = j.id), j.attained_milli_s + "
+    "iif(j.state <> 'running', 0, (SELECT coalesce(sum(a.gpu_milli * g.gpu_count * max(0, ?3 - a.start_time)), 0) FROM "
+    "allocations a JOIN task_groups g ON g.job_id = a.job_id AND g.group_index = a.group_index WHERE a.job_id = j.id)) "
     "FROM jobs j JOIN queues q ON q.id = j.queue_id LEFT JOIN priority_classes c ON c.id = j.priority_class_id ";
 
 struct Attempt {
   Seconds start;
   Seconds end;
-  std::int64_t gpu_milli = 0;
 };
 
 // What an attempt that did not end the job lost, and what the next one began with.
@@ -146,18 +148,18 @@ Status HistoryReader::add_groups(std::int64_t id, TraceJob& job) {
 // Ended ones, and the one that runs, up to now.
 Result<std::vector<Attempt>> HistoryReader::attempts_of(const Statement& row) {
   std::vector<Attempt> attempts;
-  BERTH_ASSIGN(Statement rows, db().prepare("SELECT start_time, coalesce(end_time, ?2), gpu_milli FROM runs "
+  BERTH_ASSIGN(Statement rows, db().prepare("SELECT start_time, coalesce(end_time, ?2) FROM runs "
                                             "WHERE job_id = ?1 ORDER BY attempt"));
   rows.with(row.integer(kId), runtime_.now());
   while (rows.next()) {
     const auto start = rows.quantity<Seconds>(0);
-    attempts.push_back({start, std::max(rows.quantity<Seconds>(1), start), rows.integer(2)});
+    attempts.push_back({start, std::max(rows.quantity<Seconds>(1), start)});
   }
   BERTH_TRY(rows.status());
   if (row.text(kState) != "running") return attempts;
   const auto start = row.quantity<Seconds>(kStart);
   if (attempts.empty() || attempts.back().start < start) {
-    attempts.push_back({start, std::max(runtime_.now(), start), 0});
+    attempts.push_back({start, std::max(runtime_.now(), start)});
   }
   return attempts;
 }
@@ -168,9 +170,7 @@ Result<JobResult> HistoryReader::recorded_of(const Statement& row, const std::ve
   if (attempts.empty()) return recorded;
   recorded.start = attempts.front().start;
   if (has_ended) recorded.end = row.quantity<Seconds>(kEnd);
-  for (const Attempt& attempt : attempts) {
-    recorded.delivered += attempt.gpu_milli * (attempt.end - attempt.start).value();
-  }
+  recorded.delivered = row.integer(kHeldMilliSeconds);
   if (row.integer(kEvictions) == 0) return recorded;
   recorded.evictions = static_cast<std::int32_t>(row.integer(kEvictions));
   BERTH_ASSIGN(Statement lost, db().prepare("SELECT coalesce(sum(lost_gpu_milli_s), 0) FROM evictions "
@@ -239,7 +239,7 @@ Status HistoryReader::read_window() {
                db().prepare(fmt::format("SELECT {} WHERE j.submit_time < ?2 AND (j.submit_time >= ?1 OR j.end_time IS "
                                         "NULL OR j.end_time > ?1) ORDER BY j.submit_time, j.id",
                                         kHistoryColumns)));
-  rows.with(request_.from, request_.to);
+  rows.with(request_.from, request_.to, runtime_.now());
   while (rows.next()) BERTH_TRY(add(rows));
   history_.first_counted = history_.jobs.size() - history_.counted.size();
   return rows.status();
@@ -261,19 +261,23 @@ Status HistoryReader::read_learnt() {
   return rows.status();
 }
 
+// A run held what it held last since run_sizes says no more. ?1 to ?2: the stretch that counts.
 Status HistoryReader::read_held() {
-  BERTH_ASSIGN(Statement sum,
-               db().prepare("SELECT coalesce(sum(gpu_milli * (min(coalesce(end_time, ?3), ?2) - max(start_time, ?1))), "
-                            "0) FROM runs WHERE start_time < ?2 AND coalesce(end_time, ?3) > ?1"));
-  if (sum.with(request_.from, request_.to, runtime_.now()).next()) history_.held += sum.integer(0);
-  BERTH_TRY(sum.status());
-  // Those that run without an executor: they become runs when they end.
-  BERTH_ASSIGN(Statement live, db().prepare("SELECT coalesce(sum(s.gpu_total_milli * (min(?3, ?2) - max(j.start_time, "
-                                            "?1))), 0) FROM live_jobs j JOIN allocation_sizes s ON s.job_id = j.id "
-                                            "WHERE j.state = 'running' AND j.start_time < ?2 AND NOT EXISTS (SELECT 1 "
-                                            "FROM runs r WHERE r.job_id = j.id AND r.end_time IS NULL)"));
-  if (live.with(request_.from, request_.to, runtime_.now()).next()) history_.held += live.integer(0);
-  return live.status();
+  BERTH_ASSIGN(
+      Statement sum,
+      db().prepare(
+          "WITH held (gpu_milli, from_time, to_time) AS ("
+          "SELECT gpu_milli, from_time, to_time FROM run_sizes WHERE from_time < ?2 AND to_time > ?1 UNION ALL "
+          "SELECT gpu_milli, max(start_time, coalesce((SELECT max(s.to_time) FROM run_sizes s WHERE s.job_id = "
+          "runs.job_id AND s.to_time <= coalesce(runs.end_time, ?2)), 0)), coalesce(end_time, ?2) FROM runs "
+          "WHERE start_time < ?2 AND coalesce(end_time, ?2) > ?1 UNION ALL "
+          // Those that run without an executor: they become runs when they end.
+          "SELECT s.gpu_total_milli, max(j.start_time, coalesce((SELECT max(z.to_time) FROM run_sizes z WHERE z.job_id "
+          "= j.id), 0)), ?2 FROM live_jobs j JOIN allocation_sizes s ON s.job_id = j.id WHERE j.state = 'running' "
+          "AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.job_id = j.id AND r.end_time IS NULL)) "
+          "SELECT coalesce(sum(gpu_milli * max(0, min(to_time, ?2) - max(from_time, ?1))), 0) FROM held"));
+  if (sum.with(request_.from, std::min(request_.to, runtime_.now())).next()) history_.held = sum.integer(0);
+  return sum.status();
 }
 
 Status HistoryReader::nothing_there() {

@@ -38,7 +38,7 @@ struct RecordedHistory {
   std::int64_t never_ran = 0;   // cancelled or failed before they ran: left out
   std::int64_t dependent = 0;   // jobs that came after others
   bool knows_waits = false;     // some job waited; imported past jobs may say only how long they ran
-  std::int64_t held = 0;        // milli-GPU-seconds that jobs held between the two moments
+  std::int64_t held = 0;        // milli-GPU-seconds that jobs held between the two moments, up to now
 };
 
 // kInvalid when nothing was submitted between the two moments, saying when jobs were.

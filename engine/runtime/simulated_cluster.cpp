@@ -135,4 +135,10 @@ MilliGpu device_capacity(const Cluster& cluster) {
   return capacity;
 }
 
+Result<MilliGpu> database_capacity(Runtime& runtime) {
+  BERTH_ASSIGN(const std::int64_t devices, runtime.db().integer("SELECT coalesce(sum(t.device_count), 0) FROM nodes n "
+                                                                "JOIN node_types t ON t.id = n.type_id"));
+  return kWholeDevice * devices;
+}
+
 }  // namespace berth

@@ -23,5 +23,7 @@ struct ClusterSource {
 Result<Cluster> simulated_cluster(Runtime& runtime, const ClusterSource& source);
 
 MilliGpu device_capacity(const Cluster& cluster);
+// Of all nodes of the database.
+Result<MilliGpu> database_capacity(Runtime& runtime);
 
 }  // namespace berth

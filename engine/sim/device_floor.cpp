@@ -17,11 +17,13 @@ DeviceFloor::DeviceFloor(const RoundSetup& setup) : state_(setup), possible_(*se
 
 void DeviceFloor::begin_pass(Seconds now) {
   if (state_.rules().preemption == Preemption::kReclaim) state_.renew_marks();
+  pass_time_ = now;
   pass_.emplace(state_, reservations_, now);
 }
 
 void DeviceFloor::end_pass() {
   if (pass_) {
+    note_shrunk();
     reservations_ = pass_->reservations();
     pass_.reset();
   } else {
@@ -31,6 +33,16 @@ void DeviceFloor::end_pass() {
   if (state_.ledger().change_count() - changes_forgotten_ > kLongestChangeLog) {
     state_.placer().forget_changes();
     changes_forgotten_ = state_.ledger().change_count();
+  }
+}
+
+// A victim that gave up some tasks runs on; the next pass counts that as an eviction, as the next round does.
+void DeviceFloor::note_shrunk() {
+  for (const Eviction& eviction : pass_->evictions()) {
+    RunningJob* victim = eviction.whole ? nullptr : state_.running().find(eviction.job);
+    if (victim == nullptr) continue;
+    ++victim->job.eviction.evictions;
+    victim->job.eviction.last_eviction = pass_time_;
   }
 }
 

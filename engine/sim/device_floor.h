@@ -37,9 +37,12 @@ class DeviceFloor : public Floor {
   std::vector<std::string> violations() const override { return state_.ledger().violations(); }
 
  private:
+  void note_shrunk();
+
   RoundState state_;
   EmptyCluster possible_;
   std::optional<Pass> pass_;
+  Seconds pass_time_;
   std::vector<Reservation> reservations_;  // kept from moment to moment
   std::vector<NodeIndex> released_;
   std::size_t changes_forgotten_ = 0;  // of the ledger's log, up to here

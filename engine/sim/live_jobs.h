@@ -31,6 +31,7 @@ struct LiveJob {
   Seconds counted_at;             // up to when
   std::int64_t lost_at_stop = 0;  // milli-GPU-seconds, of a victim in its grace
   std::int32_t missing = 0;       // tasks not placed
+  std::int32_t most_placed = 0;   // tasks that it had at a time, so far
   bool is_running = false;
   bool is_waiting = false;     // to start, or for its missing tasks
   bool is_entitled = false;    // see OwnQuota

@@ -128,6 +128,7 @@ void TimedRun::shrink(std::int32_t slot, const Eviction& eviction) {
     ++live.missing;
     live.held_milli -= group.shape.gpu_total().value();
   }
+  count_eviction(live, eviction.lost);
   if (std::ranges::find(to_wait_, slot) == to_wait_.end()) to_wait_.push_back(slot);
 }
 
@@ -145,19 +146,24 @@ void TimedRun::interrupt(std::int32_t slot, std::int64_t lost) {
   live.job.state = JobState::kPending;
   live.job.attained = live.attained;
   live.job.estimate = estimate_of_rest(live);
-  ++live.job.eviction.evictions;
-  live.job.eviction.last_eviction = now_;
   for (TaskGroup& group : live.job.groups) {
     group.placed = 0;
     group.anchor = -1;
     group.anchor_devices = 0;
   }
+  count_eviction(live, lost);
+  if (std::ranges::find(to_wait_, slot) == to_wait_.end()) to_wait_.push_back(slot);
+}
+
+// Of the whole job or of some tasks of it.
+void TimedRun::count_eviction(LiveJob& live, std::int64_t lost) {
+  ++live.job.eviction.evictions;
+  live.job.eviction.last_eviction = now_;
   times_of(live.job).note_eviction(lost);
   if (JobResult* told = kept(live.job)) {
     ++told->evictions;
     told->lost += lost;
   }
-  if (std::ranges::find(to_wait_, slot) == to_wait_.end()) to_wait_.push_back(slot);
 }
 
 void TimedRun::count_service(LiveJob& live) const {
@@ -261,8 +267,10 @@ Status TimedRun::tell_starts() {
   return told_starts_.tell(snapshot_now(), waiting);
 }
 
-void TimedRun::note_places(const LiveJob& live, const std::vector<PlacedTask>& placed, Seconds start) {
-  if (live.job.eviction.evictions == 0) result_.row.placed += static_cast<std::int64_t>(placed.size());
+void TimedRun::note_places(LiveJob& live, const std::vector<PlacedTask>& placed, Seconds start) {
+  const std::int32_t placed_now = static_cast<std::int32_t>(live.task_count) - live.missing;
+  result_.row.placed += std::max(placed_now - live.most_placed, 0);
+  live.most_placed = std::max(live.most_placed, placed_now);
   if (!options_.keep_tasks) return;
   for (const PlacedTask& task : placed) {
     const std::size_t row = live.first_task + live.first_of_group[static_cast<std::size_t>(task.group)] +

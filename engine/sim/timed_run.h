@@ -71,6 +71,7 @@ class TimedRun {
   void interrupt(std::int32_t slot, std::int64_t lost);
   Status replan();
   void refresh_running();
+  void count_eviction(LiveJob& live, std::int64_t lost);
   void count_service(LiveJob& live) const;
   void schedule_round();
 
@@ -78,7 +79,7 @@ class TimedRun {
   Status tell_starts();
   Snapshot snapshot_now() const;
   JobTimes& times_of(const Job& job) { return times_[static_cast<std::size_t>(job.queue + 1)]; }
-  void note_places(const LiveJob& live, const std::vector<PlacedTask>& placed, Seconds start);
+  void note_places(LiveJob& live, const std::vector<PlacedTask>& placed, Seconds start);
   void note_quota_of_start(const Job& job);
   void note_denied_queues();
   // Null unless jobs are kept.

@@ -12,6 +12,7 @@
 #include "engine/base/failpoint.h"
 #include "engine/base/text.h"
 #include "engine/model/plan_prefix.h"
+#include "engine/store/attempt_records.h"
 #include "engine/store/change.h"
 #include "engine/store/eviction_records.h"
 #include "engine/store/journal.h"
@@ -211,6 +212,7 @@ Status PlanWriter::check_gangs() {
     }
     BERTH_TRY(rows.status());
     if (starts) starting_.push_back(start);
+    if (!starts) BERTH_TRY(note_size(change_, first->job, result_.round));
     first = end;
   }
   return {};

@@ -105,10 +105,22 @@ Status end_attempt(Change& change, std::int64_t job, RunState ended, std::string
   return mark.run(job);
 }
 
+Status note_size(Change& change, std::int64_t job, std::int64_t gained_in_round) {
+  BERTH_ASSIGN(Statement insert,
+               change.db().prepare(
+                   "INSERT INTO run_sizes (job_id, from_time, to_time, gpu_milli) SELECT job_id, since, ?2, gpu_milli "
+                   "FROM (SELECT j.id AS job_id, max(j.start_time, coalesce((SELECT max(to_time) FROM run_sizes WHERE "
+                   "job_id = j.id), 0)) AS since, (SELECT coalesce(sum(a.gpu_milli * g.gpu_count), 0) FROM allocations "
+                   "a JOIN task_groups g ON g.job_id = a.job_id AND g.group_index = a.group_index WHERE a.job_id = "
+                   "j.id AND a.round_id IS NOT ?3) AS gpu_milli FROM jobs j WHERE j.id = ?1) WHERE since < ?2"));
+  return insert.run(job, change.now(), gained_in_round);
+}
+
 Status end_tasks(Change& change, std::int64_t job, std::span<const TaskName> tasks) {
   Database& db = change.db();
   change.use_changed();
   BERTH_ASSIGN(const Seconds half_life, half_life_of_usage(db));
+  BERTH_TRY(note_size(change, job, 0));
   BERTH_ASSIGN(const std::vector<std::int64_t> draining, draining_nodes_of(db, job));
   BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM allocations WHERE job_id = ?1 AND group_index = ?2 AND "
                                             "task_index = ?3"));

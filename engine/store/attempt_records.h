@@ -17,5 +17,8 @@ namespace berth {
 Status end_attempt(Change& change, std::int64_t job, RunState ended, std::string_view detail);
 // The same for some tasks of a job that runs on. kConflict when it does not hold one of them.
 Status end_tasks(Change& change, std::int64_t job, std::span<const TaskName> tasks);
+// Of a running job that has gained tasks in that round: what it held until now (end_tasks does it where it gives some
+// up).
+Status note_size(Change& change, std::int64_t job, std::int64_t gained_in_round);
 
 }  // namespace berth

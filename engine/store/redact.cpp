@@ -65,6 +65,7 @@ constexpr TableRules kRules[] = {
     {"rounds", "kind=keep actor=user order_policy=policy score_policy=policy"},
     {"run_changes", "from_state=keep to_state=keep detail=drop"},
     {"run_edges", "from_state=keep to_state=keep"},
+    {"run_sizes", ""},
     {"run_tasks", "phase=keep external=drop detail=drop"},
     {"run_usage", ""},
     {"runs", "state=keep nodes=nodes detail=drop stop_state=keep"},
