@@ -86,6 +86,25 @@ ResultTable pairs_table(const SavedBacktest& told) {
   return table;
 }
 
+// Where the comparison leaves some out: ", of the 12 jobs that start in both; 2 jobs that did start never would".
+std::string other_jobs(const BacktestPairRow& pair) {
+  const bool is_recorded = pair.baseline == kRecordedPolicy;
+  if (pair.only_there + pair.only_here == 0) return {};
+  std::string others =
+      fmt::format(", of the {} that {} in both", counted(pair.jobs, "job"), pair.jobs == 1 ? "starts" : "start");
+  if (pair.only_there > 0) {
+    const std::string jobs = counted(pair.only_there, "job");
+    others += is_recorded ? fmt::format("; {} that did start never would", jobs)
+                          : fmt::format("; {} that would start under {} never would", jobs, pair.baseline);
+  }
+  if (pair.only_here > 0) {
+    const std::string jobs = counted(pair.only_here, "job");
+    others += is_recorded ? fmt::format("; {} would start that did not so far", jobs)
+                          : fmt::format("; {} would start that never would under {}", jobs, pair.baseline);
+  }
+  return others;
+}
+
 // "sjf + berth: a job waits 12m less than under live (between 15m and 9m less, 95 %)".
 std::string pair_sentence(const BacktestPairRow& pair) {
   const auto by = [](double seconds) {
@@ -93,7 +112,10 @@ std::string pair_sentence(const BacktestPairRow& pair) {
   };
   const auto side = [](double seconds) { return seconds < 0 ? "less" : "more"; };
   const std::string there = pair.baseline == kRecordedPolicy ? std::string("it did") : "under " + pair.baseline;
-  if (pair.earlier + pair.later == 0) return fmt::format("{}: every job waits as long as {}", pair.policy, there);
+  const std::string others = other_jobs(pair);
+  if (pair.jobs == 0) return fmt::format("{}: no job starts in both, so no waits are compared", pair.policy);
+  if (pair.earlier + pair.later == 0)
+    return fmt::format("{}: every job waits as long as {}{}", pair.policy, there, others);
   std::string between;
   if ((pair.mean_low < 0) == (pair.mean_high < 0)) {
     const double least = std::min(std::abs(pair.mean_low), std::abs(pair.mean_high));
@@ -102,8 +124,8 @@ std::string pair_sentence(const BacktestPairRow& pair) {
   } else {
     between = fmt::format("between {} less and {} more: no clear difference", by(pair.mean_low), by(pair.mean_high));
   }
-  return fmt::format("{}: a job waits {} {} than {} on average ({}; 95 % confidence)", pair.policy, by(pair.mean),
-                     side(pair.mean), there, between);
+  return fmt::format("{}: a job waits {} {} than {} on average ({}; 95 % confidence){}", pair.policy, by(pair.mean),
+                     side(pair.mean), there, between, others);
 }
 
 Output backtest_output(const SavedBacktest& told, bool by_queue) {
@@ -233,11 +255,16 @@ const CommandRow kBacktestCommands[] = {
      .details =
          "live is the order and the score of the settings. Jobs come as they came and run as long as they truly ran; "
          "what was there at FROM is there; nodes, quotas and rules are today's, but for what WITH says of all policies "
-         "or of one. IMPORT TRACE brings a past from elsewhere. recorded is what really happened. wait and completion "
+         "or of one. IMPORT TRACE brings a past from elsewhere. recorded is what really happened, on the nodes that "
+         "are "
+         "there. A job that its user held comes when it is released; time that it was held later is taken out of what "
+         "was recorded of it. utilisation_pct is of the GPUs from FROM to TO, or until now if TO is yet to come; "
+         "gpu_hours and evictions (also of some tasks of a job) are of the jobs that count. wait and completion "
          "are in seconds; satisfied_share of a queue is the time its jobs ran over the time they were there; fairness "
          "is Jain's index over these (1 = all queues alike); worst_finish_ratio is the longest (end - submit) / run "
-         "time. job by job: how much longer a job waits than under the first policy, or than it did, with 95 % "
-         "confidence intervals from blocks of jobs drawn anew. Ctrl-C keeps the policies already complete."},
+         "time. job by job: how much longer a job that starts in both waits than under the first policy, or than it "
+         "did, with 95 % confidence intervals from blocks of jobs drawn anew. Ctrl-C keeps the policies already "
+         "complete."},
     {.family = kBacktestFamily,
      .syntax = "SHOW {BACKTEST | BACKTESTS} [<name:backtest> [BY QUEUE]]",
      .effect = Effect::kReads,

@@ -277,7 +277,17 @@ void Backtest::note_assumptions() {
     notes.push_back(fmt::format("came after others: {}, here waiting for nothing but room",
                                 print_counted(history_.dependent, "job")));
   }
-  if (!history_.knows_waits) notes.push_back("the history knows of no waiting, so there is no row 'recorded'");
+  if (history_.released > 0) {
+    notes.push_back(
+        fmt::format("held by their users for a time: {}; they come when they are released, and holds are no "
+                    "waiting",
+                    print_counted(history_.released, "job")));
+  }
+  if (history_.still_held > 0)
+    notes.push_back(
+        fmt::format("held by their users to this day: {}, left out", print_counted(history_.still_held, "job")));
+  if (!history_.knows_waits)
+    notes.push_back("the imported jobs do not say when they started, so there is no row 'recorded'");
 }
 
 Status Backtest::keep(BacktestPolicyRows rows) {

@@ -33,19 +33,28 @@ enum HistoryColumn {
   kEvictions,
   kDependencies,
   kHeldMilliSeconds,
+  kWasHeld,
 };
 
+// ?1 = the beginning. A job that its user held from its submission on, or before it ever ran at the beginning, arrives
+// when it is released.
 constexpr std::string_view kHistoryColumns =
-    "j.id, j.name, q.name, coalesce(c.name, ''), j.user_name, j.tag, j.submit_time, j.state, j.start_time, j.end_time, "
+    "j.id, j.name, q.name, coalesce(c.name, ''), j.user_name, j.tag, max(j.submit_time, coalesce((SELECT "
+    "max(w.to_time) FROM wait_stretches w WHERE w.job_id = j.id AND w.cause = 'held' AND (w.from_time <= j.submit_time "
+    "OR (w.from_time < ?1 AND w.to_time > ?1 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.job_id = j.id AND "
+    "r.start_time <= w.from_time)))), 0)) AS arrival, j.state, j.start_time, j.end_time, "
     "j.time_limit_s, j.preemptible, j.checkpoint_interval_s, j.checkpoint_grace_s, j.restart_cost_s, j.min_runtime_s, "
     "j.predicted_p50_s, j.evictions, EXISTS (SELECT 1 FROM dependencies d WHERE d.job_id = j.id), j.attained_milli_s + "
     "iif(j.state <> 'running', 0, (SELECT coalesce(sum(a.gpu_milli * g.gpu_count * max(0, ?3 - a.start_time)), 0) FROM "
-    "allocations a JOIN task_groups g ON g.job_id = a.job_id AND g.group_index = a.group_index WHERE a.job_id = j.id)) "
+    "allocations a JOIN task_groups g ON g.job_id = a.job_id AND g.group_index = a.group_index WHERE a.job_id = "
+    "j.id)), "
+    "EXISTS (SELECT 1 FROM wait_stretches w WHERE w.job_id = j.id AND w.cause = 'held') "
     "FROM jobs j JOIN queues q ON q.id = j.queue_id LEFT JOIN priority_classes c ON c.id = j.priority_class_id ";
 
 struct Attempt {
   Seconds start;
   Seconds end;
+  bool is_imported = false;  // it ran elsewhere; when it started may be made up
 };
 
 // What an attempt that did not end the job lost, and what the next one began with.
@@ -94,6 +103,7 @@ class HistoryReader {
   Status add_groups(std::int64_t id, TraceJob& job);
   Result<std::vector<Attempt>> attempts_of(const Statement& row);
   Result<JobResult> recorded_of(const Statement& row, const std::vector<Attempt>& attempts, bool has_ended);
+  Status leave_out_holds(const Statement& row, JobResult& recorded);
   void resume(const std::vector<Attempt>& attempts, Seconds assumed, const TraceJob& job);
 
   Runtime& runtime_;
@@ -148,12 +158,12 @@ Status HistoryReader::add_groups(std::int64_t id, TraceJob& job) {
 // Ended ones, and the one that runs, up to now.
 Result<std::vector<Attempt>> HistoryReader::attempts_of(const Statement& row) {
   std::vector<Attempt> attempts;
-  BERTH_ASSIGN(Statement rows, db().prepare("SELECT start_time, coalesce(end_time, ?2) FROM runs "
+  BERTH_ASSIGN(Statement rows, db().prepare("SELECT start_time, coalesce(end_time, ?2), detail = 'imported' FROM runs "
                                             "WHERE job_id = ?1 ORDER BY attempt"));
   rows.with(row.integer(kId), runtime_.now());
   while (rows.next()) {
     const auto start = rows.quantity<Seconds>(0);
-    attempts.push_back({start, std::max(rows.quantity<Seconds>(1), start)});
+    attempts.push_back({start, std::max(rows.quantity<Seconds>(1), start), rows.integer(2) != 0});
   }
   BERTH_TRY(rows.status());
   if (row.text(kState) != "running") return attempts;
@@ -171,6 +181,7 @@ Result<JobResult> HistoryReader::recorded_of(const Statement& row, const std::ve
   recorded.start = attempts.front().start;
   if (has_ended) recorded.end = row.quantity<Seconds>(kEnd);
   recorded.delivered = row.integer(kHeldMilliSeconds);
+  if (row.integer(kWasHeld) != 0) BERTH_TRY(leave_out_holds(row, recorded));
   if (row.integer(kEvictions) == 0) return recorded;
   recorded.evictions = static_cast<std::int32_t>(row.integer(kEvictions));
   BERTH_ASSIGN(Statement lost, db().prepare("SELECT coalesce(sum(lost_gpu_milli_s), 0) FROM evictions "
@@ -178,6 +189,22 @@ Result<JobResult> HistoryReader::recorded_of(const Statement& row, const std::ve
   if (lost.with(row.integer(kId)).next()) recorded.lost = lost.integer(0);
   BERTH_TRY(lost.status());
   return recorded;
+}
+
+// What its user held it for since it arrived was no waiting: as if it had started and ended so much earlier.
+Status HistoryReader::leave_out_holds(const Statement& row, JobResult& recorded) {
+  BERTH_ASSIGN(Statement holds, db().prepare("SELECT to_time, to_time - from_time FROM wait_stretches WHERE job_id = "
+                                             "?1 AND cause = 'held' AND from_time >= ?2"));
+  holds.with(row.integer(kId), row.quantity<Seconds>(kSubmit));
+  Seconds before_start;
+  Seconds in_all;
+  while (holds.next()) {
+    if (holds.quantity<Seconds>(0) <= recorded.start) before_start += holds.quantity<Seconds>(1);
+    in_all += holds.quantity<Seconds>(1);
+  }
+  recorded.start -= before_start;
+  if (recorded.end >= Seconds(0)) recorded.end -= in_all;
+  return holds.status();
 }
 
 // The job just added was submitted before the beginning: what is left of it then.
@@ -206,6 +233,11 @@ Status HistoryReader::add(const Statement& row) {
     ++history_.never_ran;
     return {};
   }
+  if (state == JobState::kHeld && attempts.empty()) {
+    ++history_.still_held;
+    return {};
+  }
+  history_.released += row.integer(kWasHeld);
   if (!has_ended) ++history_.unfinished;
   if (!has_ended && request_.unfinished == Unfinished::kLeftOut) return {};
   TraceJob job = job_of(row);
@@ -228,7 +260,8 @@ Status HistoryReader::add(const Statement& row) {
     return {};
   }
   BERTH_ASSIGN(const JobResult recorded, recorded_of(row, attempts, has_ended));
-  history_.knows_waits = history_.knows_waits || recorded.start > added.submit;
+  const bool ran_elsewhere = !attempts.empty() && attempts.front().is_imported;
+  history_.knows_waits = history_.knows_waits || !ran_elsewhere || recorded.start > added.submit;
   history_.counted.push_back({.name = added.name, .queue = -1, .submit = added.submit, .duration = *added.duration});
   history_.recorded.push_back(recorded);
   return {};
@@ -236,8 +269,8 @@ Status HistoryReader::add(const Statement& row) {
 
 Status HistoryReader::read_window() {
   BERTH_ASSIGN(Statement rows,
-               db().prepare(fmt::format("SELECT {} WHERE j.submit_time < ?2 AND (j.submit_time >= ?1 OR j.end_time IS "
-                                        "NULL OR j.end_time > ?1) ORDER BY j.submit_time, j.id",
+               db().prepare(fmt::format("SELECT {} WHERE j.submit_time < ?2 AND arrival < ?2 AND (arrival >= ?1 OR "
+                                        "j.end_time IS NULL OR j.end_time > ?1) ORDER BY arrival, j.id",
                                         kHistoryColumns)));
   rows.with(request_.from, request_.to, runtime_.now());
   while (rows.next()) BERTH_TRY(add(rows));
@@ -287,7 +320,7 @@ Status HistoryReader::nothing_there() {
   if (row.integer(0) == 0) {
     return Status(Code::kInvalid, "this database has no jobs to go by", "IMPORT TRACE brings jobs that ran elsewhere");
   }
-  if (history_.unfinished + history_.never_ran > 0) {
+  if (history_.unfinished + history_.never_ran + history_.still_held > 0) {
     return Status(Code::kInvalid, fmt::format("of what was submitted {} no job is known to its end", between));
   }
   return Status(Code::kInvalid, fmt::format("no job was submitted {}", between),

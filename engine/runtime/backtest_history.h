@@ -6,6 +6,9 @@
 // Jobs that have not ended are not known to their end: they are taken to run their predicted median (else their time
 // limit, else default_duration), at least as long as they have, or left out. A job cancelled before it ever ran is left
 // out: nobody knows how long it would have run.
+//
+// A job that its user held arrives when it is released; one still held that never ran is left out. Of one that its user
+// held later on, while it waited, that time is no part of what was recorded.
 #pragma once
 
 #include <string>
@@ -32,12 +35,14 @@ struct RecordedHistory {
   std::vector<HistoryRun> learnt;   // runs that finished before `from`: what predictions know then
   std::vector<CountedJob> counted;  // the jobs submitted from `from` on
   std::size_t first_counted = 0;    // their first one's place in `jobs`
-  std::vector<JobResult> recorded;  // what became of them
+  std::vector<JobResult> recorded;  // what became of them, without the time that their users held them
   std::int64_t running_at_start = 0;
   std::int64_t unfinished = 0;  // jobs that have not ended, with an assumed duration or left out
   std::int64_t never_ran = 0;   // cancelled or failed before they ran: left out
   std::int64_t dependent = 0;   // jobs that came after others
-  bool knows_waits = false;     // some job waited; imported past jobs may say only how long they ran
+  std::int64_t released = 0;    // jobs that their users held for a time
+  std::int64_t still_held = 0;  // held and never run: left out
+  bool knows_waits = false;     // imported past jobs may say only how long they ran: known if one waited, or ran here
   std::int64_t held = 0;        // milli-GPU-seconds that jobs held between the two moments, up to now
 };
 
