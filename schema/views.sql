@@ -341,11 +341,18 @@ CREATE VIEW chargeback_losses AS
   FROM account_losses;
 
 -- When waiting jobs were expected to start, and when they did: the first start after that was told (NULL = none yet).
+-- left_at: when it stopped waiting for that start without one, because its user held it or it ended.
 CREATE VIEW eta AS
-  SELECT e.job_id, j.name AS job, q.name AS queue, e.made_at, e.forecast, e.p50, e.p90,
-         coalesce((SELECT min(r.start_time) FROM runs r WHERE r.job_id = e.job_id AND r.start_time >= e.made_at),
-                  iif(j.start_time >= e.made_at, j.start_time, NULL)) AS start_time,
-         j.state, j.end_time
-  FROM expectations e
-  JOIN jobs j ON j.id = e.job_id
-  JOIN queues q ON q.id = j.queue_id;
+  SELECT job_id, job, queue, made_at, forecast, p50, p90,
+         iif(coalesce(held_at, started) >= started, started, NULL) AS start_time,
+         state, end_time,
+         iif(coalesce(held_at, started) >= started, NULL, coalesce(held_at, end_time)) AS left_at
+  FROM (
+    SELECT e.job_id, j.name AS job, q.name AS queue, e.made_at, e.forecast, e.p50, e.p90, j.state, j.end_time,
+           coalesce((SELECT min(r.start_time) FROM runs r WHERE r.job_id = e.job_id AND r.start_time >= e.made_at),
+                    iif(j.start_time >= e.made_at, j.start_time, NULL)) AS started,
+           (SELECT min(w.from_time) FROM wait_intervals w
+            WHERE w.job_id = e.job_id AND w.cause = 'held' AND w.from_time >= e.made_at) AS held_at
+    FROM expectations e
+    JOIN jobs j ON j.id = e.job_id
+    JOIN queues q ON q.id = j.queue_id);

@@ -301,15 +301,15 @@ Result<Output> plan_rightsize(Session& session, const Arguments& arguments) {
   return output;
 }
 
-// Answers are known to have held or not when the job has started, or is late already.
+// Answers are known to have held or not when the job has started, or is late already - or was, when it was given up.
 Result<Output> show_calibration(Session& session, const Arguments& arguments) {
   constexpr std::string_view kByHorizon =
       "CASE WHEN p50 - made_at < 3600 THEN '1 minutes' WHEN p50 - made_at < 86400 THEN '2 hours' ELSE '3 days' END";
   const bool by_queue = arguments.has_word("BY");
   const std::string sql = fmt::format(
-      "WITH told AS (SELECT *, {} AS part, coalesce(start_time <= p50, iif(?1 > p50, 0, NULL)) AS held50, "
-      "coalesce(start_time <= p90, iif(?1 > p90, 0, NULL)) AS held90, abs(start_time - p50) AS error "
-      "FROM eta WHERE start_time IS NOT NULL OR end_time IS NULL), "
+      "WITH told AS (SELECT *, {} AS part, coalesce(start_time <= p50, iif(coalesce(left_at, ?1) > p50, 0, NULL)) AS "
+      "held50, coalesce(start_time <= p90, iif(coalesce(left_at, ?1) > p90, 0, NULL)) AS held90, abs(start_time - p50) "
+      "AS error FROM eta WHERE left_at IS NULL OR left_at > p50), "
       "parts AS (SELECT '0 all' AS part, held50, held90, error, start_time FROM told UNION ALL "
       "SELECT part, held50, held90, error, start_time FROM told) "
       "SELECT substr(part, 3) AS {}, count(*) AS told, count(start_time) AS started, count(held50) AS p50_known, "
@@ -356,7 +356,9 @@ constexpr CommandRow kPredictRows[] = {
      .example = "SHOW CALIBRATION BY QUEUE",
      .details = "Rounds forecast the starts of newly waiting jobs with predicted durations, correct them by how wrong "
                 "such forecasts were before, and keep what was told in the view eta. A job that still waits past its "
-                "p90 counts as one that did not hold. horizon is how far away the p50 was; error_mean is |start - "
+                "p90 counts as one that did not hold, also when it is cancelled then. One that its user cancels or "
+                "holds earlier does not count; a held one is told anew when it is released. horizon is how far away "
+                "the p50 was; error_mean is |start - "
                 "p50| in seconds. Settings: eta_jobs, eta_share."},
     {.family = kPredictFamily,
      .syntax = "REBUILD PREDICTIONS",

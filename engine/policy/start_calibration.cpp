@@ -59,7 +59,7 @@ void StartCalibration::count(Bucket& bucket, Told& told, Seconds now) {
 void StartCalibration::count_overdue(Seconds now) {
   for (Bucket& bucket : buckets_) {
     for (Told& told : bucket.told) {
-      if (told.started < Seconds(0) && !told.is_dropped) count(bucket, told, now);
+      if (told.started < Seconds(0) && told.dropped < Seconds(0)) count(bucket, told, now);
     }
   }
 }
@@ -71,10 +71,10 @@ std::optional<double> StartCalibration::error_quantile(const Bucket* bucket, dou
   for (const Bucket& each : buckets_) {
     if (bucket != nullptr && bucket != &each) continue;
     for (const Told& told : each.told) {
-      if (told.is_dropped) continue;
       const bool has_started = told.started >= Seconds(0);
       starts += has_started ? 1 : 0;
-      errors.emplace_back(error_of((has_started ? told.started : now) - told.made, told.forecast_wait), has_started);
+      const Seconds seen = has_started ? told.started : told.dropped >= Seconds(0) ? told.dropped : now;
+      errors.emplace_back(error_of(seen - told.made, told.forecast_wait), has_started);
     }
   }
   if (starts < kFewest) return std::nullopt;
@@ -100,7 +100,7 @@ ExpectedStart StartCalibration::expect(const ExpectedStart& forecast, Seconds no
 }
 
 void StartCalibration::tell(std::int64_t job, Seconds forecast, const ExpectedStart& told, Seconds now) {
-  drop(job);
+  drop(job, now);
   const Seconds wait = std::max(forecast - now, Seconds(0));
   const std::size_t at = bucket_of(wait);
   Bucket& bucket = buckets_[at];
@@ -128,11 +128,13 @@ void StartCalibration::start(std::int64_t job, Seconds now) {
   place_of_.erase(place);
 }
 
-void StartCalibration::drop(std::int64_t job) {
+void StartCalibration::drop(std::int64_t job, Seconds now) {
   const auto place = place_of_.find(job);
   if (place == place_of_.end()) return;
   Bucket& bucket = buckets_[place->second.bucket];
-  bucket.told[place->second.index - bucket.gone].is_dropped = true;
+  Told& told = bucket.told[place->second.index - bucket.gone];
+  count(bucket, told, now);
+  told.dropped = now;
   place_of_.erase(place);
 }
 

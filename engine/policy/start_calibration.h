@@ -7,11 +7,11 @@
 // (a bucket each; one that knows too little asks all of them). Durations drawn at random would be the alternative; they
 // tell nothing of jobs to come, which is most of the error.
 //
-// Three things keep it honest. Jobs that still wait count, as waiting at least so long (Kaplan and Meier's estimate:
-// else only the lucky ones would teach). Only the last kKept forecasts of a bucket count, so that it follows the
-// cluster. And the quantile itself moves: up a little with every p90 that is passed, down a little with every one that
-// holds, so that in the long run nine in ten hold however the errors drift (adaptive conformal inference of Gibbs and
-// Candes, NeurIPS 2021); a p90 counts as passed at the moment it is.
+// Three things keep it honest. Jobs that still wait count, as waiting at least so long, and so do those that were given
+// up (Kaplan and Meier's estimate: else only the lucky ones would teach). Only the last kKept forecasts of a bucket
+// count, so that it follows the cluster. And the quantile itself moves: up a little with every p90 that is passed, down
+// a little with every one that holds, so that in the long run nine in ten hold however the errors drift (adaptive
+// conformal inference of Gibbs and Candes, NeurIPS 2021); a p90 counts as passed at the moment it is.
 //
 // Pure and deterministic. Times must not go back.
 #pragma once
@@ -48,8 +48,8 @@ class StartCalibration {
   void tell(std::int64_t job, Seconds forecast, const ExpectedStart& told, Seconds now);
   // The job started, now; one of which nothing was told is ignored.
   void start(std::int64_t job, Seconds now);
-  // It will never start.
-  void drop(std::int64_t job);
+  // It waits no longer, now, and has not started: it was given up, or its user holds it.
+  void drop(std::int64_t job, Seconds now);
 
  private:
   struct Told {
@@ -58,7 +58,7 @@ class StartCalibration {
     Seconds forecast_wait;
     ExpectedStart expected;
     Seconds started{-1};
-    bool is_dropped = false;
+    Seconds dropped{-1};
     bool is_counted50 = false;  // in the levels
     bool is_counted90 = false;
   };

@@ -25,8 +25,9 @@ Result<std::vector<std::int64_t>> jobs_to_tell(Database& db, std::int64_t most) 
       Statement rows,
       db.prepare("SELECT id FROM (SELECT id, state, submit_time, last_eviction FROM jobs INDEXED BY jobs_live "
                  "WHERE end_time IS NULL ORDER BY id DESC LIMIT ?1) j WHERE state = 'pending' AND NOT EXISTS "
-                 "(SELECT 1 FROM expectations e WHERE e.job_id = j.id AND e.made_at >= coalesce(j.last_eviction, "
-                 "j.submit_time)) LIMIT ?2"));
+                 "(SELECT 1 FROM expectations e WHERE e.job_id = j.id AND e.made_at >= max(coalesce(j.last_eviction, "
+                 "j.submit_time), coalesce((SELECT max(w.to_time) FROM wait_stretches w WHERE w.job_id = j.id AND "
+                 "w.cause = 'held'), 0))) LIMIT ?2"));
   rows.with(kNewestLooked, most);
   std::vector<std::int64_t> jobs;
   while (rows.next()) jobs.push_back(rows.integer(0));
@@ -47,8 +48,9 @@ Status save_expectations(Database& db, std::span<const ExpectationRow> rows) {
 }
 
 Result<std::optional<ExpectationRow>> last_expectation(Database& db, std::int64_t job) {
-  BERTH_ASSIGN(Statement row, db.prepare("SELECT made_at, forecast, p50, p90 FROM expectations WHERE job_id = ?1 "
-                                         "ORDER BY made_at DESC LIMIT 1"));
+  BERTH_ASSIGN(Statement row,
+               db.prepare("SELECT made_at, forecast, p50, p90 FROM eta WHERE job_id = ?1 AND left_at IS NULL "
+                          "ORDER BY made_at DESC LIMIT 1"));
   std::optional<ExpectationRow> last;
   if (row.with(job).next()) {
     last = ExpectationRow{.job = job,
@@ -61,7 +63,7 @@ Result<std::optional<ExpectationRow>> last_expectation(Database& db, std::int64_
 }
 
 Result<StartCalibration> read_start_calibration(Database& db) {
-  BERTH_ASSIGN(Statement rows, db.prepare("SELECT job_id, made_at, forecast, p50, p90, start_time, end_time FROM eta "
+  BERTH_ASSIGN(Statement rows, db.prepare("SELECT job_id, made_at, forecast, p50, p90, start_time, left_at FROM eta "
                                           "ORDER BY made_at DESC, job_id LIMIT ?1"));
   rows.with(kMostRead);
   std::vector<ExpectationRow> told;
@@ -91,7 +93,7 @@ Result<StartCalibration> read_start_calibration(Database& db) {
     switch (moment.turn) {
       case Turn::kTell: calibration.tell(row.job, row.forecast, row.expected, row.made_at); break;
       case Turn::kStart: calibration.start(row.job, moment.time); break;
-      case Turn::kDrop: calibration.drop(row.job); break;
+      case Turn::kDrop: calibration.drop(row.job, moment.time); break;
     }
   }
   return calibration;

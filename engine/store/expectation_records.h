@@ -1,5 +1,5 @@
 // When waiting jobs were expected to start, as rows: told once a wait, never changed. What came of them is the view
-// eta.
+// eta. What was told of a job that its user then holds means nothing any more: it is told anew when it is released.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct ExpectationRow {
 Result<std::vector<std::int64_t>> jobs_to_tell(Database& db, std::int64_t most);
 // In a transaction of its own: an expectation is no part of the cluster's state.
 Status save_expectations(Database& db, std::span<const ExpectationRow> rows);
-// The last one of a job; nothing = none was told.
+// The last one of a job that still means something; nothing = none was told.
 Result<std::optional<ExpectationRow>> last_expectation(Database& db, std::int64_t job);
 
 // What the last expectations and the starts that followed teach.

@@ -58,16 +58,31 @@ TEST(StartCalibration, JobsThatStillWaitCount) {
   EXPECT_GT(told.p90, Seconds(5000 + 5000));
 }
 
-TEST(StartCalibration, JobsThatNeverStartAreForgotten) {
+// So do twenty that were given up: when the late ones go, answers must not look better.
+TEST(StartCalibration, JobsGivenUpLateCountAsThoseThatStillWait) {
+  StartCalibration given_up;
+  StartCalibration waiting;
+  for (StartCalibration* calibration : {&given_up, &waiting}) {
+    for (std::int64_t job = 1; job <= 100; ++job) {
+      calibration->tell(job, Seconds(600), {Seconds(600), Seconds(600)}, Seconds(0));
+    }
+    for (std::int64_t job = 1; job <= 80; ++job) calibration->start(job, Seconds(600));
+  }
+  for (std::int64_t job = 81; job <= 100; ++job) given_up.drop(job, Seconds(5000));
+  const ExpectedStart forecast{Seconds(5000 + 600), Seconds(5000 + 600)};
+  EXPECT_EQ(given_up.expect(forecast, Seconds(5000)), waiting.expect(forecast, Seconds(5000)));
+}
+
+TEST(StartCalibration, JobsGivenUpAtOnceTeachNothing) {
   StartCalibration calibration;
   for (std::int64_t job = 1; job <= 60; ++job) tell_and_start(calibration, job, Seconds(job), 600, 1);
   for (std::int64_t job = 61; job <= 100; ++job) {
     calibration.tell(job, Seconds(700), {Seconds(700), Seconds(700)}, Seconds(100));
-    calibration.drop(job);
+    calibration.drop(job, Seconds(100));
   }
   EXPECT_EQ(calibration.expect({Seconds(1000600), Seconds(1000600)}, Seconds(1000000)).p90, Seconds(1000600));
   calibration.start(100, Seconds(1000000));  // nothing is told of it any more
-  calibration.drop(7);
+  calibration.drop(7, Seconds(1000000));
 }
 
 // Errors that drift: what is learnt late must not keep nine in ten from holding.
