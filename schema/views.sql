@@ -351,8 +351,9 @@ CREATE VIEW eta AS
     SELECT e.job_id, j.name AS job, q.name AS queue, e.made_at, e.forecast, e.p50, e.p90, j.state, j.end_time,
            coalesce((SELECT min(r.start_time) FROM runs r WHERE r.job_id = e.job_id AND r.start_time >= e.made_at),
                     iif(j.start_time >= e.made_at, j.start_time, NULL)) AS started,
-           (SELECT min(w.from_time) FROM wait_intervals w
-            WHERE w.job_id = e.job_id AND w.cause = 'held' AND w.from_time >= e.made_at) AS held_at
+           coalesce((SELECT min(w.from_time) FROM wait_stretches w
+                     WHERE w.job_id = e.job_id AND w.cause = 'held' AND w.from_time >= e.made_at),
+                    iif(j.state = 'held' AND j.wait_since >= e.made_at, j.wait_since, NULL)) AS held_at
     FROM expectations e
     JOIN jobs j ON j.id = e.job_id
     JOIN queues q ON q.id = j.queue_id);
