@@ -36,6 +36,7 @@ CREATE TABLE backtest_results (
   evictions          REAL NOT NULL,
   lost_gpu_milli_s   REAL NOT NULL,
   gpu_milli_s        REAL NOT NULL,
+  never_start        REAL,  -- jobs that can never start, those there at the beginning counted; of all queues only
   PRIMARY KEY (simulation, seq, queue_seq)
 ) STRICT, WITHOUT ROWID;
 

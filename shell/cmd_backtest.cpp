@@ -86,33 +86,39 @@ ResultTable pairs_table(const SavedBacktest& told) {
   return table;
 }
 
-// Where the comparison leaves some out: ", of the 12 jobs that start in both; 2 jobs that did start never would".
-std::string other_jobs(const BacktestPairRow& pair) {
+// Jobs that can never start under the policy, which leave their room to others.
+std::int64_t never_start(const SavedBacktest& told, const std::string& policy) {
+  const auto found = std::ranges::find(told.policies, policy, &BacktestPolicyRows::policy);
+  if (found == told.policies.end() || found->rows.empty()) return 0;
+  return std::llround(found->rows.front().never_start.value_or(0));
+}
+
+// Where some jobs do not start: ", of the 12 jobs that start in both; 2 jobs can never start under live".
+std::string left_out(const SavedBacktest& told, const BacktestPairRow& pair) {
   const bool is_recorded = pair.baseline == kRecordedPolicy;
-  if (pair.only_there + pair.only_here == 0) return {};
+  const std::int64_t never_here = std::max(pair.only_there, never_start(told, pair.policy));
+  const std::int64_t never_there = is_recorded ? 0 : std::max(pair.only_here, never_start(told, pair.baseline));
+  if (never_here + never_there + pair.only_here == 0) return {};
   std::string others =
       fmt::format(", of the {} that {} in both", counted(pair.jobs, "job"), pair.jobs == 1 ? "starts" : "start");
-  if (pair.only_there > 0) {
-    const std::string jobs = counted(pair.only_there, "job");
-    others += is_recorded ? fmt::format("; {} that did start never would", jobs)
-                          : fmt::format("; {} that would start under {} never would", jobs, pair.baseline);
-  }
-  if (pair.only_here > 0) {
-    const std::string jobs = counted(pair.only_here, "job");
-    others += is_recorded ? fmt::format("; {} would start that did not so far", jobs)
-                          : fmt::format("; {} would start that never would under {}", jobs, pair.baseline);
-  }
+  const auto add = [&](std::int64_t jobs, const std::string& policy) {
+    if (jobs > 0) others += fmt::format("; {} can never start under {}", counted(jobs, "job"), policy);
+  };
+  add(never_here, pair.policy);
+  add(never_there, pair.baseline);
+  if (is_recorded && pair.only_here > 0)
+    others += fmt::format("; {} had not started by now", counted(pair.only_here, "job"));
   return others;
 }
 
 // "sjf + berth: a job waits 12m less than under live (between 15m and 9m less, 95 %)".
-std::string pair_sentence(const BacktestPairRow& pair) {
+std::string pair_sentence(const SavedBacktest& told, const BacktestPairRow& pair) {
   const auto by = [](double seconds) {
     return print_duration(Seconds(static_cast<std::int64_t>(std::llround(std::abs(seconds)))));
   };
   const auto side = [](double seconds) { return seconds < 0 ? "less" : "more"; };
   const std::string there = pair.baseline == kRecordedPolicy ? std::string("it did") : "under " + pair.baseline;
-  const std::string others = other_jobs(pair);
+  const std::string others = left_out(told, pair);
   if (pair.jobs == 0) return fmt::format("{}: no job starts in both, so no waits are compared", pair.policy);
   if (pair.earlier + pair.later == 0)
     return fmt::format("{}: every job waits as long as {}{}", pair.policy, there, others);
@@ -137,7 +143,7 @@ Output backtest_output(const SavedBacktest& told, bool by_queue) {
   add(backtest_table(told, false));
   if (by_queue) add(backtest_table(told, true));
   if (!told.pairs.empty()) add(pairs_table(told));
-  for (const BacktestPairRow& pair : told.pairs) output.add_note(pair_sentence(pair));
+  for (const BacktestPairRow& pair : told.pairs) output.add_note(pair_sentence(told, pair));
   for (const std::string& note : told.record.notes) output.add_note(note);
   return output;
 }

@@ -353,6 +353,7 @@ Status Backtest::run_one(const Contender& contender) {
   const auto sequence = std::ssize(waits_) + 1;
   BacktestPolicyRows rows = rows_of(contender.label, sequence, mean_of(summaries));
   rows.rows.front().utilisation_pct = utilisation;
+  rows.rows.front().never_start = static_cast<double>(results.front().row.infeasible_jobs);
   for (const BacktestSummary& summary : summaries) {
     if (results.size() == 1 || !summary.all.wait_mean) continue;
     BacktestRow& all = rows.rows.front();

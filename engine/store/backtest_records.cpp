@@ -46,7 +46,7 @@ Status load_policies(Database& db, SavedBacktest& saved) {
       Statement rows,
       db.prepare("SELECT policy, seq, queue, jobs, started, ended, wait_mean, wait_least, wait_most, wait_p50, "
                  "wait_p90, wait_p99, completion_mean, utilisation_pct, fairness, satisfied_share, "
-                 "worst_finish_ratio, evictions, lost_gpu_milli_s, gpu_milli_s FROM backtest_results "
+                 "worst_finish_ratio, evictions, lost_gpu_milli_s, gpu_milli_s, never_start FROM backtest_results "
                  "WHERE simulation = ?1 ORDER BY seq, queue_seq"));
   rows.with(saved.record.simulation);
   while (rows.next()) {
@@ -68,6 +68,7 @@ Status load_policies(Database& db, SavedBacktest& saved) {
     row.evictions = rows.real(17);
     row.lost = rows.real(18);
     row.delivered = rows.real(19);
+    row.never_start = real_at(rows, 20);
   }
   return rows.status();
 }
@@ -111,13 +112,13 @@ Status save_backtest_policy(Database& db, const std::string& simulation, const B
   BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));
   BERTH_ASSIGN(Statement insert,
                db.prepare("INSERT INTO backtest_results VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, "
-                          "?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)"));
+                          "?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)"));
   std::int64_t queue_sequence = 0;
   for (const BacktestRow& row : policy.rows) {
     BERTH_TRY(insert.run(simulation, policy.policy, policy.sequence, queue_sequence++, row.queue, row.jobs, row.started,
                          row.ended, row.wait_mean, row.wait_least, row.wait_most, row.wait_p50, row.wait_p90,
                          row.wait_p99, row.completion_mean, row.utilisation_pct, row.fairness, row.satisfied_share,
-                         row.worst_finish_ratio, row.evictions, row.lost, row.delivered));
+                         row.worst_finish_ratio, row.evictions, row.lost, row.delivered, row.never_start));
   }
   return transaction.commit();
 }

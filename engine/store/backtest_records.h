@@ -41,6 +41,7 @@ struct BacktestRow {
   double evictions = 0;
   double lost = 0;
   double delivered = 0;
+  std::optional<double> never_start = {};  // jobs, those there at the beginning counted; of all queues only
 };
 
 // Of one policy: all first, then its queues.
