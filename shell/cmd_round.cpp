@@ -239,7 +239,7 @@ void add_failures(const std::vector<PolicyFailure>& failures, Output& output) {
 void add_held_back(Session& session, const Plan& plan, std::int64_t decisions, Output& output) {
   const auto first = std::ranges::find(plan.waiting, Reason::kAssertion, &Waiting::reason);
   const std::int64_t job = first == plan.waiting.end() ? 0 : first->job;
-  output.add_note(held_back_sentence(decisions, job_word(engine_of(session).db(), job)));
+  output.add_note(held_back_sentence(decisions, JobWords(engine_of(session).db()).name(job)));
 }
 
 Result<Output> run_schedule(Session& session, const Arguments& arguments) {
