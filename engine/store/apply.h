@@ -78,8 +78,8 @@ Result<ApplyResult> write_watched_plan(Change& change, const Plan& plan, const A
 // And whatever it breaks: assertions are the caller's business.
 Result<ApplyResult> write_plan(Change& change, const Plan& plan, const ApplyRequest& request);
 
-// kConflict, saying what moved, unless the state is the one that the plan was made for: the same version, and no date of
-// a quota or loan has passed since.
+// kConflict, saying what moved, unless the state is the one that the plan was made for: the same version, and no date
+// of a quota or loan has passed since.
 Status check_not_moved(Database& db, const Plan& plan, std::int64_t present_version, Seconds now);
 
 }  // namespace berth

@@ -1,8 +1,8 @@
 // Tables and views as they were at a moment, as a database in memory.
 //
 // The tables have today's columns and indices; a column that came later reads as its default. Views are made over them
-// from their own texts, in which "now" is the time asked for, as it is in the view dates_at. Only the tables that are read are filled: the present
-// rows are copied, and what was replaced since is put back.
+// from their own texts, in which "now" is the time asked for, as it is in the view dates_at. Only the tables that are
+// read are filled: the present rows are copied, and what was replaced since is put back.
 #pragma once
 
 #include <string>

@@ -231,8 +231,7 @@ TEST_F(Apply, HistoryIsPrunedByAge) {
   const std::int64_t version = must_have(state_version(*db_));
   EXPECT_EQ(must_have(prune_history(*db_, Seconds(2000))), 0);
   EXPECT_GT(must_have(prune_history(*db_, Seconds(2000 + 400 * 86400))), 0);
-  for (const char* table : {"rounds", "decisions", "jobs", "task_groups", "runs"})
-    EXPECT_EQ(count(table), 0) << table;
+  for (const char* table : {"rounds", "decisions", "jobs", "task_groups", "runs"}) EXPECT_EQ(count(table), 0) << table;
   EXPECT_EQ(must_have(db_->text("SELECT group_concat(kind) FROM events")), "vacuum rounds") << "all that is left";
   EXPECT_EQ(must_have(state_version(*db_)), version);
   EXPECT_EQ(submit(*db_, job("", {group(1, 1)})), id + 1) << "ids are not used again";
