@@ -36,14 +36,18 @@ Status check_files(const PlannedStatement& statement) {
 
 std::string again(const SavedPlan& saved) { return fmt::format("PLAN {}; makes a new one", saved.statement.text); }
 
+Status moved_since(Database& db, const SavedPlan& saved, std::int64_t version, Seconds now) {
+  const Status moved = check_not_moved(db, saved.plan, version, now);
+  return moved.ok() ? moved : Status(moved.code(), moved.message(), again(saved));
+}
+
 // Whether the state is still the one it was planned on.
 Status check_present(Runtime& runtime, const SavedPlan& saved) {
   // Both at one moment: it may be applied just now.
   BERTH_ASSIGN(const Transaction reading, Transaction::begin_read(runtime.db()));
   BERTH_TRY(check_not_applied(runtime, saved));
   BERTH_ASSIGN(const std::int64_t version, state_version(runtime.db()));
-  const Status moved = check_not_moved(runtime.db(), saved.plan, version, runtime.now());
-  return moved.ok() ? moved : Status(moved.code(), moved.message(), again(saved));
+  return moved_since(runtime.db(), saved, version, runtime.now());
 }
 
 // The statement and the round after it in one transaction, which stays when `fate` says so and no assertion breaks.
@@ -56,7 +60,9 @@ Result<ApplyResult> carry_out(Runtime& runtime, const SavedPlan& saved, const st
   runtime.speak_for(fmt::format("{} (plan {})", saved.statement.text, saved.id));
   runtime.judge_changes([&](Change& change) -> Result<ChangeFate> {
     if (applied) return Status(Code::kInternal, "the statement makes more than one change");
-    if (change.version_before() != saved.plan.version) return Status(Code::kConflict, "the state has moved");
+    // Dates that the statement brings may begin now, but not have begun since the plan was made.
+    const Seconds before = std::max(saved.plan.planned_at, change.now() - Seconds(1));
+    BERTH_TRY(moved_since(change.db(), saved, change.version_before(), before));
     BERTH_ASSIGN(applied, write_watched_plan(change, saved.plan,
                                              {.kind = "schedule",
                                               .actor = runtime.author(),
