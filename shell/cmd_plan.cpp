@@ -121,6 +121,42 @@ void add_changes(ResultTable table, Output& output) {
 
 }  // namespace
 
+namespace {
+
+std::string nodes_sentence(const std::vector<NodeDifference>& differences) {
+  std::int64_t gone = 0;
+  MilliGpu used;
+  Seconds last(0);
+  for (const NodeDifference& node : differences) {
+    gone += node.gpus_gone;
+    used += node.used;
+    last = std::max(last, node.free_at.value_or(Seconds(0)));
+  }
+  std::string sentence = fmt::format("{} would change", counted(static_cast<std::int64_t>(differences.size()), "node"));
+  if (gone != 0) sentence += fmt::format(", {} {}", counted(std::abs(gone), "GPU"), gone > 0 ? "fewer" : "more");
+  if (used > MilliGpu(0))
+    sentence += fmt::format("; {} GPUs are in use there, the last until about {}", print_gpu(used), print_time(last));
+  return sentence;
+}
+
+// Of many people get the sentence only.
+void add_nodes(const std::vector<NodeDifference>& differences, Output& output) {
+  constexpr std::size_t kMostShown = 20;
+  ResultTable table{
+      .title = "nodes",
+      .columns = {{"node"}, {"change"}, {"gpus_gone"}, {"gpus_in_use", Align::kRight}, {"runs"}, {"free_at"}},
+      .rows = {}};
+  for (const NodeDifference& node : differences) {
+    table.rows.push_back({node.node, node.change, node.gpus_gone, Cell(print_gpu(node.used)),
+                          node.runs.empty() ? Cell(std::monostate()) : Cell(node.runs),
+                          node.free_at ? Cell(print_time(*node.free_at)) : Cell(std::monostate())});
+  }
+  const bool is_shown = !differences.empty() && differences.size() <= kMostShown;
+  output.add(std::move(table), is_shown ? Audience::kEveryone : Audience::kPrograms);
+}
+
+}  // namespace
+
 Result<Output> plan_change_statement(Session& session, const Arguments& arguments) {
   const CommandRow& row = *session.planned;
   Output notes;
@@ -140,6 +176,7 @@ Result<Output> plan_change_statement(Session& session, const Arguments& argument
                            .rows = {{outlook->plan, statement.text, outlook->started_after, outlook->started_before}}},
                Audience::kPrograms);
   }
+  add_nodes(outlook->nodes, output);
   ResultTable jobs{
       .title = "jobs", .columns = {{"job"}, {"queue"}, {"change"}, {.name = "detail", .wrap = true}}, .rows = {}};
   for (const JobDifference& job : outlook->jobs) {
@@ -163,6 +200,7 @@ Result<Output> plan_change_statement(Session& session, const Arguments& argument
   }
   add_submitted(*outlook, output);
   output.add_note(outlook_sentence(*outlook));
+  if (!outlook->nodes.empty()) output.add_note(nodes_sentence(outlook->nodes));
   if (!outlook->not_kept.empty()) output.add_note(fmt::format("not kept as a plan: {}", outlook->not_kept));
   if (outlook->plan == 0) return output;
   const bool is_refused = !outlook->broken.empty() && outlook->held_back_jobs == 0;

@@ -36,7 +36,8 @@ struct RoundSeen {
   std::map<std::int64_t, std::pair<std::string, std::string>> names;  // job and queue, of all above
   std::map<std::tuple<std::string, std::string, std::string>, std::int64_t> borrowing;
   std::int64_t lost = 0;
-  std::vector<std::int64_t> running;  // before the round, in id order
+  std::vector<std::int64_t> running;       // before the round, in id order
+  std::map<std::int64_t, NodeSeen> nodes;  // the same
   Plan plan;
   std::vector<BrokenAssertion> broken;
   std::int64_t held_back = 0;
@@ -110,6 +111,7 @@ Result<RoundSeen> see_round(Runtime& runtime, Change& change, const AssertionWat
     if (seen.waits.contains(job)) seen.waiting.push_back(job);
   }
   for (const RunningJob& job : round.loaded.snapshot.running) seen.running.push_back(job.job.id);
+  seen.nodes = nodes_seen(round.loaded.snapshot);
   BERTH_TRY(add_names(runtime.db(), seen));
   seen.plan = plan;
   BERTH_TRY(change.settle());
@@ -164,12 +166,12 @@ std::vector<std::int64_t> moved_jobs(const std::map<std::int64_t, std::int64_t>&
   return moved;
 }
 
-std::string say_nodes(const std::set<std::string>& nodes) {
-  constexpr std::size_t kMostNodes = 4;
-  std::vector<std::string> named(nodes.begin(), nodes.end());
+std::string say_names(const std::set<std::string>& names) {
+  constexpr std::size_t kMost = 4;
+  std::vector<std::string> named(names.begin(), names.end());
   const std::size_t all = named.size();
-  if (all > kMostNodes) named.resize(kMostNodes);
-  return join(named, ", ") + (all > kMostNodes ? fmt::format(" and {} more", all - kMostNodes) : "");
+  if (all > kMost) named.resize(kMost);
+  return join(named, ", ") + (all > kMost ? fmt::format(" and {} more", all - kMost) : "");
 }
 
 std::string say_start(const RoundSeen::Start& start) {
@@ -184,6 +186,7 @@ class RoundComparison {
   RoundComparison(const RoundSeen& before, const RoundSeen& after) : before_(before), after_(after) {}
 
   ChangeOutlook outlook() && {
+    compare_capacity();
     for (const std::int64_t job : before_.running) {
       if (!std::ranges::binary_search(after_.running, job)) add(job, JobTurn::kStops, {});
     }
@@ -253,7 +256,7 @@ class RoundComparison {
       if (was == before_.starts.end() || was->second.nodes == start.nodes) continue;
       if (++named <= kMostMovesNamed) {
         add(job, JobTurn::kStartsElsewhere,
-            fmt::format("on {}; before: {}", say_nodes(start.nodes), say_nodes(was->second.nodes)));
+            fmt::format("on {}; before: {}", say_names(start.nodes), say_names(was->second.nodes)));
       } else {
         ++outlook_.more_elsewhere;
       }
@@ -276,6 +279,17 @@ class RoundComparison {
       if (!after_.reserved.contains(job)) {
         add(job, JobTurn::kReservedNoMore, fmt::format("before: expected start {}", print_time(expected)));
       }
+    }
+  }
+
+  void compare_capacity() {
+    outlook_.nodes = node_differences(before_.nodes, after_.nodes);
+    for (NodeDifference& node : outlook_.nodes) {
+      std::set<std::string> names;
+      for (const std::int64_t job : node.jobs) {
+        if (const auto named = before_.names.find(job); named != before_.names.end()) names.insert(named->second.first);
+      }
+      node.runs = say_names(names);
     }
   }
 

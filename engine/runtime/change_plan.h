@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/runtime/change_nodes.h"
 #include "engine/runtime/explanation.h"
 #include "engine/runtime/round_driver.h"
 #include "engine/runtime/runtime.h"
@@ -53,6 +54,7 @@ struct ChangeOutlook {
   std::int64_t plan = 0;                  // its number; 0 = not kept
   std::string not_kept;                   // why
   std::vector<JobExplanation> submitted;  // jobs that the change brings, the first of them: when and where they start
+  std::vector<NodeDifference> nodes;
   std::vector<JobDifference> jobs;  // in the order of JobTurn, then by job number; those that move by their new place
   std::int64_t more_moves = 0;      // jobs that move beyond those named
   std::int64_t more_elsewhere = 0;  // jobs that start elsewhere, beyond those named
