@@ -22,7 +22,7 @@ TEST_F(BatchTest, JsonIsAnArrayOfObjects) {
 TEST_F(BatchTest, JsonOfAPlanThatChangesNothingIsEmptyTables) {
   EXPECT_EQ(run("berth --json -c \"PLAN CREATE QUEUE nlp\" 2>/dev/null").output,
             "{\"plan\": [\n{\"plan\": 1, \"statement\": \"CREATE QUEUE nlp\", \"starts_jobs\": 0, "
-            "\"starts_jobs_without_it\": 0}\n],\n\"jobs\": [],\n\"borrowing\": []}\n");
+            "\"starts_jobs_without_it\": 0}\n],\n\"nodes\": [],\n\"jobs\": [],\n\"borrowing\": []}\n");
 }
 
 TEST_F(BatchTest, AFileRunsAsTyped) {
