@@ -1,9 +1,7 @@
 #include "engine/round/backfill.h"
 
 #include <algorithm>
-#include <utility>
 
-#include "engine/policy/feasibility.h"
 #include "engine/round/start_search.h"
 
 namespace berth {
@@ -34,7 +32,7 @@ bool is_for(const Reservation& reservation, const Job& job, const RoundState& st
     if (!may_use_node(ledger, task.holding)) return false;
     const TaskShape& shape = job.groups[static_cast<std::size_t>(task.group)].shape;
     const NodeKind& kind = ledger.cluster().kind_of(static_cast<std::size_t>(task.holding.node));
-    if (!is_feasible_when_empty(kind, shape) || !state.setup().score->allows(kind, shape)) return false;
+    if (!state.may_ever_run(kind, shape)) return false;
     if (task.holding != holding_for(shape, kind, task.holding.node, task.holding.devices)) return false;
     ++reserved[static_cast<std::size_t>(task.group)];
   }
@@ -76,8 +74,7 @@ Backfill::Backfill(RoundState& state, std::span<const Reservation> kept, Seconds
 }
 
 Seconds Backfill::end_of(const Job& job) const {
-  const RunningJobs& running = state_.running();
-  if (const RunningJob* run = running.find(job.id)) return expected_end_of(*run, state_.rules(), now_);
+  if (const RunningJob* running = state_.running().find(job.id)) return expected_end_of(*running, state_.rules(), now_);
   const Seconds end = job.expected_end(now_);
   return end < now_ ? now_ + state_.rules().default_duration : std::max(end, now_ + Seconds(1));
 }
@@ -94,9 +91,9 @@ Timeline& Backfill::timeline() {
   const RoundRules& rules = state_.rules();
   std::vector<RunEnd> ends(times.size());
   for (std::size_t place = 0; place < times.size(); ++place) {
-    ends[place] = {times[place].is_told ? end_of_told(std::as_const(state_.running()).all()[place])
-                                        : untold_end_of(times[place], rules, now_),
-                   times[place].tasks};
+    ends[place] = {
+        times[place].is_told ? end_of_told(state_.running().all()[place]) : untold_end_of(times[place], rules, now_),
+        times[place].tasks};
   }
   timeline_->look_at(state_.running(), std::move(ends));
   for (const Held& held : held_) add_to_timeline(held);

@@ -324,9 +324,9 @@ std::vector<LoanReturn> plan_loan_returns(const RoundState& state, Seconds now, 
 
 Status return_loans(RoundState& state, Seconds now, LoanStops& stops) {
   const std::vector<LoanReturn> returns = plan_loan_returns(state, now);
-  for (RunningJob& run : state.running().all()) {
+  for (const RunningJob& run : state.running().all()) {
     if (!is_told_for_a_loan(run) || !may_run_on(run, returns, now)) continue;
-    run.run_on();
+    state.running().change(run.job.id)->run_on();
     stops.reprieves.push_back(run.job.id);
   }
   for (const LoanReturn& each : returns) {
@@ -344,7 +344,7 @@ Status return_loans(RoundState& state, Seconds now, LoanStops& stops) {
       } else if (stop.stop_at <= now) {
         BERTH_TRY(state.end(stop.job));
       } else {
-        RunningJob& run = *state.running().find(stop.job);
+        RunningJob& run = *state.running().change(stop.job);
         run.stop_at = stop.stop_at;
         run.stops_for = each.loan.id;
         run.stop_rule = EvictionRule::kLoan;

@@ -325,7 +325,7 @@ RoomMade Reclaim::carry_out(const Job& job, JobOutcome outcome, VictimChoice& ch
                       .lost = victim.lost(level),
                       .stop_at = now_};
     lost_[victim.queue < 0 ? lost_.size() - 1 : static_cast<std::size_t>(victim.queue)] += eviction.lost;
-    RunningJob& run = *state_.running().find(victim.job);
+    RunningJob& run = *state_.running().change(victim.job);
     run.job.eviction.evicted_for.push_back(job.id);
     if (!eviction.whole) {
       for (std::size_t i = 0; i < level; ++i) eviction.tasks.push_back({victim.tasks[i].group, victim.tasks[i].task});

@@ -103,8 +103,7 @@ std::vector<NodeIndex> RoomSearch::nodes_for(const TaskGroup& group) const {
   for (std::size_t n = 0; n < ledger.node_count(); ++n) {
     const auto node = static_cast<NodeIndex>(n);
     const NodeKind& kind = ledger.cluster().kind_of(n);
-    if (!ledger.accepts_tasks(node) || !is_feasible_when_empty(kind, group.shape)) continue;
-    if (!state_.setup().score->allows(kind, group.shape)) continue;
+    if (!ledger.accepts_tasks(node) || !state_.may_ever_run(kind, group.shape)) continue;
     if (group.anchor >= 0 && group.locality_required) {
       if (needs_one_node(group) && node != group.anchor) continue;
       if (group.locality == Locality::kRack && all[n].rack != all[static_cast<std::size_t>(group.anchor)].rack)

@@ -80,7 +80,7 @@ Status RoundState::add_running(RunningJob job) {
 
 void RoundState::start(const Job& job, std::span<const PlacedTask> placed, Seconds now) {
   ledger_.commit();
-  RunningJob* run = running_.find(job.id);
+  RunningJob* run = running_.change(job.id);
   if (run != nullptr && run->job.groups.empty()) {
     // It ran without being described; the job that gains tasks says what it is.
     quotas_.give_back(run->job.queue, held_by(*run).all);
@@ -131,7 +131,7 @@ Status RoundState::end(std::int64_t id) {
 }
 
 Status RoundState::shrink(std::int64_t id, std::span<const TaskName> tasks) {
-  RunningJob& job = *running_.find(id);
+  RunningJob& job = *running_.change(id);
   const Held before = held_by(job);
   for (const TaskName& name : tasks) {
     const auto found = std::ranges::find_if(
@@ -160,7 +160,7 @@ void RoundState::renew_marks() {
     std::uint32_t promised;
   };
   std::vector<Claim> claims;
-  for (RunningJob& job : running_.all()) {
+  for (RunningJob& job : running_.change_all()) {
     const std::uint32_t gang = quotas_.all_marks(job.job.queue);
     if (!marks_are_claims_ && (job.quota_mark & gang) == gang && surplus_tasks(job).empty()) continue;
     claims.push_back({&job, held_by(job), job.quota_mark});

@@ -11,6 +11,8 @@
 #include "engine/model/plan.h"
 #include "engine/model/quota_ledger.h"
 #include "engine/model/snapshot.h"
+#include "engine/policy/feasibility.h"
+#include "engine/policy/policy.h"
 #include "engine/round/placer.h"
 #include "engine/round/running_jobs.h"
 
@@ -63,6 +65,10 @@ class RoundState {
   std::uint32_t mark(std::int32_t queue, const Held& held, std::uint32_t already = 0, std::uint32_t wanted = ~0u);
   void unmark(std::int32_t queue, const Held& held, std::uint32_t marks);
 
+  // On some node of the kind, were it empty: the shape fits, and the policy lets it.
+  bool may_ever_run(const NodeKind& kind, const TaskShape& shape) const {
+    return is_feasible_when_empty(kind, shape) && setup_.score->allows(kind, shape);
+  }
   // Of the job's priority class; 0 without one.
   std::int64_t class_value(const Job& job) const;
 

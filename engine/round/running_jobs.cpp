@@ -71,14 +71,14 @@ const RunningJob* RunningJobs::find(std::int64_t id) const {
   return found == place_.end() ? nullptr : &jobs_[found->second];
 }
 
-RunningJob* RunningJobs::find(std::int64_t id) {
+RunningJob* RunningJobs::change(std::int64_t id) {
   const auto found = place_.find(id);
   if (found == place_.end()) return nullptr;
   touch(found->second);
   return &jobs_[found->second];
 }
 
-std::span<RunningJob> RunningJobs::all() {
+std::span<RunningJob> RunningJobs::change_all() {
   for (std::size_t place = 0; place < jobs_.size(); ++place) touch(place);
   return jobs_;
 }

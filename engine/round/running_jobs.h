@@ -29,10 +29,11 @@ class RunningJobs {
   void add_task(RunningJob& job, const RunningTask& task);
   void drop_task(RunningJob& job, std::size_t task);
   const RunningJob* find(std::int64_t id) const;
-  RunningJob* find(std::int64_t id);
+  // To change it.
+  RunningJob* change(std::int64_t id);
   // In no particular order that means anything, but in an order that depends on the calls alone.
   std::span<const RunningJob> all() const { return jobs_; }
-  std::span<RunningJob> all();
+  std::span<RunningJob> change_all();
   std::size_t size() const { return jobs_.size(); }
 
   // By place in all(). Reads again only the jobs that somebody could have changed since the last call.

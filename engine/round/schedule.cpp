@@ -72,9 +72,9 @@ Status add_running_jobs(const Snapshot& snapshot, RoundState& state) {
 // A job told to stop runs on when no room is held any more for the job that it makes room for.
 template <class HoldsRoom>
 void reprieve_jobs(RoundState& state, const HoldsRoom& holds_room_for, std::vector<std::int64_t>& reprieves) {
-  for (RunningJob& run : state.running().all()) {
+  for (const RunningJob& run : state.running().all()) {
     if (!run.makes_room_for_a_job() || holds_room_for(run.stops_for)) continue;
-    run.run_on();
+    state.running().change(run.job.id)->run_on();
     reprieves.push_back(run.job.id);
   }
 }

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "engine/policy/best_fit_score.h"
-#include "engine/policy/feasibility.h"
 #include "engine/round/gang_room.h"
 #include "engine/round/quota_placing.h"
 
@@ -31,9 +30,8 @@ class AllowedBestFit : public NodeScore {
 // Some kind of node could run each of its tasks, were it empty.
 bool could_ever_run(const RoundState& state, const Job& gang) {
   return std::ranges::all_of(gang.groups, [&](const TaskGroup& group) {
-    return std::ranges::any_of(state.cluster().kinds, [&](const NodeKind& kind) {
-      return is_feasible_when_empty(kind, group.shape) && state.setup().score->allows(kind, group.shape);
-    });
+    return std::ranges::any_of(state.cluster().kinds,
+                               [&](const NodeKind& kind) { return state.may_ever_run(kind, group.shape); });
   });
 }
 

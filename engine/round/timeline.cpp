@@ -72,7 +72,7 @@ void Timeline::append_ends(NodeIndex node, std::vector<Change>& changes) const {
   for (const std::int64_t job : jobs) {
     const std::size_t place = running_->place_of(job);
     if (place >= run_ends_.size()) continue;  // joined since
-    const RunningJob& run = std::as_const(*running_).all()[place];
+    const RunningJob& run = running_->all()[place];
     for (std::size_t task = 0; task < run_ends_[place].tasks; ++task) {
       const Holding& holding = run.tasks[task].holding;
       if (holding.node == node) changes.push_back({.time = run_ends_[place].time, .holding = holding});

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <map>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "engine/model/ledger.h"
@@ -143,7 +142,7 @@ void Timeline::Ends::take(Visit visit) {
     const TaskEnd& end = timeline_.ends_[order - timeline_.run_ends_.size()];
     return visit(end.start, end.holding);
   }
-  const RunningJob& run = std::as_const(*timeline_.running_).all()[order];
+  const RunningJob& run = timeline_.running_->all()[order];
   for (std::size_t task = 0; task < timeline_.run_ends_[order].tasks; ++task) visit(run.start, run.tasks[task].holding);
 }
 

@@ -39,7 +39,7 @@ void DeviceFloor::end_pass() {
 // A victim that gave up some tasks runs on; the next pass counts that as an eviction, as the next round does.
 void DeviceFloor::note_shrunk() {
   for (const Eviction& eviction : pass_->evictions()) {
-    RunningJob* victim = eviction.whole ? nullptr : state_.running().find(eviction.job);
+    RunningJob* victim = eviction.whole ? nullptr : state_.running().change(eviction.job);
     if (victim == nullptr) continue;
     ++victim->job.eviction.evictions;
     victim->job.eviction.last_eviction = pass_time_;

@@ -128,7 +128,7 @@ TEST(TimelineOfRunningJobsTest, KnowsThemAsTheyWere) {
   timeline.look_at(jobs, std::move(ends));
 
   const Holding more = devices_of(0, 0b1000);
-  jobs.add_task(*jobs.find(6), {0, 1, more});
+  jobs.add_task(*jobs.change(6), {0, 1, more});
   EXPECT_TRUE(ledger.place(more).ok());
   timeline.add_end({Seconds(250), Seconds(0), more});
   run(jobs, 9, 1, 0b0010, 400);
@@ -166,12 +166,12 @@ TEST(RunningJobsTest, KnowsWhoIsOnANodeAndUntilWhen) {
   jobs.remove(1);
   EXPECT_EQ(on_node(0), (std::multiset<std::int64_t>{2}));
   EXPECT_EQ(jobs.times()[0].planned_end, Seconds(300)) << "the last took the place of the one that left";
-  jobs.drop_task(*jobs.find(3), 1);
-  jobs.find(3)->stop_at = Seconds(50);
+  jobs.drop_task(*jobs.change(3), 1);
+  jobs.change(3)->stop_at = Seconds(50);
   EXPECT_EQ(on_node(2), (std::multiset<std::int64_t>{2}));
   EXPECT_EQ(jobs.times()[0].tasks, 1U);
   EXPECT_TRUE(jobs.times()[0].is_told);
-  for (RunningJob& job : jobs.all()) job.job.time_limit = Seconds(700);
+  for (RunningJob& job : jobs.change_all()) job.job.time_limit = Seconds(700);
   EXPECT_EQ(jobs.times()[1].planned_end, Seconds(700));
   EXPECT_TRUE(on_node(9).empty());
 }
