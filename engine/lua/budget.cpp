@@ -10,30 +10,27 @@ namespace berth {
 
 namespace {
 
-void note_overrun(lua_State* lua, ScriptBudget& budget, Overrun kind) {
+// `place`: "night.lua:12: ", or nothing.
+void say_overrun(ScriptBudget& budget, Overrun kind, const char* place) {
   budget.overrun = kind;
-  lua_Debug at{};
-  const char* source = "?";
-  int line = 0;
-  for (int level = 0; lua_getstack(lua, level, &at) != 0; ++level) {
-    lua_getinfo(lua, "Sl", &at);
-    if (at.currentline <= 0) continue;
-    source = at.short_src;
-    line = at.currentline;
-    break;
-  }
-  if (kind == Overrun::kInterrupt) {
-    std::snprintf(budget.reason.data(), budget.reason.size(), "%s:%d: interrupted", source, line);
-  } else if (kind == Overrun::kTime) {
-    std::snprintf(budget.reason.data(), budget.reason.size(), "%s:%d: took longer than %lld ms", source, line,
-                  static_cast<long long>(budget.limits.wall.count()));
-  } else if (budget.left >= 0) {
-    std::snprintf(budget.reason.data(), budget.reason.size(), "%s:%d: used more than %lld instructions in all", source,
-                  line, static_cast<long long>(budget.limits.instructions_in_all));
-  } else {
-    std::snprintf(budget.reason.data(), budget.reason.size(), "%s:%d: used more than %lld instructions", source, line,
+  char words[80] = "interrupted";
+  if (kind == Overrun::kTime) {
+    std::snprintf(words, sizeof words, "took longer than %lld ms", static_cast<long long>(budget.limits.wall.count()));
+  } else if (kind == Overrun::kInstructions && budget.left >= 0) {
+    std::snprintf(words, sizeof words, "used more than %lld instructions in all",
+                  static_cast<long long>(budget.limits.instructions_in_all));
+  } else if (kind == Overrun::kInstructions) {
+    std::snprintf(words, sizeof words, "used more than %lld instructions",
                   static_cast<long long>(budget.limits.instructions));
   }
+  std::snprintf(budget.reason.data(), budget.reason.size(), "%s%s", place, words);
+}
+
+void note_overrun(lua_State* lua, ScriptBudget& budget, Overrun kind) {
+  lua_Debug at{};
+  char place[LUA_IDSIZE + 16] = "?:0: ";
+  if (find_line(lua, 0, at)) std::snprintf(place, sizeof place, "%s:%d: ", at.short_src, at.currentline);
+  say_overrun(budget, kind, place);
 }
 
 bool is_used_up(const ScriptBudget& budget) { return budget.left < 0 || budget.left_in_all < 0; }
@@ -102,6 +99,14 @@ void end_budget(ScriptBudget& budget) {
   budget.left_in_all -= std::min<std::int64_t>(kBudgetSlice / 4, budget.limits.instructions);
 }
 
+bool find_line(lua_State* lua, int level, lua_Debug& at) {
+  for (; lua_getstack(lua, level, &at) != 0; ++level) {
+    lua_getinfo(lua, "Sl", &at);
+    if (at.currentline > 0) return true;
+  }
+  return false;
+}
+
 void charge(lua_State* lua, std::int64_t instructions) {
   if (take(lua, budget_of(lua), instructions)) raise_overrun(lua);
 }
@@ -133,11 +138,7 @@ void* allocate_within_budget(void* of, void* block, std::size_t old_size, std::s
     if (budget.memory + after - before > budget.limits.memory) refusal = Refusal::kMemory;
     // The hook looks each thousand instructions only, in which a table could be filled anew hundreds of times.
     if (budget.left < 0 && is_block(block, old_size) && after >= kLargeBlock) {
-      if (budget.overrun == Overrun::kNone) {
-        budget.overrun = Overrun::kInstructions;
-        std::snprintf(budget.reason.data(), budget.reason.size(), "used more than %lld instructions",
-                      static_cast<long long>(budget.limits.instructions));
-      }
+      if (budget.overrun == Overrun::kNone) say_overrun(budget, Overrun::kInstructions, "");
       return nullptr;
     }
     if (refusal != Refusal::kNone) {

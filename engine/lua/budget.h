@@ -13,6 +13,7 @@
 #include "engine/lua/host.h"
 
 struct lua_Debug;
+struct lua_State;
 
 namespace berth {
 
@@ -50,6 +51,8 @@ void begin_budget(lua_State* lua);
 void end_budget(ScriptBudget& budget);
 // Takes `instructions` off the budget; raises a Lua error when it is used up.
 void charge(lua_State* lua, std::int64_t instructions);
+// The innermost line of the script from that level of the stack on; false when there is none.
+bool find_line(lua_State* lua, int level, lua_Debug& at);
 // Raises the error of an overrun again.
 int raise_overrun(lua_State* lua);
 // lua_Alloc of a state; `budget` is a ScriptBudget.

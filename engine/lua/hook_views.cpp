@@ -45,6 +45,16 @@ void set_view(lua_State* lua, const char* name, const ViewTable& view) {
 void open_view(lua_State* lua, const ViewTable& view) { lua_rawgeti(lua, LUA_REGISTRYINDEX, view.filled); }
 void show_view(lua_State* lua, const ViewTable& view) { lua_rawgeti(lua, LUA_REGISTRYINDEX, view.shown); }
 
+// The list on top of the stack has been given `count` items: those of the call before go.
+void close_list(lua_State* lua, ViewTable& list, int count) {
+  for (int gone = count + 1; gone <= list.count; ++gone) {
+    lua_pushnil(lua);
+    lua_rawseti(lua, -2, gone);
+  }
+  list.count = count;
+  lua_pop(lua, 1);
+}
+
 void fill_list(lua_State* lua, ViewTable& list, std::span<const std::int32_t> values) {
   open_view(lua, list);
   int count = 0;
@@ -52,12 +62,7 @@ void fill_list(lua_State* lua, ViewTable& list, std::span<const std::int32_t> va
     lua_pushinteger(lua, value);
     lua_rawseti(lua, -2, ++count);
   }
-  for (int gone = count + 1; gone <= list.count; ++gone) {
-    lua_pushnil(lua);
-    lua_rawseti(lua, -2, gone);
-  }
-  list.count = count;
-  lua_pop(lua, 1);
+  close_list(lua, list, count);
 }
 
 // GPU resources of a ledger: that of all devices.
@@ -126,12 +131,7 @@ void HookViews::push_models(lua_State* lua, ViewTable& list, ModelSet models) {
     lua_pushlstring(lua, name.data(), name.size());
     lua_rawseti(lua, -2, ++count);
   }
-  for (int gone = count + 1; gone <= list.count; ++gone) {
-    lua_pushnil(lua);
-    lua_rawseti(lua, -2, gone);
-  }
-  list.count = count;
-  lua_pop(lua, 1);
+  close_list(lua, list, count);
 }
 
 void HookViews::push_node(lua_State* lua, const NodeView& node) {

@@ -41,16 +41,13 @@ int add_position(lua_State* lua) {
     lua_pushfstring(lua, "error object is a %s; expected a text", luaL_typename(lua, 1));
     lua_replace(lua, 1);
   }
-  lua_Debug at{};
-  for (int level = 0; lua_getstack(lua, level, &at) != 0; ++level) {
-    lua_getinfo(lua, "Sl", &at);
-    if (at.currentline <= 0) continue;
+  if (lua_Debug at{}; find_line(lua, 0, at)) {
     const std::string_view message = lua_tostring(lua, 1);
     const std::string_view source = at.short_src;
-    if (message.starts_with(source) && message.substr(source.size()).starts_with(':')) break;
-    lua_pushfstring(lua, "%s:%d: %s", at.short_src, at.currentline, lua_tostring(lua, 1));
-    lua_replace(lua, 1);
-    break;
+    if (!message.starts_with(source) || !message.substr(source.size()).starts_with(':')) {
+      lua_pushfstring(lua, "%s:%d: %s", at.short_src, at.currentline, lua_tostring(lua, 1));
+      lua_replace(lua, 1);
+    }
   }
   lua_settop(lua, 1);
   return 1;
@@ -58,14 +55,11 @@ int add_position(lua_State* lua) {
 
 // "night.lua:12: " of the innermost line of the script, also when pcall called us.
 void push_place(lua_State* lua) {
-  lua_Debug at{};
-  for (int level = 1; lua_getstack(lua, level, &at) != 0; ++level) {
-    lua_getinfo(lua, "Sl", &at);
-    if (at.currentline <= 0) continue;
+  if (lua_Debug at{}; find_line(lua, 1, at)) {
     lua_pushfstring(lua, "%s:%d: ", at.short_src, at.currentline);
-    return;
+  } else {
+    lua_pushliteral(lua, "");
   }
-  lua_pushliteral(lua, "");
 }
 
 struct GlobalRequest {
