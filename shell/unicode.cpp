@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 
+#include "engine/base/plain_text.h"
+
 namespace berth {
 
 namespace {
@@ -112,21 +114,10 @@ std::size_t bytes_within(std::string_view text, int width) {
 
 CodePoint decode_utf8(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i])); };
-  const std::uint32_t first = byte(0);
-  if (first < 0x80) return {first, 1, true};
-  const std::size_t length = first >= 0xF0 && first < 0xF5   ? 4
-                             : first >= 0xE0 && first < 0xF0 ? 3
-                             : first >= 0xC2 && first < 0xE0 ? 2
-                                                             : 0;
-  if (length == 0 || text.size() < length) return {first, 1, false};
-  std::uint32_t value = first & (0xFFU >> (length + 1));
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0U) != 0x80U) return {first, 1, false};
-    value = (value << 6) | (byte(i) & 0x3FU);
-  }
-  constexpr std::array<std::uint32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
-  const bool surrogate = value >= 0xD800 && value <= 0xDFFF;
-  if (value < kLeast[length] || value > 0x10FFFF || surrogate) return {first, 1, false};
+  const std::size_t length = utf8_length(text);
+  if (length <= 1) return {byte(0), 1, length == 1};
+  std::uint32_t value = byte(0) & (0xFFU >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) value = (value << 6) | (byte(i) & 0x3FU);
   return {value, length, true};
 }
 

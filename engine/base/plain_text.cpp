@@ -2,11 +2,7 @@
 
 namespace berth {
 
-namespace {
-
-// Bytes of the character that the text begins with, 0 when it is none. Well-formed as Unicode defines it (table 3-7):
-// no overlong form, no surrogate, nothing above U+10FFFF.
-std::size_t first_character(std::string_view text) {
+std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0u; };
   const unsigned first = byte(0);
   if (first < 0x80) return text.empty() ? 0 : 1;
@@ -21,11 +17,9 @@ std::size_t first_character(std::string_view text) {
   return length;
 }
 
-}  // namespace
-
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
-    const std::size_t length = first_character(text);
+    const std::size_t length = utf8_length(text);
     if (length == 0) return false;
     text.remove_prefix(length);
   }
@@ -37,7 +31,7 @@ std::string plain_line(std::string_view text, std::size_t most) {
   std::string line;
   std::size_t fits = 0;  // how much of it leaves room for the mark
   while (!text.empty()) {
-    const std::size_t length = first_character(text);
+    const std::size_t length = utf8_length(text);
     const char first = text.front();
     if (line.size() <= most - kCut.size()) fits = line.size();
     if (length > 1) {

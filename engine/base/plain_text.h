@@ -7,6 +7,9 @@
 
 namespace berth {
 
+// Bytes of the character that the text begins with, 0 when it is none (or empty). Well-formed as Unicode defines it
+// (table 3-7): no overlong form, no surrogate, nothing above U+10FFFF.
+std::size_t utf8_length(std::string_view text);
 bool is_utf8(std::string_view text);
 
 // On one line of at most `most` bytes: spaces for line ends and tabs, '?' for other control characters and for bytes
