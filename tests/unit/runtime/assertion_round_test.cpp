@@ -5,7 +5,7 @@
 
 #include "engine/runtime/change_plan.h"
 #include "engine/runtime/round_driver.h"
-#include "tests/unit/store/store_fixture.h"
+#include "tests/unit/runtime/runtime_fixture.h"
 
 namespace berth::test {
 namespace {
@@ -13,13 +13,11 @@ namespace {
 constexpr const char* kEndless =
     "SELECT * FROM (WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c) WHERE x < 0";
 
-class AssertionRound : public StoreTest {
+class AssertionRound : public RuntimeTest {
  protected:
   void SetUp() override {
-    StoreTest::SetUp();
+    RuntimeTest::SetUp();
     Database db = open();
-    fill(db);
-    runtime_ = must_have(Runtime::open({.database = path(), .actor = "tester", .env = &env_, .seed = {}}));
     EXPECT_OK(must_have(db.prepare("INSERT INTO assertions (name, query, created_at, created_by) "
                                    "VALUES ('slow', ?1, 0, 'tester')"))
                   .run(kEndless));
@@ -42,8 +40,6 @@ class AssertionRound : public StoreTest {
   }
   RoundOptions options() { return {.interrupted = soon(), .order_policy = "", .score_policy = ""}; }
 
-  ManualEnv env_{Seconds(1800000000)};
-  std::unique_ptr<Runtime> runtime_;
   std::atomic<bool> told_{false};
   std::thread teller_;
 };

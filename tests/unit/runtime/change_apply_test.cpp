@@ -7,18 +7,15 @@
 
 #include "engine/runtime/change_plan.h"
 #include "engine/store/queue_records.h"
-#include "tests/unit/store/store_fixture.h"
+#include "tests/unit/runtime/runtime_fixture.h"
 
 namespace berth::test {
 namespace {
 
-class ChangeApply : public StoreTest {
+class ChangeApply : public RuntimeTest {
  protected:
   void SetUp() override {
-    StoreTest::SetUp();
-    Database db = open();
-    fill(db);
-    runtime_ = must_have(Runtime::open({.database = path(), .actor = "tester", .env = &env_, .seed = {}}));
+    RuntimeTest::SetUp();
     file_ = path() + ".csv";
     write("name\nvision\n");
   }
@@ -40,8 +37,6 @@ class ChangeApply : public StoreTest {
   }
   std::int64_t queues() { return must_have(runtime_->db().integer("SELECT count(*) FROM queues")); }
 
-  ManualEnv env_{Seconds(1800000000)};
-  std::unique_ptr<Runtime> runtime_;
   std::string file_;
 };
 

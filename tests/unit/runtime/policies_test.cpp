@@ -5,18 +5,15 @@
 
 #include "engine/runtime/round_driver.h"
 #include "engine/store/settings.h"
-#include "tests/unit/store/store_fixture.h"
+#include "tests/unit/runtime/runtime_fixture.h"
 
 namespace berth::test {
 namespace {
 
-class Policies : public StoreTest {
+class Policies : public RuntimeTest {
  protected:
   void SetUp() override {
-    StoreTest::SetUp();
-    Database db = open();
-    fill(db);
-    runtime_ = must_have(Runtime::open({.database = path(), .actor = "tester", .env = &env_, .seed = {}}));
+    RuntimeTest::SetUp();
     file_ = path("p.lua");
   }
 
@@ -30,8 +27,6 @@ class Policies : public StoreTest {
     return must_have(runtime_->db().integer("SELECT count(*) FROM events WHERE kind = '" + kind + "'"));
   }
 
-  ManualEnv env_{Seconds(1800000000)};
-  std::unique_ptr<Runtime> runtime_;
   std::string file_;
 };
 

@@ -3,19 +3,13 @@
 
 #include <fmt/format.h>
 
-#include "tests/unit/store/store_fixture.h"
+#include "tests/unit/runtime/runtime_fixture.h"
 
 namespace berth::test {
 namespace {
 
-class Shadow : public StoreTest {
+class Shadow : public RuntimeTest {
  protected:
-  void SetUp() override {
-    StoreTest::SetUp();
-    Database db = open();
-    fill(db);
-    runtime_ = must_have(Runtime::open({.database = path(), .actor = "tester", .env = &env_, .seed = {}}));
-  }
   void watch(const ShadowRow& shadow) {
     EXPECT_OK(runtime_->change([&](Change& change) { return add_shadow(change, shadow); }).status());
   }
@@ -33,9 +27,6 @@ class Shadow : public StoreTest {
   std::string state_of_last() {
     return must_have(runtime_->db().text("SELECT state FROM shadow_rounds ORDER BY round_id DESC, shadow_id DESC"));
   }
-
-  ManualEnv env_{Seconds(1800000000)};
-  std::unique_ptr<Runtime> runtime_;
 };
 
 TEST_F(Shadow, OneThatCannotBeMadeIsNotedAndTheRoundStands) {
