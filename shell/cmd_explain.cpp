@@ -11,10 +11,6 @@ namespace berth {
 
 namespace {
 
-Cell cell_of(std::string text) { return text.empty() ? Cell(std::monostate()) : Cell(std::move(text)); }
-
-Cell time_cell(std::optional<Seconds> time) { return time ? Cell(print_time(*time)) : Cell(std::monostate()); }
-
 // "Expected start: about 14:10, nine times in ten by 16:30; ...".
 std::string expected_start_line(const JobExplanation& e) {
   std::string line = fmt::format("Expected start: about {}", print_time(*e.start_p50));
@@ -67,9 +63,9 @@ Result<Output> explain_job_statement(Session& session, const Arguments& argument
                   {"evicts"}},
       .rows = {{e.job, std::string(job_state_name(e.state)), static_cast<std::int64_t>(e.starts ? 1 : 0),
                 e.reason == Reason::kNone ? Cell(std::monostate()) : Cell(std::string(reason_name(e.reason))),
-                e.sentence, cell_of(e.next_step), e.place, e.waiting, cell_of(e.group), cell_of(e.nearest_node),
-                cell_of(e.nearest_lacks), cell_of(e.held_by), time_cell(e.start_p50), time_cell(e.start_p90), e.guesses,
-                cell_of(e.evicts)}}};
+                e.sentence, text_or_null(e.next_step), e.place, e.waiting, text_or_null(e.group),
+                text_or_null(e.nearest_node), text_or_null(e.nearest_lacks), text_or_null(e.held_by),
+                time_or_null(e.start_p50), time_or_null(e.start_p90), e.guesses, text_or_null(e.evicts)}}};
   output.add(std::move(answer), Audience::kPrograms);
   ResultTable reasons{
       .title = "reasons",
@@ -79,7 +75,7 @@ Result<Output> explain_job_statement(Session& session, const Arguments& argument
   for (const ReasonLine& line : e.reasons) {
     reasons.rows.push_back({std::string(line.reason == Reason::kNone ? "fits" : reason_name(line.reason)),
                             static_cast<std::int64_t>(line.nodes), static_cast<std::int64_t>(line.eligible_nodes),
-                            cell_of(line.nearest_node), cell_of(line.lacks), line.sentence});
+                            text_or_null(line.nearest_node), text_or_null(line.lacks), line.sentence});
   }
   if (!reasons.rows.empty()) output.add(std::move(reasons));
   if (e.starts) {
@@ -88,7 +84,7 @@ Result<Output> explain_job_statement(Session& session, const Arguments& argument
     for (std::size_t i = 0; i < e.placements.size(); ++i) {
       const Placement& p = e.placements[i];
       placements.rows.push_back({static_cast<std::int64_t>(p.group), static_cast<std::int64_t>(p.task),
-                                 e.placement_nodes[i], cell_of(print_device_mask(p.devices))});
+                                 e.placement_nodes[i], text_or_null(print_device_mask(p.devices))});
     }
     output.add(std::move(placements));
   }
@@ -143,7 +139,7 @@ Result<Output> explain_job_counterfactual(Session& session, const Arguments& arg
                                 {.name = "statement", .wrap = true}},
                     .rows = {}};
   for (const CounterfactualLine& line : answer.lines) {
-    table.rows.push_back({line.change, line.sentence, cell_of(line.cost), cell_of(line.statement)});
+    table.rows.push_back({line.change, line.sentence, text_or_null(line.cost), text_or_null(line.statement)});
   }
   if (answer.lines.empty()) {  // it starts anyway, runs or has ended: the text above says so to people
     table.rows.push_back(

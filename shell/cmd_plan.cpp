@@ -100,10 +100,6 @@ void add_submitted(const ChangeOutlook& outlook, Output& output) {
   ResultTable table{.title = "submitted",
                     .columns = {{"job"}, {"starts"}, {"start_p50"}, {"start_p90"}, {"evicts"}, {"nodes"}, {"sentence"}},
                     .rows = {}};
-  const auto time_or_null = [](std::optional<Seconds> time) {
-    return time ? Cell(print_time(*time)) : Cell(std::monostate());
-  };
-  const auto text_or_null = [](const std::string& text) { return text.empty() ? Cell(std::monostate()) : Cell(text); };
   for (const JobExplanation& job : outlook.submitted) {
     table.rows.push_back({job.job, static_cast<std::int64_t>(job.starts ? 1 : 0), time_or_null(job.start_p50),
                           time_or_null(job.start_p90), text_or_null(job.evicts), join(nodes_of(job), ","),
@@ -147,9 +143,8 @@ void add_nodes(const std::vector<NodeDifference>& differences, Output& output) {
       .columns = {{"node"}, {"change"}, {"gpus_gone"}, {"gpus_in_use", Align::kRight}, {"runs"}, {"free_at"}},
       .rows = {}};
   for (const NodeDifference& node : differences) {
-    table.rows.push_back({node.node, node.change, node.gpus_gone, Cell(print_gpu(node.used)),
-                          node.runs.empty() ? Cell(std::monostate()) : Cell(node.runs),
-                          node.free_at ? Cell(print_time(*node.free_at)) : Cell(std::monostate())});
+    table.rows.push_back({node.node, node.change, node.gpus_gone, Cell(print_gpu(node.used)), text_or_null(node.runs),
+                          time_or_null(node.free_at)});
   }
   const bool is_shown = !differences.empty() && differences.size() <= kMostShown;
   output.add(std::move(table), is_shown ? Audience::kEveryone : Audience::kPrograms);

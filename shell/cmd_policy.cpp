@@ -167,8 +167,8 @@ Result<Output> test_policy_statement(Session& session, const Arguments& argument
   std::int64_t failed = 0;
   for (const PolicyTestResult& result : *results) {
     failed += result.failure.empty() ? 0 : 1;
-    table.rows.push_back({result.name, std::string(result.failure.empty() ? "holds" : "fails"),
-                          result.failure.empty() ? Cell(std::monostate()) : Cell(result.failure)});
+    table.rows.push_back(
+        {result.name, std::string(result.failure.empty() ? "holds" : "fails"), text_or_null(result.failure)});
   }
   Output output;
   output.add_note(failed == 0 ? fmt::format("all {} hold", counted(std::ssize(*results), "case"))

@@ -12,7 +12,6 @@ namespace berth {
 
 namespace {
 
-Cell text_or_null(const std::string& text) { return text.empty() ? Cell(std::monostate()) : Cell(text); }
 Cell duration_cell(Seconds duration) {
   return duration > Seconds(0) ? Cell(print_duration(duration)) : Cell(std::monostate());
 }

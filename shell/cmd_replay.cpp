@@ -20,9 +20,8 @@ ResultTable difference_table() {
 }
 
 void add_differences(const Replay& replay, ResultTable& table) {
-  const auto said = [](const std::string& text) { return text.empty() ? Cell(std::monostate()) : Cell(text); };
   for (const PlanDifference& each : replay.differences)
-    table.rows.push_back({replay.round, each.object, said(each.recorded), said(each.replayed)});
+    table.rows.push_back({replay.round, each.object, text_or_null(each.recorded), text_or_null(each.replayed)});
 }
 
 std::string print_size(std::int64_t bytes) {

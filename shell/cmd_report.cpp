@@ -150,8 +150,8 @@ ResultTable losses_table(const AccountReport& report) {
                     .columns = {{"queue"}, {"for_queue"}, {"rule"}, {"evictions"}, {.name = "lost", .decimals = 2}},
                     .rows = {}};
   for (const AccountLoss& loss : report.losses) {
-    table.rows.push_back({loss.queue, loss.beneficiary.empty() ? Cell(std::monostate()) : Cell(loss.beneficiary),
-                          loss.rule, loss.evictions, gpu_hours_of(loss.lost)});
+    table.rows.push_back(
+        {loss.queue, text_or_null(loss.beneficiary), loss.rule, loss.evictions, gpu_hours_of(loss.lost)});
   }
   return table;
 }

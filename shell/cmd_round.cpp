@@ -41,8 +41,6 @@ Result<RoundOptions> round_options(Session& session, const Arguments& arguments)
                       .score_policy = to_lower(options.text_or("score", ""))};
 }
 
-Cell text_cell(std::string text) { return text.empty() ? Cell(std::monostate()) : Cell(std::move(text)); }
-
 // What jobs of a plan are called. Those that its statement brings have no rows before it is applied, and their numbers
 // may go to others.
 class JobWords {
@@ -92,7 +90,7 @@ Result<ResultTable> placements_table(Session& session, const Plan& plan, const J
     const Result<std::string> node = name_of(db, Thing::kNode, p.node_id);
     table.rows.push_back(
         {words.name(p.job), words.group(group, p.job, p.group), static_cast<std::int64_t>(p.task),
-         node.ok() ? *node : fmt::format("#{}", p.node_id), text_cell(print_device_mask(p.devices)),
+         node.ok() ? *node : fmt::format("#{}", p.node_id), text_or_null(print_device_mask(p.devices)),
          p.devices == 0 ? Cell(std::monostate()) : Cell(print_gpu(p.gpu_milli * std::popcount(p.devices))),
          p.gpu_memory == MiB(0) ? Cell(std::monostate()) : Cell(print_memory(p.gpu_memory)), print_cpu(p.cpu),
          print_memory(p.memory)});

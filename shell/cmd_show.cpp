@@ -1,6 +1,7 @@
 // SHOW: the tables people ask for most. Everything else is a SELECT away.
 #include "engine/base/text.h"
 #include "engine/policy/registry.h"
+#include "engine/store/load_quotas.h"
 #include "engine/store/names.h"
 #include "engine/store/settings.h"
 #include "engine/store/totals.h"
@@ -15,9 +16,9 @@ double in_units(std::int64_t milli) { return static_cast<double>(milli) / 1000.0
 double in_gib(MiB amount) { return static_cast<double>(amount.value()) / 1024.0; }
 
 std::vector<Cell> totals_row(const TypeTotals& t, std::string_view name) {
-  return {t.pool.empty() ? Cell(std::monostate()) : Cell(t.pool),
+  return {text_or_null(t.pool),
           std::string(name),
-          t.device_model.empty() ? Cell(std::monostate()) : Cell(t.device_model),
+          text_or_null(t.device_model),
           t.nodes,
           t.nodes_up,
           t.devices,
@@ -47,8 +48,7 @@ ResultTable cluster_for_people(const ClusterTotals& totals) {
                                 {"tasks"}},
                     .rows = {}};
   const auto add = [&](const TypeTotals& t, std::string_view name) {
-    table.rows.push_back({t.pool.empty() ? Cell(std::monostate()) : Cell(t.pool), std::string(name),
-                          t.device_model.empty() ? Cell(std::monostate()) : Cell(t.device_model), t.nodes, t.nodes_up,
+    table.rows.push_back({text_or_null(t.pool), std::string(name), text_or_null(t.device_model), t.nodes, t.nodes_up,
                           t.devices, in_units(t.gpu_used.value()), t.devices_free,
                           fmt::format("{:.0f} of {:.0f}", in_units(t.cpu_used.value()), in_units(t.cpu.value())),
                           fmt::format("{:.0f} of {:.0f} GiB", in_gib(t.memory_used), in_gib(t.memory)), t.tasks});
@@ -240,13 +240,14 @@ constexpr char kPriorityClasses[] =
 Result<Output> show_plans(Session& session, const Arguments&) {
   return query_output(
       session,
-      "SELECT id AS plan, datetime(created_at, 'unixepoch') AS created, kind, state_version, "
-      "iif(state = 'open' AND (state_version < (SELECT value FROM meta WHERE key = 'state_version') OR EXISTS "
-      "(SELECT 1 FROM (SELECT valid_from AS moment FROM quotas UNION SELECT valid_to FROM quotas UNION "
-      "SELECT valid_from FROM loans WHERE state = 'open' UNION SELECT valid_to FROM loans WHERE state = 'open') "
-      "WHERE moment > json_extract(plan_json, '$.planned_at') AND moment <= ?1)), 'stale', state) AS state, "
-      "json_array_length(plan_json, '$.placements') AS placements, json_array_length(plan_json, '$.waiting') AS "
-      "waiting, nullif(statement, '') AS statement FROM plans ORDER BY id",
+      fmt::format(
+          "WITH {} SELECT id AS plan, datetime(created_at, 'unixepoch') AS created, kind, state_version, "
+          "iif(state = 'open' AND (state_version < (SELECT value FROM meta WHERE key = 'state_version') OR EXISTS "
+          "(SELECT 1 FROM dates WHERE moment > json_extract(plan_json, '$.planned_at') AND moment <= ?1)), 'stale', "
+          "state) AS state, "
+          "json_array_length(plan_json, '$.placements') AS placements, json_array_length(plan_json, '$.waiting') AS "
+          "waiting, nullif(statement, '') AS statement FROM plans ORDER BY id",
+          kDatesSql),
       engine_of(session).now());
 }
 

@@ -70,12 +70,11 @@ ResultTable results_table(const std::vector<SimulationResult>& results) {
                     .rows = {}};
   for (const SimulationResult& result : results) {
     const SimulationRow& r = result.row;
-    table.rows.push_back({r.simulation.empty() ? Cell(std::monostate()) : Cell(r.simulation), r.policy, r.tasks,
-                          r.placed, r.failed, cell_or_null(r.allocated_pct_at_100),
-                          cell_or_null(r.allocated_pct_at_130), cell_or_null(r.fragmented_pct),
-                          cell_or_null(r.wait_mean), cell_or_null(r.wait_p50), cell_or_null(r.wait_p90),
-                          cell_or_null(r.wait_p99), cell_or_null(r.completion_mean), cell_or_null(r.makespan),
-                          r.decisions, r.decisions_per_second, r.peak_memory_mib});
+    table.rows.push_back({text_or_null(r.simulation), r.policy, r.tasks, r.placed, r.failed,
+                          cell_or_null(r.allocated_pct_at_100), cell_or_null(r.allocated_pct_at_130),
+                          cell_or_null(r.fragmented_pct), cell_or_null(r.wait_mean), cell_or_null(r.wait_p50),
+                          cell_or_null(r.wait_p90), cell_or_null(r.wait_p99), cell_or_null(r.completion_mean),
+                          cell_or_null(r.makespan), r.decisions, r.decisions_per_second, r.peak_memory_mib});
   }
   return table;
 }

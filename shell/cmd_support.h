@@ -66,6 +66,11 @@ inline Cell cell_or_null(const std::optional<double>& value) { return value ? Ce
 inline Cell cell_or_null(const std::optional<std::int64_t>& value) {
   return value ? Cell(*value) : Cell(std::monostate());
 }
+// An empty text is none.
+inline Cell text_or_null(std::string text) { return text.empty() ? Cell(std::monostate()) : Cell(std::move(text)); }
+inline Cell time_or_null(std::optional<Seconds> time) {
+  return time ? Cell(print_time(*time)) : Cell(std::monostate());
+}
 // People see only the columns that say something.
 ResultTable without_empty_columns(const ResultTable& table);
 

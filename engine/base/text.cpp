@@ -340,6 +340,12 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
   return fmt::format("{}", fmt::join(parts, separator));
 }
 
+std::string join_some(const std::vector<std::string>& names, std::size_t most) {
+  if (names.size() <= most) return join(names, ", ");
+  const std::vector<std::string> first(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(most));
+  return fmt::format("{} and {} more", join(first, ", "), names.size() - most);
+}
+
 namespace {
 
 // One element of a range list, appended to `names`: "rack1-[01-16]-n[1-4]" expands every bracket.

@@ -45,6 +45,8 @@ std::string to_upper(std::string_view text);
 std::string_view trim(std::string_view text);
 std::vector<std::string_view> split(std::string_view text, char separator);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
+// "a, b and 3 more"; all of them when there are at most `most`.
+std::string join_some(const std::vector<std::string>& names, std::size_t most);
 
 // "train[001-064]" to 64 names, "a,b[1-3]" to four; a plain name is itself. At most `most` names.
 Result<std::vector<std::string>> expand_range(std::string_view pattern, std::size_t most = 200000);

@@ -168,10 +168,7 @@ std::vector<std::int64_t> moved_jobs(const std::map<std::int64_t, std::int64_t>&
 
 std::string say_names(const std::set<std::string>& names) {
   constexpr std::size_t kMost = 4;
-  std::vector<std::string> named(names.begin(), names.end());
-  const std::size_t all = named.size();
-  if (all > kMost) named.resize(kMost);
-  return join(named, ", ") + (all > kMost ? fmt::format(" and {} more", all - kMost) : "");
+  return join_some({names.begin(), names.end()}, kMost);
 }
 
 std::string say_start(const RoundSeen::Start& start) {

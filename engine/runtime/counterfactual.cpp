@@ -49,12 +49,6 @@ std::string gpu_hours(std::int64_t milli_seconds) {
   return fmt::format("{:.1f} GPU-hours", static_cast<double>(milli_seconds) / 1000.0 / 3600.0);
 }
 
-std::string some_names(const std::vector<std::string>& names) {
-  if (names.size() <= kMostNamesShown) return join(names, ", ");
-  const std::vector<std::string> first(names.begin(), names.begin() + kMostNamesShown);
-  return fmt::format("{} and {} more", join(first, ", "), names.size() - kMostNamesShown);
-}
-
 class CounterfactualWords {
  public:
   CounterfactualWords(Runtime& runtime, const Snapshot& snapshot, const Job& job, std::string_view job_name,
@@ -160,7 +154,7 @@ class CounterfactualWords {
     }
     if (names.size() > kMostNamesShown) line.statement.clear();
     line.sentence = names.size() == 1 ? fmt::format("node {} is up; it is {}", names.front(), states)
-                                      : fmt::format("nodes {} are up", some_names(names));
+                                      : fmt::format("nodes {} are up", join_some(names, kMostNamesShown));
   }
 
   Result<std::string> job_names(const std::vector<std::int64_t>& jobs) const {
@@ -173,7 +167,7 @@ class CounterfactualWords {
       BERTH_ASSIGN(std::string name, job_name(runtime_.db(), job));
       names.push_back(std::move(name));
     }
-    return some_names(names);
+    return join_some(names, kMostNamesShown);
   }
 
   Runtime& runtime_;

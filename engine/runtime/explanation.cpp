@@ -342,8 +342,6 @@ Status look_ahead(Runtime& runtime, const Snapshot& snapshot, const RoundState& 
     if (forecast.p90) explanation.start_p90 = expected.p90;
     BERTH_ASSIGN(explanation.told, last_expectation(runtime.db(), job.id));
     if (explanation.told && explanation.told->expected == expected) explanation.told.reset();
-  }
-  if (forecast.p50) {
     BERTH_ASSIGN(explanation.evicts, say_evictions(runtime.db(), forecast.evictions));
   }
   explanation.guesses = forecast.guesses;

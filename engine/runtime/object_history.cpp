@@ -23,6 +23,13 @@ struct Cause {
   std::string actor;
   std::string detail;
   std::string statement;  // empty: nobody typed one
+
+  // The round, the statement, or the event; with what it says when `in_full`.
+  std::string told(bool in_full) const {
+    if (object.starts_with("round ")) return object;
+    if (!statement.empty()) return statement;
+    return in_full && !detail.empty() ? kind + ": " + detail : kind;
+  }
 };
 
 class HistoryWriter {
@@ -113,10 +120,7 @@ class HistoryWriter {
       if (change.words.empty()) return Status();
       BERTH_ASSIGN(const Cause cause, cause_of_version(step.version));
       told_.insert(step.version);
-      std::string detail = cause.object.starts_with("round ") ? cause.object : cause.kind;
-      const bool by_round = cause.object.starts_with("round ");
-      if (!by_round && !cause.detail.empty()) detail += ": " + cause.detail;
-      if (!by_round && !cause.statement.empty()) detail = cause.statement;
+      const std::string detail = cause.told(true);
       for (std::string what : change.words) {
         if (what.starts_with("waits for ")) continue;  // the stretches of waiting say more
         if (request_.of == HistoryOf::kJob && what == "started" && placed_.contains(step.version))
@@ -249,9 +253,7 @@ class HistoryWriter {
     for (const auto& [which, of_job] : tasks) {
       BERTH_ASSIGN(const Cause cause, cause_of_version(which.first));
       const std::string job = names_.of("jobs", which.second);
-      const std::string detail = cause.object.starts_with("round ") || cause.statement.empty()
-                                     ? (cause.object.starts_with("round ") ? cause.object : cause.kind)
-                                     : cause.statement;
+      const std::string detail = cause.told(false);
       if (of_job.stopped > 0)
         add(of_job.time, which.first, fmt::format("{} of {} stopped", print_counted(of_job.stopped, "task"), job),
             cause.actor, detail);

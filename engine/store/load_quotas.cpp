@@ -160,18 +160,10 @@ Result<QuotaState> load_quotas(Database& db, Seconds now) { return QuotaReader(d
 Result<std::vector<std::string>> dates_passed(Database& db, Seconds since, Seconds until) {
   std::vector<std::string> passed;
   if (since >= until) return passed;
-  BERTH_ASSIGN(
-      Statement rows,
-      db.prepare(
-          "WITH dates (what, moment, begins) AS ("
-          "SELECT 'loan ' || l.id || ' of ' || o.name || ' to ' || b.name, d.moment, d.begins FROM loans l "
-          "JOIN queues o ON o.id = l.lender_id JOIN queues b ON b.id = l.borrower_id JOIN "
-          "(SELECT id, valid_from AS moment, 1 AS begins FROM loans UNION ALL SELECT id, valid_to, 0 FROM loans) "
-          "d ON d.id = l.id WHERE l.state = 'open' UNION ALL "
-          "SELECT 'the dated quota of ' || q.name || ' of ' || t.resource, d.moment, d.begins FROM quotas t "
-          "JOIN queues q ON q.id = t.queue_id JOIN (SELECT id, valid_from AS moment, 1 AS begins FROM quotas "
-          "UNION ALL SELECT id, valid_to, 0 FROM quotas) d ON d.id = t.id) "
-          "SELECT what, moment, begins FROM dates WHERE moment > ?1 AND moment <= ?2 ORDER BY moment, what"));
+  BERTH_ASSIGN(Statement rows,
+               db.prepare(fmt::format("WITH {} SELECT what, moment, begins FROM dates WHERE moment > ?1 "
+                                      "AND moment <= ?2 ORDER BY moment, what",
+                                      kDatesSql)));
   rows.with(since, until);
   while (rows.next()) {
     passed.push_back(fmt::format("{} {} at {}", rows.text(0), rows.integer(2) != 0 ? "began" : "ended",

@@ -21,6 +21,16 @@ struct QuotaState {
 
 Result<QuotaState> load_quotas(Database& db, Seconds now);
 
+// The moments at which loans and dated quotas begin and end, as a common table expression: "WITH <this> SELECT ...".
+inline constexpr std::string_view kDatesSql =
+    "dates (what, moment, begins) AS ("
+    "SELECT 'loan ' || l.id || ' of ' || o.name || ' to ' || b.name, d.moment, d.begins FROM loans l "
+    "JOIN queues o ON o.id = l.lender_id JOIN queues b ON b.id = l.borrower_id JOIN "
+    "(SELECT id, valid_from AS moment, 1 AS begins FROM loans UNION ALL SELECT id, valid_to, 0 FROM loans) "
+    "d ON d.id = l.id WHERE l.state = 'open' UNION ALL "
+    "SELECT 'the dated quota of ' || q.name || ' of ' || t.resource, d.moment, d.begins FROM quotas t "
+    "JOIN queues q ON q.id = t.queue_id JOIN (SELECT id, valid_from AS moment, 1 AS begins FROM quotas "
+    "UNION ALL SELECT id, valid_to, 0 FROM quotas) d ON d.id = t.id)";
 // What begins or ends by itself after `since`, up to `until`: "loan 3 of ads to nlp ended at 2026-11-01 10:00:00". Then
 // load_quotas tells different things of the two moments, though nobody has changed anything.
 Result<std::vector<std::string>> dates_passed(Database& db, Seconds since, Seconds until);
