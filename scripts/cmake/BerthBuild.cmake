@@ -11,7 +11,9 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 option(BERTH_WARNINGS_AS_ERRORS "Treat warnings as errors" OFF)
 option(BERTH_COVERAGE "Build for gcov" OFF)
 option(BERTH_LIBFUZZER "Build the fuzz targets with libFuzzer (clang)" OFF)
-option(BERTH_UNITY "Compile each library as one unit" ON)
+option(BERTH_UNITY "Compile each library in units of many files" ON)
+set(BERTH_UNITY_BATCH 0 CACHE STRING "Files of a unit; 0 = all of a library. Smaller ones rebuild faster")
+option(BERTH_PRECOMPILED_HEADERS "Read the standard library's and the tests' headers once" ON)
 set(BERTH_SANITIZE "" CACHE STRING "Sanitizers for -fsanitize=, comma separated")
 
 if(NOT CMAKE_BUILD_TYPE)
@@ -20,8 +22,11 @@ endif()
 
 find_program(BERTH_CCACHE ccache)
 if(BERTH_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${BERTH_CCACHE})
-  set(CMAKE_C_COMPILER_LAUNCHER ${BERTH_CCACHE})
+  # What ccache asks for where headers are precompiled; paths are told from the top, so that checkouts share results.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+    CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${BERTH_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
 endif()
 
 find_package(fmt 9 REQUIRED)
@@ -65,12 +70,42 @@ if(BERTH_LIBFUZZER)
   target_link_options(berth_options INTERFACE $<BUILD_INTERFACE:-fsanitize=address,undefined>)
 endif()
 
+if(BERTH_PRECOMPILED_HEADERS AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # -fpch-preprocess: ccache hashes what was precompiled, too.
+  target_compile_options(berth_options INTERFACE $<BUILD_INTERFACE:-fpch-preprocess>)
+endif()
+
+# berth_precompile(headers <h>...) makes a set of precompiled headers; berth_use_precompiled(target headers) uses it.
+function(berth_precompile name)
+  if(NOT BERTH_PRECOMPILED_HEADERS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "HEADERS;DEPENDS" ${ARGN})
+  set(source ${CMAKE_BINARY_DIR}/precompiled/${name}.cpp)
+  if(NOT EXISTS ${source})
+    file(WRITE ${source} "")
+  endif()
+  add_library(${name} OBJECT ${source})
+  target_link_libraries(${name} PRIVATE berth_options ${ARG_DEPENDS})
+  target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+endfunction()
+function(berth_use_precompiled target name)
+  if(BERTH_PRECOMPILED_HEADERS)
+    target_precompile_headers(${target} REUSE_FROM ${name})
+  endif()
+endfunction()
+berth_precompile(precompiled_standard DEPENDS fmt::fmt
+  HEADERS <algorithm> <array> <chrono> <cmath> <cstdint> <filesystem> <fstream> <functional> <map> <memory> <optional> <set> <span>
+    <string> <string_view> <unordered_map> <utility> <variant> <vector> <fmt/format.h>)
+
 function(berth_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   add_library(berth_${name} STATIC ${ARG_SOURCES})
   add_library(berth::${name} ALIAS berth_${name})
-  set_target_properties(berth_${name} PROPERTIES EXPORT_NAME ${name} UNITY_BUILD ${BERTH_UNITY} UNITY_BUILD_BATCH_SIZE 0)
+  set_target_properties(berth_${name} PROPERTIES EXPORT_NAME ${name} UNITY_BUILD ${BERTH_UNITY}
+    UNITY_BUILD_BATCH_SIZE ${BERTH_UNITY_BATCH})
   target_link_libraries(berth_${name} PUBLIC berth_options ${ARG_DEPENDS} PRIVATE ${ARG_PRIVATE_DEPENDS})
+  berth_use_precompiled(berth_${name} precompiled_standard)
   set_property(GLOBAL APPEND PROPERTY BERTH_LIBRARIES berth_${name})
 endfunction()
 
@@ -84,6 +119,7 @@ function(berth_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gtest GTest::gmock GTest::gtest_main)
+  berth_use_precompiled(${name} precompiled_tests)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
   if(ARG_ALONE)  # it watches other processes against the clock
