@@ -11,18 +11,18 @@ namespace berth {
 
 namespace {
 
-// An error of a file's text says where in the file; the statement is right but for naming it.
-Status blame_text(Status status, const Arguments& arguments) {
+// An error of a file's text says where in the file; the statement is right but for naming it. `name` is the argument
+// that names the policy.
+Status blame_text(Status status, const Arguments& arguments, std::string_view name) {
   const bool is_about_name = status.code() == Code::kExists || status.code() == Code::kNotFound ||
                              status.message().ends_with("cannot be the name of a policy");
-  const std::string_view name = arguments.has("policy") ? "policy" : "name";
   return blame(std::move(status), arguments.span(is_about_name ? name : "file"));
 }
 
 Result<Output> create_policy_statement(Session& session, const Arguments& arguments) {
   const std::string& name = arguments.text("name");
   return change_with_note(session, fmt::format("policy {} created", name), [&](Change& change) {
-    return blame_text(create_policy(change, name, arguments.text("file")), arguments);
+    return blame_text(create_policy(change, name, arguments.text("file")), arguments, "name");
   });
 }
 
@@ -31,7 +31,7 @@ Result<Output> alter_policy_statement(Session& session, const Arguments& argumen
   AlteredPolicy altered;
   const Result<std::int64_t> version = engine_of(session).change([&](Change& change) -> Status {
     Result<AlteredPolicy> done = alter_policy(change, name, arguments.text("file"));
-    if (!done.ok()) return blame_text(std::move(done).status(), arguments);
+    if (!done.ok()) return blame_text(std::move(done).status(), arguments, "policy");
     altered = *std::move(done);
     return {};
   });

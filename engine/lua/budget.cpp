@@ -10,6 +10,14 @@ namespace berth {
 
 namespace {
 
+bool is_interrupted(const ScriptBudget& budget) {
+  return budget.limits.interrupt != nullptr && budget.limits.interrupt->load(std::memory_order_relaxed);
+}
+
+bool is_late(const ScriptBudget& budget) {
+  return budget.limits.wall.count() > 0 && std::chrono::steady_clock::now() >= budget.deadline;
+}
+
 // `place`: "night.lua:12: ", or nothing.
 void say_overrun(ScriptBudget& budget, Overrun kind, const char* place) {
   budget.overrun = kind;
@@ -44,13 +52,13 @@ bool take(lua_State* lua, ScriptBudget& budget, std::int64_t instructions) {
     note_overrun(lua, budget, Overrun::kInstructions);
     return true;
   }
-  if (budget.limits.interrupt != nullptr && budget.limits.interrupt->load(std::memory_order_relaxed)) {
+  if (is_interrupted(budget)) {
     note_overrun(lua, budget, Overrun::kInterrupt);
     return true;
   }
   if (budget.limits.wall.count() == 0 || (budget.unwatched += instructions) < kBudgetSlice) return false;
   budget.unwatched = 0;
-  if (std::chrono::steady_clock::now() < budget.deadline) return false;
+  if (!is_late(budget)) return false;
   note_overrun(lua, budget, Overrun::kTime);
   return true;
 }
@@ -78,6 +86,17 @@ bool may_be_stack(std::int64_t size) {
   return !is_run_of(kValue) && !is_run_of(kNode);
 }
 
+// Is there an overrun to be noted before so much is made anew? Texts are paid for as they are made.
+bool stop_at_large_block(ScriptBudget& budget, bool is_text) {
+  Overrun kind = Overrun::kNone;
+  if (budget.left < 0 && !is_text) kind = Overrun::kInstructions;
+  if (budget.is_called && kind == Overrun::kNone && is_interrupted(budget)) kind = Overrun::kInterrupt;
+  if (budget.is_called && kind == Overrun::kNone && is_late(budget)) kind = Overrun::kTime;
+  if (kind == Overrun::kNone) return false;
+  if (budget.overrun == Overrun::kNone) say_overrun(budget, kind, "");
+  return true;
+}
+
 // Part of a table, a stack or a buffer, not an object.
 bool is_block(const void* block, std::size_t old_size) { return block != nullptr || old_size == 0; }
 
@@ -88,6 +107,7 @@ ScriptBudget& budget_of(lua_State* lua) { return **static_cast<ScriptBudget**>(l
 void begin_budget(lua_State* lua) {
   ScriptBudget& budget = budget_of(lua);
   budget.left = budget.limits.instructions;
+  budget.is_called = true;
   budget.overrun = Overrun::kNone;
   if (budget.limits.wall.count() > 0) budget.deadline = std::chrono::steady_clock::now() + budget.limits.wall;
   lua_sethook(lua, watch_budget, LUA_MASKCOUNT, kBudgetSlice);
@@ -95,6 +115,7 @@ void begin_budget(lua_State* lua) {
 
 void end_budget(ScriptBudget& budget) {
   budget.left = kNoCall;
+  budget.is_called = false;
   // What the hook has not counted yet.
   budget.left_in_all -= std::min<std::int64_t>(kBudgetSlice / 4, budget.limits.instructions);
 }
@@ -109,6 +130,13 @@ bool find_line(lua_State* lua, int level, lua_Debug& at) {
 
 void charge(lua_State* lua, std::int64_t instructions) {
   if (take(lua, budget_of(lua), instructions)) raise_overrun(lua);
+}
+
+void look_at_clock(lua_State* lua) {
+  ScriptBudget& budget = budget_of(lua);
+  if (budget.overrun == Overrun::kNone && is_interrupted(budget)) note_overrun(lua, budget, Overrun::kInterrupt);
+  if (budget.overrun == Overrun::kNone && is_late(budget)) note_overrun(lua, budget, Overrun::kTime);
+  if (budget.overrun != Overrun::kNone) raise_overrun(lua);
 }
 
 int raise_overrun(lua_State* lua) {
@@ -136,11 +164,10 @@ void* allocate_within_budget(void* of, void* block, std::size_t old_size, std::s
     if (block == nullptr && old_size == 0 && after > budget.limits.longest_text + kLargestStack && may_be_stack(after))
       refusal = Refusal::kStack;
     if (budget.memory + after - before > budget.limits.memory) refusal = Refusal::kMemory;
-    // The hook looks each thousand instructions only, in which a table could be filled anew hundreds of times.
-    if (budget.left < 0 && is_block(block, old_size) && after >= kLargeBlock) {
-      if (budget.overrun == Overrun::kNone) say_overrun(budget, Overrun::kInstructions, "");
+    // The hook looks each thousand instructions only, in which a table could be filled anew, or a long text copied,
+    // hundreds of times.
+    if (after >= kLargeBlock && (is_text || is_block(block, old_size)) && stop_at_large_block(budget, is_text))
       return nullptr;
-    }
     if (refusal != Refusal::kNone) {
       budget.refusal = refusal;
       budget.left -= budget.limits.instructions / 20;

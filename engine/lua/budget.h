@@ -38,6 +38,7 @@ struct ScriptBudget {
   std::array<char, 240> reason{};  // with script and line, once over
   std::chrono::steady_clock::time_point deadline{};
   Refusal refusal = Refusal::kNone;
+  bool is_called = false;  // a call runs
   bool is_frozen = false;  // globals are
 };
 
@@ -51,6 +52,24 @@ void begin_budget(lua_State* lua);
 void end_budget(ScriptBudget& budget);
 // Takes `instructions` off the budget; raises a Lua error when it is used up.
 void charge(lua_State* lua, std::int64_t instructions);
+// Raises the error of an overrun when the time is over or the script is to end, whatever has been charged.
+void look_at_clock(lua_State* lua);
+
+// Long work in C, step by step. What it costs is charged before, all at once; a script without a limit of instructions
+// can pay any price, so the work itself looks at the clock. No hook is called inside C.
+class WatchedWork {
+ public:
+  explicit WatchedWork(lua_State* lua) : lua_(lua) {}
+  // May raise a Lua error.
+  void step() {
+    if (++steps_ % kBudgetSlice == 0) look_at_clock(lua_);
+  }
+
+ private:
+  lua_State* lua_;
+  std::int64_t steps_ = 0;
+};
+
 // The innermost line of the script from that level of the stack on; false when there is none.
 bool find_line(lua_State* lua, int level, lua_Debug& at);
 // Raises the error of an overrun again.

@@ -105,15 +105,23 @@ int ordered_pairs(lua_State* lua) {
   auto* const keys =
       static_cast<OrderedKey*>(lua_newuserdatauv(lua, std::max<std::size_t>(1, count) * sizeof(OrderedKey), 0));
   lua_pushnil(lua);
+  WatchedWork work(lua);
   for (std::size_t i = 0; i < count && lua_next(lua, 1) != 0; ++i) {
+    work.step();
     lua_pop(lua, 1);
     new (&keys[i]) OrderedKey(read_key(lua, -1));
   }
-  if (!std::is_sorted(keys, keys + count)) std::sort(keys, keys + count);
+  // A step may leave by a Lua error: neither sorting nor keys own anything.
+  const auto is_less = [&work](const OrderedKey& a, const OrderedKey& b) {
+    work.step();
+    return a < b;
+  };
+  if (!std::is_sorted(keys, keys + count)) std::sort(keys, keys + count, is_less);
   lua_settop(lua, 2);  // the table, the userdata
   lua_pushvalue(lua, 1);
   lua_createtable(lua, static_cast<int>(std::min<std::size_t>(count, 1 << 12)), 0);
   for (std::size_t i = 0; i < count; ++i) {
+    work.step();
     push_key(lua, keys[i]);
     lua_rawseti(lua, -2, static_cast<lua_Integer>(i) + 1);
   }

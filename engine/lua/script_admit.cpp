@@ -70,26 +70,26 @@ int ask(lua_State* lua) {
 
 }  // namespace
 
-Result<Admission> ask_admit(const ScriptPolicy& script, const ScriptValue& job, const ScriptValue& view) {
+Result<AdmitAnswer> ask_admit(const ScriptPolicy& script, const ScriptValue& job, const ScriptValue& view) {
   BERTH_ASSIGN(const std::unique_ptr<PolicyScript> loaded, PolicyScript::load(script, policy_limits()));
   if (!loaded->has(Hook::kAdmit)) return Status(Code::kInvalid, fmt::format("{} defines no admit()", script.name));
   AdmitCall call{.script = *loaded, .job = job, .view = view};
   BERTH_TRY(loaded->call(ask, &call));
   lua_State* const lua = loaded->host().state();
-  Admission admission;
+  AdmitAnswer answer;
   lua_rawgeti(lua, LUA_REGISTRYINDEX, call.result);
   if (lua_isnil(lua, -1)) {
     lua_rawgeti(lua, LUA_REGISTRYINDEX, call.words);
     std::size_t length = 0;
     const char* const words = lua_tolstring(lua, -1, &length);
-    admission.refusal = plain_line({words, length}, kLongestRefusal);
-    if (admission.refusal.empty()) admission.refusal = "it gives no reason";
-    return admission;
+    answer.refusal = plain_line({words, length}, kLongestRefusal);
+    if (answer.refusal.empty()) answer.refusal = "it gives no reason";
+    return answer;
   }
   Result<ScriptValue> given = read_script_value(lua, -1);
   if (!given.ok()) return std::move(given).status().prefixed(fmt::format("{}: what admit() gives", script.name));
-  admission.job = *given->get<ScriptTable>();
-  return admission;
+  answer.job = *given->get<ScriptTable>();
+  return answer;
 }
 
 }  // namespace berth

@@ -18,13 +18,50 @@ void charge_span(lua_State* lua, lua_Integer first, lua_Integer last) {
   charge(lua, span > 1e15 ? std::int64_t{1} << 50 : static_cast<std::int64_t>(span));
 }
 
-// insert and remove in the middle move what comes after.
-int charged_shift(lua_State* lua) {
-  luaL_checktype(lua, 1, LUA_TTABLE);
-  if (lua_gettop(lua) > 1 && lua_isinteger(lua, 2) != 0) {
-    charge_span(lua, lua_tointeger(lua, 2), static_cast<lua_Integer>(lua_rawlen(lua, 1)));
+// to[place + i] = from[first + i] for i = 0..count-1. Where they overlap upwards the last one comes first. A span may
+// be anything, and so may the length of a table with gaps: neither is bounded by memory.
+void move_values(lua_State* lua, int from, lua_Integer first, lua_Integer count, int to, lua_Integer place) {
+  const bool overlaps = place > first && place - first < count && lua_rawequal(lua, from, to) != 0;
+  WatchedWork work(lua);
+  for (lua_Integer i = 0; i < count; ++i) {
+    work.step();
+    const lua_Integer at = overlaps ? count - 1 - i : i;
+    lua_geti(lua, from, first + at);
+    lua_seti(lua, to, place + at);
   }
-  return call_stock(lua);
+}
+
+// insert(table, value), insert(table, place, value)
+int watched_insert(lua_State* lua) {
+  luaL_checktype(lua, 1, LUA_TTABLE);
+  const lua_Integer size = luaL_len(lua, 1);
+  lua_Integer place = size < LUA_MAXINTEGER ? size + 1 : size;
+  if (lua_gettop(lua) == 3) {
+    const lua_Integer end = place;
+    place = luaL_checkinteger(lua, 2);
+    luaL_argcheck(lua, place >= 1 && place <= end, 2, "position out of bounds");
+    charge_span(lua, place, size);
+    move_values(lua, 1, place, end - place, 1, place + 1);
+  } else if (lua_gettop(lua) != 2) {
+    return luaL_error(lua, "wrong number of arguments to 'insert'");
+  }
+  lua_seti(lua, 1, place);
+  return 0;
+}
+
+// remove(table), remove(table, place)
+int watched_remove(lua_State* lua) {
+  luaL_checktype(lua, 1, LUA_TTABLE);
+  const lua_Integer size = luaL_len(lua, 1);
+  const lua_Integer place = luaL_optinteger(lua, 2, size);
+  if (place != size) luaL_argcheck(lua, place >= 1 && place - 1 <= size, 2, "position out of bounds");
+  lua_geti(lua, 1, place);
+  const lua_Integer count = std::max<lua_Integer>(0, size - place);
+  charge_span(lua, place, size);
+  move_values(lua, 1, place + (count > 0 ? 1 : 0), count, 1, place);
+  lua_pushnil(lua);
+  lua_seti(lua, 1, place + count);
+  return 1;
 }
 
 int charged_concat(lua_State* lua) {
@@ -33,9 +70,22 @@ int charged_concat(lua_State* lua) {
   return call_stock(lua);
 }
 
-int charged_move(lua_State* lua) {
-  charge_span(lua, luaL_checkinteger(lua, 2), luaL_checkinteger(lua, 3));
-  return call_stock(lua);
+// move(from, first, last, place, to)
+int watched_move(lua_State* lua) {
+  luaL_checktype(lua, 1, LUA_TTABLE);
+  const lua_Integer first = luaL_checkinteger(lua, 2);
+  const lua_Integer last = luaL_checkinteger(lua, 3);
+  const lua_Integer place = luaL_checkinteger(lua, 4);
+  const int to = lua_isnoneornil(lua, 5) ? 1 : 5;
+  luaL_checktype(lua, to, LUA_TTABLE);
+  if (last >= first) {
+    luaL_argcheck(lua, first > 0 || last < LUA_MAXINTEGER + first, 3, "too many elements to move");
+    luaL_argcheck(lua, place <= LUA_MAXINTEGER - (last - first), 4, "destination wrap around");
+    charge_span(lua, first, last);
+    move_values(lua, 1, first, last - first + 1, to, place);
+  }
+  lua_pushvalue(lua, to);
+  return 1;
 }
 
 int short_unpack(lua_State* lua) {
@@ -87,10 +137,12 @@ int stable_sort(lua_State* lua) {
   if (!lua_isnoneornil(lua, 2)) luaL_checktype(lua, 2, LUA_TFUNCTION);
   lua_settop(lua, 2);
   const lua_Integer count = luaL_len(lua, 1);
-  charge(lua, std::max<lua_Integer>(0, count) * 2);
+  charge(lua, std::clamp<lua_Integer>(count, 0, lua_Integer{1} << 50) * 2);
   lua_createtable(lua, static_cast<int>(std::clamp<lua_Integer>(count, 0, kMostForeseen)), 0);
   lua_createtable(lua, static_cast<int>(std::clamp<lua_Integer>(count, 0, kMostForeseen)), 0);
+  WatchedWork work(lua);
   for (lua_Integer i = 1; i <= count; ++i) {
+    work.step();
     lua_geti(lua, 1, i);
     lua_rawseti(lua, 3, i);
   }
@@ -104,6 +156,7 @@ int stable_sort(lua_State* lua) {
     std::swap(from, to);
   }
   for (lua_Integer i = 1; i <= count; ++i) {
+    work.step();
     lua_rawgeti(lua, from, i);
     lua_seti(lua, 1, i);
   }
@@ -113,8 +166,8 @@ int stable_sort(lua_State* lua) {
 }  // namespace
 
 void push_table_library(lua_State* lua) {
-  static const luaL_Reg kOwn[] = {{"concat", charged_concat}, {"insert", charged_shift}, {"move", charged_move},
-                                  {"remove", charged_shift},  {"sort", stable_sort},     {"unpack", short_unpack},
+  static const luaL_Reg kOwn[] = {{"concat", charged_concat}, {"insert", watched_insert}, {"move", watched_move},
+                                  {"remove", watched_remove}, {"sort", stable_sort},      {"unpack", short_unpack},
                                   {nullptr, nullptr}};
   static const char* const kPlain[] = {"pack", nullptr};
   push_stock_library(lua, luaopen_table);

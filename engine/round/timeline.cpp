@@ -30,7 +30,7 @@ void Timeline::insert(Line& line, const Change& change) {
   line.changes.insert(std::ranges::upper_bound(line.changes, change.time, {}, &Change::time), change);
 }
 
-void Timeline::add_end(const TaskEnd& end) {
+void Timeline::add_end(const ExpectedEnd& end) {
   ends_.push_back(end);
   if (const auto line = lines_.find(end.holding.node); line != lines_.end()) {
     insert(line->second, {.time = end.time, .holding = end.holding});
@@ -87,7 +87,7 @@ std::map<NodeIndex, Timeline::Line> Timeline::new_lines(std::span<const Reserved
   }
   if (lines.empty()) return lines;
   for (auto& [node, line] : lines) append_ends(node, line.changes);
-  for (const TaskEnd& end : ends_) {
+  for (const ExpectedEnd& end : ends_) {
     const auto line = lines.find(end.holding.node);
     if (line != lines.end()) line->second.changes.push_back({.time = end.time, .holding = end.holding});
   }

@@ -26,7 +26,7 @@ inline constexpr Seconds kNever{kNoLimit};
 inline constexpr Seconds kNoneEnded{-1};
 
 // A running task and when it is expected to end.
-struct TaskEnd {
+struct ExpectedEnd {
   Seconds time;
   Seconds start;  // of its job
   Holding holding;
@@ -45,7 +45,7 @@ class Timeline {
   // What runs, to be told once and first; `ends` by place in running.all(). Until this is gone jobs may join and grow
   // there, and their new tasks are told by add_end(), but none may leave or shrink.
   void look_at(RunningJobs& running, std::vector<RunEnd> ends);
-  void add_end(const TaskEnd& end);
+  void add_end(const ExpectedEnd& end);
   // Holds `tasks` for `job` from `from` until before `to`.
   void reserve(std::int64_t job, std::span<const ReservedTask> tasks, Seconds from, Seconds to);
   // Nobody but `job` may start where its reserved tasks lie.
@@ -130,8 +130,8 @@ class Timeline {
 
   Seconds now_;
   RunningJobs* running_ = nullptr;
-  std::vector<RunEnd> run_ends_;  // by place in running_->all()
-  std::vector<TaskEnd> ends_;     // those told one by one
+  std::vector<RunEnd> run_ends_;   // by place in running_->all()
+  std::vector<ExpectedEnd> ends_;  // those told one by one
   std::map<NodeIndex, Line> lines_;
 };
 
@@ -139,7 +139,7 @@ template <class Visit>
 void Timeline::Ends::take(Visit visit) {
   const std::size_t order = sorted_[taken_++].order;
   if (order >= timeline_.run_ends_.size()) {
-    const TaskEnd& end = timeline_.ends_[order - timeline_.run_ends_.size()];
+    const ExpectedEnd& end = timeline_.ends_[order - timeline_.run_ends_.size()];
     return visit(end.start, end.holding);
   }
   const RunningJob& run = timeline_.running_->all()[order];

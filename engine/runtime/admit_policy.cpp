@@ -260,11 +260,10 @@ Status admit_by_policy(Change& change, JobRequest& request) {
   BERTH_ASSIGN(const ScriptValue view, view_value(change));
   const std::string where = fmt::format("admit policy {}", name);
   const Status failed(Code::kInvalid, "", "while it fails nothing is submitted: ALTER POLICY, or RESET admit_policy");
-  Result<Admission> admission = ask_admit(scripts.front(), job_value(request, change.actor()), view);
-  if (!admission.ok()) return std::move(admission).status().prefixed(where + " failed").with_hint(failed.hint());
-  if (!admission->refusal.empty())
-    return Status(Code::kInvalid, fmt::format("{} refuses it: {}", where, admission->refusal));
-  Status read = read_job(admission->job, request);
+  Result<AdmitAnswer> answer = ask_admit(scripts.front(), job_value(request, change.actor()), view);
+  if (!answer.ok()) return std::move(answer).status().prefixed(where + " failed").with_hint(failed.hint());
+  if (!answer->refusal.empty()) return Status(Code::kInvalid, fmt::format("{} refuses it: {}", where, answer->refusal));
+  Status read = read_job(answer->job, request);
   if (!read.ok()) return std::move(read).prefixed(where + " failed").with_hint(failed.hint());
   return {};
 }

@@ -276,12 +276,12 @@ Result<ScriptValue> PolicyCase::admit(const Arguments& arguments) {
   BERTH_TRY(table_argument(arguments, 0, "admit(job, view)").status());
   const ScriptValue view = arguments.size() > 1 ? arguments[1] : ScriptValue{ScriptTable{}};
   if (view.get<ScriptTable>() == nullptr) return Status(Code::kInvalid, "expected a table: admit(job, view)");
-  BERTH_ASSIGN(Admission admission, ask_admit(policy_, arguments[0], view));
+  BERTH_ASSIGN(AdmitAnswer admitted, ask_admit(policy_, arguments[0], view));
   ScriptTable answer;
-  if (admission.refusal.empty()) {
-    answer.fields.push_back({"job", ScriptValue{std::move(admission.job)}});
+  if (admitted.refusal.empty()) {
+    answer.fields.push_back({"job", ScriptValue{std::move(admitted.job)}});
   } else {
-    answer.fields.push_back({"refusal", ScriptValue{std::move(admission.refusal)}});
+    answer.fields.push_back({"refusal", ScriptValue{std::move(admitted.refusal)}});
   }
   return ScriptValue{std::move(answer)};
 }

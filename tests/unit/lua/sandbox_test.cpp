@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <lua.hpp>
+#include <thread>
 
 #include "engine/lua/host.h"
 
@@ -196,7 +198,7 @@ TEST(Sandbox, LongCallsInsideTheLibrary) {
                               {"return (('a'):rep(60000)):find(('a'):rep(30000) .. 'b', 1, true)", "may take too long"},
                               {"for _ in (('a'):rep(5000)):gmatch('a?a?a?a?a?') do end", "may take too long"},
                               {"return table.move({}, 1, 1 << 40, 2)", kOver},
-                              {"return table.move({}, math.mininteger, -1, 2)", kOver},
+                              {"return table.move({}, math.mininteger, -1, 2)", "too many elements to move"},
                               {"return table.concat({}, ('x'):rep(100), 1, 1 << 40)", kOver},
                               {"return table.unpack({}, 1, 1e7)", "at most 250 values"},
                               {"return ('x'):rep(60000):byte(1, -1)", "at most 250 values"}}});
@@ -206,7 +208,7 @@ TEST(Sandbox, LongCallsInsideTheLibrary) {
        {"local t = {} for i = 1, 5000 do t[i] = i end while true do for _ in pairs(t) do break end end", kOver},
        {"local t = {} for i = 1, 5000 do t[i] = i end while true do table.insert(t, 1, 1) table.remove(t, 1) end",
         kOver},
-       {"table.insert({}, math.mininteger, 1)", kOver}}});
+       {"table.insert({}, math.mininteger, 1)", "position out of bounds"}}});
 }
 
 TEST(Sandbox, Bytecode) {
@@ -277,13 +279,71 @@ TEST(Sandbox, OverrunsAreSeenSoon) {
         "local s = ('a'):rep(900) while true do s:find('.-b') end",
         "local s, t = ('x'):rep(60000), ('x'):rep(60000) .. 'y' while true do local _ = s < t end",
         "local t = {} for i = 1, 50000 do t[i] = i end while true do pcall(next, t, 50000) end",
-        "local s = ('x'):rep(60000) while true do (s):gsub('x', 'y') end"}) {
+        "local s = ('x'):rep(60000) while true do (s):gsub('x', 'y') end",
+        // Work in C that no memory bounds: a span as large as one likes, and tables whose length is a distant border.
+        "table.move({1}, 1, 1e15, 1, {})", "table.move({1}, 1, 1e15, 2)", "pcall(table.move, {1}, 1, 1e15, 1, {})",
+        "local t = {[3] = 1, [5] = 1, [9] = 1} for i = 0, 61 do t[1 << i] = 1 end table.insert(t, 1, 2)",
+        "local t = {[3] = 1, [5] = 1, [9] = 1} for i = 0, 61 do t[1 << i] = 1 end table.remove(t, 1)",
+        "local t = {[3] = 1, [5] = 1, [9] = 1} for i = 0, 61 do t[1 << i] = 1 end table.sort(t)",
+        "local t = {} for i = 1, 12000 do t['k' .. i * 7919 % 12007] = i end while true do pairs(t) end"}) {
     const Outcome outcome = outcome_of(source, limits);
     EXPECT_NE(outcome.status.message().find("took longer than 20 ms"), std::string::npos) << outcome.status.message();
     latest = std::max(latest, outcome.seconds - 0.020);
     std::printf("[ noticed  ] %6.2f ms after the limit: %.60s\n", (outcome.seconds - 0.020) * 1e3, source);
   }
   RecordProperty("latest_ms", std::to_string(latest * 1e3));
+}
+
+// Ours stand for Lua's own; what they do is written out here.
+TEST(Sandbox, TablesAreMovedAsLuaDoes) {
+  const Outcome outcome = outcome_of(R"(
+    local function list(n) local t = {} for i = 1, n do t[i] = i end return t end
+    local function same(a, b, n) for i = -2, n do assert(a[i] == b[i], i) end end
+    for first = 1, 4 do for last = 0, 6 do for place = -1, 7 do
+      local before, moved, other = list(6), list(6), {}
+      assert(table.move(moved, first, last, place) == moved)
+      assert(table.move(before, first, last, place, other) == other)
+      local expected = list(6)
+      for i = first, last do expected[place + i - first] = before[i] end
+      same(moved, expected, 14)
+      for i = first, last do assert(other[place + i - first] == before[i]) end
+    end end end
+    for place = 1, 6 do
+      local t = list(5)
+      table.insert(t, place, 'new')
+      for i = 1, 6 do assert(t[i] == (i < place and i or i == place and 'new' or i - 1)) end
+      local u = list(6)
+      assert(table.remove(u, place) == place and #u == 5)
+      for i = 1, 5 do assert(u[i] == (i < place and i or i + 1)) end
+    end
+    local t = {}
+    table.insert(t, 'a') table.insert(t, 'b')
+    assert(table.remove(t) == 'b' and table.remove(t) == 'a' and table.remove(t) == nil and #t == 0)
+    assert(not pcall(table.insert, t, 2, 'x') and not pcall(table.insert, t) and not pcall(table.remove, {1}, 3))
+    assert(table.remove({1}, 2) == nil)
+    assert(not pcall(table.move, t, 1, math.maxinteger, 2) and not pcall(table.move, t, 0, math.maxinteger, 1))
+  )",
+                                     {});
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status.message();
+}
+
+TEST(Sandbox, InterruptsReachLongTexts) {
+  std::atomic<bool> interrupt{false};
+  const ScriptLimits limits{
+      .memory = 64 << 20, .instructions = INT64_MAX, .longest_text = 16 << 20, .interrupt = &interrupt};
+  const auto host = ScriptHost::open(limits);
+  ASSERT_TRUE(host.ok());
+  std::thread watcher([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    interrupt = true;
+  });
+  const auto start = std::chrono::steady_clock::now();
+  const Status status = (*host)->load("a.lua", "local s = ('x'):rep(15 << 20) while true do local t = s .. 'y' end");
+  watcher.join();
+  EXPECT_TRUE(status.message().ends_with("interrupted")) << status.message();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::printf("[ noticed  ] an interrupt after 100 ms at %.0f ms\n", seconds * 1e3);
+  EXPECT_LT(seconds, 5);
 }
 
 TEST(Sandbox, TimeLimit) {

@@ -111,7 +111,7 @@ TEST(StartSearchTest, AgreesWithEndingOneAfterTheOther) {
       Ledger ledger = world.state->ledger().twin();
       Placer placer(ledger, world.score);
       Seconds plain = kNever;
-      std::vector<TaskEnd> ends;
+      std::vector<ExpectedEnd> ends;
       for (Timeline::Ends soonest(world.timeline, kNever); soonest.next() < kNever;) {
         const Seconds time = soonest.next();
         soonest.take([&](Seconds start, const Holding& holding) { ends.push_back({time, start, holding}); });
