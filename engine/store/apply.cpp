@@ -334,8 +334,10 @@ Status PlanWriter::finish_round() {
   if (result_.reprieved_jobs > 0) detail += fmt::format(", {} told to run on", result_.reprieved_jobs);
   BERTH_TRY(change_.record("run " + request_.kind, fmt::format("round {}", result_.round), detail));
   result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
-  BERTH_ASSIGN(Statement update, db_.prepare("UPDATE rounds SET started_jobs = ?2, apply_seconds = ?3 WHERE id = ?1"));
-  return update.run(result_.round, result_.started_jobs, result_.seconds);
+  BERTH_ASSIGN(Statement update,
+               db_.prepare("UPDATE rounds SET started_jobs = ?2, apply_seconds = ?3, decisions = ?4 WHERE "
+                           "id = ?1"));
+  return update.run(result_.round, result_.started_jobs, result_.seconds, decision_seq_);
 }
 
 // Whether all that happened since `version` are new jobs: they take nothing away from a plan.

@@ -8,6 +8,7 @@
 #include "engine/base/text.h"
 #include "engine/store/borrowing.h"
 #include "engine/store/catalog.h"
+#include "engine/store/check_work.h"
 #include "engine/store/migrate.h"
 #include "engine/store/past_rows.h"
 #include "engine/store/round_records.h"
@@ -16,12 +17,6 @@
 namespace berth {
 
 namespace {
-
-// A promise and the query whose rows are its violations: what it is about, and a sentence.
-struct PromiseQuery {
-  Promise promise;
-  std::string_view sql;
-};
 
 constexpr PromiseQuery kPromises[] = {
     {{"file_intact", "the database file is intact"},
@@ -235,12 +230,14 @@ class FindingList {
   std::size_t count_ = 0;
 };
 
-Status run_promise(Database& db, const PromiseQuery& query, std::size_t most, std::vector<Finding>& findings) {
+Status run_promise(Database& db, const PromiseQuery& query, std::int64_t set_back, std::size_t most,
+                   std::vector<Finding>& findings) {
   FindingList found(query.promise, most, findings);
   Result<Statement> rows = db.prepare(query.sql);
-  if (!rows.ok()) return found.end(rows.status());
+  if (!rows.ok()) return found.end(rows.status()).prefixed(fmt::format("checking '{}'", query.promise.name));
+  if (rows->parameter_count() > 0) rows->with(set_back);
   while (rows->next()) found.add(std::string(rows->text(0)), std::string(rows->text(1)));
-  return found.end(rows->status());
+  return found.end(rows->status()).prefixed(fmt::format("checking '{}'", query.promise.name));
 }
 
 // What sqlite_schema says of one object; its key is "trigger nodes_add_devices".
@@ -301,6 +298,17 @@ Status check_ledger(Database& db, std::size_t most, std::vector<Finding>& findin
   return found.end({});
 }
 
+Status check_marks(Database& db, std::size_t most, std::vector<Finding>& findings) {
+  FindingList found(kMarksPromise, most, findings);
+  const Result<std::vector<WrongMark>> wrong = find_wrong_marks(db);
+  if (!wrong.ok()) return found.end(wrong.status());
+  for (const WrongMark& each : *wrong) {
+    found.add(fmt::format("job {}", each.job),
+              fmt::format("it has the marks {}, the last round gave it {}", each.mark, each.decided));
+  }
+  return found.end({});
+}
+
 // What other programs write is not in the history; that rows came or went shows.
 Status check_history(Database& db, std::size_t most, std::vector<Finding>& findings) {
   constexpr std::int64_t kMostHistory = 16 << 20;  // bytes of it for each table
@@ -345,6 +353,10 @@ void check_readable(Database& db, std::vector<Finding>& findings) {
     if (!setting.is_default)
       note(fmt::format("setting {}", setting.knob->name), check_setting(db, *setting.knob, setting.value).status());
   }
+  Result<Statement> stored = db.prepare("SELECT key FROM settings ORDER BY key");
+  if (!stored.ok()) return note("settings", stored.status());
+  while (stored->next()) note(fmt::format("setting {}", stored->text(0)), find_knob(stored->text(0)).status());
+  note("settings", stored->status());
 }
 
 }  // namespace
@@ -352,6 +364,8 @@ void check_readable(Database& db, std::vector<Finding>& findings) {
 std::vector<Promise> check_promises() {
   std::vector<Promise> promises = {kSchemaPromise};
   for (const PromiseQuery& query : kPromises) promises.push_back(query.promise);
+  for (const PromiseQuery& query : work_promises()) promises.push_back(query.promise);
+  promises.push_back(kMarksPromise);
   promises.push_back(kBorrowingPromise);
   promises.push_back(kHistoryPromise);
   promises.push_back(kRecordsPromise);
@@ -363,9 +377,12 @@ Result<std::vector<Finding>> check_state(Database& db, std::size_t most) {
   std::vector<Finding> findings;
   BERTH_ASSIGN(const Transaction one_view, Transaction::begin_read(db));
   BERTH_TRY(check_schema(db, most, findings));
-  for (const PromiseQuery& query : kPromises) {
-    BERTH_TRY(run_promise(db, query, most, findings).prefixed(fmt::format("checking '{}'", query.promise.name)));
-  }
+  // Of a file too damaged to say, the other promises tell.
+  const Result<std::int64_t> known = clock_set_back(db);
+  const std::int64_t set_back = known.ok() ? *known : 0;
+  for (const PromiseQuery& query : kPromises) BERTH_TRY(run_promise(db, query, set_back, most, findings));
+  for (const PromiseQuery& query : work_promises()) BERTH_TRY(run_promise(db, query, set_back, most, findings));
+  BERTH_TRY(check_marks(db, most, findings).prefixed(fmt::format("checking '{}'", kMarksPromise.name)));
   BERTH_TRY(check_ledger(db, most, findings).prefixed(fmt::format("checking '{}'", kBorrowingPromise.name)));
   BERTH_TRY(check_history(db, most, findings).prefixed(fmt::format("checking '{}'", kHistoryPromise.name)));
   BERTH_TRY(check_records(db, most, findings).prefixed(fmt::format("checking '{}'", kRecordsPromise.name)));

@@ -405,6 +405,11 @@ Status drop_nodes(Change& change, std::span<const std::string> names) {
   for (const std::string& name : names) {
     BERTH_ASSIGN(const std::int64_t id, find_id(change.db(), Thing::kNode, name));
     BERTH_TRY(check_unused(change.db(), Thing::kNode, name, id, kUses).with_hint("DRAIN it first, or cancel the jobs"));
+    // Room that is held there for a job is gone; the next round holds other room.
+    BERTH_ASSIGN(Statement unreserve,
+                 change.db().prepare("DELETE FROM reservations WHERE job_id IN (SELECT job_id FROM "
+                                     "reserved_tasks WHERE node_id = ?1)"));
+    BERTH_TRY(unreserve.run(id));
     BERTH_ASSIGN(Statement remove, change.db().prepare("DELETE FROM nodes WHERE id = ?1"));
     BERTH_TRY(remove.run(id));
   }

@@ -319,6 +319,10 @@ Result<std::int64_t> Submitter::submit(const JobRequest& request) {
   BERTH_ASSIGN(const std::optional<std::int64_t> priority_class, impl_->find_class(request.priority_class));
   BERTH_TRY(check_plain_text("the user of a job", request.user));
   if (request.time_limit < Seconds(0)) return Status(Code::kInvalid, "a time limit must not be negative");
+  if (request.submit_time && *request.submit_time > change.now()) {
+    return Status(Code::kInvalid,
+                  fmt::format("it was submitted at {}, which is yet to come", print_time(*request.submit_time)));
+  }
   BERTH_TRY(check_plain_text("the tag of a job", request.tag));
   BERTH_ASSIGN(auto groups, impl_->check_groups(request));
   BERTH_ASSIGN(const std::string name, impl_->choose_name(request.name));

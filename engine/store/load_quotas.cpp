@@ -32,6 +32,7 @@ class QuotaReader {
 
  private:
   Status read_queues();
+  Status check_tree() const;
   Status read_lost_work();
   Status find_resources();
   Status read_terms();
@@ -59,6 +60,24 @@ Status QuotaReader::read_queues() {
   }
   BERTH_TRY(rows.status());
   for (std::size_t i = 0; i < parents.size(); ++i) state_.queues[i].parent = queue_index(state_.queues, parents[i]);
+  return check_tree();
+}
+
+// Whoever walks up from a queue relies on it that the walk ends.
+Status QuotaReader::check_tree() const {
+  std::vector<std::size_t> walk(state_.queues.size(), 0);  // that came by, from 1 on; 0 = none
+  for (std::size_t start = 0; start < state_.queues.size(); ++start) {
+    for (auto q = static_cast<std::int32_t>(start); q >= 0; q = state_.queues[static_cast<std::size_t>(q)].parent) {
+      std::size_t& seen = walk[static_cast<std::size_t>(q)];
+      if (seen == start + 1) {
+        return Status(Code::kCorrupt,
+                      fmt::format("queue '{}' lies below itself", state_.queues[static_cast<std::size_t>(q)].name),
+                      "another program wrote that; CHECK names all such queues");
+      }
+      if (seen != 0) break;
+      seen = start + 1;
+    }
+  }
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "engine/store/check_work.h"
 #include "engine/store/lease.h"
 #include "engine/store/settings.h"
 #include "engine/store/simulations.h"
@@ -398,6 +399,9 @@ TEST_F(Sharing, CheckNamesEveryBrokenPromise) {
     EXPECT_TRUE(named) << promise << " after " << sql;
     broken.insert(promise);
   }
+  // Those of the past: runtime/damage_test.cpp.
+  for (const PromiseQuery& query : work_promises()) broken.insert(std::string(query.promise.name));
+  broken.insert(std::string(kMarksPromise.name));
   for (const Promise& promise : check_promises()) {
     const bool tested = promise.name == "file_intact" || broken.contains(std::string(promise.name));
     EXPECT_TRUE(tested) << promise.name << " is not tested";
