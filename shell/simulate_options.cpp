@@ -69,7 +69,7 @@ constexpr OptionRow kTimedOptionRows[] = {
      .kind = "oracle|predicted|limit|estimate",
      .default_value = "oracle",
      .sentence = "What is believed of durations: the truth, what jobs that ended teach, the job's time limit, or an "
-                 "estimate of the file."},
+                 "estimate of the file. A time limit bounds each, but for the truth."},
     {.name = "estimate",
      .kind = "text",
      .default_value = "",

@@ -1,5 +1,7 @@
 #include "engine/sim/device_floor.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <tuple>
 
@@ -54,7 +56,9 @@ std::optional<std::vector<PlacedTask>> DeviceFloor::place(const Job& job, Second
 }
 
 Status DeviceFloor::end(std::int64_t job) {
-  for (const RunningTask& task : state_.running().find(job)->tasks) released_.push_back(task.holding.node);
+  const RunningJob* run = state_.running().find(job);
+  if (run == nullptr) return Status(Code::kInternal, fmt::format("job {} does not run", job));
+  for (const RunningTask& task : run->tasks) released_.push_back(task.holding.node);
   return state_.end(job);
 }
 

@@ -32,6 +32,7 @@ class DeviceFloor : public Floor {
   MilliGpu gpu_capacity() const override { return state_.ledger().gpu_capacity(); }
   MilliGpu gpu_used() const override { return state_.ledger().gpu_used(); }
   MilliGpu gpu_capacity_of(std::int32_t pool) const override;
+  const QuotaLedger& use() const override { return state_.quotas(); }
   const QuotaLedger* quotas() const override { return state_.quotas().governs() ? &state_.quotas() : nullptr; }
   void describe(Snapshot& snapshot) const override;
   std::vector<std::string> violations() const override { return state_.ledger().violations(); }

@@ -43,6 +43,8 @@ class Floor {
   virtual MilliGpu gpu_used() const = 0;
   // Of the nodes of one pool.
   virtual MilliGpu gpu_capacity_of(std::int32_t pool) const = 0;
+  // Who uses how much, whether or not anybody has a quota: what orders compare queues by.
+  virtual const QuotaLedger& use() const = 0;
   // Null where quotas play no part.
   virtual const QuotaLedger* quotas() const { return nullptr; }
   // What runs and what is reserved, into a snapshot that has nothing of it yet. Only where the code of live rounds

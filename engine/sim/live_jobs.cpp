@@ -37,8 +37,11 @@ std::int32_t LiveJobs::add(std::int64_t id) {
 }
 
 void LiveJobs::remove(std::int32_t slot) {
-  if (finds_ids_) slot_of_.erase((*this)[slot].job.id);
-  (*this)[slot].job.id = 0;
+  LiveJob& gone = (*this)[slot];
+  if (finds_ids_) slot_of_.erase(gone.job.id);
+  gone.job.id = 0;
+  gone.is_running = false;  // what is still scheduled for it is void
+  gone.is_waiting = false;
   free_.push_back(slot);
 }
 

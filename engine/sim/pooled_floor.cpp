@@ -28,8 +28,13 @@ Result<NodeChoice> read_node_choice(std::string_view text) {
   return Status(Code::kInvalid, fmt::format("'{}' is not first_fit, balance or consolidate", text));
 }
 
-PooledFloor::PooledFloor(const Cluster& cluster, std::size_t queue_count, BackfillMode backfill, NodeChoice choice)
-    : cluster_(cluster), backfill_(backfill), choice_(choice), closed_queues_(queue_count, 0) {
+PooledFloor::PooledFloor(const Cluster& cluster, std::span<const Queue> queues, BackfillMode backfill,
+                         NodeChoice choice)
+    : cluster_(cluster),
+      backfill_(backfill),
+      choice_(choice),
+      use_(cluster, queues, {}, Seconds(0)),
+      closed_queues_(queues.size(), 0) {
   for (std::size_t n = 0; n < cluster.nodes.size(); ++n) {
     room_.emplace_back();
     change(static_cast<NodeIndex>(n), room_of(cluster.kind_of(n)), 1);
@@ -100,6 +105,25 @@ void PooledFloor::rank_nodes() {
   for (std::size_t i = 0; i < keys_.size(); ++i) ranked_[i] = keys_[i].second;
 }
 
+// Of CPU, memory and all GPUs, in whatever order the ledger has them.
+Amounts PooledFloor::amounts_of(std::span<const PlacedTask> tasks) const {
+  Room held;
+  for (const PlacedTask& task : tasks) {
+    held.gpu += task.holding.gpu_milli;
+    held.cpu += task.holding.cpu;
+    held.memory += task.holding.memory;
+  }
+  Amounts amounts = use_.none();
+  for (std::size_t r = 0; r < amounts.size(); ++r) {
+    switch (use_.resource(r).kind) {
+      case ResourceKind::kCpu: amounts[r] = held.cpu.value(); break;
+      case ResourceKind::kMemory: amounts[r] = held.memory.value(); break;
+      case ResourceKind::kGpu: amounts[r] = held.gpu.value(); break;
+    }
+  }
+  return amounts;
+}
+
 bool PooledFloor::place_group(const TaskGroup& group, std::int32_t index, std::vector<PlacedTask>& placed) {
   std::int64_t needed = group.min_tasks;
   std::int64_t wanted = group.count;
@@ -134,7 +158,8 @@ std::optional<std::vector<PlacedTask>> PooledFloor::place(const Job& job, Second
     }
     return std::nullopt;
   }
-  running_.emplace(job.id, placed);
+  use_.take(job.queue, amounts_of(placed));
+  running_.emplace(job.id, Run{job.queue, placed});
   return placed;
 }
 
@@ -161,7 +186,8 @@ PassOutcome PooledFloor::try_job(const Job& job) {
 Status PooledFloor::end(std::int64_t job) {
   const auto found = running_.find(job);
   if (found == running_.end()) return Status(Code::kInternal, fmt::format("job {} does not run", job));
-  for (const PlacedTask& task : found->second) {
+  use_.give_back(found->second.queue, amounts_of(found->second.tasks));
+  for (const PlacedTask& task : found->second.tasks) {
     change(task.holding.node, {task.holding.gpu_milli, task.holding.cpu, task.holding.memory}, 1);
     released_.push_back(task.holding.node);
   }

@@ -12,6 +12,7 @@
 // Of the rules behind a job that does not fit it knows greedy, none and none_per_queue; no quotas, no reclaim.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -27,8 +28,8 @@ Result<NodeChoice> read_node_choice(std::string_view text);
 
 class PooledFloor : public Floor {
  public:
-  // `cluster` must outlive this.
-  PooledFloor(const Cluster& cluster, std::size_t queue_count, BackfillMode backfill, NodeChoice choice);
+  // `cluster` and `queues` must outlive this.
+  PooledFloor(const Cluster& cluster, std::span<const Queue> queues, BackfillMode backfill, NodeChoice choice);
 
   void begin_pass(Seconds now) override;
   PassOutcome try_job(const Job& job) override;
@@ -46,6 +47,7 @@ class PooledFloor : public Floor {
   MilliGpu gpu_capacity() const override { return capacity_; }
   MilliGpu gpu_used() const override { return capacity_ - free_.gpu; }
   MilliGpu gpu_capacity_of(std::int32_t pool) const override;
+  const QuotaLedger& use() const override { return use_; }
   std::vector<std::string> violations() const override;
 
  private:
@@ -65,6 +67,7 @@ class PooledFloor : public Floor {
   std::int64_t used_percent(std::size_t node) const;
   // Nodes in the order in which the choice fills them.
   void rank_nodes();
+  Amounts amounts_of(std::span<const PlacedTask> tasks) const;
   bool place_group(const TaskGroup& group, std::int32_t index, std::vector<PlacedTask>& placed);
 
   const Cluster& cluster_;
@@ -75,7 +78,12 @@ class PooledFloor : public Floor {
   std::vector<Room> room_;  // by node: what is free
   std::vector<NodeIndex> ranked_;
   std::vector<std::pair<std::int64_t, NodeIndex>> keys_;
-  std::unordered_map<std::int64_t, std::vector<PlacedTask>> running_;  // by job
+  struct Run {
+    std::int32_t queue = -1;
+    std::vector<PlacedTask> tasks;
+  };
+  std::unordered_map<std::int64_t, Run> running_;  // by job
+  QuotaLedger use_;                                // nobody has a quota
   std::vector<NodeIndex> released_;
   bool closed_ = false;
   std::vector<std::uint8_t> closed_queues_;

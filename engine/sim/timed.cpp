@@ -160,7 +160,7 @@ Result<SimulationResult> simulate_jobs(const TimedInput& input, const PolicyChoi
   BERTH_TRY(check_options(*order, policy, input, options));
   BERTH_ASSIGN(std::unique_ptr<JobReader> reader, input.open_jobs());
   if (options.pooled_devices) {
-    PooledFloor floor(*input.cluster, input.queues.size(), options.rules.backfill, options.node_choice);
+    PooledFloor floor(*input.cluster, input.queues, options.rules.backfill, options.node_choice);
     return TimedRun(input, options, *order, floor, std::move(reader)).run(policy);
   }
   BERTH_ASSIGN(const std::unique_ptr<NodeScore> score,

@@ -100,7 +100,7 @@ struct TimedOptions {
   NodeChoice node_choice = NodeChoice::kFirstFit;  // of pooled devices; the score policy plays no part there
   // Device models that bind the jobs that name them; jobs that name others may run anywhere. Nothing = all do.
   std::optional<std::vector<std::string>> binding_models = std::nullopt;
-  bool own_terms = false;          // jobs keep their own time limits, checkpoints and restart costs
+  bool own_terms = false;          // jobs keep their own checkpoints and restart costs
   Seconds checkpoint_interval{0};  // else of jobs: work saved so often outlives an eviction; 0 = never
   RestartCost restart_cost = {};
   Seconds completion_lag{0};                   // a job is seen to have ended so much later than it has run its time

@@ -51,7 +51,7 @@ TimedRun::TimedRun(const TimedInput& input, const TimedOptions& options, const Q
                   .priority_classes = input.priority_classes,
                   .queues = input.queues,
                   .aging_interval = options.aging_interval,
-                  .quotas = floor.quotas(),
+                  .quotas = &floor.use(),
                   .knobs = options.order_knobs};
   waiting_ = make_waiting();
   if (options.rules.preemption == Preemption::kReplan) {
@@ -184,9 +184,10 @@ void TimedRun::resume_jobs() {
 
 void TimedRun::set_terms(LiveJob& live) const {
   EvictionTerms& terms = live.job.eviction;
-  if (options_.own_terms) {
-    live.job.time_limit = next_.time_limit;
-  } else {
+  // One that it outlives is no limit for who knows the truth.
+  const bool is_outlived = options_.durations == DurationSource::kOracle && live.duration > next_.time_limit;
+  if (!is_outlived) live.job.time_limit = next_.time_limit;
+  if (!options_.own_terms) {
     terms.checkpoint_interval = options_.checkpoint_interval;
     terms.restart_cost = options_.restart_cost.of(live.job.gpu_total());
   }

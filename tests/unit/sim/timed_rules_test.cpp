@@ -146,6 +146,53 @@ TEST(Replanning, NeedsAnOrderByKey) {
   EXPECT_EQ(result.status().code(), Code::kInvalid);
 }
 
+// ---- reclaim --------------------------------------------------------------------------------------------------------
+
+// A queue `own` that has the quota of all GPUs; who borrows it may be evicted at once.
+struct OwnedWorld : SmallWorld {
+  TimedInput owned() const {
+    TimedInput owned_input = input();
+    QuotaResource gpu;
+    gpu.name = "gpu";
+    owned_input.quotas.resources = {gpu};
+    for (const Queue& queue : owned_input.queues) {
+      QuotaTerms terms;
+      terms.has_quota = queue.name == "own";
+      terms.quota = terms.has_quota ? 4000 : 0;
+      owned_input.quotas.terms.push_back({terms});
+    }
+    return owned_input;
+  }
+  static TimedOptions options() {
+    TimedOptions options;
+    options.rules.preemption = Preemption::kReclaim;
+    options.rules.min_runtime = Seconds(0);
+    options.rules.pending_delay = Seconds(0);
+    return options;
+  }
+};
+
+TEST(Reclaiming, AVictimThatEndsWithinItsGraceHasEnded) {
+  OwnedWorld world{{must(cluster_from(std::vector{node_of("n", 4)})),
+                    {job_of("b", 0, 100, 4000, "guest"), job_of("o", 70, 50, 4000, "own")}}};
+  world.jobs[0].terms.checkpoint_grace = Seconds(60);
+  const SimulationResult result = must(simulate_jobs(world.owned(), {"fair_share", "best_fit"}, OwnedWorld::options()));
+  const std::map<std::string, Spell> expected = {{"b", {0, 100, 0}}, {"o", {100, 150, 0}}};
+  EXPECT_EQ(spells_of(result), expected);
+  EXPECT_EQ(result.all_queues.evictions, 0);
+}
+
+// The slot of a victim that has ended is used by a job that comes within the grace.
+TEST(Reclaiming, AGraceIsOfOneJobAlone) {
+  OwnedWorld world{
+      {must(cluster_from(std::vector{node_of("n", 4)})),
+       {job_of("b", 0, 100, 4000, "guest"), job_of("o", 70, 10, 4000, "own"), job_of("later", 111, 100, 4000, "own")}}};
+  world.jobs[0].terms.checkpoint_grace = Seconds(60);
+  const SimulationResult result = must(simulate_jobs(world.owned(), {"fair_share", "best_fit"}, OwnedWorld::options()));
+  const std::map<std::string, Spell> expected = {{"b", {0, 100, 0}}, {"o", {100, 110, 0}}, {"later", {111, 211, 0}}};
+  EXPECT_EQ(spells_of(result), expected);
+}
+
 TEST(Levels, AJobFallsWhenItsServiceReachesTheEndOfItsLevel) {
   SmallWorld world{must(cluster_from(std::vector{node_of("n", 1)})),
                    {job_of("a", 0, 100, 1000), job_of("b", 10, 100, 1000)}};
@@ -200,6 +247,37 @@ TEST(RestartCost, ReadBySize) {
   EXPECT_FALSE(read_restart_cost("7s, 8s").ok());
 }
 
+// ---- beliefs --------------------------------------------------------------------------------------------------------
+
+// small may pass big only if it will have ended by the time that first has: its time limit says so.
+TEST(Beliefs, TimeLimitsCountWhereNothingElseIsKnown) {
+  SmallWorld world{must(cluster_from(std::vector{node_of("n", 2)})),
+                   {job_of("first", 0, 100, 1000), job_of("big", 1, 10, 2000), job_of("small", 2, 50, 1000)}};
+  world.jobs[0].time_limit = Seconds(100);
+  world.jobs[2].time_limit = Seconds(60);
+  TimedOptions options;
+  options.rules.backfill = BackfillMode::kEasy;
+  for (const DurationSource source : {DurationSource::kLimit, DurationSource::kPredicted}) {
+    options.durations = source;
+    const std::map<std::string, Spell> spells =
+        spells_of(must(simulate_jobs(world.input(), {"fifo", "best_fit"}, options)));
+    EXPECT_EQ(spells.at("small").start, 2);
+    EXPECT_EQ(spells.at("big").start, 100);
+  }
+  world.jobs[2].time_limit = Seconds(200);
+  EXPECT_EQ(spells_of(must(simulate_jobs(world.input(), {"fifo", "best_fit"}, options))).at("small").start, 110);
+}
+
+// A limit that the job outlives is no belief of one who knows the truth.
+TEST(Beliefs, TheTruthOutranksALimit) {
+  SmallWorld world{must(cluster_from(std::vector{node_of("n", 2)})),
+                   {job_of("first", 0, 100, 1000), job_of("big", 1, 10, 2000), job_of("small", 2, 150, 1000)}};
+  world.jobs[2].time_limit = Seconds(60);
+  TimedOptions options;
+  options.rules.backfill = BackfillMode::kEasy;
+  EXPECT_EQ(spells_of(must(simulate_jobs(world.input(), {"fifo", "best_fit"}, options))).at("small").start, 110);
+}
+
 // ---- queues ---------------------------------------------------------------------------------------------------------
 
 // With 2 GPUs for itself b would run own 10-60, more 60-110, after 110-120, last 130-140.
@@ -224,6 +302,27 @@ TEST(Entitled, TheQuotaForItselfWouldHaveStartedThemOnArrival) {
   EXPECT_EQ(result.queues[1].entitled_wait_mean, (90 + 20) / 2);
   EXPECT_EQ(result.queues[1].longest_denied, Seconds(90));
 }
+
+// a uses two of three GPUs when b's first job comes, so b goes first, quota or not.
+class UseCounts : public testing::TestWithParam<std::tuple<std::string, bool>> {};
+
+TEST_P(UseCounts, WithoutQuotasToo) {
+  const auto& [order, pooled] = GetParam();
+  SmallWorld world{must(cluster_from(std::vector{node_of("n", 3)})),
+                   {job_of("a1", 0, 500, 1000, "a"), job_of("a2", 0, 500, 1000, "a"), job_of("x", 0, 100, 1000, "x"),
+                    job_of("a3", 10, 100, 1000, "a"), job_of("b1", 20, 100, 1000, "b")}};
+  TimedOptions options;
+  options.pooled_devices = pooled;
+  const std::map<std::string, Spell> spells =
+      spells_of(must(simulate_jobs(world.input(), {order, "best_fit"}, options)));
+  EXPECT_EQ(spells.at("b1").start, 100);
+  EXPECT_EQ(spells.at("a3").start, 200);
+}
+
+INSTANTIATE_TEST_SUITE_P(Orders, UseCounts, testing::Combine(testing::Values("fair_share", "drf"), testing::Bool()),
+                         [](const auto& instance) {
+                           return std::get<0>(instance.param) + (std::get<1>(instance.param) ? "_pooled" : "_exact");
+                         });
 
 }  // namespace
 }  // namespace berth
