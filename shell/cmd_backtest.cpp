@@ -199,11 +199,11 @@ Result<Output> backtest_statement(Session& session, const Arguments& arguments) 
                     .statement = arguments.statement(),
                     .replace = options.boolean("replace"),
                     .by_queue = true};
-  request.cluster = {.nodes = options.text("nodes"),
+  request.cluster = {.nodes = options.text_or("nodes", ""),
                      .format = options.text("nodes_format"),
                      .files = {},
-                     .more_nodes = options.text("more_nodes"),
-                     .fewer_nodes = options.text("fewer_nodes")};
+                     .more_nodes = options.text_or("more_nodes", ""),
+                     .fewer_nodes = options.text_or("fewer_nodes", "")};
   request.overrides = given_settings(options);
   request.unfinished = options.text("unfinished") == "leave_out" ? Unfinished::kLeftOut : Unfinished::kPredicted;
   request.knows_durations = options.text("durations") == "oracle";
