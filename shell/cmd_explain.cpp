@@ -176,8 +176,10 @@ constexpr CommandRow kExplainRows[] = {
          "device model, locality, fewer tasks or GPUs, priority, order, nodes, evictions and their cost; and the "
          "wait otherwise.",
      .example = "EXPLAIN JOB bert COUNTERFACTUAL",
-     .details = "Where jobs ahead of it would take what a change frees, and going before them alone does not help, the "
-                "line says that it goes before them too."},
+     .details =
+         "Where jobs ahead of it would take what a change frees, and going before them alone does not help, the "
+         "line says that it goes before them too. No part of a change can be left out, and no amount be one unit "
+         "lower; where too many smaller ones would have to be planned, the line says that one may exist."},
 };
 
 }  // namespace

@@ -8,7 +8,9 @@
 #include <set>
 #include <unordered_set>
 
+#include "engine/round/forked_round.h"
 #include "engine/round/schedule.h"
+#include "engine/round/smallest.h"
 #include "engine/round/what_if_victims.h"
 
 namespace berth {
@@ -16,20 +18,39 @@ namespace berth {
 namespace {
 
 constexpr int kMostQuotaRises = 4;  // one per resource that turns out short
+constexpr int kMostQuestions = 24;  // rounds planned to find what is needless, in all
+constexpr int kMostOfOne = 14;      // in one change
+constexpr int kFewAmounts = 12;     // so many smaller amounts are all tried
+
+// Amounts that people give are multiples of it.
+std::int64_t whole_amount(const QuotaResource& resource) {
+  switch (resource.kind) {
+    case ResourceKind::kCpu: return 1000;
+    case ResourceKind::kMemory: return 1024;
+    case ResourceKind::kGpu: break;
+  }
+  return kWholeDevice.value();
+}
 
 bool is_about_quota(Reason reason) {
   return reason == Reason::kQuota || reason == Reason::kLimit || reason == Reason::kLenderKeeps;
 }
 
-class WhatIfSearch {
+class WhatIfSearch : private ForkedRound {
  public:
-  WhatIfSearch(const Snapshot& snapshot, std::size_t job, const std::atomic<bool>* interrupted)
-      : snapshot_(snapshot), fork_(snapshot), job_(job), interrupted_(interrupted) {}
+  using ForkedRound::ForkedRound;
 
   Result<WhatIfAnswer> run() {
+    BERTH_TRY(search());
+    answer_.plans += plans_;
+    return std::move(answer_);
+  }
+
+ private:
+  Status search() {
     BERTH_ASSIGN(answer_.starts_anyway, starts_at(kOwnPlace));
     answer_.waiting = planned_.waiting;
-    if (answer_.starts_anyway) return std::move(answer_);
+    if (answer_.starts_anyway) return {};
     ahead_ = std::move(planned_.ahead);
     takers_ = std::move(planned_.takers);
     answer_.ahead = static_cast<std::int64_t>(ahead_.size());
@@ -44,71 +65,7 @@ class WhatIfSearch {
     BERTH_TRY(higher_class());
     BERTH_TRY(earlier_place());
     BERTH_TRY(more_nodes());
-    BERTH_TRY(evictions());
-    return std::move(answer_);
-  }
-
- private:
-  static constexpr std::optional<std::int64_t> kOwnPlace = std::nullopt;
-
-  // What a plan of the fork says about the job.
-  struct Planned {
-    Waiting waiting;
-    std::vector<Placement> placed;
-    std::vector<Eviction> evicted;  // for it
-    std::vector<std::int64_t> ahead;
-    std::vector<std::int64_t> takers;  // places in `ahead` of those that take something from it
-    bool goes_first = false;
-  };
-
-  Job& job() { return fork_.jobs[job_]; }
-  std::int64_t id() const { return snapshot_.jobs[job_].id; }
-
-  // Plans the fork up to the job, tried after so many others.
-  Result<bool> starts_at(std::optional<std::int64_t> place) {
-    ++answer_.plans;
-    BERTH_ASSIGN(ScheduleResult result,
-                 plan_schedule(fork_, {.interrupted = interrupted_, .until_job = id(), .place = place}));
-    planned_ = {};
-    for (const Eviction& eviction : result.plan.evictions) {
-      if (eviction.beneficiary == id()) planned_.evicted.push_back(eviction);
-    }
-    for (const Placement& placement : result.plan.placements) {
-      if (placement.job == id()) planned_.placed.push_back(placement);
-    }
-    for (const Waiting& waiting : result.plan.waiting) {
-      if (waiting.job == id()) planned_.waiting = waiting;
-    }
-    std::erase(result.order, id());
-    planned_.ahead = std::move(result.order);
-    note_takers(result.plan);
-    // Room that victims with a grace will leave is as good as a start.
-    return !planned_.placed.empty() || !planned_.evicted.empty();
-  }
-
-  // Jobs that start, have others evicted, get a reservation, or close the way.
-  void note_takers(const Plan& plan) {
-    std::unordered_set<std::int64_t> takers = {planned_.waiting.behind_job};
-    for (const Placement& placement : plan.placements) takers.insert(placement.job);
-    for (const Eviction& eviction : plan.evictions) takers.insert(eviction.beneficiary);
-    for (const Reservation& reservation : plan.reservations) takers.insert(reservation.job);
-    for (std::size_t place = 0; place < planned_.ahead.size(); ++place) {
-      if (takers.contains(planned_.ahead[place])) planned_.takers.push_back(static_cast<std::int64_t>(place));
-    }
-  }
-
-  // At its own place, or else before all others - but where that alone starts it, a change that needs it is none.
-  Result<bool> starts() {
-    if (ahead_.empty() || order_is_enough_) return starts_at(kOwnPlace);
-    BERTH_ASSIGN(const bool at_front, starts_at(0));
-    if (!at_front) return false;
-    Planned front = std::move(planned_);
-    BERTH_ASSIGN(const bool at_own_place, starts_at(kOwnPlace));
-    if (!at_own_place) {
-      planned_ = std::move(front);
-      planned_.goes_first = true;
-    }
-    return true;
+    return evictions();
   }
 
   void add(WhatIf change) {
@@ -135,10 +92,85 @@ class WhatIfSearch {
     }
   }
 
-  Result<bool> starts_with(const std::vector<QuotaRise>& rises) {
+  void raise_all(const std::vector<QuotaRise>& rises) {
     fork_.quotas = snapshot_.quotas;
     for (const QuotaRise& rise : rises) raise(rise);
+  }
+
+  Result<bool> starts_with(const std::vector<QuotaRise>& rises) {
+    raise_all(rises);
     return starts();
+  }
+
+  // Adds what is needed of a change of quotas with which it starts, as has just been planned: no rise that may be left
+  // out, no amount that may be lower.
+  Status add_smallest(WhatIf change) {
+    questions_.begin(kMostOfOne);
+    Smallest found = Smallest::kProved;
+    for (bool is_lower = true; is_lower && found == Smallest::kProved;) {
+      BERTH_ASSIGN(found,
+                   leave_out<QuotaRise>(change.quotas, questions_, [&](const auto& rises) { raise_all(rises); }));
+      is_lower = false;
+      for (std::size_t i = 0; found == Smallest::kProved && i < change.quotas.size(); ++i) {
+        const std::int64_t before = change.quotas[i].amount;
+        BERTH_ASSIGN(found, lower_rise(change.quotas, i, questions_));
+        // What the others need may have changed with it.
+        is_lower |= change.quotas[i].amount < before && change.quotas.size() > 1;
+      }
+    }
+    change.may_be_smaller = found == Smallest::kNotProved;
+    add(std::move(change));
+    return {};
+  }
+
+  // More may start it where a little less does not and much less does: others are given less, too. So of whole amounts
+  // all are tried, or if those are many, the demands of jobs.
+  Result<Smallest> lower_rise(std::vector<QuotaRise>& rises, std::size_t at, Questions& questions) {
+    Planned proof = planned_;
+    const auto works = [&](std::int64_t amount) -> Result<bool> {
+      std::vector<QuotaRise> lower = rises;
+      lower[at].amount = amount;
+      raise_all(lower);
+      BERTH_ASSIGN(const bool started, starts_again(proof.goes_first));
+      if (started) proof = planned_;
+      return started;
+    };
+    std::int64_t& amount = rises[at].amount;
+    const std::int64_t whole = whole_amount(snapshot_.quotas.resources[static_cast<std::size_t>(rises[at].resource)]);
+    const bool are_few = amount / whole <= kFewAmounts;
+    Smallest found = are_few ? Smallest::kProved : Smallest::kNotProved;
+    std::int64_t too_little = 0;
+    for (const std::int64_t less : are_few ? whole_amounts(whole, amount) : demands(rises[at].resource, amount)) {
+      if (!questions.take()) {
+        found = Smallest::kNotProved;
+        break;
+      }
+      BERTH_ASSIGN(const bool enough, works(less));
+      if (enough) amount = less;
+      if (enough) break;
+      too_little = less;
+    }
+    BERTH_ASSIGN(const Smallest by_a_unit, lower_amount(amount, too_little, whole, questions, works));
+    planned_ = std::move(proof);
+    return by_a_unit == Smallest::kProved ? found : by_a_unit;
+  }
+
+  static std::vector<std::int64_t> whole_amounts(std::int64_t whole, std::int64_t below) {
+    std::vector<std::int64_t> amounts;
+    for (std::int64_t amount = whole; amount < below; amount += whole) amounts.push_back(amount);
+    return amounts;
+  }
+
+  // What single jobs of its queue ask for of it.
+  std::vector<std::int64_t> demands(std::int32_t resource, std::int64_t below) {
+    std::set<std::int64_t> amounts;
+    const QuotaLedger ledger(snapshot_.cluster, snapshot_.queues, snapshot_.quotas, snapshot_.now);
+    for (const Job& other : snapshot_.jobs) {
+      if (other.queue != job().queue) continue;
+      const std::int64_t demand = ledger.demand_to_start(other)[static_cast<std::size_t>(resource)];
+      if (demand > 0 && demand < below) amounts.insert(demand);
+    }
+    return {amounts.begin(), amounts.end()};
   }
 
   Status more_quota() {
@@ -181,7 +213,7 @@ class WhatIfSearch {
     }
     if (lacks > 0) return {};
     BERTH_ASSIGN(const bool started, starts_with(change.quotas));
-    if (started) add(std::move(change));
+    if (started) BERTH_TRY(add_smallest(std::move(change)));
     fork_.quotas = snapshot_.quotas;
     return {};
   }
@@ -226,22 +258,7 @@ class WhatIfSearch {
       refused = planned_.waiting;
     }
     if (!started) return {};
-    const bool may_do_with_less = change.quotas.size() > 1;
-    for (std::size_t i = 0; change.quotas.size() > 1 && i < change.quotas.size();) {
-      std::vector<QuotaRise> fewer = change.quotas;
-      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
-      BERTH_ASSIGN(const bool enough, starts_with(fewer));
-      if (enough) {
-        change.quotas = std::move(fewer);
-      } else {
-        ++i;
-      }
-    }
-    if (may_do_with_less) {
-      BERTH_ASSIGN(started, starts_with(change.quotas));
-    }
-    if (started) add(std::move(change));
-    return {};
+    return add_smallest(std::move(change));
   }
 
   // As much as makes it part of its queue's quota, so that room is taken back for it; if that goes to jobs of its queue
@@ -253,26 +270,26 @@ class WhatIfSearch {
     const QuotaLedger& quotas = planning.state->quotas();
     if (!quotas.governs()) return {};
     Amounts demand = quotas.demand_to_start(job());
-    BERTH_ASSIGN(bool started, starts_with_quota_for(demand, quotas));
-    if (!started || !planned_.goes_first) return {};
-    const WhatIf first = answer_.changes.back();
+    WhatIf change = quota_for(demand, quotas);
+    if (change.quotas.empty()) return {};
+    BERTH_ASSIGN(bool started, starts_with(change.quotas));
+    if (!started || !planned_.goes_first) return started ? add_smallest(std::move(change)) : Status();
+    const Planned at_front = planned_;
     const std::unordered_set<std::int64_t> ahead(ahead_.begin(), ahead_.end());
     for (const Job& other : snapshot_.jobs) {
       if (other.queue != job().queue || !ahead.contains(other.id)) continue;
       const Amounts more = quotas.demand_to_start(other);
       for (std::size_t r = 0; r < quotas.resource_count(); ++r) demand[r] += more[r];
     }
-    answer_.changes.pop_back();
-    fork_.quotas = snapshot_.quotas;
-    BERTH_ASSIGN(started, starts_with_quota_for(demand, quotas));
-    if (started && !planned_.goes_first) return {};
-    if (started) answer_.changes.pop_back();
-    answer_.changes.push_back(first);
-    return {};
+    WhatIf for_all = quota_for(demand, quotas);
+    BERTH_ASSIGN(started, starts_with(for_all.quotas));
+    if (started && !planned_.goes_first) return add_smallest(std::move(for_all));
+    planned_ = at_front;
+    return add_smallest(std::move(change));
   }
 
-  // Raises the quotas of its queue and those above that lack something of `demand`, and adds that change if it helps.
-  Result<bool> starts_with_quota_for(const Amounts& demand, const QuotaLedger& quotas) {
+  // The quotas of its queue and those above that lack something of `demand`.
+  WhatIf quota_for(const Amounts& demand, const QuotaLedger& quotas) {
     WhatIf change{.kind = ChangeKind::kQuota};
     for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
       if (!quotas.counts_for(job().queue, r) || demand[r] == 0) continue;
@@ -285,11 +302,7 @@ class WhatIfSearch {
         change.quotas.push_back({.queue = q, .resource = static_cast<std::int32_t>(r), .amount = lacks});
       }
     }
-    if (change.quotas.empty()) return false;
-    for (const QuotaRise& rise : change.quotas) raise(rise);
-    BERTH_ASSIGN(const bool started, starts());
-    if (started) add(std::move(change));
-    return started;
+    return change;
   }
 
   // Runs `try_group` on every group and puts the job back as it was after each.
@@ -316,19 +329,22 @@ class WhatIfSearch {
         if (placement.group == index && model >= 0) used |= ModelSet{1} << model;
       }
       used &= ~asked;
-      // One model more, if one is enough.
-      ModelSet enough = used;
-      for (ModelSet left = used; left != 0 && std::popcount(used) > 1; left &= left - 1) {
-        group.shape.models = asked | (left & -left);
-        BERTH_ASSIGN(const bool with_one, starts());
-        if (!with_one) continue;
-        enough = left & -left;
-        break;
-      }
-      if (enough == 0) return {};
-      group.shape.models = asked | enough;
-      BERTH_ASSIGN(const bool proved, starts());
-      if (proved) add({.kind = ChangeKind::kModel, .group = index, .models = enough});
+      std::vector<ModelSet> models;
+      for (ModelSet left = used; left != 0; left &= left - 1) models.push_back(left & -left);
+      if (models.empty()) return {};
+      const auto take = [&](const std::vector<ModelSet>& some) {
+        group.shape.models = asked;
+        for (const ModelSet model : some) group.shape.models |= model;
+      };
+      take(models);
+      BERTH_ASSIGN(const bool with_used, starts());
+      if (!with_used) return {};
+      questions_.begin(kMostOfOne);
+      BERTH_ASSIGN(const Smallest found, leave_out<ModelSet>(models, questions_, take));
+      WhatIf change{.kind = ChangeKind::kModel, .group = index};
+      for (const ModelSet model : models) change.models |= model;
+      change.may_be_smaller = found == Smallest::kNotProved;
+      add(std::move(change));
       return {};
     });
   }
@@ -372,6 +388,7 @@ class WhatIfSearch {
       return good;
     };
     std::optional<std::int64_t> place = kOwnPlace;
+    const std::int32_t asked = below;
     if (!ahead_.empty() && !order_is_enough_) {
       BERTH_ASSIGN(const std::int32_t at_front, largest(0, below, first));
       if (at_front == above) return {};
@@ -384,6 +401,12 @@ class WhatIfSearch {
       place = 0;
     }
     if (most == above) return {};
+    // Others may make room for it that it could not make before them.
+    for (bool is_more = place == kOwnPlace && most + 1 == below && below < asked; is_more && most + 1 < asked;) {
+      set(most + 1);
+      BERTH_ASSIGN(is_more, starts_at(place));
+      most += is_more ? 1 : 0;
+    }
     set(most);
     BERTH_ASSIGN(const bool proved, starts_at(place));
     if (!proved) return {};
@@ -465,31 +488,34 @@ class WhatIfSearch {
   }
 
   Status more_nodes() {
-    const auto bring_up = [&](const std::set<NodeIndex>& nodes) {
+    const std::function<void(const std::vector<NodeIndex>&)> bring_up = [&](const std::vector<NodeIndex>& nodes) {
+      fork_.cluster.nodes = snapshot_.cluster.nodes;
       for (const NodeIndex node : nodes) fork_.cluster.nodes[static_cast<std::size_t>(node)].state = NodeState::kUp;
     };
-    std::set<NodeIndex> out;
+    std::vector<NodeIndex> nodes;
     for (std::size_t n = 0; n < snapshot_.cluster.nodes.size(); ++n) {
-      if (snapshot_.cluster.nodes[n].state != NodeState::kUp) out.insert(static_cast<NodeIndex>(n));
+      if (snapshot_.cluster.nodes[n].state != NodeState::kUp) nodes.push_back(static_cast<NodeIndex>(n));
     }
-    if (out.empty()) return {};
-    bring_up(out);
+    if (nodes.empty()) return {};
+    bring_up(nodes);
     BERTH_ASSIGN(bool started, starts());
     if (started) {
       // Those it would run on, unless it is others that make room for it there.
       std::set<NodeIndex> used;
       for (const Placement& placement : planned_.placed) {
-        if (out.contains(placement.node)) used.insert(placement.node);
+        if (std::ranges::binary_search(nodes, placement.node)) used.insert(placement.node);
       }
       Planned with_all = std::move(planned_);
-      fork_.cluster.nodes = snapshot_.cluster.nodes;
-      bring_up(used);
+      bring_up({used.begin(), used.end()});
       BERTH_ASSIGN(started, starts());
-      if (!started) {
+      if (started) {
+        nodes.assign(used.begin(), used.end());
+      } else {
         planned_ = std::move(with_all);
-        used = std::move(out);
       }
-      add({.kind = ChangeKind::kNodes, .nodes = {used.begin(), used.end()}});
+      questions_.begin(kMostOfOne);
+      BERTH_ASSIGN(const Smallest found, leave_out<NodeIndex>(nodes, questions_, bring_up));
+      add({.kind = ChangeKind::kNodes, .nodes = nodes, .may_be_smaller = found == Smallest::kNotProved});
     }
     fork_.cluster.nodes = snapshot_.cluster.nodes;
     return {};
@@ -505,30 +531,41 @@ class WhatIfSearch {
 
   Status evictions() {
     const Waiting& why = answer_.waiting;
-    BERTH_ASSIGN(const ChosenVictims victims, is_about_quota(why.reason)
-                                                  ? victims_for_quota(snapshot_, why)
-                                                  : victims_for_room(snapshot_, job(), blocker(), interrupted_));
+    BERTH_ASSIGN(std::vector<ProposedVictim> victims,
+                 is_about_quota(why.reason) ? victims_for_quota(snapshot_, why)
+                                            : victims_for_room(snapshot_, job(), blocker(), interrupted_));
     ++answer_.plans;
-    if (victims.jobs.empty()) return {};
-    const std::set<std::int64_t> gone(victims.jobs.begin(), victims.jobs.end());
-    std::erase_if(fork_.allocations, [&](const Allocation& a) { return gone.contains(a.job); });
-    std::erase_if(fork_.running, [&](const RunningJob& run) { return gone.contains(run.job.id); });
+    if (victims.empty()) return {};
+    const auto evict = [&](const std::vector<ProposedVictim>& some) {
+      std::set<std::int64_t> gone;
+      for (const ProposedVictim& victim : some) gone.insert(victim.job);
+      fork_.allocations = snapshot_.allocations;
+      fork_.running = snapshot_.running;
+      std::erase_if(fork_.allocations, [&](const Allocation& a) { return gone.contains(a.job); });
+      std::erase_if(fork_.running, [&](const RunningJob& run) { return gone.contains(run.job.id); });
+    };
+    evict(victims);
     BERTH_ASSIGN(const bool started, starts());
-    if (started) add({.kind = ChangeKind::kEvict, .jobs = victims.jobs, .lost = victims.lost});
+    if (started) {
+      std::ranges::stable_sort(victims, std::greater<>(), &ProposedVictim::lost);  // the dearest are left out first
+      questions_.begin(kMostOfOne);
+      BERTH_ASSIGN(const Smallest found, leave_out<ProposedVictim>(victims, questions_, evict));
+      WhatIf change{.kind = ChangeKind::kEvict, .may_be_smaller = found == Smallest::kNotProved};
+      for (const ProposedVictim& victim : victims) {
+        change.jobs.push_back(victim.job);
+        change.lost += victim.lost;
+      }
+      std::ranges::sort(change.jobs);
+      add(std::move(change));
+    }
     fork_.allocations = snapshot_.allocations;
     fork_.running = snapshot_.running;
     return {};
   }
 
-  const Snapshot& snapshot_;
-  Snapshot fork_;
-  std::size_t job_;
-  const std::atomic<bool>* interrupted_;
   WhatIfAnswer answer_;
-  Planned planned_;                  // the last plan
-  std::vector<std::int64_t> ahead_;  // as things are
-  std::vector<std::int64_t> takers_;
-  bool order_is_enough_ = false;  // before all others it starts, with nothing else changed
+  Questions questions_{kMostQuestions};
+  std::vector<std::int64_t> takers_;  // as things are
 };
 
 }  // namespace

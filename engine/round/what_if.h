@@ -3,14 +3,18 @@
 //
 // Candidates come from the reason why the job waits: more quota where it is short, or enough of it to take room back
 // from those who borrow; another device model; fewer tasks at once, or fewer GPUs a task; a wider locality; a higher
-// priority class, or an earlier place in the order; nodes that are not up; evicting the jobs that lose least. Amounts
-// are worked out or bisected (fitting is monotone in them), and an answer is given only when the plan on the changed
-// copy starts the job. Where jobs ahead of it would take what the change frees, the answer says that it has to go
-// before them too (goes_first).
+// priority class, or an earlier place in the order; nodes that are not up; evicting the jobs that lose least. An answer
+// is given only when the plan on the changed copy starts the job. Where jobs ahead of it would take what the change
+// frees, the answer says that it has to go before them too (goes_first).
+//
+// Smallest: without any one of its jobs, nodes, models or quotas, or with one unit less of an amount, the plan does not
+// start the job. Each was planned (round/smallest.h), since what fits is not monotone: jobs ahead are given more, too.
+// Of quotas every smaller number of whole devices, cores or GiB was planned. Where that would take too many plans, the
+// answer says so (may_be_smaller).
 //
 // A change is planned first with the job before all others, which costs the try of one job and rules out most; only
 // then at its own place. A plan ends when the job has been tried (ScheduleOptions::until_job): a whole answer costs
-// less than twenty rounds (bench/what_if).
+// about nine rounds in the median, twenty at most (bench/what_if).
 //
 // An answer is about now. It does not say that the change is wise, nor what it does to others beyond the evictions
 // named.
@@ -58,6 +62,7 @@ struct WhatIf {
   std::vector<std::int64_t> jobs = {};
   std::int64_t lost = 0;
   bool goes_first = false;               // and it goes before all jobs ahead of it
+  bool may_be_smaller = false;           // not all smaller ones were tried: there were too many
   std::vector<Eviction> evictions = {};  // what the round would then evict for the job
 };
 

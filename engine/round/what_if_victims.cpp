@@ -73,8 +73,8 @@ void spare_needless(RoundState& state, const VictimIndex& index, std::span<const
 
 }  // namespace
 
-Result<ChosenVictims> victims_for_room(const Snapshot& snapshot, const Job& job, const Job* blocker,
-                                       const std::atomic<bool>* interrupted) {
+Result<std::vector<ProposedVictim>> victims_for_room(const Snapshot& snapshot, const Job& job, const Job* blocker,
+                                                     const std::atomic<bool>* interrupted) {
   const Snapshot relaxed = without_eviction_rules(snapshot);
   BERTH_ASSIGN(const Planning planning, planning_of(relaxed));
   RoundState& state = *planning.state;
@@ -84,7 +84,7 @@ Result<ChosenVictims> victims_for_room(const Snapshot& snapshot, const Job& job,
   const std::vector<std::int64_t> lost(relaxed.queues.size() + 1, 0);
   VictimChoice choice(state, index, lost);
   RoomSearch search(state, index, reach, choice, relaxed.now);
-  ChosenVictims victims;
+  std::vector<ProposedVictim> victims;
   std::vector<const Job*> jobs = {&job};
   if (blocker != nullptr) jobs.insert(jobs.begin(), blocker);
   for (const Job* wanted : jobs) {
@@ -101,16 +101,15 @@ Result<ChosenVictims> victims_for_room(const Snapshot& snapshot, const Job& job,
   if (lacks_room == nullptr && blocker != nullptr) spare_needless(state, index, jobs, relaxed.now, chosen);
   for (const std::size_t victim : chosen) {
     const RunningJob& run = *state.running().find(index[victim].job);
-    victims.jobs.push_back(run.job.id);
-    victims.lost += lost_work(run, run.gpu_held(), snapshot.now);
+    victims.push_back({run.job.id, lost_work(run, run.gpu_held(), snapshot.now)});
   }
-  std::ranges::sort(victims.jobs);
+  std::ranges::sort(victims, {}, &ProposedVictim::job);
   return victims;
 }
 
-Result<ChosenVictims> victims_for_quota(const Snapshot& snapshot, const Waiting& refused) {
+Result<std::vector<ProposedVictim>> victims_for_quota(const Snapshot& snapshot, const Waiting& refused) {
   const auto named = std::ranges::find(snapshot.quotas.resources, refused.resource, &QuotaResource::name);
-  ChosenVictims victims;
+  std::vector<ProposedVictim> victims;
   if (named == snapshot.quotas.resources.end()) return victims;
   const auto resource = static_cast<std::size_t>(named - snapshot.quotas.resources.begin());
   BERTH_ASSIGN(const Planning planning, planning_of(snapshot));
@@ -136,11 +135,10 @@ Result<ChosenVictims> victims_for_quota(const Snapshot& snapshot, const Waiting&
     if (freed - candidate.uses >= refused.short_by) {
       freed -= candidate.uses;
     } else {
-      victims.jobs.push_back(candidate.job);
-      victims.lost += candidate.lost;
+      victims.push_back({candidate.job, candidate.lost});
     }
   }
-  std::ranges::sort(victims.jobs);
+  std::ranges::sort(victims, {}, &ProposedVictim::job);
   return victims;
 }
 

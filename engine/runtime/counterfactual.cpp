@@ -100,6 +100,7 @@ class CounterfactualWords {
       }
     }
     if (change.goes_first) line.sentence += ", and it goes before all jobs ahead of it";
+    if (change.may_be_smaller) line.sentence += "; a smaller one may exist";
     if (!change.evictions.empty()) {
       std::int64_t lost = 0;
       for (const Eviction& eviction : change.evictions) lost += eviction.lost;
