@@ -11,6 +11,7 @@
 #include "engine/store/database_home.h"
 #include "engine/store/executor_records.h"
 #include "engine/store/names.h"
+#include "engine/store/stray_records.h"
 #include "shell/cmd_support.h"
 #include "shell/families.h"
 #include "shell/printer.h"
@@ -88,7 +89,7 @@ Result<Output> drop_executor_statement(Session& session, const Arguments& argume
 Result<Output> adopt_database(Session& session, const Arguments&) {
   return change_with_note(session, "this database drives the work now; the one it was copied from must be out of use",
                           [&](Change& change) -> Status {
-                            BERTH_TRY(record_home(change.db()));
+                            BERTH_TRY(adopt_home(change.db()));
                             return change.record("adopt database", change.db().path());
                           });
 }
@@ -212,6 +213,21 @@ Result<Output> import_slurm_accounts(Session& session, const Arguments& argument
   return output;
 }
 
+}  // namespace
+
+void add_strays(const std::vector<Stray>& strays, Output& output) {
+  constexpr std::size_t kMostNamed = 10;
+  for (std::size_t i = 0; i < std::min(strays.size(), kMostNamed); ++i)
+    output.add_note(fmt::format("stray, held: {}", strays[i].words()));
+  if (strays.size() > kMostNamed)
+    output.add_note(fmt::format("and {} more stray tasks: SHOW DRIFT", strays.size() - kMostNamed));
+  if (strays.empty()) return;
+  output.add_note("this database does not know them; STOP STRAYS ends them, KEEP STRAYS lets them run to their end");
+  output.findings = true;
+}
+
+namespace {
+
 ResultTable sync_table(const SyncOutcome& outcome) {
   return {.title = "sync",
           .columns = {{"asked_tasks"},
@@ -238,8 +254,38 @@ Result<Output> run_sync_statement(Session& session, const Arguments&) {
   output.add(sync_table(outcome), Audience::kPrograms);
   for (const std::string& executor : outcome.seen.unreachable) output.add_note("unreachable: " + executor);
   output.findings = !outcome.seen.unreachable.empty();
+  add_strays(outcome.seen.strays, output);
   output.add_note(summary_of(outcome));
   return output;
+}
+
+// ---- strays
+
+Result<std::optional<std::int64_t>> named_stray_job(const Arguments& arguments) {
+  if (!arguments.has("job")) return std::optional<std::int64_t>();
+  const Result<std::int64_t> number = read_integer(arguments.text("job"));
+  if (number.ok()) return std::optional(*number);
+  return arguments.fail("job", Code::kInvalid, fmt::format("'{}' is not a number", arguments.text("job")),
+                        "jobs of strays go by number: SHOW DRIFT");
+}
+
+Result<Output> judge_strays_statement(Session& session, const Arguments& arguments, StrayVerdict verdict,
+                                      std::string_view note) {
+  BERTH_ASSIGN(const std::optional<std::int64_t> job, named_stray_job(arguments));
+  return change_with_note(session, std::string(note), [&](Change& change) -> Status {
+    Status judged = judge_strays(change, job, verdict).status();
+    return arguments.has("job") ? blame(std::move(judged), arguments.span("job")) : judged;
+  });
+}
+
+Result<Output> stop_strays_statement(Session& session, const Arguments& arguments) {
+  return judge_strays_statement(session, arguments, StrayVerdict::kStop,
+                                "the next sync stops them; then their nodes are open and their jobs released again");
+}
+
+Result<Output> keep_strays_statement(Session& session, const Arguments& arguments) {
+  return judge_strays_statement(session, arguments, StrayVerdict::kKeep,
+                                "they run to their end; until then their nodes get nothing new");
 }
 
 Result<Output> show_drift(Session& session, const Arguments&) {
@@ -252,6 +298,19 @@ Result<Output> show_drift(Session& session, const Arguments&) {
                   "e.id = d.executor_id ORDER BY d.id DESC LIMIT 50"));
   drift.title = "drift";
   output.add(std::move(drift));
+  BERTH_ASSIGN(
+      ResultTable strays,
+      query_table(session,
+                  "SELECT s.job_id AS job, j.name, s.attempt, s.group_index || '.' || s.task_index AS task, "
+                  "nullif(s.node, '') AS node, e.name AS executor, datetime(s.since, 'unixepoch') AS since, "
+                  "CASE s.verdict WHEN 'none' THEN 'held' ELSE s.verdict END AS verdict FROM strays s LEFT JOIN "
+                  "jobs j ON j.id = s.job_id LEFT JOIN executors e ON e.id = s.executor_id ORDER BY "
+                  "s.executor_id, s.job_id, s.attempt, s.generation, s.group_index, s.task_index"));
+  strays.title = "strays";
+  if (!strays.rows.empty()) {
+    output.add(std::move(strays));
+    output.add_note("this database does not know the stray tasks; STOP STRAYS ends them, KEEP STRAYS lets them run");
+  }
   BERTH_ASSIGN(ResultTable nodes,
                query_table(session,
                            "SELECT n.name AS node, n.state, h.state AS health, datetime(h.since, 'unixepoch') AS "
@@ -291,18 +350,19 @@ Result<std::vector<LoggedTask>> logged_tasks(Session& session, const Arguments& 
   if (!job.ok()) return blame(std::move(job).status(), arguments.span("job"));
   BERTH_ASSIGN(
       Statement rows,
-      db.prepare("SELECT e.name, t.group_index, t.task_index, t.sequence, t.external, n.name, r.attempt FROM "
-                 "run_tasks t JOIN runs r ON r.id = t.run_id JOIN executors e ON e.id = t.executor_id LEFT JOIN "
-                 "nodes n ON n.id = t.node_id WHERE r.job_id = ?1 AND r.attempt = coalesce(?2, (SELECT max(attempt) "
-                 "FROM runs WHERE job_id = ?1)) ORDER BY t.group_index, t.task_index"));
+      db.prepare(
+          "SELECT e.name, t.group_index, t.task_index, t.sequence, t.external, n.name, r.attempt, r.generation FROM "
+          "run_tasks t JOIN runs r ON r.id = t.run_id JOIN executors e ON e.id = t.executor_id LEFT JOIN "
+          "nodes n ON n.id = t.node_id WHERE r.job_id = ?1 AND r.attempt = coalesce(?2, (SELECT max(attempt) "
+          "FROM runs WHERE job_id = ?1)) ORDER BY t.group_index, t.task_index"));
   rows.with(*job, arguments.has("attempt") ? std::optional(arguments.integer("attempt")) : std::nullopt);
   std::vector<LoggedTask> tasks;
   while (rows.next()) {
     LoggedTask& logged = tasks.emplace_back();
     logged.executor = rows.text(0);
     logged.task = {.key = {*job, rows.integer(6), static_cast<std::int32_t>(rows.integer(1)),
-                           static_cast<std::int32_t>(rows.integer(2))},
-                   .launch = {*job, rows.integer(6), rows.integer(3)},
+                           static_cast<std::int32_t>(rows.integer(2)), rows.integer(7)},
+                   .launch = {*job, rows.integer(6), rows.integer(3), rows.integer(7)},
                    .external = std::string(rows.text(4)),
                    .node = std::string(rows.text(5))};
   }
@@ -401,8 +461,10 @@ std::vector<CommandRow> make_rows() {
        .summary = "Lets this file drive the work at its executors, though it is a copy of the one that did.",
        .example = "ALTER DATABASE ADOPT",
        .details = "A copy has the same jobs under the same keys, so rounds there tell nobody and RUN SYNC is refused. "
-                  "The other file must be out of use: two would stop each other's jobs. A file that was moved, or "
-                  "restored where it was, is no copy.",
+                  "The other file must be out of use: two would stop each other's jobs. A file that was moved on its "
+                  "device, with its folder of executors, or restored where it was, is no copy; one on another host "
+                  "is. A restored or adopted file gives new tasks new keys; tasks that it does not know are held: see "
+                  "HELP STOP STRAYS.",
        .ask = ask_always},
       {.family = kExecutorFamily,
        .syntax = "ALTER DATABASE FORK",
@@ -464,6 +526,26 @@ std::vector<CommandRow> make_rows() {
            "What is true wins; SHOW DRIFT lists what was found other than expected. Effects that wait in the outbox "
            "are told again, drains are passed on, and the nodes that executors have are compared with those here: new "
            "ones are only told, unless setting import_new_nodes is true."},
+      {.family = kExecutorFamily,
+       .syntax = "STOP STRAYS [OF JOB <job:stray_job>]",
+       .effect = Effect::kChanges,
+       .handler = stop_strays_statement,
+       .summary = "Stops tasks at executors that this database knows nothing of, as after it was restored.",
+       .example = "STOP STRAYS OF JOB 12",
+       .details =
+           "They began after the state that was restored. Until a statement decides they run on, their nodes get "
+           "nothing new, their jobs are held and a sync ends with exit code 4; SHOW DRIFT lists them. Jobs go by "
+           "the number that they had then.",
+       .ask = ask_always},
+      {.family = kExecutorFamily,
+       .syntax = "KEEP STRAYS [OF JOB <job:stray_job>]",
+       .effect = Effect::kChanges,
+       .handler = keep_strays_statement,
+       .summary = "Lets tasks that this database knows nothing of run to their end; syncs report them no more.",
+       .example = "KEEP STRAYS",
+       .details =
+           "Their nodes get nothing new until then, and their jobs stay held: RELEASE JOB runs such a job again, "
+           "CANCEL JOB ends it."},
       {.family = kExecutorFamily,
        .syntax = "SHOW DRIFT",
        .effect = Effect::kReads,

@@ -81,6 +81,7 @@ Result<Output> all_once(Session& session, bool also_down, const std::atomic<bool
   add_broken(report->round.applied.broken, output);
   output.findings |= !report->round.failures.empty();
   output.findings |= !report->sync.seen.unreachable.empty();
+  add_strays(report->sync.seen.strays, output);
   return output;
 }
 
@@ -129,6 +130,8 @@ Result<Output> loop_statement(Session& session, const Arguments& arguments) {
   std::int64_t rounds = 0;
   std::int64_t failures = 0;
   for (auto beat = std::chrono::steady_clock::now(); !loop_is_over(session);) {
+    // Another file may be there now: rounds on this one would be lost, and stop what that one runs.
+    BERTH_TRY(engine_of(session).check_writable());
     reload_changed(session);
     Result<Output> output = all_once(session, false, nullptr);
     ++rounds;

@@ -20,6 +20,8 @@
 
 namespace berth {
 
+struct Stray;
+
 inline Runtime& engine_of(Session& session) { return *session.runtime; }
 
 // A finished statement as a table: columns by name, cells by what SQLite holds. kInvalid when there is more than the
@@ -80,6 +82,8 @@ SimulationControl control_of(Session& session);
 // Names out of `<names:node_range>, ...`, ranges expanded; errors point at the range.
 Result<std::vector<std::string>> expand_names(const std::vector<Value>& values);
 
+// Tasks at executors that wait for a verdict, if any: findings.
+void add_strays(const std::vector<Stray>& strays, Output& output);
 // What a plan would break, if anything: findings.
 void add_broken(const std::vector<BrokenAssertion>& broken, Output& output);
 // "b is held back, which would break an assertion, and 2 decisions behind it".

@@ -72,6 +72,7 @@ constexpr std::array kKinds = {
     listed_kind("executor", "an executor", "the name of an executor (SHOW EXECUTORS)"),
     listed_kind("executor_type", "a type of executor", "a type of executor (SHOW EXECUTOR TYPES)"),
     listed_kind("loan", "a loan number", "the number of a loan (SHOW LOANS)"),
+    listed_kind("stray_job", "a job number", "the number of a job with stray tasks (SHOW DRIFT)"),
     listed_kind("plan", "a plan number", "the number of a plan (SHOW PLANS)"),
     listed_kind("round", "a round number", "the number of a round (SHOW ROUNDS)"),
     listed_kind("simulation", "a simulation", "the name of a simulation"),

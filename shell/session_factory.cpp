@@ -85,6 +85,7 @@ std::string_view names_query(std::string_view kind) {
       {"user", "SELECT DISTINCT user_name FROM jobs WHERE user_name LIKE ?1 ESCAPE '\\' ORDER BY 1 LIMIT ?2"},
       {"assertion", "SELECT name FROM assertions WHERE name LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT ?2"},
       {"executor", "SELECT name FROM executors WHERE name LIKE ?1 ESCAPE '\\' ORDER BY id LIMIT ?2"},
+      {"stray_job", "SELECT DISTINCT job_id FROM strays WHERE job_id LIKE ?1 ESCAPE '\\' ORDER BY 1 LIMIT ?2"},
       {"loan", "SELECT id FROM loans WHERE state = 'open' AND id LIKE ?1 ESCAPE '\\' ORDER BY id DESC LIMIT ?2"},
       {"shadow", "SELECT policy FROM shadows WHERE policy LIKE ?1 ESCAPE '\\' ORDER BY policy LIMIT ?2"},
       {"plan", "SELECT id FROM plans WHERE id LIKE ?1 ESCAPE '\\' ORDER BY id DESC LIMIT ?2"},

@@ -5,7 +5,8 @@
 // are keys. A launch is named by (database, job, attempt, sequence) and a task by (database, job, attempt, group,
 // task); the executor writes those names where the work itself lives (a folder, a Slurm job's name, a pod's name) in
 // the same step that starts it, so a launch that is delivered twice starts once, and what runs can always be told from
-// what does not. Calls may be repeated at will.
+// what does not. Calls may be repeated at will. A database that was restored begins a new generation of keys, so that
+// nothing new is taken for what ran before (see store/database_home.h).
 //
 // A call that fails as a whole means that the executor cannot be reached: nothing is known, nothing is lost, ask later.
 // Everything that can be said of single launches or tasks is in the answers. Calls are bounded in time by the
@@ -34,8 +35,9 @@ namespace berth {
 
 struct LaunchKey {
   std::int64_t job = 0;
-  std::int64_t attempt = 0;   // of the job, from 1
-  std::int64_t sequence = 0;  // within the attempt: 0 = its gang, 1, 2, ... = tasks that join later
+  std::int64_t attempt = 0;     // of the job, from 1
+  std::int64_t sequence = 0;    // within the attempt: 0 = its gang, 1, 2, ... = tasks that join later
+  std::int64_t generation = 0;  // of the database's keys: 0 until it is first restored
 
   auto operator<=>(const LaunchKey&) const = default;
 };
@@ -44,18 +46,21 @@ struct TaskKey {
   std::int64_t attempt = 0;
   std::int32_t group = 0;
   std::int32_t task = 0;
+  std::int64_t generation = 0;
 
   auto operator<=>(const TaskKey&) const = default;
 };
 
-// "berth-3fa9c2-12-1-l0" and "berth-3fa9c2-12-1-0-3": lower case letters, digits and '-' alone, at most 63 characters,
-// so that they do as names of folders, Slurm jobs and pods. `database` is the tag of the database (see
-// ExecutorContext).
+// "berth-3fa9c2-12-1-l0" and "berth-3fa9c2-12-1-0-3", "berth-3fa9c2g7b-12-1-0-3" in generation 0x7b: lower case
+// letters, digits and '-' alone, at most 63 characters, so that they do as names of folders, Slurm jobs and pods.
+// `database` is the tag of the database (see ExecutorContext).
 std::string print_key(std::string_view database, const LaunchKey& key);
 std::string print_key(std::string_view database, const TaskKey& key);
 // Nothing unless it is a key of that kind and of that database.
 std::optional<LaunchKey> read_launch_key(std::string_view database, std::string_view text);
 std::optional<TaskKey> read_task_key(std::string_view database, std::string_view text);
+// Begins as everything does that this database names, in any generation.
+bool is_name_of(std::string_view database, std::string_view text);
 
 struct LaunchTask {
   std::int32_t group = 0;
@@ -87,7 +92,7 @@ struct Launch {
   // "n1,n1,n2" for BERTH_PEERS; empty when it is longer than a variable can be (Linux: 128 KiB), or no task would
   // start.
   std::string peers_text() const;
-  TaskKey key_of(const LaunchTask& task) const { return {key.job, key.attempt, task.group, task.task}; }
+  TaskKey key_of(const LaunchTask& task) const { return {key.job, key.attempt, task.group, task.task, key.generation}; }
 };
 
 enum class DeliveryState : std::uint8_t {
@@ -137,6 +142,7 @@ struct TaskObservation {
   bool is_out_of_memory = false;  // its memory limit ended it
   TaskUse use;
   std::string detail;
+  std::int64_t sequence = 0;  // of the launch, where the task was not asked about
 
   bool succeeded() const { return phase == TaskPhase::kEnded && exit_code == 0 && signal == 0 && !is_out_of_time; }
 };

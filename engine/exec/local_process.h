@@ -1,7 +1,4 @@
-// Which process it is, told from a later one that was given the same number.
-//
-// A process is named by its number, the moment it began (in clock ticks since boot, field 22 of /proc/PID/stat) and the
-// boot it began in. One that has ended but was not waited for counts as gone.
+// Signals to processes that are told from later ones of the same number.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "engine/base/process_mark.h"
+
 namespace berth {
-
-struct ProcessMark {
-  std::int32_t pid = 0;
-  std::int64_t start = 0;
-  std::string boot;
-
-  auto operator<=>(const ProcessMark&) const = default;
-};
-
-ProcessMark own_process_mark();
-const std::string& this_boot();
-bool is_alive(const ProcessMark& process);
 
 // False when it is gone, or may not be signalled.
 bool signal_process(const ProcessMark& process, int signal);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <sstream>
 
 #include "engine/base/text.h"
 
@@ -65,6 +66,7 @@ class SimulatedExecutor : public Executor {
         runtime_(runtime),
         fail_(fail),
         is_down_(options.at("down") == "true"),
+        tells_strays_(options.at("strays") == "true"),
         bad_nodes_(names_of(options.at("bad_nodes"))),
         cordoned_nodes_(names_of(options.at("cordoned_nodes"))),
         foreign_on_(names_of(options.at("foreign_on"))),
@@ -78,7 +80,13 @@ class SimulatedExecutor : public Executor {
     LaunchKey key;
     std::int64_t start = 0;
     std::int64_t stop = 0;
-    while (lines >> key.job >> key.attempt >> key.sequence >> start >> stop) note(key, start, stop);
+    for (std::string text; std::getline(lines, text);) {
+      // Only in a later generation does the line end with it.
+      std::istringstream words(text);
+      if (!(words >> key.job >> key.attempt >> key.sequence >> start >> stop)) continue;
+      if (!(words >> key.generation)) key.generation = 0;
+      note(key, start, stop);
+    }
     std::ifstream cordons(cordons_file_);
     bool is_cordoned = false;
     std::string node;
@@ -122,6 +130,7 @@ class SimulatedExecutor : public Executor {
     Observation seen;
     seen.tasks.reserve(tasks.size());
     for (const LiveTask& task : tasks) seen.tasks.push_back(observe_task(task));
+    if (tells_strays_) observe_strays(tasks, seen);
     for (const std::string& node : nodes) {
       const bool is_bad = bad_nodes_.contains(node);
       if (!inventory_.empty() && std::ranges::find(inventory_, node, &InventoryNode::name) == inventory_.end()) {
@@ -177,7 +186,8 @@ class SimulatedExecutor : public Executor {
   }
   void note(const LaunchKey& key, std::int64_t start, std::int64_t stop) { runs_[key] = {start, stop}; }
   static std::string line(const LaunchKey& key, std::int64_t start, std::int64_t stop) {
-    return fmt::format("{} {} {} {} {}\n", key.job, key.attempt, key.sequence, start, stop);
+    const std::string generation = key.generation == 0 ? std::string() : fmt::format(" {}", key.generation);
+    return fmt::format("{} {} {} {} {}{}\n", key.job, key.attempt, key.sequence, start, stop, generation);
   }
 
   void note_cordon(const std::string& node, bool is_cordoned, const std::string& reason) {
@@ -218,11 +228,23 @@ class SimulatedExecutor : public Executor {
     return seen;
   }
 
+  // Of each launch its first task.
+  void observe_strays(std::span<const LiveTask> tasks, Observation& seen) const {
+    for (const auto& [key, run] : runs_) {
+      if (std::ranges::any_of(tasks, [&](const LiveTask& task) { return task.launch == key; })) continue;
+      TaskObservation stray = observe_task(
+          {.key = {key.job, key.attempt, 0, 0, key.generation}, .launch = key, .external = "", .node = ""});
+      stray.sequence = key.sequence;
+      if (stray.phase == TaskPhase::kRunning) seen.unknown_tasks.push_back(std::move(stray));
+    }
+  }
+
   ExecutorContext context_;
   std::vector<InventoryNode> inventory_;  // empty = whatever it is asked about
   Seconds runtime_;
   std::int64_t fail_;
   bool is_down_;
+  bool tells_strays_;
   std::set<std::string, std::less<>> bad_nodes_;
   std::set<std::string, std::less<>> cordoned_nodes_;
   std::set<std::string, std::less<>> foreign_on_;

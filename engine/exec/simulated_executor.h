@@ -18,6 +18,7 @@ inline constexpr ExecutorOption kSimulatedExecutorOptions[] = {
     {"nodes", "text", "",
      "The nodes it has, with cores, memory, and devices and their model where they have some: 'n[1-2] 8 16GiB, g1 32 "
      "256GiB 4 A100'; empty = whichever there are."},
+    {"strays", "boolean", "false", "It tells of tasks that it was not asked about, as real ones do."},
     {"cordoned_nodes", "text", "", "Nodes that somebody else drains: 'n1,n2'."},
     {"foreign_on", "text", "", "Nodes on which somebody else's work uses two cores, 1 GiB and a GPU: 'n1,n2'."},
 };

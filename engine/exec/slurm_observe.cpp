@@ -101,9 +101,11 @@ void SlurmObserver::add_unknown(const Views& views, Observation& seen) {
     if (views.contains(key) || std::ranges::none_of(jobs, is_live)) continue;
     View view = look(key, 2);
     for (const SlurmPlacedTask& task : SlurmLaunchFolder(slurm_launch_folder(options_, key)).tasks()) {
-      TaskObservation row = judge({{key.job, key.attempt, task.group, task.task}, key, "", task.node}, view);
+      TaskObservation row =
+          judge({{key.job, key.attempt, task.group, task.task, key.generation}, key, "", task.node}, view);
       if (row.phase != TaskPhase::kStarting && row.phase != TaskPhase::kRunning) continue;
       if (row.node.empty()) row.node = task.node;
+      row.sequence = key.sequence;
       seen.unknown_tasks.push_back(std::move(row));
     }
   }
@@ -125,7 +127,7 @@ Status SlurmObserver::observe_foreign(std::span<const std::string> nodes, Observ
   const std::set<std::string, std::less<>> wanted(nodes.begin(), nodes.end());
   std::set<std::int64_t> foreign;
   for (const SlurmJob& job : listing_.jobs) {
-    if (!holds_nodes(job) || job.name.starts_with(fmt::format("berth-{}-", options_.database))) continue;
+    if (!holds_nodes(job) || is_name_of(options_.database, job.name)) continue;
     const auto names = expand_slurm_hostlist(job.nodes);
     if (names.ok() && std::ranges::any_of(*names, [&](const std::string& name) { return wanted.contains(name); }))
       foreign.insert(job.id);

@@ -46,7 +46,7 @@ class LaunchReader {
 
   Result<Launch> launch(const LiveRun& run, std::int64_t sequence) {
     Launch launch;
-    launch.key = {run.job, run.attempt, sequence};
+    launch.key = {run.job, run.attempt, sequence, run.generation};
     if (!job_.with(run.job).next())
       return job_.status().ok() ? Status(Code::kCorrupt, fmt::format("run {} has no job", run.id)) : job_.status();
     launch.job_name = job_.text(0);
@@ -89,8 +89,8 @@ class LaunchReader {
       if (tasks_.integer(10) != executor) continue;
       const std::int64_t sequence = tasks_.integer(2);
       by_launch[sequence].tasks.push_back({.key = {run.job, run.attempt, static_cast<std::int32_t>(tasks_.integer(0)),
-                                                   static_cast<std::int32_t>(tasks_.integer(1))},
-                                           .launch = {run.job, run.attempt, sequence},
+                                                   static_cast<std::int32_t>(tasks_.integer(1)), run.generation},
+                                           .launch = {run.job, run.attempt, sequence, run.generation},
                                            .external = std::string(tasks_.text(9)),
                                            .node = std::string(tasks_.text(3))});
     }
@@ -137,9 +137,10 @@ class Dispatcher {
   Result<std::vector<OutboxRow>> due_rows(std::int64_t executor, std::int64_t after) {
     BERTH_ASSIGN(
         Statement rows,
-        db_.prepare("SELECT o.id, o.kind, o.sequence, o.tries, r.id, r.job_id, r.attempt, r.state FROM outbox o "
-                    "JOIN runs r ON r.id = o.run_id WHERE o.executor_id = ?1 AND (o.next_try <= ?2 OR o.next_try > "
-                    "?2 + ?5) AND o.id > ?3 ORDER BY o.id LIMIT ?4"));
+        db_.prepare(
+            "SELECT o.id, o.kind, o.sequence, o.tries, r.id, r.job_id, r.attempt, r.state, r.generation FROM outbox o "
+            "JOIN runs r ON r.id = o.run_id WHERE o.executor_id = ?1 AND (o.next_try <= ?2 OR o.next_try > "
+            "?2 + ?5) AND o.id > ?3 ORDER BY o.id LIMIT ?4"));
     // Later than that is no row's time: the clock was set back.
     rows.with(executor, runtime_.now(), after, static_cast<std::int64_t>(kMostAtOnce), kLongestWait);
     std::vector<OutboxRow> due;
@@ -153,6 +154,7 @@ class Dispatcher {
       row.run.job = rows.integer(5);
       row.run.attempt = rows.integer(6);
       BERTH_ASSIGN(row.run.state, read_run_state(rows.text(7)));
+      row.run.generation = rows.integer(8);
     }
     BERTH_TRY(rows.status());
     return due;

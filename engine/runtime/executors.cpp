@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 
+#include "engine/runtime/node_watch.h"
 #include "engine/store/database_home.h"
 
 namespace berth {
@@ -27,16 +27,29 @@ Result<std::unique_ptr<Executor>> make_executor(Runtime& runtime, const std::str
                                                 const ExecutorRecord& record) {
   BERTH_ASSIGN(const ExecutorType* type, find_executor_type(record.type));
   BERTH_ASSIGN(const ExecutorOptions options, read_executor_options(*type, record.options));
-  std::error_code error;
-  const std::string base = std::filesystem::absolute(runtime.db().path(), error).string();
+  const std::string base = executors_folder(runtime.db());
   // As the database: for its user alone. What is there already stays as somebody wanted it.
-  static_cast<void>(mkdir((base + ".executors").c_str(), 0700));
+  static_cast<void>(mkdir(base.c_str(), 0700));
   return type->make({.name = record.name,
                      .database = tag,
-                     .folder = fmt::format("{}.executors/{}", base, record.name),
+                     .folder = fmt::format("{}/{}", base, record.name),
                      .program = own_program(),
                      .env = &runtime.env()},
                     options);
+}
+
+// This file drives the work, and what it tells executors to start now, it will know.
+Status enter_home(Runtime& runtime, const std::vector<ExecutorRecord>& records) {
+  Database& db = runtime.db();
+  BERTH_ASSIGN(const Restoration restoration, check_home(db, runtime.now()));
+  if (restoration == Restoration::kNoticed) {
+    for (const ExecutorRecord& record : records)
+      BERTH_TRY(note_drift(runtime, record,
+                           {"database", "this file", "as it was at the last launch", "restored from an earlier state",
+                            "new tasks get new keys, unknown ones are held"}));
+  }
+  BERTH_ASSIGN(const std::int64_t launches, db.integer("SELECT count(*) FROM outbox WHERE kind = 'launch'"));
+  return launches > 0 ? move_mark(db) : Status();
 }
 
 }  // namespace
@@ -57,7 +70,7 @@ Result<std::vector<LiveExecutor>> reach_executors(Runtime& runtime, bool also_do
   BERTH_ASSIGN(std::vector<ExecutorRecord> records, list_executors(runtime.db()));
   std::vector<LiveExecutor> live;
   if (records.empty()) return live;
-  if (std::ranges::any_of(records, runs_work)) BERTH_TRY(check_home(runtime.db()));
+  if (std::ranges::any_of(records, runs_work)) BERTH_TRY(enter_home(runtime, records));
   BERTH_ASSIGN(const std::string tag, database_tag(runtime.db()));
   for (ExecutorRecord& record : records) {
     const Seconds pause = record.next_try - runtime.now();

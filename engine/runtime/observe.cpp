@@ -11,6 +11,7 @@
 #include "engine/runtime/cordons.h"
 #include "engine/runtime/inventory.h"
 #include "engine/runtime/node_watch.h"
+#include "engine/runtime/strays.h"
 #include "engine/store/job_records.h"
 #include "engine/store/run_records.h"
 #include "engine/store/run_usage_records.h"
@@ -46,7 +47,8 @@ Result<AskedTasks> live_tasks(Database& db, std::int64_t executor) {
   BERTH_ASSIGN(
       Statement rows,
       db.prepare("SELECT t.run_id, t.group_index, t.task_index, t.sequence, t.external, n.name, t.phase, t.node_id, "
-                 "r.job_id, r.attempt, r.state, r.stop_state, coalesce(t.start_time, r.start_time) FROM run_tasks t "
+                 "r.job_id, r.attempt, r.state, r.stop_state, coalesce(t.start_time, r.start_time), r.generation FROM "
+                 "run_tasks t "
                  "INDEXED BY "
                  "run_tasks_live JOIN runs r ON r.id = t.run_id JOIN nodes n ON n.id = t.node_id "
                  "WHERE t.executor_id = ?1 AND (t.phase = 'pending' OR t.phase = 'starting' OR t.phase = "
@@ -63,11 +65,12 @@ Result<AskedTasks> live_tasks(Database& db, std::int64_t executor) {
       if (!rows.is_null(11)) {
         BERTH_ASSIGN(run.stop_state, read_run_state(rows.text(11)));
       }
+      run.generation = rows.integer(13);
     }
     const LiveRun& run = all.runs.back();
     all.tasks.push_back({.key = {run.job, run.attempt, static_cast<std::int32_t>(rows.integer(1)),
-                                 static_cast<std::int32_t>(rows.integer(2))},
-                         .launch = {run.job, run.attempt, rows.integer(3)},
+                                 static_cast<std::int32_t>(rows.integer(2)), run.generation},
+                         .launch = {run.job, run.attempt, rows.integer(3), run.generation},
                          .external = std::string(rows.text(4)),
                          .node = std::string(rows.text(5))});
     all.asked.push_back({rows.integer(7), read_phase(rows.text(6)), rows.quantity<Seconds>(12)});
@@ -309,35 +312,6 @@ Status end_graces(Runtime& runtime) {
       .status();
 }
 
-// Tasks of ours that nobody knows of: of a run that is over, say. They are stopped. Those that are known now were
-// launched while we looked.
-Status stop_strays(Runtime& runtime, LiveExecutor& live, const Observation& seen, SyncReport& report) {
-  std::vector<StopRequest> requests;
-  BERTH_ASSIGN(Statement known,
-               runtime.db().prepare("SELECT 1 FROM runs r JOIN run_tasks t ON t.run_id = r.id WHERE r.job_id = ?1 AND "
-                                    "r.attempt = ?2 AND r.end_time IS NULL AND t.group_index = ?3 AND t.task_index = "
-                                    "?4 AND t.phase <> 'ended' AND t.phase <> 'lost'"));
-  BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));
-  for (const TaskObservation& stray : seen.unknown_tasks) {
-    const bool is_known = known.with(stray.key.job, stray.key.attempt, stray.key.group, stray.key.task).next();
-    BERTH_TRY(known.status());
-    if (is_known) continue;
-    BERTH_TRY(note_drift(
-        runtime, live.record,
-        {"stray task",
-         fmt::format("job {} attempt {} task {}.{}", stray.key.job, stray.key.attempt, stray.key.group, stray.key.task),
-         "nothing", "runs", "stopped"}));
-    ++report.drifts;
-    StopRequest& request = requests.emplace_back();
-    request.tasks.push_back({.key = stray.key,
-                             .launch = {stray.key.job, stray.key.attempt, 0},
-                             .external = stray.external,
-                             .node = stray.node});
-    request.grace = settings.stop_grace;
-  }
-  return requests.empty() ? Status() : live.executor->stop(requests).status();
-}
-
 Status forget_ended(LiveExecutor& live, const AskedTasks& all, const Observation& seen) {
   std::vector<LiveTask> ended;
   for (std::size_t i = 0; i < std::min(all.tasks.size(), seen.tasks.size()); ++i) {
@@ -381,7 +355,7 @@ Result<SyncReport> observe_executors(Runtime& runtime, Lease& lease, std::vector
     report.asked_tasks += static_cast<std::int64_t>(all.tasks.size());
     BERTH_TRY(lease.keep(runtime.now()));
     const bool was_silent = !live.reached.ok();
-    const Result<Observation> seen =
+    Result<Observation> seen =
         was_silent ? Result<Observation>(live.reached) : live.executor->observe(all.tasks, nodes);
     live.reached = seen.status();
     if (!was_silent) BERTH_TRY(note_contact(runtime.db(), live.record, live.reached, runtime.now()));
@@ -391,9 +365,11 @@ Result<SyncReport> observe_executors(Runtime& runtime, Lease& lease, std::vector
     }
     BERTH_ASSIGN(Observer observer, Observer::make(runtime, report));
     BERTH_TRY(observer.take_in(all, *seen));
+    BERTH_ASSIGN(const StraysSeen strays, judge_unknown_tasks(runtime, *seen));
+    close_nodes(strays.held, *seen);
     BERTH_TRY(look_after_nodes(runtime, lease, live, *seen, inventories, report));
     BERTH_TRY(observer.settle_runs());
-    BERTH_TRY(stop_strays(runtime, live, *seen, report));
+    BERTH_TRY(look_after_strays(runtime, live, strays, report));
     (void)forget_ended(live, all, *seen);  // what is left over is found and forgotten another time
   }
   return report;

@@ -8,6 +8,7 @@
 
 #include "engine/runtime/executors.h"
 #include "engine/store/lease.h"
+#include "engine/store/stray_records.h"
 
 namespace berth {
 
@@ -18,6 +19,7 @@ struct SyncReport {
   std::int64_t drifts = 0;
   std::int64_t nodes_lost = 0;
   std::int64_t nodes_back = 0;
+  std::vector<Stray> strays;             // that wait for a verdict
   std::vector<std::string> unreachable;  // executors, with what they said
 };
 enum class Inventories : std::uint8_t { kNowAndThen, kAll };  // see setting inventory_every

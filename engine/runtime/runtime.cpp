@@ -3,6 +3,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include "engine/store/database_home.h"
 #include "engine/store/history_recorder.h"
 #include "engine/store/open.h"
 
@@ -33,12 +34,15 @@ Result<std::unique_ptr<Runtime>> Runtime::open(const RuntimeOptions& options) {
                                  .create = !options.read_only};
   BERTH_ASSIGN(Database db, open_state(options.database, open_options));
   BERTH_ASSIGN(Database queries, open_for_queries(options.database));
+  const std::unique_ptr<Env> clock = options.env == nullptr ? std::make_unique<SystemEnv>() : nullptr;
+  // Before anything is said in it. Whoever tells executors notices it as well, so a failure is not the session's.
+  if (!options.read_only) (void)notice_restoration(db, (clock ? clock.get() : options.env)->now());
   std::string actor = options.actor.empty() ? login_name() : options.actor;
   return std::unique_ptr<Runtime>(new Runtime(options, std::move(db), std::move(queries), std::move(actor)));
 }
 
 Status Runtime::check_writable() const {
-  if (!read_only_) return {};
+  if (!read_only_) return check_in_place(db_);
   return Status(Code::kConflict, "this session is read-only", "start without --read-only to change anything");
 }
 

@@ -1,13 +1,24 @@
 #include "engine/store/database_home.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <vector>
 
+#include "engine/base/failpoint.h"
+#include "engine/base/process_mark.h"
+#include "engine/store/backup.h"
 #include "engine/store/job_records.h"
+#include "engine/store/journal.h"
 
 namespace berth {
 
@@ -16,9 +27,20 @@ namespace {
 struct Home {
   std::string path;  // canonical
   std::string inode;
+  std::string device;
+  std::string host;
+  std::string machine;
+  std::string boot;
 
   bool operator==(const Home&) const = default;
 };
+constexpr std::array<std::pair<std::string_view, std::string Home::*>, 6> kHomeRows = {
+    {{"home_path", &Home::path},
+     {"home_inode", &Home::inode},
+     {"home_device", &Home::device},
+     {"home_host", &Home::host},
+     {"home_machine", &Home::machine},
+     {"home_boot", &Home::boot}}};
 
 bool is_in_memory(const Database& db) { return db.path().empty() || db.path() == ":memory:"; }
 
@@ -28,23 +50,112 @@ Result<Home> present_home(const Database& db) {
   struct stat file = {};
   if (error || stat(path.c_str(), &file) != 0)
     return Status(Code::kUnavailable, fmt::format("'{}' cannot be looked at", db.path()));
-  return Home{path.string(), std::to_string(file.st_ino)};
+  return Home{path.string(), std::to_string(file.st_ino), std::to_string(file.st_dev), host_name(), machine_id(),
+              this_boot()};
+}
+
+Result<std::string> meta_text(Database& db, std::string_view key) {
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT value FROM meta WHERE key = ?1"));
+  std::string value;
+  if (row.with(key).next()) value = row.text(0);
+  BERTH_TRY(row.status());
+  return value;
 }
 
 Result<std::optional<Home>> recorded_home(Database& db) {
-  BERTH_ASSIGN(Statement row,
-               db.prepare("SELECT p.value, i.value FROM meta p JOIN meta i ON i.key = 'home_inode' WHERE "
-                          "p.key = 'home_path'"));
-  std::optional<Home> home;
-  if (row.next()) home = Home{std::string(row.text(0)), std::string(row.text(1))};
-  BERTH_TRY(row.status());
-  return home;
+  Home home;
+  for (const auto& [key, field] : kHomeRows) {
+    BERTH_ASSIGN(home.*field, meta_text(db, key));
+  }
+  return home.path.empty() ? std::optional<Home>() : std::optional(home);
 }
 
 Status write_home(Database& db, const Home& home) {
-  BERTH_ASSIGN(Statement put, db.prepare("INSERT OR REPLACE INTO meta (key, value) VALUES ('home_path', ?1), "
-                                         "('home_inode', ?2)"));
-  return put.run(home.path, home.inode);
+  BERTH_ASSIGN(Statement put,
+               db.prepare("INSERT OR REPLACE INTO meta (key, value) VALUES ('home_path', ?1), ('home_inode', ?2), "
+                          "('home_device', ?3), ('home_host', ?4), ('home_machine', ?5), ('home_boot', ?6)"));
+  return put.run(home.path, home.inode, home.device, home.host, home.machine, home.boot);
+}
+
+// Numbers of devices hold within one boot. An earlier version wrote down path and inode alone.
+bool is_home(const Home& recorded, const Home& present) {
+  const bool is_old = recorded.host.empty();
+  const bool is_same_device = is_old || recorded.device == present.device;
+  const bool is_same_boot = recorded.boot == present.boot && !present.boot.empty();
+  const bool is_same_inode = recorded.inode == present.inode;
+  const bool is_same_host = is_old || (recorded.host == present.host && recorded.machine == present.machine);
+  if (!is_same_host) return is_same_boot && is_same_device && is_same_inode;
+  if (recorded.path != present.path) return is_same_device && is_same_inode;
+  return is_same_device || !is_same_boot;
+}
+
+// What executors were last told under, and the last job there was then.
+struct Mark {
+  std::string word;
+  std::int64_t last_job = 0;
+};
+
+Result<std::string> mark_path(Database& db) {
+  BERTH_ASSIGN(const std::string tag, meta_text(db, "tag"));
+  return fmt::format("{}/.mark-{}", executors_folder(db), tag);
+}
+
+std::optional<Mark> read_mark(const std::string& path) {
+  std::ifstream file(path);
+  Mark mark;
+  return file >> mark.word >> mark.last_job ? std::optional(mark) : std::nullopt;
+}
+
+Status write_mark(const std::string& path, const Mark& mark) {
+  const std::string draft = fmt::format("{}.{}", path, getpid());
+  const auto failed = [&](const std::string& what) {
+    Status failure(Code::kUnavailable, fmt::format("{}: {}", what, std::strerror(errno)));
+    unlink(draft.c_str());
+    return failure;
+  };
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  // As the database: for its user alone. What is there already stays as somebody wanted it.
+  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return failed(folder);
+  const int file = open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0) return failed(draft);
+  const std::string text = fmt::format("{} {}\n", mark.word, mark.last_job);
+  const bool is_written =
+      write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && fsync(file) == 0;
+  close(file);
+  if (!is_written || rename(draft.c_str(), path.c_str()) != 0) return failed(path);
+  return sync_path(folder);
+}
+
+// First in the database, then in the folder, which until then has `before`; empty = none need be there.
+Status change_mark(Database& db, const std::string& before) {
+  BERTH_ASSIGN(const std::string path, mark_path(db));
+  Mark mark;
+  BERTH_ASSIGN(mark.word, db.text("SELECT lower(hex(randomblob(8)))"));
+  BERTH_ASSIGN(mark.last_job, db.integer("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'jobs'"));
+  BERTH_ASSIGN(Statement put, db.prepare("INSERT OR REPLACE INTO meta (key, value) VALUES ('home_mark', ?1), "
+                                         "('home_mark_before', ?2)"));
+  BERTH_TRY(put.run(mark.word, before));
+  failpoint("mid_write");
+  return write_mark(path, mark);
+}
+
+Status raise_job_ids(Database& db, std::int64_t last) {
+  BERTH_ASSIGN(Statement raise, db.prepare("UPDATE sqlite_sequence SET seq = max(seq, ?1) WHERE name = 'jobs'"));
+  BERTH_TRY(raise.run(last));
+  if (db.changed_rows() > 0) return {};
+  BERTH_ASSIGN(Statement begin, db.prepare("INSERT INTO sqlite_sequence (name, seq) VALUES ('jobs', ?1)"));
+  return begin.run(last);
+}
+
+Status begin_generation(Database& db) {
+  return db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('generation', (random() & 0x3fffffff) + 1)");
+}
+
+// Ids of jobs that were given since are not given again: what still runs under them is told from new jobs.
+Status go_on_from(Database& db, const Mark& told) {
+  BERTH_TRY(raise_job_ids(db, told.last_job));
+  BERTH_TRY(begin_generation(db));
+  return change_mark(db, told.word);
 }
 
 Result<std::vector<std::int64_t>> jobs_at_executors(Database& db) {
@@ -57,29 +168,108 @@ Result<std::vector<std::int64_t>> jobs_at_executors(Database& db) {
 
 }  // namespace
 
+std::string executors_folder(const Database& db) {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::weakly_canonical(db.path(), error);
+  return (error ? std::filesystem::absolute(db.path()) : path).string() + ".executors";
+}
+
+Status check_in_place(const Database& db) {
+  if (is_in_memory(db)) return {};
+  int has_moved = 0;
+  const int asked = sqlite3_file_control(db.handle(), "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
+  if (asked != SQLITE_OK || has_moved == 0) return {};
+  return Status(Code::kConflict,
+                fmt::format("'{}' was replaced, moved or removed after it was opened: what is written to it would be "
+                            "lost",
+                            db.path()),
+                "start again with the file that is there now");
+}
+
 Status record_home(Database& db) {
   if (is_in_memory(db)) return {};
   BERTH_ASSIGN(const Home present, present_home(db));
   return write_home(db, present);
 }
 
-Status check_home(Database& db) {
+Status adopt_home(Database& db) {
   if (is_in_memory(db)) return {};
+  BERTH_TRY(record_home(db));
+  BERTH_ASSIGN(const std::string path, mark_path(db));
+  return go_on_from(db, read_mark(path).value_or(Mark()));
+}
+
+Result<Restoration> check_home(Database& db, Seconds now) {
+  if (is_in_memory(db)) return Restoration::kNone;
+  BERTH_TRY(check_in_place(db));
   BERTH_ASSIGN(const Home present, present_home(db));
   BERTH_ASSIGN(const std::optional<Home> home, recorded_home(db));
-  if (home == present) return {};
-  if (!home || home->path == present.path || home->inode == present.inode) return write_home(db, present);
-  return Status(Code::kConflict,
-                fmt::format("this database is a copy of '{}', which drives the work: nothing is told to executors or "
-                            "asked of them from here",
-                            home->path),
-                "ALTER DATABASE FORK makes it one to try things out, on simulated executors; ALTER DATABASE ADOPT lets "
-                "it drive the work, when the other one is out of use");
+  if (home && !is_home(*home, present)) {
+    const std::string where = home->host.empty() || home->host == present.host ? "" : " on host " + home->host;
+    return Status(Code::kConflict,
+                  fmt::format("this database is a copy of '{}'{}, which drives the work: nothing is told to executors "
+                              "or asked of them from here",
+                              home->path, where),
+                  "ALTER DATABASE FORK makes it one to try things out, on simulated executors; ALTER DATABASE ADOPT "
+                  "lets it drive the work, when the other one is out of use");
+  }
+  BERTH_ASSIGN(const std::string word, meta_text(db, "home_mark"));
+  BERTH_ASSIGN(const std::string before, meta_text(db, "home_mark_before"));
+  BERTH_ASSIGN(const std::string path, mark_path(db));
+  const std::optional<Mark> told = read_mark(path);
+  if (!told && !before.empty()) {
+    return Status(Code::kConflict,
+                  fmt::format("what executors keep for this database is not beside it in '{}'", executors_folder(db)),
+                  home && home->path != present.path
+                      ? fmt::format("it was moved from '{0}': move '{0}.executors' as well; ", home->path) +
+                            "ALTER DATABASE ADOPT goes on without"
+                      : "ALTER DATABASE ADOPT goes on without: what runs is then lost to it");
+  }
+  if (home != present) BERTH_TRY(write_home(db, present));
+  if (!told || told->word == word || told->word == before) return Restoration::kNone;
+  BERTH_TRY(go_on_from(db, *told));
+  BERTH_TRY(write_event(db, now, "database restored", present.path, "a new generation of task keys begins"));
+  return Restoration::kNoticed;
+}
+
+Status notice_restoration(Database& db, Seconds now) {
+  if (is_in_memory(db)) return {};
+  BERTH_ASSIGN(const std::string path, mark_path(db));
+  const std::optional<Mark> told = read_mark(path);
+  if (!told) return {};
+  BERTH_ASSIGN(const std::string word, meta_text(db, "home_mark"));
+  BERTH_ASSIGN(const std::string before, meta_text(db, "home_mark_before"));
+  return told->word == word || told->word == before ? Status() : check_home(db, now).status();
+}
+
+Status move_mark(Database& db) {
+  if (is_in_memory(db)) return {};
+  BERTH_ASSIGN(const std::string path, mark_path(db));
+  const std::optional<Mark> told = read_mark(path);
+  return change_mark(db, told ? told->word : std::string());
+}
+
+Status take_home_along(Database& restored, Database& present) {
+  BERTH_ASSIGN(const std::int64_t last,
+               present.integer("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'jobs'"));
+  BERTH_TRY(raise_job_ids(restored, last));
+  BERTH_ASSIGN(const std::string tag, meta_text(restored, "tag"));
+  BERTH_ASSIGN(const std::string own, meta_text(present, "tag"));
+  if (tag == own) {
+    BERTH_TRY(restored.execute("DELETE FROM meta WHERE key LIKE 'home\\_%' ESCAPE '\\'"));
+    BERTH_ASSIGN(Statement rows, present.prepare("SELECT key, value FROM meta WHERE key LIKE 'home\\_%' ESCAPE '\\'"));
+    BERTH_ASSIGN(Statement put, restored.prepare("INSERT INTO meta (key, value) VALUES (?1, ?2)"));
+    while (rows.next()) BERTH_TRY(put.run(rows.text(0), rows.text(1)));
+    BERTH_TRY(rows.status());
+  }
+  return begin_generation(restored);
 }
 
 Status fork_database(Change& change) {
   Database& db = change.db();
   BERTH_TRY(db.execute("UPDATE meta SET value = lower(hex(randomblob(4))) WHERE key = 'tag'"));
+  BERTH_TRY(db.execute("DELETE FROM meta WHERE key LIKE 'home\\_%' ESCAPE '\\' OR key = 'generation'"));
+  BERTH_TRY(db.execute("DELETE FROM strays"));
   BERTH_TRY(db.execute("DELETE FROM outbox"));
   BERTH_TRY(
       db.execute("UPDATE executors SET type = 'simulated', options = '{}', state = 'unknown', failures = 0, "

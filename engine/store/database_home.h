@@ -1,18 +1,45 @@
-// Which file drives the work: a copy of a database must not.
+// Which file drives the work: a copy of a database must not, and one that was restored must not take what ran since
+// for its own.
 //
 // A copy has the same tag, so it would claim the same launches and stop what it does not know. The first executor on
-// which something really runs is created in a file whose path and inode are remembered; where both differ the file is a
-// copy. A file that was moved (same inode) or restored in place (same path) is still the one, and remembered anew.
+// which something really runs is created in a file whose path, inode and device are remembered, with its host (name,
+// machine id, boot). A file that was moved, or replaced where it was, on the same device of the same host is still the
+// one, and remembered anew; so is one whose container was started anew under another name. Any other is a copy.
+//
+// A restored file is told by a mark: a random word that is written into the database and into the folder of its
+// executors whenever they are about to be told to start something. Where the two disagree the database went back in
+// time, whoever did that and how, and a new generation of task keys begins (see exec/executor.h). The database has the
+// mark before, too, so that a crash between the two writes is no restoration.
 #pragma once
+
+#include <string>
 
 #include "engine/store/change.h"
 
 namespace berth {
 
+// Beside the file: in it executors keep what they must.
+std::string executors_folder(const Database& db);
+
+// kConflict when the file was moved, replaced or removed after it was opened: what is written is lost with it.
+Status check_in_place(const Database& db);
+
 // This file drives the work from now on. Nothing for a database in memory. No version of the state.
 Status record_home(Database& db);
-// The first time: records it. kConflict in a copy, with what it is a copy of and what to do.
-Status check_home(Database& db);
+// The same for a copy, which begins a new generation.
+Status adopt_home(Database& db);
+
+enum class Restoration : std::uint8_t { kNone, kNoticed };
+// The first time: records the home. Begins a new generation when the file was restored. kConflict in a copy, with what
+// it is a copy of and what to do; likewise where its executors' folder is not beside it.
+Result<Restoration> check_home(Database& db, Seconds now);
+// For whoever opens it: as check_home(), but only looks at the mark while that is right.
+Status notice_restoration(Database& db, Seconds now);
+// Before executors are told to start anything; after check_home().
+Status move_mark(Database& db);
+
+// `restored` becomes the content of the file that `present` is now: at home where that one is, in a new generation.
+Status take_home_along(Database& restored, Database& present);
 
 // This copy becomes a database of its own, which touches nothing of the original's: a new tag, simulated executors, and
 // what runs waits again, as if never started.

@@ -31,6 +31,7 @@ constexpr TableKeeping kTables[] = {
     {"scheduled_runs", Keeping::kNothing, kWork},
     {"shadow_*", Keeping::kNothing, kShadows},
     {"simulation*", Keeping::kNothing, kSimulations},
+    {"strays", Keeping::kNothing, "it only says what executors have now"},
     {"sqlite_*", Keeping::kNothing, "it is SQLite's"},
 };
 

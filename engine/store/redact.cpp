@@ -72,6 +72,7 @@ constexpr TableRules kRules[] = {
     {"settings", "key=keep value=keep"},
     {"standings", "resource=keep"},
     {"stopping_jobs", "rule=keep"},
+    {"strays", "node=node verdict=keep"},
     {"task_groups", "name=group models=keep locality=keep"},
     {"wait_stretches", "cause=keep"},
     // Last: what it is about has got its label by then.
@@ -256,7 +257,7 @@ class Redactor {
   }
 
   Status redact_the_rest() {
-    BERTH_TRY(db_.execute("DELETE FROM meta WHERE key LIKE 'home%'"));
+    BERTH_TRY(db_.execute("DELETE FROM meta WHERE key LIKE 'home%' OR key = 'generation'"));
     BERTH_TRY(db_.execute("UPDATE meta SET value = lower(hex(randomblob(4))) WHERE key = 'tag'"));
     BERTH_TRY(db_.execute("UPDATE executors SET type = 'simulated'"));
     BERTH_TRY(db_.execute("UPDATE run_usage SET recurrence = redact_number(recurrence)"));

@@ -103,7 +103,8 @@ Result<std::int64_t> run_for_launch(Change& change, std::int64_t round, std::int
   if (live) return live->id;
   BERTH_ASSIGN(
       Statement insert,
-      db.prepare("INSERT INTO runs (job_id, attempt, state, start_time, tasks, gpu_milli, nodes) SELECT ?1, 1 + "
+      db.prepare("INSERT INTO runs (generation, job_id, attempt, state, start_time, tasks, gpu_milli, nodes) SELECT "
+                 "coalesce((SELECT value FROM meta WHERE key = 'generation'), 0), ?1, 1 + "
                  "(SELECT coalesce(max(attempt), 0) FROM runs WHERE job_id = ?1), 'pending', ?2, 0, 0, '[]' WHERE "
                  "NOT EXISTS (SELECT 1 FROM allocations WHERE job_id = ?1 AND round_id IS NOT ?3)"));
   BERTH_TRY(insert.run(job, change.now(), round));
@@ -129,8 +130,9 @@ RunState run_state_of(JobState ended) {
 }
 
 Result<std::optional<LiveRun>> live_run_of(Database& db, std::int64_t job) {
-  BERTH_ASSIGN(Statement row,
-               db.prepare("SELECT id, attempt, state, stop_state FROM runs WHERE job_id = ?1 AND end_time IS NULL"));
+  BERTH_ASSIGN(
+      Statement row,
+      db.prepare("SELECT id, attempt, state, stop_state, generation FROM runs WHERE job_id = ?1 AND end_time IS NULL"));
   if (!row.with(job).next()) {
     BERTH_TRY(row.status());
     return std::optional<LiveRun>();
@@ -143,6 +145,7 @@ Result<std::optional<LiveRun>> live_run_of(Database& db, std::int64_t job) {
   if (!row.is_null(3)) {
     BERTH_ASSIGN(run.stop_state, read_run_state(row.text(3)));
   }
+  run.generation = row.integer(4);
   return std::optional(run);
 }
 

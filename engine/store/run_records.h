@@ -45,6 +45,7 @@ struct LiveRun {
   std::int64_t id = 0;
   std::int64_t job = 0;
   std::int64_t attempt = 0;
+  std::int64_t generation = 0;  // of the keys that its tasks have (see exec/executor.h)
   RunState state = RunState::kPending;
   std::optional<RunState> stop_state;  // of one that is stopping: what it will have been
 };

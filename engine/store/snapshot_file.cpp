@@ -12,6 +12,7 @@
 #include "engine/store/backup.h"
 #include "engine/store/change.h"
 #include "engine/store/check.h"
+#include "engine/store/database_home.h"
 #include "engine/store/history_recorder.h"
 #include "engine/store/migrate.h"
 #include "engine/store/redact.h"
@@ -72,18 +73,6 @@ Status fit_pages(Database& snapshot, Database& db) {
   return snapshot.execute(fmt::format("PRAGMA page_size = {}; VACUUM", wanted));
 }
 
-// Ids of jobs name what executors have run: one that was given since the snapshot is not given again, or the new job
-// would be taken for the old one and never start.
-Status keep_job_ids(Database& snapshot, Database& present) {
-  BERTH_ASSIGN(const std::int64_t last,
-               present.integer("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'jobs'"));
-  BERTH_ASSIGN(Statement raise, snapshot.prepare("UPDATE sqlite_sequence SET seq = max(seq, ?1) WHERE name = 'jobs'"));
-  BERTH_TRY(raise.run(last));
-  if (snapshot.changed_rows() > 0) return {};
-  BERTH_ASSIGN(Statement begin, snapshot.prepare("INSERT INTO sqlite_sequence (name, seq) VALUES ('jobs', ?1)"));
-  return begin.run(last);
-}
-
 // Makes the snapshot the next state of the database that is at `present`.
 Result<std::int64_t> move_version(Database& snapshot, Database& present, const std::string& file, const Author& author,
                                   Seconds now) {
@@ -94,7 +83,7 @@ Result<std::int64_t> move_version(Database& snapshot, Database& present, const s
   BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(snapshot));
   set_history_time(snapshot, now);
   mark_history_load(snapshot);
-  BERTH_TRY(keep_job_ids(snapshot, present));
+  BERTH_TRY(take_home_along(snapshot, present));
   BERTH_ASSIGN(Statement move, snapshot.prepare("UPDATE meta SET value = ?1 WHERE key = 'state_version'"));
   BERTH_TRY(move.run(version));
   BERTH_ASSIGN(Statement event, snapshot.prepare("INSERT INTO events (time, state_version, kind, object, actor, "

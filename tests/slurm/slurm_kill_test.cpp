@@ -90,6 +90,40 @@ TEST_F(SlurmKills, EveryJobRunsOnce) {
              in_slurm("wc -l") - launches, std::chrono::duration_cast<std::chrono::seconds>(away_).count());
 }
 
+// A snapshot that is copied over the file: jobs of the numbers that there were before really run.
+TEST_F(SlurmKills, ARestoredFileRunsItsNewJobs) {
+  build("poll_interval = 0s");
+  const auto submit = [&](const std::string& name, const std::string& command) {
+    berth(fmt::format("SUBMIT JOB {} IN QUEUE work WITH (cpu = 1, memory = 1GiB, command = '{} >> {}')", name, command,
+                      path("out/" + name)));
+  };
+  const auto have_ended = [&] {
+    berth("RUN ALL");
+    return count("jobs WHERE end_time IS NULL") == 0;
+  };
+  berth("SNAPSHOT SAVE '" + path("before.db") + "'");
+  submit("good", "echo ran");
+  submit("bad", "exit 3");
+  submit("slow", "while :; do sleep 0.2; done");
+  EXPECT_TRUE(eventually([&] {
+    berth("RUN ALL");
+    return count("runs WHERE state = 'succeeded' OR state = 'failed'") == 2 &&
+           count("runs WHERE state = 'running'") == 1;
+  }));
+  std::filesystem::copy_file(path("before.db"), path(), std::filesystem::copy_options::overwrite_existing);
+  is_cut_off_ = true;  // a stray is a finding
+  for (const char* name : {"new1", "new2", "new3"}) submit(name, "echo ran");
+  berth("RUN ALL");
+  EXPECT_EQ(count("strays"), 1);
+  EXPECT_NE(shell("squeue -h -t running"), "") << "it is not stopped unasked";
+  berth("STOP STRAYS");
+  EXPECT_TRUE(eventually(have_ended, 40));
+  is_cut_off_ = false;
+  for (const char* name : {"new1", "new2", "new3"}) EXPECT_EQ(file_content(path(std::string("out/") + name)), "ran\n");
+  EXPECT_EQ(count("jobs WHERE state = 'finished'"), 3);
+  EXPECT_TRUE(eventually(is_quiet)) << shell("squeue");
+}
+
 // With pilot jobs, which stay.
 TEST_F(SlurmKills, EveryStepRunsOnce) {
   const std::int64_t kills = std::max<std::int64_t>(1, wanted("BERTH_KILLS", 6) / 2);

@@ -52,8 +52,17 @@ TEST(Keys, AreReadAsTheyArePrinted) {
   EXPECT_EQ(print_key("3fa9c2", launch), "berth-3fa9c2-12-3-l1");
   EXPECT_EQ(read_task_key("3fa9c2", print_key("3fa9c2", task)), task);
   EXPECT_EQ(read_launch_key("3fa9c2", print_key("3fa9c2", launch)), launch);
-  for (const std::string_view other : {"berth-abc-12-3-0-41", "berth-3fa9c2-12-3-0", "berth-3fa9c2-12-3-0-x",
-                                       "berth-3fa9c2-12-3-l1", "berth-3fa9c2-12-3-0-", "train", ""})
+  const TaskKey later{12, 3, 0, 41, 0x7b};
+  EXPECT_EQ(print_key("3fa9c2", later), "berth-3fa9c2g7b-12-3-0-41");
+  EXPECT_EQ(read_task_key("3fa9c2", print_key("3fa9c2", later)), later);
+  EXPECT_EQ(read_launch_key("3fa9c2", "berth-3fa9c2g7b-12-3-l1"), (LaunchKey{12, 3, 1, 0x7b}));
+  EXPECT_TRUE(is_name_of("3fa9c2", print_key("3fa9c2", later)));
+  EXPECT_FALSE(is_name_of("3fa9c", print_key("3fa9c2", later)));
+  const TaskKey longest{999999999999, 9999, 99999, 99999, 0x40000000};
+  EXPECT_LE(print_key("3fa9c2d1e5b7", longest).size(), 63u);
+  for (const std::string_view other :
+       {"berth-abc-12-3-0-41", "berth-3fa9c2-12-3-0", "berth-3fa9c2-12-3-0-x", "berth-3fa9c2-12-3-l1",
+        "berth-3fa9c2-12-3-0-", "berth-3fa9c2g-12-3-0-41", "berth-3fa9c2g0-12-3-0-41", "train", ""})
     EXPECT_EQ(read_task_key("3fa9c2", other), std::nullopt) << other;
 }
 

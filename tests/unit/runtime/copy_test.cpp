@@ -1,5 +1,6 @@
 // A copy of a database does not drive the original's work.
 #include <filesystem>
+#include <set>
 
 #include "engine/runtime/executors.h"
 #include "engine/runtime/round_driver.h"
@@ -55,19 +56,155 @@ TEST_F(Copy, RoundsGoOnAndNobodyIsTold) {
 TEST_F(Copy, AFileThatWasMovedOrRestoredIsNone) {
   const std::string moved = path() + ".moved";
   std::filesystem::rename(path(), moved);
-  EXPECT_OK(check_home(runtime(moved)->db()));
+  EXPECT_OK(check_home(runtime(moved)->db(), env_.now()));
   // Moved means remembered anew: a copy where it was before is a copy.
   std::filesystem::copy_file(moved, path());
-  EXPECT_ERROR(check_home(runtime(path())->db()), Code::kConflict, moved);
+  EXPECT_ERROR(check_home(runtime(path())->db(), env_.now()), Code::kConflict, moved);
   // Restored where it is.
   std::filesystem::rename(path(), moved);
-  EXPECT_OK(check_home(runtime(moved)->db()));
+  EXPECT_OK(check_home(runtime(moved)->db(), env_.now()));
+}
+
+// As a session that was opened before sees it.
+TEST_F(Copy, AFileThatIsReplacedWhileItIsOpenTakesNothingMore) {
+  const auto before = runtime(path());
+  EXPECT_OK(before->check_writable());
+  std::filesystem::rename(copy_, path());
+  EXPECT_ERROR(before->check_writable(), Code::kConflict, "was replaced");
+  EXPECT_ERROR(sync(*before), Code::kConflict, "was replaced");
+  EXPECT_ERROR(run_round(*before, {}), Code::kConflict, "was replaced");
+  EXPECT_ERROR(before->change([](Change& c) { return add_pool(c, "late"); }), Code::kConflict, "was replaced");
+  std::filesystem::remove(path());
+  EXPECT_ERROR(before->check_writable(), Code::kConflict, "was replaced");
+}
+
+TEST_F(Copy, TheSamePathOnAnotherHostOrDeviceIsACopy) {
+  const auto original = runtime(path());
+  EXPECT_OK(check_home(original->db(), env_.now()));
+  const auto recorded_elsewhere = [&](const char* changes) {
+    EXPECT_OK(record_home(original->db()));
+    EXPECT_OK(original->db().execute(changes));
+    return check_home(original->db(), env_.now()).status();
+  };
+  constexpr const char* kHost = "UPDATE meta SET value = 'gpu02' WHERE key = 'home_host';";
+  constexpr const char* kMachine = "UPDATE meta SET value = 'cafe' WHERE key = 'home_machine';";
+  constexpr const char* kBoot = "UPDATE meta SET value = 'earlier' WHERE key = 'home_boot';";
+  constexpr const char* kDevice = "UPDATE meta SET value = '0' WHERE key = 'home_device';";
+  constexpr const char* kInode = "UPDATE meta SET value = '0' WHERE key = 'home_inode';";
+  constexpr const char* kPath = "UPDATE meta SET value = '/elsewhere/berth.db' WHERE key = 'home_path';";
+  const auto all = [](std::initializer_list<const char*> parts) {
+    std::string script;
+    for (const char* part : parts) script += part;
+    return script;
+  };
+  // Another host; it says which. So does a copied machine (same name, other id; other name, same id).
+  EXPECT_ERROR(recorded_elsewhere(all({kHost, kMachine, kBoot}).c_str()), Code::kConflict, "on host gpu02");
+  EXPECT_ERROR(recorded_elsewhere(all({kHost, kBoot}).c_str()), Code::kConflict, "is a copy of");
+  EXPECT_ERROR(recorded_elsewhere(all({kMachine, kBoot}).c_str()), Code::kConflict, "is a copy of");
+  // A container that was started anew under another name has the same file; a copy in another one has not.
+  EXPECT_OK(recorded_elsewhere(kHost));
+  EXPECT_ERROR(recorded_elsewhere(all({kHost, kInode}).c_str()), Code::kConflict, "is a copy of");
+  // The same number of an inode on another device.
+  EXPECT_ERROR(recorded_elsewhere(kDevice), Code::kConflict, "is a copy of");
+  EXPECT_ERROR(recorded_elsewhere(all({kPath, kDevice}).c_str()), Code::kConflict, "is a copy of");
+  // Devices have other numbers after a boot; a file that was replaced has another inode.
+  EXPECT_OK(recorded_elsewhere(all({kDevice, kBoot}).c_str()));
+  EXPECT_OK(recorded_elsewhere(kInode));
+  EXPECT_OK(recorded_elsewhere(kPath));
+}
+
+TEST_F(Copy, ARestoredFileBeginsANewGeneration) {
+  const auto generation = [](Runtime& r) {
+    return must_have(r.db().integer("SELECT coalesce((SELECT value FROM meta WHERE key = 'generation'), 0)"));
+  };
+  const auto last_job = [](Runtime& r) {
+    return must_have(r.db().integer("SELECT seq FROM sqlite_sequence WHERE name = 'jobs'"));
+  };
+  const std::string untold = path() + ".untold";
+  const std::string told = path() + ".told";
+  {
+    const auto original = runtime(path());
+    std::filesystem::copy_file(copy_, untold);
+    EXPECT_OK(check_home(original->db(), env_.now()));
+    EXPECT_OK(move_mark(original->db()));
+    EXPECT_EQ(must_have(check_home(original->db(), env_.now())), Restoration::kNone);
+    EXPECT_OK(save_snapshot(original->db(), told));
+    EXPECT_OK(original
+                  ->change([](Change& c) {
+                    JobRequest request = StoreTest::job("third", {group(1, 1)});
+                    return submit_job(c, request).status();
+                  })
+                  .status());
+    EXPECT_OK(move_mark(original->db()));
+  }
+  // Over the same file and in its place; from before the first mark and from one.
+  std::set<std::int64_t> generations = {0};
+  for (const std::string& backup : {untold, told, told}) {
+    std::filesystem::copy_file(backup, path(), std::filesystem::copy_options::overwrite_existing);
+    {
+      const auto restored = runtime(path());
+      EXPECT_TRUE(generations.insert(generation(*restored)).second) << backup;
+      EXPECT_EQ(last_job(*restored), 3) << "the third job's number is not given again";
+      EXPECT_EQ(must_have(check_home(restored->db(), env_.now())), Restoration::kNone) << "noticed as it was opened";
+      EXPECT_OK(move_mark(restored->db()));
+    }
+    std::filesystem::copy_file(backup, path() + ".new", std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::rename(path() + ".new", path());
+    const auto restored = runtime(path());
+    EXPECT_TRUE(generations.insert(generation(*restored)).second) << backup;
+    EXPECT_TRUE(must_have(check_state(restored->db(), 10)).empty());
+    EXPECT_OK(move_mark(restored->db()));
+  }
+  // Opened anew it is as it was.
+  EXPECT_TRUE(generations.contains(generation(*runtime(path()))));
+}
+
+TEST_F(Copy, ASnapshotThatIsLoadedBeginsANewGeneration) {
+  const auto original = runtime(path());
+  EXPECT_OK(check_home(original->db(), env_.now()));
+  EXPECT_OK(move_mark(original->db()));
+  EXPECT_OK(load_snapshot(original->db(), copy_, "tester", env_.now()).status());
+  EXPECT_GT(must_have(original->db().integer("SELECT value FROM meta WHERE key = 'generation'")), 0);
+  EXPECT_EQ(must_have(check_home(original->db(), env_.now())), Restoration::kNone);
+}
+
+// A crash between the mark in the database and the one in the folder is no restoration.
+TEST_F(Copy, AMarkThatWasHalfMovedIsNone) {
+  const auto original = runtime(path());
+  const std::string mark = executors_folder(original->db()) + "/.mark-" + must_have(database_tag(original->db()));
+  EXPECT_OK(move_mark(original->db()));
+  for (int i = 0; i < 3; ++i) {
+    const std::string before = file_content(mark);
+    EXPECT_OK(move_mark(original->db()));
+    std::ofstream(mark) << before;
+    EXPECT_EQ(must_have(check_home(original->db(), env_.now())), Restoration::kNone);
+  }
+}
+
+TEST_F(Copy, AFileThatWasMovedWithoutItsFolderSaysSo) {
+  {
+    const auto original = runtime(path());
+    EXPECT_OK(check_home(original->db(), env_.now()));
+    EXPECT_OK(move_mark(original->db()));
+    EXPECT_OK(move_mark(original->db()));
+  }
+  const std::string moved = path() + ".moved";
+  std::filesystem::rename(path(), moved);
+  EXPECT_ERROR(check_home(runtime(moved)->db(), env_.now()), Code::kConflict, "is not beside it");
+  std::filesystem::rename(path() + ".executors", moved + ".executors");
+  EXPECT_EQ(must_have(check_home(runtime(moved)->db(), env_.now())), Restoration::kNone);
+  std::filesystem::remove_all(moved + ".executors");
+  const auto alone = runtime(moved);
+  EXPECT_ERROR(check_home(alone->db(), env_.now()), Code::kConflict, "is not beside it");
+  EXPECT_OK(adopt_home(alone->db()));
+  EXPECT_EQ(must_have(check_home(alone->db(), env_.now())), Restoration::kNone);
 }
 
 TEST_F(Copy, OneThatIsAdoptedDrivesTheWork) {
   const auto copy = runtime(copy_);
-  EXPECT_OK(record_home(copy->db()));
-  EXPECT_OK(check_home(copy->db()));
+  EXPECT_OK(adopt_home(copy->db()));
+  EXPECT_GT(must_have(copy->db().integer("SELECT value FROM meta WHERE key = 'generation'")), 0);
+  EXPECT_OK(check_home(copy->db(), env_.now()));
   EXPECT_EQ(must_have(database_tag(copy->db())), must_have(database_tag(runtime(path())->db())));
 }
 
@@ -88,7 +225,7 @@ TEST_F(Copy, AForkTouchesNothingAndStartsAgain) {
   EXPECT_EQ(must_have(run_round(*copy, {})).dispatched.launches, 2);
   EXPECT_TRUE(must_have(check_state(copy->db(), 10)).empty());
   // The original is as it was.
-  EXPECT_OK(check_home(runtime(path())->db()));
+  EXPECT_OK(check_home(runtime(path())->db(), env_.now()));
 }
 
 }  // namespace

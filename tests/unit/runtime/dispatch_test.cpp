@@ -166,8 +166,23 @@ TEST_F(Dispatch, ATaskThatWasLaunchedWhileWeLookedIsNoStray) {
     EXPECT_OK(apply(*other_, plan_on(*other_, {placement(*other_, job, 0, 0, "a2", 1, group(1, 1), MiB(81920))})));
     script_.strays = {{job, 1, 0, 0}, {job, 7, 0, 0}};
   };
+  EXPECT_EQ(must_have(observe()).strays.size(), 1u) << "of an attempt that nobody made";
+  EXPECT_TRUE(script_.stopped.empty()) << "an admin decides";
+  EXPECT_OK(runtime_->change([](Change& c) { return judge_strays(c, std::nullopt, StrayVerdict::kStop).status(); }));
+  script_.meanwhile = [] {};
+  EXPECT_TRUE(must_have(observe()).strays.empty());
+  EXPECT_EQ(script_.stopped, (std::vector<TaskKey>{{job, 7, 0, 0}}));
+}
+
+TEST_F(Dispatch, ATaskOfARunThatIsOverIsStopped) {
+  const std::int64_t job = start("job");
+  EXPECT_OK(dispatch());
+  script_.phase = TaskPhase::kVanished;
   EXPECT_OK(observe());
-  EXPECT_EQ(script_.stopped, (std::vector<TaskKey>{{job, 7, 0, 0}})) << "of an attempt that nobody made";
+  EXPECT_EQ(run_state(job), "lost");
+  script_.strays = {{job, 1, 0, 0}};
+  EXPECT_TRUE(must_have(observe()).strays.empty());
+  EXPECT_EQ(script_.stopped, (std::vector<TaskKey>{{job, 1, 0, 0}}));
 }
 
 TEST_F(Dispatch, WhatIsNotKnownToBeTakenInIsToldAgainUnderItsKey) {

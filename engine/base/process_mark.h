@@ -1,0 +1,38 @@
+// Which machine this is and which process, told from a later one that was given the same number.
+//
+// A process is named by its number, the moment it began (in clock ticks since boot, field 22 of /proc/PID/stat) and the
+// boot it began in. One that has ended but was not waited for counts as gone. Containers of one machine share its boot.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace berth {
+
+struct ProcessMark {
+  std::int32_t pid = 0;
+  std::int64_t start = 0;
+  std::string boot;
+
+  auto operator<=>(const ProcessMark&) const = default;
+};
+
+ProcessMark own_process_mark();
+bool is_alive(const ProcessMark& process);
+
+const std::string& this_boot();
+// "unknown" where it has none.
+std::string host_name();
+// The first line of /etc/machine-id; empty where there is none, as in many containers.
+std::string machine_id();
+
+struct ProcessStat {
+  std::int64_t group = 0;
+  std::int64_t session = 0;
+  std::int64_t start = 0;
+};
+// Nothing when it is gone.
+std::optional<ProcessStat> process_stat(std::int32_t pid);
+
+}  // namespace berth
