@@ -257,6 +257,12 @@ void end_orphan(const TaskRecord& record, const std::string& folder, Seconds now
   }
 }
 
+// Who sees it to its end, if anybody does.
+std::optional<ProcessMark> supervisor_of(const TaskRecord& record) {
+  if (is_alive(record.supervisor)) return record.supervisor;
+  return is_alive(record.guard) ? std::optional(record.guard) : std::nullopt;
+}
+
 Result<std::optional<ProcessMark>> LocalExecutor::stop_task(const TaskKey& key, const TaskRequest& asked) const {
   const std::optional<ProcessMark> nobody;
   const std::string folder = folder_of(key);
@@ -270,12 +276,13 @@ Result<std::optional<ProcessMark>> LocalExecutor::stop_task(const TaskKey& key, 
       return write_end(claim, end) ? Result(nobody) : Result<std::optional<ProcessMark>>(file_error(folder));
     BERTH_ASSIGN(record, read_record(folder));
   }
-  if (!record || record->end) return nobody;
-  const bool is_supervised = is_alive(record->supervisor);
+  if (!record || record->end || record->lost) return nobody;
+  const std::optional<ProcessMark> supervisor = supervisor_of(*record);
+  const bool is_supervised = supervisor.has_value();
   const bool is_orphan = !is_supervised && record->start && is_alive(record->start->process);
   if (!is_supervised && !is_orphan) return nobody;
   BERTH_TRY(write_request(folder, asked));
-  if (is_supervised) return std::optional(record->supervisor);
+  if (is_supervised) return supervisor;
   signal_process_group(record->start->process, asked.signal);
   end_orphan(*record, folder, now());
   return nobody;
@@ -288,13 +295,14 @@ Result<TaskObservation> LocalExecutor::observe_task(const TaskKey& key) const {
   BERTH_ASSIGN(std::optional<TaskRecord> record, read_record(folder));
   if (!record) return seen;
   bool is_orphan = false;
-  if (!record->end && !is_alive(record->supervisor)) {
+  if (!record->end && !record->lost && !supervisor_of(*record)) {
     // It may have written its last line since the record was read.
     BERTH_ASSIGN(record, read_record(folder));
     if (!record) return seen;
-    is_orphan = !record->end && record->start && is_alive(record->start->process);
+    is_orphan = !record->end && !record->lost && record->start && is_alive(record->start->process);
     if (!record->end && !is_orphan) seen.phase = TaskPhase::kVanished;
   }
+  if (record->lost) seen.phase = TaskPhase::kVanished;
   if (record->start) {
     seen.external = fmt::format("pid {}", record->start->process.pid);
     seen.started = record->start->at;
@@ -302,7 +310,8 @@ Result<TaskObservation> LocalExecutor::observe_task(const TaskKey& key) const {
   if (seen.phase == TaskPhase::kVanished) {
     // The next attempt must not find them beside it.
     if (record->start) kill_left_of_group(record->start->process, fmt::format("BERTH_JOB={}", key.job));
-    seen.detail = record->supervisor.boot == this_boot() ? "its supervisor is gone" : "the machine was restarted";
+    const bool is_this_boot = record->supervisor.boot == this_boot();
+    seen.detail = record->lost.value_or(is_this_boot ? "its supervisor is gone" : "the machine was restarted");
   } else if (!record->end) {
     seen.phase = record->start ? TaskPhase::kRunning : TaskPhase::kStarting;
     if (is_orphan) end_orphan(*record, folder, now());

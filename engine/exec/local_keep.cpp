@@ -45,7 +45,8 @@ TaskAge age_of(const std::string& folder, Seconds oldest) {
   // Removed already, and something else stays in it; or it is being claimed just now, and its record must stay.
   if (!record.ok() || !*record) return TaskAge::kNoTask;
   if ((*record)->end) return (*record)->end->at <= oldest ? TaskAge::kOld : TaskAge::kYoung;
-  if (is_alive((*record)->supervisor) || ((*record)->start && is_alive((*record)->start->process)))
+  if (is_alive((*record)->supervisor) || is_alive((*record)->guard) ||
+      ((*record)->start && is_alive((*record)->start->process)))
     return TaskAge::kLive;
   struct stat file = {};  // lost: when it was last heard of
   const bool is_there = stat((folder + "/record").c_str(), &file) == 0;

@@ -69,6 +69,21 @@ ProcessMark read_mark(const json& line) {
           field(line, "boot", std::string())};
 }
 
+ProcessMark read_guard(const json& line) {
+  return {field(line, "guard", std::int32_t{0}), field(line, "guard_start", std::int64_t{0}),
+          field(line, "boot", std::string())};
+}
+
+json claim_of(const ProcessMark& supervisor, const ProcessMark& guard) {
+  json claim = {
+      {"claimed", time(nullptr)}, {"pid", supervisor.pid}, {"start", supervisor.start}, {"boot", supervisor.boot}};
+  if (guard.pid > 0) {
+    claim["guard"] = guard.pid;
+    claim["guard_start"] = guard.start;
+  }
+  return claim;
+}
+
 TaskEnd read_end(const json& line) {
   TaskEnd end;
   end.at = Seconds(field(line, "ended", std::int64_t{0}));
@@ -103,15 +118,13 @@ std::string local_task_folder(const std::string& root, std::string_view database
   return fmt::format("{}/tasks/{}/{}", root, key.job / kJobsPerFolder, print_key(database, key));
 }
 
-Result<Descriptor> claim_task(const std::string& folder, const ProcessMark& supervisor) {
+Result<Descriptor> claim_task(const std::string& folder, const ProcessMark& supervisor, const ProcessMark& guard) {
   if (!make_folders(folder)) return file_error(folder);
   const std::string record = folder + "/record";
   const std::string draft = fmt::format("{}.{}.{}", record, supervisor.pid, supervisor.start);
   Descriptor file(open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666));
   if (!file.is_open()) return file_error(draft);
-  const json claim = {
-      {"claimed", time(nullptr)}, {"pid", supervisor.pid}, {"start", supervisor.start}, {"boot", supervisor.boot}};
-  const bool is_written = write_whole(file.get(), json_line(claim));
+  const bool is_written = write_whole(file.get(), json_line(claim_of(supervisor, guard)));
   if (!is_written || link(draft.c_str(), record.c_str()) != 0) {
     const bool is_held = is_written && errno == EEXIST;
     Status error = file_error(record);
@@ -119,6 +132,12 @@ Result<Descriptor> claim_task(const std::string& folder, const ProcessMark& supe
     return is_held ? Result<Descriptor>(Descriptor()) : Result<Descriptor>(std::move(error));
   }
   unlink(draft.c_str());
+  return file;
+}
+
+Descriptor take_over_claim(const std::string& folder, const ProcessMark& supervisor) {
+  Descriptor file(open((folder + "/record").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (file.is_open() && !write_whole(file.get(), appended_line(claim_of(supervisor, {})))) file.reset();
   return file;
 }
 
@@ -138,6 +157,10 @@ bool write_end(const Descriptor& record, const TaskEnd& end) {
   return write_whole(record.get(), appended_line(line));
 }
 
+bool write_lost(const Descriptor& record, const std::string& why) {
+  return write_whole(record.get(), appended_line({{"lost", why}}));
+}
+
 Result<std::optional<TaskRecord>> read_record(const std::string& folder) {
   std::size_t offset = 0;
   Result<std::vector<json>> lines = read_lines(folder + "/record", offset);
@@ -147,7 +170,11 @@ Result<std::optional<TaskRecord>> read_record(const std::string& folder) {
   }
   TaskRecord record;
   for (const json& line : *lines) {
-    if (line.contains("claimed")) record.supervisor = read_mark(line);
+    if (line.contains("claimed")) {
+      record.supervisor = read_mark(line);
+      record.guard = read_guard(line);
+    }
+    if (line.contains("lost")) record.lost = field(line, "lost", std::string());
     if (line.contains("started")) {
       record.start = TaskStart{read_mark(line), Seconds(field(line, "started", std::int64_t{0}))};
       record.start->process.boot = record.supervisor.boot;

@@ -1,6 +1,7 @@
 // What is kept of one task on this machine: a folder of its own with a record, its logs and what was asked of it.
 //
-//   <root>/tasks/<job / 1000>/<key>/record    lines of JSON: claimed, started, ended
+//   <root>/tasks/<job / 1000>/<key>/record    lines of JSON: claimed, started, ended or lost; claimed again by whoever
+//                                             takes over
 //                                  stdout, stderr
 //                                  requests   lines of JSON: signals to send, stops
 //
@@ -36,9 +37,11 @@ struct TaskEnd {
   std::string detail = {};
 };
 struct TaskRecord {
-  ProcessMark supervisor;  // that claimed it; number 0 = nobody will run it
+  ProcessMark supervisor;  // that claimed it last; number 0 = nobody will run it
+  ProcessMark guard;       // that takes over when the supervisor dies; number 0 = nobody does
   std::optional<TaskStart> start;
   std::optional<TaskEnd> end;
+  std::optional<std::string> lost;  // why nobody will ever know how it ended
 };
 // Asked of a running task.
 struct TaskRequest {
@@ -51,10 +54,13 @@ std::string local_task_folder(const std::string& root, std::string_view database
 
 // Makes the folder and the record, through a draft named by the number and start in the mark. A closed descriptor: the
 // key was claimed before. kUnavailable: the disk refused, and nothing is claimed.
-Result<Descriptor> claim_task(const std::string& folder, const ProcessMark& supervisor);
+Result<Descriptor> claim_task(const std::string& folder, const ProcessMark& supervisor, const ProcessMark& guard = {});
+// What another one has claimed, who is gone. A closed descriptor: it is not to be had.
+Descriptor take_over_claim(const std::string& folder, const ProcessMark& supervisor);
 // Appended to a record that claim_task has opened. False when the disk refuses.
 bool write_start(const Descriptor& record, const TaskStart& start);
 bool write_end(const Descriptor& record, const TaskEnd& end);
+bool write_lost(const Descriptor& record, const std::string& why);
 // Nothing: no such task was ever claimed here. kUnavailable: it could not be read.
 Result<std::optional<TaskRecord>> read_record(const std::string& folder);
 

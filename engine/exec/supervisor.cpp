@@ -37,14 +37,15 @@ std::int64_t microseconds(const timeval& time) { return time.tv_sec * std::int64
 
 class Supervisor {
  public:
-  explicit Supervisor(SupervisorOrder order) : order_(std::move(order)), own_(own_process_mark()) {}
+  Supervisor(SupervisorOrder order, ProcessMark guard)
+      : order_(std::move(order)), own_(own_process_mark()), guard_(std::move(guard)) {}
 
   // What could not be claimed, and why: one line each.
   std::string claim_all() {
     std::string complaints;
     if (const Status listed = write_list(); !listed.ok()) return listed.message() + "\n";
     for (const SupervisedTask& task : order_.tasks) {
-      Result<Descriptor> record = claim_task(task.folder, own_);
+      Result<Descriptor> record = claim_task(task.folder, own_, guard_);
       if (!record.ok()) {
         complaints += record.status().message() + "\n";
       } else if (record->is_open()) {
@@ -54,8 +55,20 @@ class Supervisor {
     return complaints;
   }
 
-  void run(int signals) {
+  void start_all() {
     for (Task& task : tasks_) start(task);
+  }
+
+  // What `dead` has claimed and not seen to its end. Its children are ours now.
+  void take_over(const ProcessMark& dead) {
+    static_cast<void>(write_list());
+    for (const SupervisedTask& task : order_.tasks) take_over(task, dead);
+    unlink(list_path_of(dead).c_str());
+    reap();  // who died with it has sent its signal already
+  }
+
+  // Until all have ended.
+  void run(int signals) {
     while (!tasks_.empty()) {
       pollfd wait = {signals, POLLIN, 0};
       const timespec left = time_left();
@@ -86,13 +99,18 @@ class Supervisor {
     std::size_t requests_read = 0;
     std::optional<TaskEnd> end = {};  // of its first process
     bool is_recorded = false;
+    Moment adopted = kNever;  // when it was taken over
+    std::string lost = {};    // why its end is none
   };
 
   TaskLimits limits_for(const SupervisedTask& task) const {
     return {order_.limits, order_.cgroups + "/" + task.key, task.cpu, task.memory};
   }
 
-  std::string list_path() const { return fmt::format("{}/{}.{}", order_.list, own_.pid, own_.start); }
+  std::string list_path() const { return list_path_of(own_); }
+  std::string list_path_of(const ProcessMark& supervisor) const {
+    return fmt::format("{}/{}.{}", order_.list, supervisor.pid, supervisor.start);
+  }
 
   // Before the first claim, so that what runs is always found through it.
   Status write_list() const {
@@ -113,6 +131,41 @@ class Supervisor {
     task.problem = std::move(started.problem);
     if (task.order->time_limit > Seconds(0)) task.time_limit = after(task.order->time_limit);
     if (task.process < 0) task.end = TaskEnd{.at = Seconds(time(nullptr)), .exit_code = 127, .detail = task.problem};
+  }
+
+  void take_over(const SupervisedTask& order, const ProcessMark& dead) {
+    const Result<std::optional<TaskRecord>> record = read_record(order.folder);
+    if (!record.ok() || !*record || (*record)->end || (*record)->lost || (*record)->supervisor != dead) return;
+    Task task(order, take_over_claim(order.folder, own_), limits_for(order));
+    if (!task.record.is_open()) return;
+    // Without a start the kernel has killed it before it became the command.
+    if (!(*record)->start) {
+      write_lost(task.record, "its supervisor was killed before it started");
+      return;
+    }
+    const TaskStart& start = *(*record)->start;
+    siginfo_t info = {};
+    const bool is_child = waitid(P_PID, static_cast<id_t>(start.process.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+    if (!is_child) {
+      write_lost(task.record, "its supervisor was killed just as it ended");
+      return;
+    }
+    task.process = start.process.pid;
+    task.adopted = SupervisorClock::now();
+    const Seconds ran = std::max(Seconds(time(nullptr)) - start.at, Seconds(0));
+    if (order.time_limit > Seconds(0)) task.time_limit = after(std::max(order.time_limit - ran, Seconds(0)));
+    follow_earlier_requests(task);
+    tasks_.push_back(std::move(task));
+  }
+
+  // The dead one has passed on all but perhaps the last ones; the times to kill hold.
+  static void follow_earlier_requests(Task& task) {
+    constexpr Seconds kPerhapsNotSent{10};
+    const Seconds now(time(nullptr));
+    for (const TaskRequest& request : read_requests(task.order->folder, task.requests_read)) {
+      if (now - request.at <= kPerhapsNotSent) kill(-task.process, request.signal);
+      if (request.grace) end_task(task, SIGCONT, std::max(request.at + *request.grace - now, Seconds(0)));
+    }
   }
 
   timespec time_left() const {
@@ -200,6 +253,11 @@ class Supervisor {
                        .is_out_of_time = task.is_out_of_time,
                        .detail = task.problem};
     task.time_limit = kNever;
+    // What killed the supervisor, or the kernel in its name just before the command began. Nobody asked for it.
+    const bool was_asked = task.kill != kNever || task.is_out_of_time || task.requests_read > 0;
+    if (task.end->signal == SIGKILL && !was_asked && task.adopted != kNever &&
+        SupervisorClock::now() - task.adopted < std::chrono::seconds(2))
+      task.lost = "it was killed together with its supervisor";
   }
 
   // Its first process has ended. Others may use what is left of their grace; without one they go now. The number of the
@@ -223,14 +281,35 @@ class Supervisor {
 
   static bool is_finished(Task& task) {
     if (!task.end || task.process > 0) return false;
-    if (!task.is_recorded) task.is_recorded = write_end(task.record, *task.end);
+    if (!task.is_recorded)
+      task.is_recorded = task.lost.empty() ? write_end(task.record, *task.end) : write_lost(task.record, task.lost);
     return task.is_recorded && task.limits.remove();
   }
 
   SupervisorOrder order_;
   ProcessMark own_;
+  ProcessMark guard_;
   std::vector<Task> tasks_;
 };
+
+// Stands by a supervisor, its child, and does the rest should that one die.
+void stand_guard(pid_t child, int signals, SupervisorOrder order) {
+  const std::optional<ProcessStat> stat = process_stat(child);
+  const ProcessMark supervisor = {child, stat ? stat->start : 0, this_boot()};
+  int status = 0;
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    pollfd wait = {signals, POLLIN, 0};
+    poll(&wait, 1, -1);
+    signalfd_siginfo info = {};
+    while (read(signals, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+      if (info.ssi_signo == SIGTERM) kill(child, SIGTERM);
+    }
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+  Supervisor successor(std::move(order), {});
+  successor.take_over(supervisor);
+  successor.run(signals);
+}
 
 std::string read_standard_input() {
   std::string text;
@@ -240,11 +319,14 @@ std::string read_standard_input() {
   return text;
 }
 
+// Descendants that lose their parent become children of this process.
+void adopt_orphans() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
+
 // A process without parent, terminal and open files, which ignores what ends others by the way.
 void leave_everything() {
   if (const pid_t child = fork(); child != 0) _exit(child < 0 ? 1 : 0);
   setsid();
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  adopt_orphans();
   for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGXFSZ, SIGTSTP, SIGTTIN, SIGTTOU})
     std::signal(signal, SIG_IGN);
   std::signal(SIGCHLD, SIG_DFL);
@@ -289,8 +371,18 @@ int supervise() {
     return 2;
   }
   use_null_streams();
-  Supervisor supervisor(*std::move(order));
+  const ProcessMark guard = own_process_mark();
+  const pid_t child = fork();
+  if (child > 0) {
+    close(kSupervisorReply);
+    stand_guard(child, signals, *std::move(order));
+    return 0;
+  }
+  // Where nobody could be forked it goes without a guard.
+  adopt_orphans();
+  Supervisor supervisor(*std::move(order), child == 0 ? guard : ProcessMark());
   answer(supervisor.claim_all());
+  supervisor.start_all();
   supervisor.run(signals);
   return 0;
 }

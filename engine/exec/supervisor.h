@@ -6,9 +6,11 @@
 // until all have ended, each outcome in the task's record. It sleeps until a child ends, a deadline passes or a signal
 // comes: SIGUSR1 means that something was asked of its tasks (see local_record.h), SIGTERM that all have to end.
 //
-// It may die at any moment. A task that was claimed but not started then never starts. One that runs goes on, and who
-// observes it finds it by the process in its record; how it ends, nobody will know. A task cannot be running without
-// its process in the record: until that is written the kernel kills it with its supervisor.
+// It may die at any moment. A task that was claimed but not started then never starts. One that runs goes on: the
+// supervisor's parent, its guard, sleeps until then, becomes the parent of what runs (see PR_SET_CHILD_SUBREAPER) and
+// does the rest. With both killed, who observes a task finds it by the process in its record; how it ends, nobody will
+// know. A task cannot be running without its process in the record: until that is written the kernel kills it with its
+// supervisor.
 #pragma once
 
 #include <optional>

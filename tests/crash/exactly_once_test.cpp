@@ -58,5 +58,36 @@ TEST_F(ExactlyOnce, UnderKills) {
   print_story(left_then);
 }
 
+// Their tasks are seen to their end all the same: no job runs again, whatever its retries.
+TEST_F(ExactlyOnce, UnderKillsOfSupervisors) {
+  build(60);
+  constexpr std::int64_t kJobs = 60;
+  std::string statements;
+  for (std::int64_t i = 0; i < kJobs; ++i)
+    statements += fmt::format(
+        "SUBMIT JOB j{0} IN QUEUE work WITH (cpu = 1, memory = 1GiB, pool = short, command = 'echo $BERTH_ATTEMPT >> "
+        "{1}{0}; sleep 2; exit {2}'); RUN ALL; ",
+        i, path("out/"), i % 4 == 0 ? 3 : 0);
+  berth(statements);
+  std::int64_t killed = 0;
+  for (const auto& list : std::filesystem::directory_iterator(path() + ".executors/here/supervisors")) {
+    ::kill(std::atoi(list.path().filename().c_str()), SIGKILL);
+    ++killed;
+  }
+  const Clock::time_point begin = Clock::now();
+  while (count("jobs WHERE end_time IS NULL") > 0 && Clock::now() - begin < std::chrono::seconds(60)) {
+    berth("RUN ALL");
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  EXPECT_GE(killed, 10) << "of supervisors, whose jobs ran";
+  for (std::int64_t i = 0; i < kJobs; ++i) EXPECT_EQ(file_content(path("out/" + std::to_string(i))), "1\n") << i;
+  EXPECT_EQ(count("runs WHERE state = 'lost'"), 0);
+  EXPECT_EQ(count("jobs WHERE state = 'failed'"), kJobs / 4);
+  EXPECT_EQ(count("jobs WHERE state = 'finished'"), kJobs - kJobs / 4);
+  while (has_supervisors() && Clock::now() - begin < std::chrono::seconds(70))
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(has_supervisors());
+}
+
 }  // namespace
 }  // namespace berth::test

@@ -113,6 +113,16 @@ class LocalExecutorTest : public testing::Test {
     return *must(read_record(local_task_folder(folder_ + "/exec", kDatabase, task.key)));
   }
 
+  static void kill_and_wait(const ProcessMark& process) {
+    ASSERT_TRUE(signal_process(process, SIGKILL));
+    ASSERT_TRUE(wait_until([&] { return !is_alive(process); }));
+  }
+  // Nobody sees the task to its end then.
+  static void kill_with_guard(const TaskRecord& record) {
+    kill_and_wait(record.guard);
+    kill_and_wait(record.supervisor);
+  }
+
   std::string folder_;
   SystemEnv env_;
   std::vector<LiveTask> started_;
