@@ -8,6 +8,7 @@
 #include "engine/runtime/metrics.h"
 #include "engine/runtime/policies.h"
 #include "engine/runtime/scheduled_run.h"
+#include "engine/store/lease.h"
 #include "engine/store/settings.h"
 #include "shell/cmd_support.h"
 #include "shell/families.h"
@@ -153,6 +154,16 @@ Result<Output> loop_statement(Session& session, const Arguments& arguments) {
                                   failures > 0 ? fmt::format(", {} of which failed", failures) : ""));
 }
 
+Result<Output> break_lease(Session& session, const Arguments&) {
+  std::vector<std::string> broken;
+  const Result<std::int64_t> changed = engine_of(session).change([&](Change& change) -> Status {
+    BERTH_ASSIGN(broken, break_leases(change));
+    return {};
+  });
+  BERTH_TRY(changed.status());
+  return Output::note(fmt::format("broken: {}", join(broken, ", ")));
+}
+
 // Overdue: it began more than twice its usual interval ago.
 Result<Output> show_scheduled_runs(Session& session, const Arguments&) {
   return query_output(
@@ -201,6 +212,17 @@ constexpr CommandRow kLoopRows[] = {
                 "begins the next round at once.",
      .example = "RUN ALL EVERY 10s",
      .options = kLoopOptions},
+    {.family = kLoopFamily,
+     .syntax = "BREAK LEASE",
+     .effect = Effect::kChanges,
+     .handler = break_lease,
+     .summary = "Ends the right to run rounds of a process elsewhere that is gone for good.",
+     .example = "BREAK LEASE",
+     .details =
+         "A lease ends by itself (SET lease_duration), and at once where its process ran on this machine and is gone. "
+         " This is for other hosts, and for a holder whose clock was ahead. One that lives "
+         "on this machine keeps it.",
+     .ask = ask_always},
     {.family = kLoopFamily,
      .syntax = "SHOW SCHEDULED RUNS",
      .effect = Effect::kReads,

@@ -1,12 +1,14 @@
 #include "engine/base/env.h"
 
-#include <chrono>
+#include <ctime>
 
 namespace berth {
 
 Seconds SystemEnv::now() const {
-  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
-  return Seconds(std::chrono::duration_cast<std::chrono::seconds>(since_epoch).count());
+  // The standard library's clock counts nanoseconds, which end in the year 2262.
+  timespec now = {};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return Seconds(now.tv_sec);
 }
 
 }  // namespace berth

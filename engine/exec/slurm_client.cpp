@@ -22,8 +22,9 @@ std::vector<std::string> printed_ids(const std::vector<std::int64_t>& ids) {
 }  // namespace
 
 std::int64_t wall_clock_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
+  timespec now = {};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
 }
 
 SlurmClient::SlurmClient(std::string folder, std::string conf, Seconds timeout, Seconds poll_interval)

@@ -3,24 +3,53 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <utility>
 
+#include "engine/base/process_mark.h"
 #include "engine/base/text.h"
 
 namespace berth {
 
 namespace {
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown";
-  return name.data();
-}
+// One row of the table.
+struct Holder {
+  std::string name;
+  std::string holder;
+  std::string host;
+  ProcessMark process;
+  Seconds expires;
+  std::int64_t token = 0;
 
-bool process_is_gone(std::int64_t pid) { return ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH; }
+  bool is_here() const { return host == host_name(); }
+  bool is_own() const { return is_here() && process.pid == ::getpid(); }
+  // It ran on this machine and its process is no more: a container's first process is the number 1 each time.
+  bool is_gone() const {
+    if (!is_here()) return false;
+    if (!process.boot.empty()) return !is_alive(process);
+    return ::kill(process.pid, 0) != 0 && errno == ESRCH;
+  }
+  std::string words() const { return fmt::format("{} (process {} on {})", holder, process.pid, host); }
+};
+
+Result<std::vector<Holder>> holders(Database& db) {
+  BERTH_ASSIGN(Statement rows, db.prepare("SELECT name, holder, host, pid, process_start, boot, expires_at, token FROM "
+                                          "leases ORDER BY name"));
+  std::vector<Holder> all;
+  while (rows.next()) {
+    all.push_back({std::string(rows.text(0)),
+                   std::string(rows.text(1)),
+                   std::string(rows.text(2)),
+                   {static_cast<std::int32_t>(rows.integer(3)), rows.integer(4), std::string(rows.text(5))},
+                   rows.quantity<Seconds>(6),
+                   rows.integer(7)});
+  }
+  BERTH_TRY(rows.status());
+  return all;
+}
 
 Result<Transaction> begin_write(Database& db) {
   Result<Transaction> begun = Transaction::begin_write(db);
@@ -32,41 +61,35 @@ Result<Transaction> begin_write(Database& db) {
 
 Status name_writer(Database& db, Status failed) {
   if (failed.code() != Code::kBusy) return failed;
-  Result<Statement> row = db.prepare("SELECT name, holder, host, pid FROM leases WHERE expires_at > 0");
-  const std::string host = host_name();
-  while (row.ok() && row->next()) {
-    const bool is_here = row->text(2) == host;
-    if (is_here && (row->integer(3) == ::getpid() || process_is_gone(row->integer(3)))) continue;
-    return Status(Code::kBusy,
-                  fmt::format("{}; a {} is being run by {} (process {} on {})", failed.message(), row->text(0),
-                              row->text(1), row->integer(3), row->text(2)),
+  const Result<std::vector<Holder>> all = holders(db);
+  if (!all.ok()) return failed;
+  for (const Holder& each : *all) {
+    if (each.expires <= Seconds(0) || each.is_own() || each.is_gone()) continue;
+    return Status(Code::kBusy, fmt::format("{}; a {} is being run by {}", failed.message(), each.name, each.words()),
                   failed.hint());
   }
   return failed;
 }
 
 Result<Lease> Lease::acquire(Database& db, const LeaseRequest& request) {
-  const std::string host = host_name();
   BERTH_ASSIGN(Transaction transaction, begin_write(db));
-  BERTH_ASSIGN(Statement row, db.prepare("SELECT holder, host, pid, expires_at, token FROM leases WHERE name = ?1"));
+  BERTH_ASSIGN(const std::vector<Holder> all, holders(db));
   std::int64_t token = 1;
-  if (row.with(request.name).next()) {
-    const bool expired = row.quantity<Seconds>(3) <= request.now;
-    const bool orphaned = row.text(1) == host && process_is_gone(row.integer(2));
-    if (!expired && !orphaned) {
+  if (const auto held = std::ranges::find(all, request.name, &Holder::name); held != all.end()) {
+    if (held->expires > request.now && !held->is_gone()) {
       return Status(Code::kBusy,
-                    fmt::format("a {} is being run by {} (process {} on {}), until {} at the latest", request.name,
-                                row.text(0), row.integer(2), row.text(1), print_time(row.quantity<Seconds>(3))),
-                    "wait for it to end, then try again");
+                    fmt::format("a {} is being run by {}, until {} at the latest", request.name, held->words(),
+                                print_time(held->expires)),
+                    "wait for it to end, then try again; BREAK LEASE, where that process is gone for good");
     }
-    token = row.integer(4) + 1;
+    token = held->token + 1;
   }
-  BERTH_TRY(row.status());
   BERTH_ASSIGN(Statement put,
-               db.prepare("INSERT OR REPLACE INTO leases (name, holder, host, pid, acquired_at, expires_at, "
-                          "token) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"));
-  BERTH_TRY(
-      put.run(request.name, request.holder, host, ::getpid(), request.now, request.now + request.duration, token));
+               db.prepare("INSERT OR REPLACE INTO leases (name, holder, host, pid, process_start, boot, acquired_at, "
+                          "expires_at, token) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"));
+  const ProcessMark own = own_process_mark();
+  BERTH_TRY(put.run(request.name, request.holder, host_name(), own.pid, own.start, own.boot, request.now,
+                    request.now + request.duration, token));
   BERTH_TRY(transaction.commit());
   return Lease(db, request, token);
 }
@@ -83,15 +106,24 @@ Status Lease::renew(Seconds now) {
   BERTH_ASSIGN(Statement update, db_->prepare("UPDATE leases SET expires_at = ?3 WHERE name = ?1 AND token = ?2"));
   BERTH_TRY(update.run(request_.name, token_, now + request_.duration));
   if (db_->changed_rows() == 0) {
-    return Status(Code::kConflict, fmt::format("the right to run a {} was lost: it had expired", request_.name));
+    return lost();
   }
   BERTH_TRY(transaction.commit());
   request_.now = now;
   return {};
 }
 
+Status Lease::lost() const {
+  return Status(Code::kConflict,
+                fmt::format("the right to run a {} was lost: it had expired, or was broken", request_.name));
+}
+
 Status Lease::keep(Seconds now) {
-  return now - request_.now < Seconds(request_.duration.value() / 4) ? Status() : renew(now);
+  if (now - request_.now >= Seconds(request_.duration.value() / 4)) return renew(now);
+  BERTH_ASSIGN(Statement row, db_->prepare("SELECT 1 FROM leases WHERE name = ?1 AND token = ?2"));
+  const bool is_held = row.with(request_.name, token_).next();
+  BERTH_TRY(row.status());
+  return is_held ? Status() : lost();
 }
 
 // The row stays, expired, so that tokens never repeat.
@@ -102,6 +134,24 @@ Status Lease::release() {
   BERTH_ASSIGN(Statement update, db->prepare("UPDATE leases SET expires_at = 0 WHERE name = ?1 AND token = ?2"));
   BERTH_TRY(update.run(request_.name, token_));
   return transaction.commit();
+}
+
+// The tokens go on, so that a holder that was thought to be gone does not take the next one's lease for its own.
+Result<std::vector<std::string>> break_leases(Change& change) {
+  BERTH_ASSIGN(const std::vector<Holder> all, holders(change.db()));
+  std::vector<std::string> broken;
+  for (const Holder& each : all) {
+    if (each.expires <= Seconds(0)) continue;
+    if (each.is_here() && !each.is_own() && !each.is_gone()) {
+      return Status(Code::kConflict, fmt::format("a {} is being run by {}, which lives", each.name, each.words()),
+                    "end that process first: Ctrl-C or SIGTERM ends it after its round");
+    }
+    broken.push_back(fmt::format("{}'s {}", each.words(), each.name));
+  }
+  if (broken.empty()) return Status(Code::kNotFound, "nobody runs a round");
+  BERTH_TRY(change.db().execute("UPDATE leases SET expires_at = 0, token = token + 1 WHERE expires_at > 0"));
+  for (const std::string& each : broken) BERTH_TRY(change.record("break lease", each));
+  return broken;
 }
 
 }  // namespace berth

@@ -47,7 +47,7 @@ TEST_F(ScriptProgramTest, BusyIsBusy) {
   write("round.lua", "berth.exec('RUN SCHEDULE')");
   write("caught.lua", "print(pcall(berth.exec, 'RUN SCHEDULE'))");
   run("berth -c \"VALUES (1)\"");
-  run("sqlite3 test.db \"INSERT INTO leases VALUES (\\\"round\\\", \\\"ann\\\", \\\"elsewhere\\\", 1, 0, 4102444800, "
+  run("sqlite3 test.db \"INSERT INTO leases (name, holder, host, pid, acquired_at, expires_at, token) VALUES (\\\"round\\\", \\\"ann\\\", \\\"elsewhere\\\", 1, 0, 4102444800, "
       "7)\"");
   const Ended busy = run("berth --script round.lua 2>&1");
   EXPECT_EQ(busy.code, 3) << busy.output;

@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "engine/base/process_mark.h"
 #include "engine/store/check_work.h"
 #include "engine/store/lease.h"
 #include "engine/store/settings.h"
@@ -103,6 +104,51 @@ TEST_F(Sharing, WhoWritesIsNamedWhereItIsKnown) {
       "on elsewhere)";
   EXPECT_ERROR(Change::begin(*db_, "alice", Seconds(1001)).status(), Code::kBusy, said);
   EXPECT_ERROR(Lease::acquire(*db_, {.holder = "alice", .now = Seconds(1001)}).status(), Code::kBusy, said);
+}
+
+// Numbers of processes come again: a container's first process is the number 1 each time.
+TEST_F(Sharing, ALeaseIsOfAProcessAndNotOfItsNumber) {
+  const std::string host = host_name();
+  const auto held_by = [&](std::int64_t pid, std::int64_t start, const std::string& boot) {
+    EXPECT_OK(db_->execute("DELETE FROM leases"));
+    Statement put =
+        must_have(db_->prepare("INSERT INTO leases (name, holder, host, pid, process_start, boot, "
+                               "acquired_at, expires_at, token) VALUES ('round', 'cron', ?1, ?2, ?3, ?4, "
+                               "1000, 1600, 1)"));
+    EXPECT_OK(put.run(host, pid, start, boot));
+    return Lease::acquire(*db_, {.holder = "alice", .now = Seconds(1001)}).status();
+  };
+  const std::int64_t start = process_stat(getppid())->start;
+  EXPECT_ERROR(held_by(getppid(), start, this_boot()), Code::kBusy, "cron");
+  EXPECT_OK(held_by(getppid(), start - 1, this_boot()));
+  EXPECT_OK(held_by(getppid(), start, "the boot before"));
+}
+
+TEST_F(Sharing, ALeaseThatIsBrokenIsLostAtOnce) {
+  const auto broken = [&] { return change(*db_, [](Change& c) { return break_leases(c).status(); }); };
+  EXPECT_ERROR(broken(), Code::kNotFound, "nobody runs a round");
+  // Elsewhere, by a clock that was ahead: until 2100.
+  EXPECT_OK(
+      db_->execute("INSERT INTO leases (name, holder, host, pid, acquired_at, expires_at, token) "
+                   "VALUES ('round', 'cron', 'elsewhere', 812, 4102444200, 4102444800, 1)"));
+  EXPECT_ERROR(Lease::acquire(*db_, {.holder = "alice", .now = Seconds(1001)}), Code::kBusy, "until 2100");
+  EXPECT_OK(broken());
+  Lease lease = must_have(Lease::acquire(*db_, {.holder = "alice", .now = Seconds(1001)}));
+  EXPECT_OK(lease.keep(Seconds(1002)));
+  EXPECT_OK(broken()) << "of this process: nobody else could";
+  EXPECT_ERROR(lease.keep(Seconds(1002)), Code::kConflict, "was broken");
+  Statement put =
+      must_have(db_->prepare("INSERT OR REPLACE INTO leases (name, holder, host, pid, acquired_at, "
+                             "expires_at, token) VALUES ('round', 'cron', ?1, ?2, 1000, 1600, 1)"));
+  EXPECT_OK(put.run(host_name(), getppid()));
+  EXPECT_ERROR(broken(), Code::kConflict, "which lives");
+}
+
+TEST_F(Sharing, InTheYear10000ALeaseLastsItsTime) {
+  const Seconds now(253402300800);
+  const Lease lease = must_have(Lease::acquire(*db_, {.holder = "alice", .now = now, .duration = Seconds(60)}));
+  Database other = open();
+  EXPECT_ERROR(Lease::acquire(other, {.holder = "cron", .now = now}), Code::kBusy, "until 10000-01-01 00:01:00");
 }
 
 TEST_F(Sharing, ALeaseOfADeadProcessIsTakenOverAtOnce) {
