@@ -62,6 +62,9 @@ QuotaLedger::QuotaLedger(const Cluster& cluster, std::span<const Queue> queues, 
       if (terms[r].has_quota || terms[r].limit < kNoLimit) governed_[r] = 1;
     }
     governs_ = governs_ || governed_[r] != 0;
+    const QuotaResource& resource = table_.resources[r];
+    divides_models_ = divides_models_ || (governed_[r] != 0 && resource.kind == ResourceKind::kGpu &&
+                                          resource.models != 0 && (models_here_ & ~resource.models) != 0);
   }
   add_up_quotas();
   count_loans(now);
@@ -195,6 +198,52 @@ void QuotaLedger::add_demand(const TaskShape& shape, std::int64_t tasks, Amounts
   }
 }
 
+void QuotaLedger::add_wish(const TaskShape& shape, std::int64_t tasks, Amounts& wish) const {
+  add_demand(shape, tasks, wish);
+  if (!divides_models_ || shape.gpu_count == 0) return;
+  const ModelSet allowed = allowed_here(shape);
+  for (std::size_t r = 0; r < resource_count(); ++r) {
+    const ModelSet models = table_.resources[r].models;
+    const bool is_in_doubt = (allowed & models) != 0 && (allowed & ~models) != 0;
+    if (table_.resources[r].kind == ResourceKind::kGpu && is_in_doubt) wish[r] += shape.gpu_total().value() * tasks;
+  }
+}
+
+ModelSet QuotaLedger::choices_of(const Job& job) const {
+  ModelSet choices = 0;
+  if (!divides_models_) return choices;
+  for (const TaskGroup& group : job.groups) {
+    if (group.shape.gpu_count == 0) continue;
+    const ModelSet allowed = allowed_here(group.shape);
+    if (std::popcount(allowed) > 1) choices |= allowed;
+  }
+  return choices;
+}
+
+Amounts QuotaLedger::demand_to_start_on(const Job& job, ModelSet model) const {
+  Amounts demand = none();
+  for (const TaskGroup& group : job.groups) {
+    TaskShape shape = group.shape;
+    if (shape.gpu_count > 0 && (allowed_here(shape) & model) != 0) shape.models = model;
+    add_demand(shape, std::max(0, group.min_tasks - group.placed), demand);
+  }
+  return demand;
+}
+
+ModelSet QuotaLedger::models_within(std::int32_t queue, int levels) const {
+  ModelSet models = models_here_;
+  for (std::size_t r = 0; r < resource_count(); ++r) {
+    const QuotaResource& resource = table_.resources[r];
+    if (governed_[r] == 0 || resource.kind != ResourceKind::kGpu) continue;
+    bool is_left = true;
+    for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
+      is_left = is_left && (depth_[q] >= levels || used_[at(q, r)] < quota_[at(q, r)]);
+    }
+    if (!is_left) models &= resource.models == 0 ? ModelSet{0} : ~resource.models;
+  }
+  return models;
+}
+
 Amounts QuotaLedger::demand_to_start(const Job& job) const {
   Amounts demand = none();
   for (const TaskGroup& group : job.groups) {
@@ -261,6 +310,10 @@ QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Secon
       if (after <= own) continue;
       if (after - own > terms.borrow_limit) return refuse(Reason::kQuota, after - own - terms.borrow_limit);
       borrows = true;
+      if (depth_[q] < verdict.borrow_depth) {
+        verdict.borrow_depth = depth_[q];
+        verdict.borrowed = static_cast<std::int32_t>(r);
+      }
       over = q;
       above_quota = after - own;
     }

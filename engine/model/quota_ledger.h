@@ -30,6 +30,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -44,11 +45,16 @@ inline constexpr int kMarkedDepths = 16;  // see RunningJob::quota_mark
 struct QuotaVerdict {
   Reason reason = Reason::kNone;  // kNone = admitted; kQuota, kLimit, kLenderKeeps
   bool borrows = false;           // admitted, but not within the quota of every queue on its path
+  int borrow_depth = kNowhere;    // of the queue nearest the root whose quota it exceeds
+  std::int32_t borrowed = -1;     // the resource of which it exceeds that
   std::int32_t queue = -1;        // where it is short
   std::int32_t resource = -1;
   std::int64_t short_by = 0;
 
+  static constexpr int kNowhere = std::numeric_limits<int>::max();
   bool admitted() const { return reason == Reason::kNone; }
+  // Admitted, and within the quotas of the first `levels` queues of its path, from the root down.
+  bool within(int levels) const { return admitted() && borrow_depth >= levels; }
 };
 
 class QuotaLedger {
@@ -81,9 +87,20 @@ class QuotaLedger {
   // What `tasks` tasks of `shape` count for before it is known where they run: a GPU resource counts when all models
   // the shape allows - any: all that the cluster has - belong to it.
   void add_demand(const TaskShape& shape, std::int64_t tasks, Amounts& demand) const;
+  // The most that they may count for, wherever they run: any model that the shape allows belongs to the resource.
+  void add_wish(const TaskShape& shape, std::int64_t tasks, Amounts& wish) const;
   // Of the tasks that a gang needs to start (min_tasks - placed), or of all that are still missing.
   Amounts demand_to_start(const Job& job) const;
   Amounts demand_in_full(const Job& job) const;
+  // Quotas are of some models of the cluster and not of others: what a job that may choose counts for depends on where
+  // it is placed.
+  bool divides_models() const { return divides_models_; }
+  // The models here between which some group of the job may choose, where quotas divide them.
+  ModelSet choices_of(const Job& job) const;
+  // demand_to_start() if its groups take that model wherever they may.
+  Amounts demand_to_start_on(const Job& job, ModelSet model) const;
+  // The models here of which the first `levels` queues on the path, from the root down, all have quota left.
+  ModelSet models_within(std::int32_t queue, int levels) const;
   // What a placed task counts for.
   void add_holding(const Holding& holding, Amounts& amounts) const;
   Amounts none() const { return Amounts(resource_count(), 0); }
@@ -156,6 +173,9 @@ class QuotaLedger {
     std::int64_t amount = 0;
   };
 
+  ModelSet allowed_here(const TaskShape& shape) const {
+    return shape.models == 0 ? models_here_ : shape.models & models_here_;
+  }
   std::size_t row(std::int32_t queue) const { return queue < 0 ? queues_.size() : static_cast<std::size_t>(queue); }
   std::size_t at(std::size_t row, std::size_t resource) const { return row * resource_count() + resource; }
   // The row above; row_count() above a root.
@@ -182,6 +202,7 @@ class QuotaLedger {
   const Cluster* cluster_;
   QuotaTable table_;  // with the resources that are always counted, and a row for jobs without a queue
   bool governs_ = false;
+  bool divides_models_ = false;
   ModelSet models_here_ = 0;  // of the cluster's nodes
   std::vector<std::int64_t> capacity_;
   std::vector<std::uint8_t> governed_;

@@ -42,9 +42,15 @@ class FairShareRanking : public QueueRanking {
     for (const std::size_t r : resources_) {
       std::vector<ShareClaim> claims = claims_of(usage, r, waiting, input.knobs.usage_half_life);
       std::vector<std::int64_t> requests;
-      for (std::size_t row = 0; row < keys_.size(); ++row) requests.push_back(claims[row].request);
+      std::vector<std::int64_t> waits;
+      for (std::size_t row = 0; row < keys_.size(); ++row) {
+        requests.push_back(claims[row].request);
+        waits.push_back(waiting[row][r]);
+      }
       add_up(requests);
+      add_up(waits);
       requests_.push_back(std::move(requests));
+      waits_.push_back(std::move(waits));
       shares_.push_back(fair_shares(queues_, usage.capacity(r), std::move(claims), input.knobs.usage_weight));
     }
     for (std::size_t row = 0; row < keys_.size(); ++row) renew(row);
@@ -82,6 +88,8 @@ class FairShareRanking : public QueueRanking {
     const std::int32_t queue = row < queues_.size() ? static_cast<std::int32_t>(row) : -1;
     bool has_quota = false;
     double of_quota = 0;
+    double of_models = kLastOfAll;
+    bool has_models = false;
     double of_share = 0;
     for (std::size_t i = 0; i < resources_.size(); ++i) {
       const std::size_t r = resources_[i];
@@ -91,13 +99,20 @@ class FairShareRanking : public QueueRanking {
       const auto quota = static_cast<double>(usage_.quota(queue, r));
       const auto share = static_cast<double>(shares_[i][row]);
       has_quota = has_quota || quota > 0;
-      if (counted > 0) of_quota = std::max(of_quota, quota > 0 ? counted / quota : kLastOfAll);
+      if (usage_.divides_models() && usage_.resource(r).models != 0) {
+        // Use beyond the quota of one model takes nothing from that of another.
+        has_models = has_models || quota > 0;
+        if (quota > 0 && waits_[i][row] > 0) of_models = std::min(of_models, counted / quota);
+      } else if (counted > 0) {
+        of_quota = std::max(of_quota, quota > 0 ? counted / quota : kLastOfAll);
+      }
       if (share > 0) {
         of_share = std::max(of_share, used / share);
       } else if (used > 0 || requests_[i][row] > 0) {
         of_share = kLastOfAll;
       }
     }
+    if (has_models) of_quota = std::max(of_quota, of_models);
     const bool is_below = has_quota && of_quota < 1;
     if (queue < 0) {
       keys_[row].key = {true, 0, of_share, -1.0, 0};
@@ -111,6 +126,7 @@ class FairShareRanking : public QueueRanking {
   const QuotaLedger& usage_;
   std::vector<std::size_t> resources_;
   std::vector<std::vector<std::int64_t>> requests_;  // by resource counted, row
+  std::vector<std::vector<std::int64_t>> waits_;     // the same, without what is used
   std::vector<std::vector<std::int64_t>> shares_;    // by resource counted, row
   std::vector<Known> keys_;
 };
@@ -118,7 +134,7 @@ class FairShareRanking : public QueueRanking {
 }  // namespace
 
 std::unique_ptr<JobSequence> FairShareOrder::begin(const OrderInput& input) const {
-  return std::make_unique<RankedQueues<FairShareRanking>>(input);
+  return std::make_unique<OwnQuotaFirst>(input, std::make_unique<RankedQueues<FairShareRanking>>(input));
 }
 
 std::vector<std::int32_t> FairShareOrder::order(const OrderInput& input) const { return read_to_end(*begin(input)); }

@@ -45,12 +45,16 @@ struct HeldBack {
   std::string words;     // why, for people
 };
 
-// One pass over the waiting jobs in order. What it answers may depend on what has started meanwhile.
+// One pass over the waiting jobs in order. What it answers may depend on what has started meanwhile. An order that
+// serves quotas may name a job several times (own_quota_first.h): first for what is its queue's own.
 class JobSequence {
  public:
   virtual ~JobSequence() = default;
-  // Index into OrderInput::jobs of the next job to try, each at most once; nothing = all were named.
+  // Index into OrderInput::jobs of the next job to try; nothing = all were named.
   virtual std::optional<std::int32_t> next() = 0;
+  // The job named last may take only what is within the quotas of so many queues of its path, from the root down, and
+  // is named again; 0 = anything, which each job is named for at most once.
+  virtual int levels_within_quota() const { return 0; }
   // Jobs that it never names. They wait, with Reason::kPolicy.
   virtual std::span<const HeldBack> held_back() const { return {}; }
   // Not empty: the policy failed, and the sequence is that of the built-in default.

@@ -1,7 +1,6 @@
 #include "engine/policy/queue_outlook.h"
 
 #include <algorithm>
-#include <bit>
 #include <map>
 #include <utility>
 
@@ -17,9 +16,7 @@ class QueuePrognosis {
       : snapshot_(snapshot),
         after_(after),
         waiting_(snapshot.queues.size() + 1, after.none()),
-        starves_since_(snapshot.queues.size(), std::vector<Seconds>(after.resource_count(), Seconds(-1))),
-        models_here_(models_of(snapshot.cluster)),
-        has_quotas_by_model_(has_quotas_by_model()) {
+        starves_since_(snapshot.queues.size(), std::vector<Seconds>(after.resource_count(), Seconds(-1))) {
     for (const Placement& placement : plan.placements) ++placed_now_[{placement.job, placement.group}];
     for (const Waiting& waiting : plan.waiting) {
       const auto job = std::ranges::lower_bound(snapshot.jobs, waiting.job, {}, &Job::id);
@@ -52,53 +49,17 @@ class QueuePrognosis {
       const TaskGroup& group = job.groups[g];
       const auto placed = placed_now_.find({job.id, static_cast<std::int32_t>(g)});
       const std::int64_t placed_now = placed == placed_now_.end() ? 0 : placed->second;
-      after_.add_demand(group.shape, group.count - group.placed - placed_now, of_queue);
+      after_.add_wish(group.shape, group.count - group.placed - placed_now, of_queue);
     }
-  }
-
-  static ModelSet models_of(const Cluster& cluster) {
-    ModelSet models = 0;
-    for (const Node& node : cluster.nodes) {
-      const std::int32_t model = cluster.kinds[static_cast<std::size_t>(node.kind)].model;
-      if (model >= 0) models |= ModelSet{1} << model;
-    }
-    return models;
-  }
-
-  bool has_quotas_by_model() const {
-    for (std::size_t r = 0; r < after_.resource_count(); ++r) {
-      if (after_.is_governed(r) && after_.resource(r).models != 0) return true;
-    }
-    return false;
-  }
-
-  ModelSet allowed_here(const TaskShape& shape) const {
-    if (shape.gpu_count == 0) return 0;
-    return shape.models == 0 ? models_here_ : shape.models & models_here_;
   }
 
   void note_starving(const Job& job) {
     if (job.queue < 0) return;
     note_within_quota(job, after_.demand_to_start(job));
-    if (!has_quotas_by_model_) return;
     // Of no model's quota as long as it may take several: of which, only a start decides.
-    ModelSet choices = 0;
-    for (const TaskGroup& group : job.groups) {
-      const ModelSet allowed = allowed_here(group.shape);
-      if (std::popcount(allowed) > 1) choices |= allowed;
+    for (ModelSet choices = after_.choices_of(job); choices != 0; choices &= choices - 1) {
+      note_within_quota(job, after_.demand_to_start_on(job, choices & -choices));
     }
-    for (; choices != 0; choices &= choices - 1) note_within_quota(job, demand_on(job, choices & -choices));
-  }
-
-  // What it needs to start if its groups take that model wherever they may.
-  Amounts demand_on(const Job& job, ModelSet model) const {
-    Amounts demand = after_.none();
-    for (const TaskGroup& group : job.groups) {
-      TaskShape shape = group.shape;
-      if ((allowed_here(shape) & model) != 0) shape.models = model;
-      after_.add_demand(shape, std::max(0, group.min_tasks - group.placed), demand);
-    }
-    return demand;
   }
 
   void note_within_quota(const Job& job, const Amounts& demand) {
@@ -119,8 +80,6 @@ class QueuePrognosis {
   std::map<std::pair<std::int64_t, std::int32_t>, std::int64_t> placed_now_;  // tasks, by job and group
   std::vector<Amounts> waiting_;                                              // by queue, last: without one
   std::vector<std::vector<Seconds>> starves_since_;                           // by queue and resource
-  ModelSet models_here_;
-  bool has_quotas_by_model_;
 };
 
 }  // namespace

@@ -8,24 +8,30 @@ namespace berth {
 
 namespace {
 
-class QueueWalk : public JobSequence {
+class QueueWalk : public RewindableSequence {
  public:
   QueueWalk(const OrderInput& input, const QuotaLedger& usage, std::unique_ptr<QueueRanking> ranking)
       : queues_(input.queues), usage_(usage), ranking_(std::move(ranking)), seen_(usage.changes()) {
     const std::size_t rows = queues_.size() + 1;
     children_.resize(rows);
-    left_.assign(rows, 0);
     sort_jobs(input);
+    rewind();
     for (std::size_t row = 0; row < rows; ++row) {
+      if (left_[row] > 0)
+        (parent_of(row) < 0 ? roots_ : children_[static_cast<std::size_t>(parent_of(row))]).push_back(row);
+    }
+  }
+
+  void rewind() override {
+    next_.assign(first_.begin(), first_.end() - 1);
+    left_.assign(next_.size(), 0);
+    for (std::size_t row = 0; row < left_.size(); ++row) {
       left_[row] += jobs_of(row);
       for (std::int32_t up = parent_of(row); up >= 0; up = parent_of(static_cast<std::size_t>(up))) {
         left_[static_cast<std::size_t>(up)] += jobs_of(row);
       }
     }
-    for (std::size_t row = 0; row < rows; ++row) {
-      if (left_[row] > 0)
-        (parent_of(row) < 0 ? roots_ : children_[static_cast<std::size_t>(parent_of(row))]).push_back(row);
-    }
+    at_ = kNowhere;
   }
 
   std::optional<std::int32_t> next() override {
@@ -61,7 +67,6 @@ class QueueWalk : public JobSequence {
       ++first_[row + 1];
     }
     std::partial_sum(first_.begin(), first_.end(), first_.begin());
-    next_.assign(first_.begin(), first_.end() - 1);
     jobs_.resize(input.jobs.size());
     std::iota(jobs_.begin(), jobs_.end(), 0);
     std::ranges::sort(jobs_, {}, [&](std::int32_t job) -> const Key& { return keys[static_cast<std::size_t>(job)]; });
@@ -100,8 +105,8 @@ class QueueWalk : public JobSequence {
 
 }  // namespace
 
-std::unique_ptr<JobSequence> walk_queues(const OrderInput& input, const QuotaLedger& usage,
-                                         std::unique_ptr<QueueRanking> ranking) {
+std::unique_ptr<RewindableSequence> walk_queues(const OrderInput& input, const QuotaLedger& usage,
+                                                std::unique_ptr<QueueRanking> ranking) {
   return std::make_unique<QueueWalk>(input, usage, std::move(ranking));
 }
 
@@ -116,14 +121,16 @@ std::vector<Amounts> waiting_amounts(const OrderInput& input, const QuotaLedger&
   std::vector<Amounts> waiting(input.queues.size() + 1, usage.none());
   for (const Job& job : input.jobs) {
     Amounts& of_queue = job.queue < 0 ? waiting.back() : waiting[static_cast<std::size_t>(job.queue)];
-    for (const TaskGroup& group : job.groups) usage.add_demand(group.shape, group.count - group.placed, of_queue);
+    for (const TaskGroup& group : job.groups) usage.add_wish(group.shape, group.count - group.placed, of_queue);
   }
   return waiting;
 }
 
 std::vector<std::int32_t> read_to_end(JobSequence& sequence) {
   std::vector<std::int32_t> order;
-  while (const std::optional<std::int32_t> job = sequence.next()) order.push_back(*job);
+  while (const std::optional<std::int32_t> job = sequence.next()) {
+    if (sequence.levels_within_quota() == 0) order.push_back(*job);
+  }
   return order;
 }
 

@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/policy/policy.h"
+#include "engine/policy/own_quota_first.h"
 
 namespace berth {
 
@@ -26,8 +26,8 @@ class QueueRanking {
 };
 
 // `input` and `usage` must outlive the sequence.
-std::unique_ptr<JobSequence> walk_queues(const OrderInput& input, const QuotaLedger& usage,
-                                         std::unique_ptr<QueueRanking> ranking);
+std::unique_ptr<RewindableSequence> walk_queues(const OrderInput& input, const QuotaLedger& usage,
+                                                std::unique_ptr<QueueRanking> ranking);
 
 // The usage that an order sees: that of the input, or one in which nobody uses anything.
 class OrderUsage {
@@ -42,21 +42,22 @@ class OrderUsage {
 
 // The sequence of an order that ranks queues by `Ranking`, made from an input and its usage.
 template <class Ranking>
-class RankedQueues : public JobSequence {
+class RankedQueues : public RewindableSequence {
  public:
   explicit RankedQueues(const OrderInput& input)
       : usage_(input), walk_(walk_queues(input, *usage_, std::make_unique<Ranking>(input, *usage_))) {}
   std::optional<std::int32_t> next() override { return walk_->next(); }
+  void rewind() override { walk_->rewind(); }
 
  private:
   OrderUsage usage_;
-  std::unique_ptr<JobSequence> walk_;
+  std::unique_ptr<RewindableSequence> walk_;
 };
 
-// By queue, last those of jobs without one: what the jobs that wait still want.
+// By queue, last those of jobs without one: what the jobs that wait still want; of each model that they may take.
 std::vector<Amounts> waiting_amounts(const OrderInput& input, const QuotaLedger& usage);
 
-// All of a sequence, as long as nothing changes.
+// All of a sequence, as long as nothing changes: the order in which jobs may take anything.
 std::vector<std::int32_t> read_to_end(JobSequence& sequence);
 
 }  // namespace berth

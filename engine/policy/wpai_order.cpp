@@ -23,17 +23,19 @@ double wpai_extra(const Job& job, const OrderInput& input) {
   return std::clamp(extra, -kMostExtra, kMostExtra);
 }
 
-class WpaiSequence : public JobSequence {
+class WpaiSequence : public RewindableSequence {
  public:
   explicit WpaiSequence(const OrderInput& input) : input_(input), usage_(input), seen_((*usage_).changes()) {
     std::map<DemandKey, std::size_t> known;
     for (std::size_t i = 0; i < input.jobs.size(); ++i) {
       const Job& job = input.jobs[i];
-      const Amounts demand = (*usage_).demand_to_start(job);
+      std::vector<Amounts> demands = demands_of(job);
       DemandKey key = {job.queue};
-      key.insert(key.end(), demand.begin(), demand.end());
+      for (const Amounts& demand : demands) key.insert(key.end(), demand.begin(), demand.end());
       const auto [entry, added] = known.try_emplace(std::move(key), groups_.size());
-      if (added) groups_.push_back({.queue = job.queue, .root = root_of(job.queue), .demand = demand, .jobs = {}});
+      if (added) {
+        groups_.push_back({.queue = job.queue, .root = root_of(job.queue), .demands = std::move(demands), .jobs = {}});
+      }
       groups_[entry->second].jobs.push_back({wpai_extra(job, input), static_cast<std::int32_t>(i)});
     }
     for (Group& group : groups_) {
@@ -41,6 +43,15 @@ class WpaiSequence : public JobSequence {
         const Job& job = input.jobs[static_cast<std::size_t>(waiter.job)];
         return std::tuple(-waiter.extra, job.submit, job.id);
       });
+    }
+    rank_groups();
+  }
+
+  void rewind() override {
+    first_ = {};
+    for (Group& group : groups_) {
+      group.next = 0;
+      group.covered = -1;
     }
     rank_groups();
   }
@@ -70,8 +81,8 @@ class WpaiSequence : public JobSequence {
   // Jobs of one queue that ask for the same.
   struct Group {
     std::int32_t queue = -1;
-    std::int32_t root = -1;  // above it
-    Amounts demand;
+    std::int32_t root = -1;        // above it
+    std::vector<Amounts> demands;  // by what they may choose
     std::vector<Waiter> jobs;
     std::size_t next = 0;
     double covered = -1;        // score without the extra
@@ -123,13 +134,30 @@ class WpaiSequence : public JobSequence {
     first_.push({group.covered + waiter.extra, job.submit, job.id, index, group.stamp});
   }
 
+  // What it needs to start, on each model that it may choose.
+  std::vector<Amounts> demands_of(const Job& job) const {
+    ModelSet choices = (*usage_).choices_of(job);
+    if (choices == 0) return {(*usage_).demand_to_start(job)};
+    std::vector<Amounts> demands;
+    for (; choices != 0; choices &= choices - 1) {
+      demands.push_back((*usage_).demand_to_start_on(job, choices & -choices));
+    }
+    return demands;
+  }
+
   double own_part(const Group& group) const {
+    double own = 0;
+    for (const Amounts& demand : group.demands) own = std::max(own, own_part(group, demand));
+    return own;
+  }
+
+  double own_part(const Group& group, const Amounts& demand) const {
     double own = 1;
     for (std::size_t r = 0; r < (*usage_).resource_count(); ++r) {
-      if (!(*usage_).counts_for(group.queue, r) || group.demand[r] == 0) continue;
+      if (!(*usage_).counts_for(group.queue, r) || demand[r] == 0) continue;
       for (std::int32_t q = group.queue;; q = input_.queues[static_cast<std::size_t>(q)].parent) {
         const auto unused = static_cast<double>((*usage_).quota(q, r) - (*usage_).counted(q, r));
-        own = std::min(own, std::clamp(unused / static_cast<double>(group.demand[r]), 0.0, 1.0));
+        own = std::min(own, std::clamp(unused / static_cast<double>(demand[r]), 0.0, 1.0));
         if (q < 0 || input_.queues[static_cast<std::size_t>(q)].parent < 0) break;
       }
     }
@@ -146,7 +174,7 @@ class WpaiSequence : public JobSequence {
 }  // namespace
 
 std::unique_ptr<JobSequence> WpaiOrder::begin(const OrderInput& input) const {
-  return std::make_unique<WpaiSequence>(input);
+  return std::make_unique<OwnQuotaFirst>(input, std::make_unique<WpaiSequence>(input));
 }
 
 std::vector<std::int32_t> WpaiOrder::order(const OrderInput& input) const { return read_to_end(*begin(input)); }

@@ -2,7 +2,8 @@
 //
 //   score = 1,000,000 x own + 1,000 x borrowed + extra, highest first, ties by (submit, id)
 //   own       the part of what the job asks for that unused quota covers: the least over the governed resources it asks
-//             for and the queues on its path; borrowed = 1 - own. Without quotas all is own.
+//             for and the queues on its path; borrowed = 1 - own. Without quotas all is own. Of a job that may choose
+//             between models: the most of any; it is first tried on its queue's own (own_quota_first.h)
 //   extra     wait bonus (OrderKnobs::wpai_wait_bonus) x minutes waited - low-use penalty (wpai_low_use_penalty) x
 //             (100 - percent of the GPU asked for that such jobs used; unknown: no penalty), kept within +-499
 // The extra cannot turn the order of covered and borrowing jobs round: both sums differ by at least 1,000 where own is

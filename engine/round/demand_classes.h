@@ -18,8 +18,8 @@ namespace berth {
 class DemandClasses {
  public:
   // `may_evict`: others may be evicted for the job now (reclaim.h); `end`: when it would end, where that matters to
-  // quotas (QuotaLedger::looks_at_end). Numbers count from 0.
-  std::size_t of(const Job& job, bool may_evict, Seconds end = Seconds(0));
+  // quotas (QuotaLedger::looks_at_end); `levels`: of its path, within whose quotas it must stay. Numbers count from 0.
+  std::size_t of(const Job& job, bool may_evict, Seconds end = Seconds(0), int levels = 0);
 
  private:
   std::map<DemandKey, std::size_t> numbers_;

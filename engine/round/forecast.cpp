@@ -109,21 +109,23 @@ class Future {
     Pass pass(state_, snapshot_.reservations, snapshot_.now);
     FailedDemands failed;
     std::unordered_set<std::int64_t> started;
-    const auto try_one = [&](const Job& job) {
-      if (starts(job, pass, failed)) started.insert(job.id);
+    const auto try_one = [&](const Job& job, int levels) {
+      if (!started.contains(job.id) && starts(job, pass, failed, levels)) started.insert(job.id);
     };
     const std::vector<std::int64_t> promised = pass.promised();
     for (const std::int64_t id : promised) {
       const auto job = std::ranges::find(snapshot_.jobs, id, &Job::id);
-      if (job != snapshot_.jobs.end()) try_one(*job);
+      if (job != snapshot_.jobs.end()) try_one(*job, 0);
     }
     BERTH_ASSIGN(const Ordering ordering, ordering_of(snapshot_, state_));
     std::size_t seen = 0;
     while (const std::optional<std::int32_t> index = ordering.sequence->next()) {
       const Job& job = snapshot_.jobs[static_cast<std::size_t>(*index)];
       const bool is_behind = seen == wanted_.size();
-      if (!std::ranges::binary_search(promised, job.id) && (!is_behind || awaited_.contains(job.id))) try_one(job);
-      seen += wanted_.contains(job.id) ? 1 : 0;
+      const int levels = ordering.sequence->levels_within_quota();
+      if (!std::ranges::binary_search(promised, job.id) && (!is_behind || awaited_.contains(job.id)))
+        try_one(job, levels);
+      seen += levels == 0 && wanted_.contains(job.id) ? 1 : 0;
       if (pass.closed() || (seen == wanted_.size() && awaited_.empty())) break;
     }
     for (const Eviction& eviction : pass.evictions()) {
@@ -137,22 +139,23 @@ class Future {
     return {};
   }
 
-  bool starts(const Job& job, Pass& pass, FailedDemands& failed) {
+  bool starts(const Job& job, Pass& pass, FailedDemands& failed, int levels) {
     ++looks_;
     if (pass.closed()) return false;
-    const bool may_evict =
-        (ended_ == 0 || wanted_.contains(job.id)) && may_evict_others(job, state_.rules(), snapshot_.now);
+    const bool may_evict = levels == 0 && (ended_ == 0 || wanted_.contains(job.id)) &&
+                           may_evict_others(job, state_.rules(), snapshot_.now);
     const Seconds end = state_.quotas().looks_at_end() ? job.expected_end(snapshot_.now) : Seconds(0);
-    const std::size_t demand = demand_class(job, may_evict, end);
+    const std::size_t demand = demand_class(job, may_evict, end, levels);
     if (failed.find(demand, pass.evictions().size())) return false;
-    const PassOutcome outcome = pass.try_job(job, may_evict);
+    const PassOutcome outcome = pass.try_job(job, may_evict, levels);
     if (!outcome.started && !outcome.keeps_room) failed.note(demand, pass.evictions().size());
     return outcome.started;
   }
 
   // Of most jobs it stays what it is.
-  std::size_t demand_class(const Job& job, bool may_evict, Seconds end) {
-    if (may_evict || end != Seconds(0) || !job.after.empty()) return classes_.of(job, may_evict, end);
+  std::size_t demand_class(const Job& job, bool may_evict, Seconds end, int levels) {
+    if (may_evict || end != Seconds(0) || !job.after.empty() || levels > 0)
+      return classes_.of(job, may_evict, end, levels);
     const auto [known, is_new] = known_classes_.try_emplace(job.id);
     if (is_new) known->second = classes_.of(job, false);
     return known->second;

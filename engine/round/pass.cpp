@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "engine/round/quota_placing.h"
-
 namespace berth {
 
 Pass::Pass(RoundState& state, std::span<const Reservation> kept, Seconds now)
@@ -43,7 +41,39 @@ PassOutcome Pass::start(const Job& job, std::vector<PlacedTask> placed) {
   return outcome;
 }
 
-PassOutcome Pass::try_job(const Job& job, bool may_evict) {
+Pass::Placing Pass::place(const Job& job, Seconds end, int levels, bool is_own) {
+  Placing placing;
+  const auto try_placing = [&](const Job& wanted) {
+    BackfillAttempt attempt = backfill_.place(wanted);
+    placing.would_delay = attempt.would_delay;
+    return std::move(attempt.outcome);
+  };
+  const auto try_within_quota = [&] {
+    placing.would_delay = 0;
+    placing.result = place_within_quota(state_.quotas(), state_.ledger(), job, end, try_placing, levels);
+  };
+  try_within_quota();
+  while (!placing.result.outcome.started && is_own && placing.would_delay != 0 &&
+         backfill_.give_way(placing.would_delay)) {
+    try_within_quota();
+  }
+  return placing;
+}
+
+Pass::Placing Pass::place_own_first(const Job& job, Seconds end, int levels, bool borrows) {
+  const QuotaLedger& quotas = state_.quotas();
+  const bool may_choose = quotas.choices_of(job) != 0;
+  const int path = job.queue < 0 ? 0 : quotas.depth(job.queue) + 1;
+  Placing placing;
+  for (int within = may_choose ? path : levels; within > 0 && within >= levels; --within) {
+    const std::optional<Job> own = on_own_models(quotas, job, end, within);
+    if (own) placing = place(*own, end, within, within == path);
+    if (placing.result.outcome.started) return placing;
+  }
+  return levels > 0 ? placing : place(job, end, 0, !borrows && !may_choose);
+}
+
+PassOutcome Pass::try_job(const Job& job, bool may_evict, int levels) {
   if (!job.after.empty()) return wait(job, Reason::kDependency);
   if (const std::int64_t blocker = backfill_.closed_by(job.queue); blocker != 0) {
     PassOutcome outcome = wait(job, Reason::kBlocked);
@@ -56,26 +86,28 @@ PassOutcome Pass::try_job(const Job& job, bool may_evict) {
   const QuotaVerdict verdict =
       quotas.governs() ? quotas.judge(job.queue, quotas.demand_to_start(job), end) : QuotaVerdict{};
   if (!verdict.admitted()) {
-    if (may_evict) {
+    if (may_evict && levels == 0) {
       if (std::optional<PassOutcome> outcome = evict_for(job, end, true)) return *std::move(outcome);
     }
     return refuse(job, verdict);
   }
-  std::int64_t would_delay = 0;
-  const auto place = [&](const Job& wanted) {
-    BackfillAttempt attempt = backfill_.place(wanted);
-    would_delay = attempt.would_delay;
-    return std::move(attempt.outcome);
-  };
-  QuotaPlacing placing = place_within_quota(quotas, state_.ledger(), job, end, place);
-  while (!placing.outcome.started && would_delay != 0 && !verdict.borrows && backfill_.give_way(would_delay)) {
-    placing = place_within_quota(quotas, state_.ledger(), job, end, place);
-  }
+  auto [placing, would_delay] = place_own_first(job, end, levels, verdict.borrows);
   if (placing.outcome.started) return start(job, std::move(placing.outcome.placed));
+  if (levels > 0) {
+    PassOutcome outcome = wait(job, Reason::kOrder);
+    outcome.keeps_room = would_delay != 0;
+    return outcome;
+  }
+  // What it waits for is its own, where some is left; else it borrows, whatever it will be placed on.
+  const bool may_choose = quotas.choices_of(job) != 0;
+  const std::optional<Job> own =
+      may_choose && job.queue >= 0 ? on_own_models(quotas, job, end, quotas.depth(job.queue) + 1) : std::nullopt;
+  const bool borrows = may_choose ? !own : verdict.borrows;
+  const Job& wanted = own ? *own : job;
   if (!placing.verdict.admitted()) {
     // On models with quota left it does not fit: that is for a reservation to remedy.
     PassOutcome outcome = refuse(job, placing.verdict);
-    return placing.narrowed ? block(job, std::move(outcome), verdict.borrows) : outcome;
+    return placing.narrowed ? block(wanted, std::move(outcome), borrows) : outcome;
   }
   if (placing.outcome.needed == 0) return {};  // all it needs is placed already
   if (backfill_.holds_room_for(job.id)) {
@@ -84,19 +116,19 @@ PassOutcome Pass::try_job(const Job& job, bool may_evict) {
     return outcome;
   }
   if (may_evict) {
-    if (std::optional<PassOutcome> outcome = evict_for(job, end, verdict.borrows)) return *std::move(outcome);
+    if (std::optional<PassOutcome> outcome = evict_for(job, end, borrows)) return *std::move(outcome);
   }
   PassOutcome outcome;
   if (would_delay != 0) {
     outcome = wait(job, Reason::kReserved);
     outcome.waiting.behind_job = would_delay;
-    outcome = block(job, std::move(outcome), verdict.borrows);
+    outcome = block(wanted, std::move(outcome), borrows);
     outcome.keeps_room = true;
     return outcome;
   }
   const JobOutcome& why = placing.outcome;
   outcome.waiting = {.job = job.id, .reason = why.reason, .group = why.group, .fits = why.fits, .needed = why.needed};
-  return block(job, std::move(outcome), verdict.borrows);
+  return block(wanted, std::move(outcome), borrows);
 }
 
 PassOutcome Pass::block(const Job& job, PassOutcome outcome, bool borrows) {

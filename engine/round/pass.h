@@ -2,7 +2,8 @@
 //
 // The one piece of deciding code that live rounds, plans, explanations and simulations share. Per job: does it depend
 // on others; may its queue start it (QuotaLedger::judge); does it fit without delaying a reservation (Backfill); can
-// room be made for it (Reclaim). The caller brings first the jobs for which victims were told to stop (promised()),
+// room be made for it (Reclaim). Where quotas divide the device models, a job is placed on its queue's own before it
+// borrows others. The caller brings first the jobs for which victims were told to stop (promised()),
 // then all others in the order policy's sequence, each once.
 #pragma once
 
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "engine/round/backfill.h"
+#include "engine/round/quota_placing.h"
 #include "engine/round/reclaim.h"
 #include "engine/round/round_state.h"
 
@@ -31,8 +33,10 @@ class Pass {
   // Jobs that room is held for until their victims have stopped, in id order.
   std::vector<std::int64_t> promised() const { return backfill_.holders(); }
   bool holds_room_for(std::int64_t job) const { return backfill_.holds_room_for(job); }
-  // `may_evict`: room may be made for it by evictions, as far as the rules say so.
-  PassOutcome try_job(const Job& job, bool may_evict = true);
+  // `may_evict`: room may be made for it by evictions, as far as the rules say so. `levels`: see
+  // JobSequence::levels_within_quota; above 0 nobody is evicted for it, and that it does not start means nothing for
+  // others.
+  PassOutcome try_job(const Job& job, bool may_evict = true, int levels = 0);
   // Nobody behind is to be tried.
   bool closed() const { return backfill_.closed(); }
 
@@ -42,6 +46,14 @@ class Pass {
   std::optional<Seconds> expected_start(std::int64_t job) const { return backfill_.expected_start(job); }
 
  private:
+  struct Placing {
+    QuotaPlacing result;
+    std::int64_t would_delay = 0;
+  };
+  // Within the quotas of `levels` queues of its path. `is_own`: reservations of jobs that borrow give way to it.
+  Placing place(const Job& job, Seconds end, int levels, bool is_own);
+  // On the models of its queues before others, as far as `levels` lets it. Not started: the last try.
+  Placing place_own_first(const Job& job, Seconds end, int levels, bool borrows);
   PassOutcome wait(const Job& job, Reason reason) const;
   PassOutcome refuse(const Job& job, const QuotaVerdict& verdict) const;
   PassOutcome start(const Job& job, std::vector<PlacedTask> placed);

@@ -20,7 +20,7 @@ bool leave_out_models(Job& job, ModelSet models, std::size_t model_count) {
 }
 
 // The job with as many surplus tasks as its quota takes.
-Job within_quota(const QuotaLedger& quotas, const Job& job) {
+Job within_quota(const QuotaLedger& quotas, const Job& job, int levels) {
   Job wanted = job;
   Amounts demand = quotas.demand_to_start(job);
   for (TaskGroup& group : wanted.groups) {
@@ -28,7 +28,7 @@ Job within_quota(const QuotaLedger& quotas, const Job& job) {
     Amounts one_more = demand;
     for (; tasks < group.count; ++tasks) {
       quotas.add_demand(group.shape, 1, one_more);
-      if (!quotas.judge(job.queue, one_more).admitted()) break;
+      if (!quotas.judge(job.queue, one_more).within(levels)) break;
       demand = one_more;
     }
     group.count = tasks;
@@ -36,16 +36,27 @@ Job within_quota(const QuotaLedger& quotas, const Job& job) {
   return wanted;
 }
 
+// With half as many surplus tasks; false: it has none.
+bool ask_for_less(Job& job) {
+  bool asks_for_less = false;
+  for (TaskGroup& group : job.groups) {
+    const std::int32_t least = std::max(group.min_tasks, group.placed);
+    asks_for_less = asks_for_less || group.count > least;
+    group.count = least + (group.count - least) / 2;
+  }
+  return asks_for_less;
+}
+
 }  // namespace
 
 QuotaPlacing place_within_quota(const QuotaLedger& quotas, Ledger& ledger, const Job& job, Seconds end,
-                                const std::function<JobOutcome(const Job&)>& place) {
+                                const std::function<JobOutcome(const Job&)>& place, int levels) {
   QuotaPlacing result;
   if (!quotas.governs() || job.queue < 0) {
     result.outcome = place(job);
     return result;
   }
-  Job wanted = within_quota(quotas, job);
+  Job wanted = within_quota(quotas, job, levels);
   for (;;) {
     const Ledger::Checkpoint before = ledger.checkpoint();
     result.outcome = place(wanted);
@@ -53,17 +64,34 @@ QuotaPlacing place_within_quota(const QuotaLedger& quotas, Ledger& ledger, const
     Amounts taken = quotas.none();
     for (const PlacedTask& task : result.outcome.placed) quotas.add_holding(task.holding, taken);
     result.verdict = quotas.judge(job.queue, taken, end);
-    if (result.verdict.admitted()) return result;
+    if (result.verdict.within(levels)) return result;
     ledger.rollback(before);
     result.outcome.started = false;
     result.outcome.placed.clear();
-    const ModelSet used_up = quotas.table().resources[static_cast<std::size_t>(result.verdict.resource)].models;
+    const bool is_refused = !result.verdict.admitted();
+    if (!is_refused && ask_for_less(wanted)) continue;
+    const std::int32_t short_of = is_refused ? result.verdict.resource : result.verdict.borrowed;
+    const ModelSet used_up = quotas.resource(static_cast<std::size_t>(short_of)).models;
     if (used_up == 0 || !leave_out_models(wanted, used_up, ledger.cluster().models.size())) {
       result.narrowed = false;
       return result;
     }
     result.narrowed = true;
   }
+}
+
+std::optional<Job> on_own_models(const QuotaLedger& quotas, const Job& job, Seconds end, int levels) {
+  Job own = job;
+  const ModelSet here = quotas.models_within(job.queue, 0);
+  const ModelSet models = quotas.models_within(job.queue, levels);
+  for (TaskGroup& group : own.groups) {
+    if (group.shape.gpu_count == 0 || group.placed == group.count) continue;
+    const ModelSet allowed = group.shape.models == 0 ? here : group.shape.models & here;
+    if ((allowed & models) == 0) return std::nullopt;
+    if ((allowed & ~models) != 0) group.shape.models = allowed & models;
+  }
+  if (!quotas.judge(job.queue, quotas.demand_to_start(own), end).within(levels)) return std::nullopt;
+  return own;
 }
 
 }  // namespace berth

@@ -3,9 +3,14 @@
 // Which device models a job counts for is known only when it is placed. A placement on models whose quota is used up is
 // taken back and tried again without them, until one is admitted or nothing is left. Tasks beyond the gang are asked
 // for only as far as the quota takes them.
+//
+// What is a queue's own comes before what it borrows: on_own_models() says which models those are. A gang whose tasks
+// only together with quotas of several models are within quota counts as borrowing when the score does not happen to
+// spread it so.
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "engine/model/quota_ledger.h"
 #include "engine/round/placer.h"
@@ -18,8 +23,13 @@ struct QuotaPlacing {
   bool narrowed = false;  // models were left out, and on the others it does not fit now
 };
 
-// `place` tries a job on `ledger`, like Placer::place_job. `end`: of the job, see QuotaLedger::judge.
+// `place` tries a job on `ledger`, like Placer::place_job. `end`: of the job, see QuotaLedger::judge. `levels`: it
+// stays within the quotas of so many queues of its path, from the root down.
 QuotaPlacing place_within_quota(const QuotaLedger& quotas, Ledger& ledger, const Job& job, Seconds end,
-                                const std::function<JobOutcome(const Job&)>& place);
+                                const std::function<JobOutcome(const Job&)>& place, int levels = 0);
+
+// The job on models of which the first `levels` queues of its path have quota left; nothing: there are none, or by
+// count it would borrow from them.
+std::optional<Job> on_own_models(const QuotaLedger& quotas, const Job& job, Seconds end, int levels);
 
 }  // namespace berth

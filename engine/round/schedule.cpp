@@ -160,10 +160,15 @@ class ScheduleRun {
         return Status(Code::kInterrupted, "planning was interrupted; nothing changed");
       }
       const Job& job = snapshot_.jobs[static_cast<std::size_t>(*index)];
-      result_.order.push_back(job.id);
-      const bool is_tried = std::ranges::binary_search(promised, job.id) || made_room(job);
-      if (wants_tasks(job) && !is_tried) BERTH_TRY(try_job(job));
-      if (job.id == options_.until_job) break;
+      const bool is_tried = std::ranges::binary_search(promised, job.id) || made_room(job) || early_.contains(job.id);
+      const int levels = sequence.levels_within_quota();
+      if (levels == 0) {
+        result_.order.push_back(job.id);
+        if (wants_tasks(job) && !is_tried) BERTH_TRY(try_job(job));
+      } else if (wants_tasks(job) && !is_tried && !(options_.place && job.id == options_.until_job)) {
+        BERTH_TRY(try_job(job, levels));
+      }
+      if (job.id == options_.until_job && (levels == 0 || early_.contains(job.id))) break;
     }
     hold_back(sequence, promised);
     announce_step(options_, "reasons");
@@ -186,10 +191,12 @@ class ScheduleRun {
   }
 
  private:
-  Status try_job(const Job& job) {
+  Status try_job(const Job& job, int levels = 0) {
     const Seconds end = state_.quotas().looks_at_end() ? job.expected_end(snapshot_.now) : Seconds(0);
-    const std::size_t demand = classes_.of(job, may_evict_others(job, state_.rules(), snapshot_.now), end);
+    const bool may_evict = levels == 0 && may_evict_others(job, state_.rules(), snapshot_.now);
+    const std::size_t demand = classes_.of(job, may_evict, end, levels);
     if (const std::optional<std::size_t> failed = failed_.find(demand, evictions())) {
+      if (levels > 0) return {};
       Waiting again = result_.plan.waiting[*failed];
       again.job = job.id;
       add_waiting(job, again);
@@ -197,7 +204,12 @@ class ScheduleRun {
     }
     ++result_.jobs_tried;
     const std::size_t made = evictions();
-    PassOutcome outcome = pass_.try_job(job);
+    PassOutcome outcome = pass_.try_job(job, true, levels);
+    if (levels > 0 && !outcome.started) {
+      if (!outcome.keeps_room) failed_.note(demand, evictions());
+      return {};
+    }
+    if (levels > 0) early_.insert(job.id);
     if (outcome.refusal) outcome.waiting.beneficiary = queue_id(state_.quotas().in_the_way(*outcome.refusal));
     for (const PlacedTask& task : outcome.placed) result_.plan.placements.push_back(placement_of(snapshot_, job, task));
     // What was evicted for a job was never there for others.
@@ -324,7 +336,8 @@ class ScheduleRun {
   std::vector<const Job*> waiting_jobs_;  // parallel to plan.waiting
   std::vector<Holding> taken_;            // by jobs that started on what was free
   DemandClasses classes_;
-  FailedDemands failed_;  // remembered: the place in plan.waiting
+  FailedDemands failed_;                    // remembered: the place in plan.waiting
+  std::unordered_set<std::int64_t> early_;  // started on what is their queue's own, before anybody borrowed
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ class DeviceFloor : public Floor {
   explicit DeviceFloor(const RoundSetup& setup);
 
   void begin_pass(Seconds now) override;
-  PassOutcome try_job(const Job& job) override { return pass_->try_job(job); }
+  PassOutcome try_job(const Job& job, int levels) override { return pass_->try_job(job, true, levels); }
   bool closed() const override { return pass_->closed(); }
   std::span<const Eviction> evictions() const override { return pass_->evictions(); }
   void end_pass() override;

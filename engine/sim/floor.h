@@ -18,8 +18,8 @@ class Floor {
   virtual ~Floor() = default;
 
   virtual void begin_pass(Seconds now) = 0;
-  // Starts it, if the rules let it; see Pass.
-  virtual PassOutcome try_job(const Job& job) = 0;
+  // Starts it, if the rules let it; see Pass. `levels`: see JobSequence::levels_within_quota.
+  virtual PassOutcome try_job(const Job& job, int levels) = 0;
   // Nobody behind the last one is to be tried.
   virtual bool closed() const = 0;
   // Of this pass, so far. Jobs that stop at once have ended already.

@@ -168,7 +168,7 @@ void PooledFloor::begin_pass(Seconds) {
   std::ranges::fill(closed_queues_, std::uint8_t{0});
 }
 
-PassOutcome PooledFloor::try_job(const Job& job) {
+PassOutcome PooledFloor::try_job(const Job& job, int) {
   PassOutcome outcome;
   const bool in_queue = job.queue >= 0 && backfill_ == BackfillMode::kNonePerQueue;
   if (in_queue && closed_queues_[static_cast<std::size_t>(job.queue)] != 0) return outcome;

@@ -32,7 +32,7 @@ class PooledFloor : public Floor {
   PooledFloor(const Cluster& cluster, std::span<const Queue> queues, BackfillMode backfill, NodeChoice choice);
 
   void begin_pass(Seconds now) override;
-  PassOutcome try_job(const Job& job) override;
+  PassOutcome try_job(const Job& job, int levels) override;
   bool closed() const override { return closed_; }
   std::span<const Eviction> evictions() const override { return {}; }
   void end_pass() override { released_.clear(); }

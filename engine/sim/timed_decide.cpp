@@ -46,7 +46,7 @@ void TimedRun::pass() {
     const std::int32_t slot = waiting_->next();
     if (slot < 0) break;
     ++result_.row.decisions;
-    const PassOutcome outcome = floor_.try_job(jobs_[slot].job);
+    const PassOutcome outcome = floor_.try_job(jobs_[slot].job, waiting_->levels_within_quota());
     for (; evictions < floor_.evictions().size(); ++evictions) carry_out(floor_.evictions()[evictions]);
     if (outcome.started) {
       waiting_->tried(Tried::kStarted);

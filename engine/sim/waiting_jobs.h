@@ -33,6 +33,8 @@ class WaitingJobs {
   virtual void begin_pass(const OrderInput& input, const Floor& floor) = 0;
   // Slot of the next job to try; -1 = no more. After each, tried() must be called.
   virtual std::int32_t next() = 0;
+  // Of the job named last; see JobSequence.
+  virtual int levels_within_quota() const { return 0; }
   // A job that started waits no longer.
   virtual void tried(Tried outcome) = 0;
   // After a pass: when the order changes although nothing happens.

@@ -73,13 +73,18 @@ std::int32_t WaitingLine::next() {
     current_ = static_cast<std::size_t>(*place);
     if (slots_[current_] < 0) continue;
     const Failure& failure = failure_of(current_);
-    if (failure.pass != pass_ || failure.evictions != floor_->evictions().size()) return slots_[current_];
+    if (failure.pass != pass_ || failure.evictions != floor_->evictions().size() ||
+        failure.levels != levels_within_quota()) {
+      return slots_[current_];
+    }
   }
   return -1;
 }
 
 void WaitingLine::tried(Tried outcome) {
-  if (outcome == Tried::kFailed) failure_of(current_) = {pass_, floor_->evictions().size()};
+  if (outcome == Tried::kFailed) {
+    failure_of(current_) = {pass_, floor_->evictions().size(), levels_within_quota()};
+  }
   if (outcome != Tried::kStarted) return;
   slots_[current_] = -1;
   ++gone_;

@@ -26,15 +26,17 @@ class WaitingLine : public WaitingJobs {
 
   void begin_pass(const OrderInput& input, const Floor& floor) override;
   std::int32_t next() override;
+  int levels_within_quota() const override { return sequence_->levels_within_quota(); }
   void tried(Tried outcome) override;
   std::optional<Seconds> order_changes_at() override;
   std::string order_failure() const override { return sequence_ ? sequence_->failure() : std::string(); }
 
  private:
-  // A failure of jobs of one kind: in which pass, after how many evictions.
+  // A failure of jobs of one kind: in which pass, after how many evictions, within how many quotas.
   struct Failure {
     std::uint64_t pass = 0;
     std::size_t evictions = 0;
+    int levels = 0;
   };
   std::size_t place_of(std::int64_t id) const;
   void drop_gone();
