@@ -164,7 +164,7 @@ class Company {
       if (group.anchor < 0) group.anchor = p.node;
       job.state = JobState::kRunning;
       snapshot.allocations.push_back(
-          {p.job, p.group, p.task, p.node, p.devices, p.gpu_milli, p.gpu_memory, p.cpu, p.memory});
+          {p.job, p.group, p.task, p.node, p.devices, p.gpu_milli, p.gpu_memory, p.cpu, p.memory, snapshot.now});
       find_running(p.job)->job.groups = job.groups;
     }
     std::erase_if(snapshot.jobs, [](const Job& job) {

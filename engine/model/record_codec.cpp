@@ -67,8 +67,8 @@ void fields(A& a, T& x) {
 }
 template <class A, Is<RunningTask> T>
 void fields(A& a, T& x) {
-  auto& [group, task, holding] = x;
-  a(group, task, holding);
+  auto& [group, task, holding, start] = x;
+  a(group, task, holding, start);
 }
 template <class A, Is<RunningJob> T>
 void fields(A& a, T& x) {
@@ -122,8 +122,8 @@ void fields(A& a, T& x) {
 }
 template <class A, Is<Allocation> T>
 void fields(A& a, T& x) {
-  auto& [job, group, task, node, devices, gpu_milli, gpu_memory, cpu, memory] = x;
-  a(job, group, task, node, devices, gpu_milli, gpu_memory, cpu, memory);
+  auto& [job, group, task, node, devices, gpu_milli, gpu_memory, cpu, memory, start] = x;
+  a(job, group, task, node, devices, gpu_milli, gpu_memory, cpu, memory, start);
 }
 template <class A, Is<ReservedTask> T>
 void fields(A& a, T& x) {

@@ -14,7 +14,11 @@ struct RunningTask {
   std::int32_t group = 0;
   std::int32_t task = 0;
   Holding holding;
+  Seconds start{0};  // tasks of an elastic job join while it runs
 
+  MilliGpu gpu_held() const {
+    return holding.gpu_milli * static_cast<std::int64_t>(__builtin_popcountll(holding.devices));
+  }
   bool operator==(const RunningTask&) const = default;
 };
 
@@ -41,9 +45,7 @@ struct RunningJob {
 
   MilliGpu gpu_held() const {
     MilliGpu total;
-    for (const RunningTask& task : tasks) {
-      total += task.holding.gpu_milli * static_cast<std::int64_t>(__builtin_popcountll(task.holding.devices));
-    }
+    for (const RunningTask& task : tasks) total += task.gpu_held();
     return total;
   }
 };

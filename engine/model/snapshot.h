@@ -46,6 +46,7 @@ struct Allocation {
   MiB gpu_memory;      // of each device
   MilliCpu cpu;
   MiB memory;
+  Seconds start{0};
 
   bool operator==(const Allocation&) const = default;
 };

@@ -162,7 +162,7 @@ std::vector<LoanVictim> LoanReturnPlanner::victims_for(const LoanTerms& loan, st
       victim.stop = *stop;
       victim.surplus = surplus_tasks(run);
     }
-    victim.lost_seconds = lost_work(run, MilliGpu(1), victim.stop);
+    victim.lost_seconds = lost_per_gpu(run, victim.stop);
     victim.class_value = state_.class_value(run.job);
     victims.push_back(std::move(victim));
   }
@@ -188,13 +188,13 @@ Amounts LoanReturnPlanner::held_between(const LoanVictim& victim, std::size_t fr
 }
 
 std::int64_t LoanReturnPlanner::lost_at(const LoanVictim& victim, std::size_t level) const {
-  if (level == victim.all()) return victim.run->gpu_held().value() * victim.lost_seconds;
-  std::int64_t milli = 0;
+  if (level == victim.all()) return lost_work(*victim.run, victim.stop);
+  std::int64_t lost = 0;
   for (std::size_t i = 0; i < level; ++i) {
-    const Holding& holding = victim.run->tasks[victim.surplus[i]].holding;
-    milli += holding.gpu_milli.value() * __builtin_popcountll(holding.devices);
+    const RunningTask& task = victim.run->tasks[victim.surplus[i]];
+    lost += lost_time(*victim.run, task, now_).value() * task.gpu_held().value();
   }
-  return milli * lost_work(*victim.run, MilliGpu(1), now_);
+  return lost;
 }
 
 bool LoanReturnPlanner::affords(const LoanVictim& victim, std::size_t level) const {

@@ -104,7 +104,7 @@ void RoundState::start(const Job& job, std::span<const PlacedTask> placed, Secon
     ++group.placed;
     if (group.anchor < 0) group.anchor = task.holding.node;
     if (group.anchor == task.holding.node) group.anchor_devices |= task.holding.devices;
-    running_.add_task(*run, {task.group, task.task, task.holding});
+    running_.add_task(*run, {task.group, task.task, task.holding, now});
     quotas_.add_holding(task.holding, more);
   }
   quotas_.take(job.queue, more);

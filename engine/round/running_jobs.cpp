@@ -143,7 +143,7 @@ Seconds untold_end_of(const RunTimes& times, const RoundRules& rules, Seconds no
   return now + std::max(kLeast, now - end);
 }
 
-std::int64_t lost_work(const RunningJob& job, MilliGpu milli, Seconds stop) {
+Seconds lost_time(const RunningJob& job, const RunningTask& task, Seconds stop) {
   const EvictionTerms& terms = job.job.eviction;
   Seconds unsaved = std::max(Seconds(0), stop - job.start);
   if (terms.checkpoint_grace > Seconds(0)) {
@@ -151,7 +151,21 @@ std::int64_t lost_work(const RunningJob& job, MilliGpu milli, Seconds stop) {
   } else if (terms.checkpoint_interval > Seconds(0)) {
     unsaved = Seconds(unsaved.value() % terms.checkpoint_interval.value());
   }
-  return (unsaved + terms.restart_cost).value() * milli.value();
+  return std::min(unsaved, std::max(Seconds(0), stop - task.start)) + terms.restart_cost;
+}
+
+std::int64_t lost_work(const RunningJob& job, Seconds stop) {
+  std::int64_t lost = 0;
+  for (const RunningTask& task : job.tasks) lost += lost_time(job, task, stop).value() * task.gpu_held().value();
+  return lost;
+}
+
+std::int64_t lost_per_gpu(const RunningJob& job, Seconds stop) {
+  if (const std::int64_t held = job.gpu_held().value(); held > 0) return lost_work(job, stop) / held;
+  if (job.tasks.empty()) return 0;
+  std::int64_t lost = 0;
+  for (const RunningTask& task : job.tasks) lost += lost_time(job, task, stop).value();
+  return lost / static_cast<std::int64_t>(job.tasks.size());
 }
 
 }  // namespace berth

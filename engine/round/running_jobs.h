@@ -66,8 +66,12 @@ Seconds expected_end_of(const RunningJob& job, const RoundRules& rules, Seconds 
 Seconds untold_end_of(const RunningJob& job, const RoundRules& rules, Seconds now);
 Seconds untold_end_of(const RunTimes& times, const RoundRules& rules, Seconds now);
 
-// milli-GPU-seconds that evicting it (or `milli` milli-GPU of it) at `stop` would lose: work since the last checkpoint,
+// Of one task of the job, what evicting it at `stop` would lose of each GPU: its work since the job's last checkpoint,
 // and the restart.
-std::int64_t lost_work(const RunningJob& job, MilliGpu milli, Seconds stop);
+Seconds lost_time(const RunningJob& job, const RunningTask& task, Seconds stop);
+// milli-GPU-seconds that evicting all of it would lose.
+std::int64_t lost_work(const RunningJob& job, Seconds stop);
+// Seconds of each GPU, on the average over the tasks; of each task where they hold none.
+std::int64_t lost_per_gpu(const RunningJob& job, Seconds stop);
 
 }  // namespace berth

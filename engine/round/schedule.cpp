@@ -63,7 +63,7 @@ Status add_running_jobs(const Snapshot& snapshot, RoundState& state) {
     }
     const bool tracked = snapshot.cluster.kind_of(static_cast<std::size_t>(a.node)).device_memory != MiB(0);
     run.tasks.push_back(
-        {a.group, a.task, {a.node, a.devices, a.gpu_milli, tracked ? a.gpu_memory : MiB(0), a.cpu, a.memory}});
+        {a.group, a.task, {a.node, a.devices, a.gpu_milli, tracked ? a.gpu_memory : MiB(0), a.cpu, a.memory}, a.start});
   }
   for (auto& [id, run] : running) BERTH_TRY(state.add_running(std::move(run)));
   return {};
@@ -90,7 +90,7 @@ Result<std::vector<Eviction>> end_stopped_jobs(const Snapshot& snapshot, RoundSt
                          .rule = told.stop_rule,
                          .whole = true,
                          .tasks = {},
-                         .lost = lost_work(run, run.gpu_held(), snapshot.now),
+                         .lost = lost_work(run, snapshot.now),
                          .stop_at = told.stop_at});
     BERTH_TRY(state.end(told.job.id));
   }

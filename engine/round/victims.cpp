@@ -1,7 +1,6 @@
 #include "engine/round/victims.h"
 
 #include <algorithm>
-#include <bit>
 #include <numeric>
 #include <tuple>
 
@@ -21,13 +20,18 @@ Victim victim_of(const RoundState& state, const RunningJob& run, Seconds now) {
                 .lost_seconds = 0,
                 .policy_cost = 0,
                 .tasks = {},
+                .lost_by = {},
                 .surplus = 0};
-  victim.lost_seconds = lost_work(run, MilliGpu(1), victim.stop);
+  victim.lost_seconds = lost_per_gpu(run, victim.stop);
   const std::vector<std::size_t> surplus = surplus_tasks(run);
   victim.surplus = surplus.size();
   for (const std::size_t task : surplus) victim.tasks.push_back(run.tasks[task]);
   for (std::size_t i = 0; i < run.tasks.size(); ++i) {
     if (std::ranges::find(surplus, i) == surplus.end()) victim.tasks.push_back(run.tasks[i]);
+  }
+  for (const RunningTask& task : victim.tasks) {
+    const std::int64_t lost = lost_time(run, task, victim.stop).value() * task.gpu_held().value();
+    victim.lost_by.push_back(victim.lost(victim.lost_by.size()) + lost);
   }
   return victim;
 }
@@ -55,14 +59,6 @@ Seconds evictable_from(const RunningJob& run, const RoundRules& rules) {
   const Seconds from = run.start + std::max(least, Seconds(1));
   return terms.evictions == 0 ? from
                               : std::max(from, std::max(run.start, terms.last_eviction) + rules.eviction_cooldown);
-}
-
-std::int64_t Victim::lost(std::size_t level) const {
-  std::int64_t milli = 0;
-  for (std::size_t i = 0; i < level; ++i) {
-    milli += tasks[i].holding.gpu_milli.value() * std::popcount(tasks[i].holding.devices);
-  }
-  return milli * lost_seconds;
 }
 
 VictimIndex::VictimIndex(const RoundState& state, Seconds now) {

@@ -27,16 +27,17 @@ struct Victim {
   std::uint32_t marks = 0;
   bool is_within_quota = false;  // at every level
   Seconds start;
-  Seconds stop;                    // when it would have ended: now, or after the grace to write a checkpoint
-  std::int64_t lost_seconds = 0;   // of each GPU it gives up: since the last checkpoint, and of the restart
-  std::int64_t policy_cost = 0;    // milli-GPU-seconds that a policy adds for the job, at any level
-  std::vector<RunningTask> tasks;  // in the order in which they go
-  std::size_t surplus = 0;         // so many of them go one by one
-  bool is_retired = false;         // it has made room, or started or grown, in this pass
+  Seconds stop;                       // when it would have ended: now, or after the grace to write a checkpoint
+  std::int64_t lost_seconds = 0;      // of each GPU, if all of it goes: since the last checkpoint, and of the restart
+  std::int64_t policy_cost = 0;       // milli-GPU-seconds that a policy adds for the job, at any level
+  std::vector<RunningTask> tasks;     // in the order in which they go
+  std::vector<std::int64_t> lost_by;  // milli-GPU-seconds that they lose, one after the other, added up
+  std::size_t surplus = 0;            // so many of them go one by one
+  bool is_retired = false;            // it has made room, or started or grown, in this pass
 
   std::size_t all() const { return tasks.size(); }
   // milli-GPU-seconds that are lost at a level.
-  std::int64_t lost(std::size_t level) const;
+  std::int64_t lost(std::size_t level) const { return level == 0 ? 0 : lost_by[level - 1]; }
 };
 
 // All of them, the ones to take first in front: lower class, not within quota, least by the policy, least lost work per

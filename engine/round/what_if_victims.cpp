@@ -57,7 +57,7 @@ void spare_needless(RoundState& state, const VictimIndex& index, std::span<const
                     std::vector<std::size_t>& victims) {
   const auto lost_by = [&](std::size_t victim) {
     const RunningJob& run = *state.running().find(index[victim].job);
-    return lost_work(run, run.gpu_held(), now);
+    return lost_work(run, now);
   };
   std::ranges::stable_sort(victims, std::greater<>(), lost_by);
   for (std::size_t i = 0; victims.size() > 1 && i < victims.size();) {
@@ -101,7 +101,7 @@ Result<std::vector<ProposedVictim>> victims_for_room(const Snapshot& snapshot, c
   if (lacks_room == nullptr && blocker != nullptr) spare_needless(state, index, jobs, relaxed.now, chosen);
   for (const std::size_t victim : chosen) {
     const RunningJob& run = *state.running().find(index[victim].job);
-    victims.push_back({run.job.id, lost_work(run, run.gpu_held(), snapshot.now)});
+    victims.push_back({run.job.id, lost_work(run, snapshot.now)});
   }
   std::ranges::sort(victims, {}, &ProposedVictim::job);
   return victims;
@@ -123,7 +123,7 @@ Result<std::vector<ProposedVictim>> victims_for_quota(const Snapshot& snapshot, 
   for (const RunningJob& run : planning.state->running().all()) {
     if (!run.job.eviction.preemptible || !is_below(snapshot, run.job.queue, refused.queue)) continue;
     const std::int64_t uses = planning.state->held_by(run).all[resource];
-    if (uses > 0) candidates.push_back({lost_work(run, run.gpu_held(), snapshot.now), run.job.id, uses});
+    if (uses > 0) candidates.push_back({lost_work(run, snapshot.now), run.job.id, uses});
   }
   std::ranges::sort(candidates);
   std::int64_t freed = 0;

@@ -84,7 +84,8 @@ void DeviceFloor::describe(Snapshot& snapshot) const {
                                       .gpu_milli = held.gpu_milli,
                                       .gpu_memory = held.gpu_memory,
                                       .cpu = held.cpu,
-                                      .memory = held.memory});
+                                      .memory = held.memory,
+                                      .start = task.start});
     }
   }
   std::ranges::sort(snapshot.running, {}, [](const RunningJob& run) { return run.job.id; });

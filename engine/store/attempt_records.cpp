@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "engine/base/failpoint.h"
@@ -13,26 +14,37 @@ namespace berth {
 
 namespace {
 
-// What a job, or a task of it, has used until now: `where` picks its allocations, ?1 is the job, ?2 now.
-constexpr std::string_view kUsedByAllocations =
-    "SELECT j.queue_id, j.start_time, coalesce(sum(a.gpu_milli * g.gpu_count), 0), "
-    "coalesce(sum(a.gpu_milli * g.gpu_count * max(0, ?2 - a.start_time)), 0), count(*) FROM allocations a "
+// What the tasks of job ?1, or one of them, hold: by the time since when they do.
+constexpr std::string_view kHeldByTasks =
+    "SELECT j.queue_id, a.start_time, sum(a.gpu_milli * g.gpu_count) FROM allocations a "
     "JOIN jobs j ON j.id = a.job_id JOIN task_groups g ON g.job_id = a.job_id AND g.group_index = a.group_index "
-    "WHERE a.job_id = ?1 AND (?3 IS NULL OR (a.group_index = ?3 AND a.task_index = ?4))";
+    "WHERE a.job_id = ?1 AND (?2 IS NULL OR (a.group_index = ?2 AND a.task_index = ?3)) "
+    "GROUP BY j.queue_id, a.start_time ORDER BY a.start_time";
 
 Status note_use(Change& change, std::int64_t job, std::optional<TaskName> task, Seconds half_life) {
-  BERTH_ASSIGN(Statement used, change.db().prepare(kUsedByAllocations));
-  used.with(job, change.now(), task ? std::optional(task->group) : std::nullopt,
-            task ? std::optional(task->task) : std::nullopt);
-  if (!used.next()) return used.status();
-  if (task && used.integer(4) == 0) {
+  BERTH_ASSIGN(Statement held, change.db().prepare(kHeldByTasks));
+  held.with(job, task ? std::optional(task->group) : std::nullopt, task ? std::optional(task->task) : std::nullopt);
+  std::int64_t queue = 0;
+  std::int64_t used = 0;
+  double decayed = 0;
+  bool holds_some = false;
+  while (held.next()) {
+    const auto start = held.quantity<Seconds>(1);
+    const auto gpu = held.quantity<MilliGpu>(2);
+    holds_some = true;
+    queue = held.integer(0);
+    used += gpu.value() * std::max(Seconds(0), change.now() - start).value();
+    decayed += decayed_service(gpu, start, change.now(), change.now(), half_life);
+  }
+  BERTH_TRY(held.status());
+  if (task && !holds_some) {
     return Status(Code::kConflict, fmt::format("job {} does not run task {}.{}", job, task->group, task->task));
   }
-  if (used.integer(4) == 0) return {};
-  BERTH_TRY(add_usage(change, used.integer(0), used.quantity<MilliGpu>(2), used.quantity<Seconds>(1), half_life));
+  if (used == 0) return {};
+  BERTH_TRY(add_usage(change, queue, decayed, half_life));
   BERTH_ASSIGN(Statement attained,
                change.db().prepare("UPDATE jobs SET attained_milli_s = attained_milli_s + ?2 WHERE id = ?1"));
-  return attained.run(job, used.integer(3));
+  return attained.run(job, used);
 }
 
 // Draining nodes on which the job has tasks.

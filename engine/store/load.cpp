@@ -135,9 +135,11 @@ Status StateLoader::load_unhealthy_devices() {
 }
 
 Status StateLoader::load_allocations() {
-  BERTH_ASSIGN(Statement rows,
-               db_.prepare("SELECT node_id, job_id, group_index, task_index, device_mask, gpu_milli, gpu_memory_mib, "
-                           "cpu_milli, memory_mib FROM allocations ORDER BY node_id, job_id, group_index, task_index"));
+  BERTH_ASSIGN(
+      Statement rows,
+      db_.prepare(
+          "SELECT node_id, job_id, group_index, task_index, device_mask, gpu_milli, gpu_memory_mib, "
+          "cpu_milli, memory_mib, start_time FROM allocations ORDER BY node_id, job_id, group_index, task_index"));
   std::vector<Allocation>& allocations = loaded_.snapshot.allocations;
   while (rows.next()) {
     Allocation allocation;
@@ -155,6 +157,7 @@ Status StateLoader::load_allocations() {
     allocation.gpu_memory = rows.quantity<MiB>(6);
     allocation.cpu = rows.quantity<MilliCpu>(7);
     allocation.memory = rows.quantity<MiB>(8);
+    allocation.start = rows.quantity<Seconds>(9);
     allocations.push_back(allocation);
   }
   return rows.status();

@@ -88,10 +88,16 @@ Status JobLoader::load() {
 
 void JobLoader::count_placed() {
   const std::vector<Allocation>& allocations = loaded_.snapshot.allocations;
+  const OrderKnobs& knobs = loaded_.snapshot.order_knobs;
+  const Seconds now = loaded_.snapshot.now;
   placed_.reserve(allocations.size());
   for (const Allocation& a : allocations) {
-    placed_.push_back({a.job, a.group, a.task, a.node, 1, a.devices,
-                       a.gpu_milli.value() * __builtin_popcountll(static_cast<std::uint64_t>(a.devices))});
+    double service = 0;
+    if (knobs.usage_weight > 0 && a.devices != 0) {
+      const MilliGpu gpu = a.gpu_milli * static_cast<std::int64_t>(__builtin_popcountll(a.devices));
+      service = decayed_service(gpu, a.start, now, now, knobs.usage_half_life);
+    }
+    placed_.push_back({a.job, a.group, a.task, a.node, 1, a.devices, service});
   }
   std::sort(placed_.begin(), placed_.end(), [](const PlacedGroup& a, const PlacedGroup& b) {
     return std::tie(a.job, a.group, a.first_task) < std::tie(b.job, b.group, b.first_task);
@@ -101,7 +107,7 @@ void JobLoader::count_placed() {
     if (kept > 0 && placed_[kept - 1].job == each.job && placed_[kept - 1].group == each.group) {
       PlacedGroup& group = placed_[kept - 1];
       ++group.count;
-      group.gpu_milli += each.gpu_milli;
+      group.service += each.service;
       if (group.anchor == each.anchor) group.devices |= each.devices;
     } else {
       placed_[kept++] = each;
@@ -179,7 +185,7 @@ Status JobLoader::start_job(const Statement& row) {
 
   start_ = row.quantity<Seconds>(kJobStart);
   mark_ = static_cast<std::uint32_t>(row.integer(kJobQuotaMark));
-  gpu_milli_ = 0;
+  service_ = 0;
   last_ = {.job = job.id};
   if (job.state == JobState::kRunning) return {};
   if (const std::string_view reason = row.text(kJobWaitReason); !reason.empty()) {
@@ -223,7 +229,7 @@ Status JobLoader::add_group(const Statement& row) {
     group.placed = placed_[next_placed_].count;
     group.anchor = placed_[next_placed_].anchor;
     group.anchor_devices = placed_[next_placed_].devices;
-    gpu_milli_ += placed_[next_placed_].gpu_milli;
+    service_ += placed_[next_placed_].service;
   }
   if (job_->groups.size() != static_cast<std::size_t>(group_index)) {
     return Status(Code::kCorrupt, fmt::format("task groups of job {} are not numbered from 0", job_->id));
@@ -283,9 +289,7 @@ void JobLoader::add_running() {
   }
   const OrderKnobs& knobs = loaded_.snapshot.order_knobs;
   if (knobs.usage_weight > 0 && job_->queue >= 0) {
-    const Seconds now = loaded_.snapshot.now;
-    loaded_.snapshot.queues[static_cast<std::size_t>(job_->queue)].decayed_usage +=
-        decayed_service(MilliGpu(gpu_milli_), start_, now, now, knobs.usage_half_life);
+    loaded_.snapshot.queues[static_cast<std::size_t>(job_->queue)].decayed_usage += service_;
   }
 }
 

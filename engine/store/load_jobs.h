@@ -38,7 +38,7 @@ class JobLoader {
     NodeIndex anchor;  // where the first task runs
     std::int32_t count;
     DeviceMask devices;  // of its tasks on the anchor
-    std::int64_t gpu_milli;
+    double service;      // as decayed_service(), where use counts
   };
   struct Stop {
     std::int64_t job;
@@ -84,7 +84,7 @@ class JobLoader {
   LastReason last_;
   Seconds start_;
   std::uint32_t mark_ = 0;
-  std::int64_t gpu_milli_ = 0;  // it holds
+  double service_ = 0;  // of its tasks
   std::unordered_map<ShapeKey, std::size_t, ShapeKeyHash> shape_index_;
   std::unordered_map<std::string, ModelSet> model_sets_;
 };

@@ -33,11 +33,10 @@ Status read_usage(Database& db, Snapshot& snapshot) {
   return rows.status();
 }
 
-Status add_usage(Change& change, std::int64_t queue, MilliGpu gpu, Seconds start, Seconds half_life) {
-  if (gpu == MilliGpu(0)) return {};
+Status add_usage(Change& change, std::int64_t queue, double service, Seconds half_life) {
   Database& db = change.db();
   BERTH_ASSIGN(Statement row, db.prepare("SELECT gpu_milli_s, updated_at FROM decayed_usage WHERE queue_id = ?1"));
-  double usage = decayed_service(gpu, start, change.now(), change.now(), half_life);
+  double usage = service;
   if (row.with(queue).next()) usage += row.real(0) * decay_over(change.now() - row.quantity<Seconds>(1), half_life);
   BERTH_TRY(row.status());
   BERTH_ASSIGN(Statement put, db.prepare("INSERT OR REPLACE INTO decayed_usage (queue_id, gpu_milli_s, updated_at) "

@@ -15,7 +15,7 @@ double decayed_service(MilliGpu gpu, Seconds start, Seconds end, Seconds now, Se
 
 // What ended attempts count now, into Queue::decayed_usage of the queue itself (not of those above it).
 Status read_usage(Database& db, Snapshot& snapshot);
-// An attempt of a job of `queue` used `gpu` from `start` until now.
-Status add_usage(Change& change, std::int64_t queue, MilliGpu gpu, Seconds start, Seconds half_life);
+// Tasks of `queue` that end now have used so much, see decayed_service().
+Status add_usage(Change& change, std::int64_t queue, double service, Seconds half_life);
 
 }  // namespace berth

@@ -90,6 +90,7 @@ class Witness {
   }
 
   std::size_t evictions = 0;
+  mutable std::size_t late_tasks = 0;  // evicted, of those that joined after their job's start
 
  private:
   bool was_told_before(const Eviction& e) { return company_.running_job(e.job).stop_at >= Seconds(0); }
@@ -113,7 +114,31 @@ class Witness {
         ASSERT_LT(state.class_value(victim.job), state.class_value(beneficiary));
       }
       look_at_beneficiary(plan, beneficiary);
+      look_at_loss(e, victim);
     }
+  }
+
+  // Counted from the rows: each task that goes loses its own time since it came, or since the job's last checkpoint.
+  void look_at_loss(const Eviction& e, const RunningJob& victim) const {
+    const EvictionTerms& terms = victim.job.eviction;
+    const std::int64_t stop = e.whole ? e.stop_at.value() : company_.snapshot.now.value();
+    std::int64_t expected = 0;
+    std::int64_t tasks = 0;
+    for (const Allocation& a : company_.snapshot.allocations) {
+      const auto names_it = [&](const TaskName& name) { return name.group == a.group && name.task == a.task; };
+      if (a.job != e.job || (!e.whole && std::ranges::none_of(e.tasks, names_it))) continue;
+      std::int64_t lost = stop - a.start.value();
+      if (terms.checkpoint_grace > Seconds(0)) {
+        lost = 0;
+      } else if (terms.checkpoint_interval > Seconds(0)) {
+        lost = std::min(lost, (stop - victim.start.value()) % terms.checkpoint_interval.value());
+      }
+      expected += (lost + terms.restart_cost.value()) * a.gpu_milli.value() * __builtin_popcountll(a.devices);
+      late_tasks += a.start > victim.start ? 1 : 0;
+      ++tasks;
+    }
+    ASSERT_GT(tasks, 0);
+    ASSERT_EQ(e.lost, expected);
   }
 
   // It starts now, or room is held for it.
@@ -162,6 +187,7 @@ class Witness {
 
 TEST(ReclaimProperty, KeepsItsPromises) {
   std::size_t evictions = 0;
+  std::size_t late_tasks = 0;
   for (std::uint64_t seed = 1; seed <= 24 && !HasFatalFailure(); ++seed) {
     BusyCompany company(seed);
     Witness witness(company);
@@ -171,8 +197,10 @@ TEST(ReclaimProperty, KeepsItsPromises) {
       witness.look_at_what_is_left();
     }
     evictions += witness.evictions;
+    late_tasks += witness.late_tasks;
   }
   EXPECT_GT(evictions, 200u) << "else the test says nothing";
+  EXPECT_GT(late_tasks, 10u) << "nor of tasks that join later";
 }
 
 // With single GPUs packing cannot block, so quota alone decides: a queue that has work and unused quota waits at most

@@ -1,7 +1,10 @@
 // Evictions, reservations and marks from a plan to the tables and back.
 #include "engine/store/eviction_records.h"
 
+#include <cmath>
+
 #include "engine/round/schedule.h"
+#include "engine/store/settings.h"
 #include "tests/unit/store/store_fixture.h"
 
 namespace berth::test {
@@ -160,6 +163,63 @@ TEST_F(Evictions, SurplusTasksGoAndTheGangRunsOn) {
           Seconds(3000)),
       Code::kConflict, "less than its gang");
   EXPECT_ERROR(apply_at(plan_of({surplus}, Seconds(3000)), Seconds(3000)), Code::kConflict, "does not run task 0.2");
+  expect_healthy(*db_);
+}
+
+// A job of one GPU grows to four after an hour, gives one back ten minutes later, and ends after ten more: what counts
+// of it is added up second by second from when each task ran.
+TEST_F(Evictions, UseOfATaskCountsFromItsOwnStart) {
+  constexpr std::int64_t kHalfLife = 1800;
+  constexpr std::int64_t kBegin = 2000;
+  constexpr std::int64_t kGrows = kBegin + 3600;
+  constexpr std::int64_t kShrinks = kGrows + 600;
+  constexpr std::int64_t kEnd = kShrinks + 600;
+  EXPECT_OK(change(*db_, [](Change& c) -> Status {
+    BERTH_TRY(set_setting(c, "usage_weight", "1"));
+    return set_setting(c, "usage_half_life", "1800s");
+  }));
+  const auto counted = [&](std::int64_t now) {
+    double sum = 0;
+    for (std::int64_t t = kBegin; t < now; ++t) {
+      const int tasks = t < kGrows ? 1 : t < kShrinks ? 4 : t < kEnd ? 3 : 0;
+      sum += 1000.0 * tasks * std::exp2(-static_cast<double>(2 * (now - t) - 1) / (2.0 * kHalfLife));
+    }
+    return sum;
+  };
+  const auto expect_counted = [&](std::int64_t now) {
+    SCOPED_TRACE(now);
+    double sum = 0;
+    for (const Queue& queue : load_at(Seconds(now)).snapshot.queues) sum += queue.decayed_usage;
+    EXPECT_NEAR(sum, counted(now), 1e-4 * counted(now));
+  };
+  TaskGroupRequest asked = group(4, 1);
+  asked.min_tasks = 1;
+  const std::int64_t elastic = submit(*db_, job("elastic", {asked}));
+  const auto task = [&](std::int32_t i) {
+    return placement(*db_, elastic, 0, i, "a1", DeviceMask{1} << i, asked, MiB(81920));
+  };
+  EXPECT_OK(apply(*db_, plan_on(*db_, {task(0)})));
+  expect_counted(kGrows);
+  Plan more = plan_of({}, Seconds(kGrows));
+  more.placements = {task(1), task(2), task(3)};
+  EXPECT_OK(apply_at(more, Seconds(kGrows)));
+  expect_counted(kGrows + 60);
+  for (const RunningJob& run : load_at(Seconds(kGrows + 60)).snapshot.running) EXPECT_EQ(run.start, Seconds(kBegin));
+  for (const Allocation& a : load_at(Seconds(kGrows + 60)).snapshot.allocations) {
+    EXPECT_EQ(a.start, Seconds(a.task == 0 ? kBegin : kGrows));
+  }
+  const std::int64_t wins = submit(*db_, job("wins", {group(1, 8)}));
+  EXPECT_OK(apply_at(
+      plan_of({{.job = elastic, .beneficiary = wins, .whole = false, .tasks = {{0, 3}}, .stop_at = Seconds(kShrinks)}},
+              Seconds(kShrinks)),
+      Seconds(kShrinks)));
+  expect_counted(kShrinks);
+  expect_counted(kShrinks + 300);
+  EXPECT_OK(change(
+      *db_, [&](Change& c) { return end_job(c, elastic, JobState::kFinished); }, Seconds(kEnd)));
+  expect_counted(kEnd);
+  expect_counted(kEnd + 5000);
+  EXPECT_EQ(number("SELECT attained_milli_s FROM jobs WHERE name = 'elastic'"), 1000 * (3600 + 4 * 600 + 3 * 600));
   expect_healthy(*db_);
 }
 
