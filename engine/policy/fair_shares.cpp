@@ -110,15 +110,21 @@ std::vector<std::int64_t> fair_shares(std::span<const Queue> queues, std::int64_
     claims[static_cast<std::size_t>(queues[*q].parent)].request += wanted_of(claims[*q]);
   }
   std::vector<std::int64_t> shares(claims.size());
-  const auto divide = [&](std::int64_t what, const std::vector<std::size_t>& family) {
+  // `whole`: of the cluster, what the family could have used.
+  const auto divide = [&](std::int64_t what, double whole, const std::vector<std::size_t>& family) {
     std::vector<ShareClaim> of_family;
-    for (const std::size_t q : family) of_family.push_back(claims[q]);
+    for (const std::size_t q : family) {
+      of_family.push_back(claims[q]);
+      if (whole > 0) of_family.back().usage /= whole;
+    }
     const std::vector<std::int64_t> divided = divide_fairly(what, of_family, usage_weight);
     for (std::size_t i = 0; i < family.size(); ++i) shares[family[i]] = divided[i];
   };
-  divide(total, roots);
+  divide(total, 1, roots);
   for (const std::size_t q : order) {
-    if (q < queues.size() && !children[q].empty()) divide(shares[q], children[q]);
+    if (q >= queues.size() || children[q].empty()) continue;
+    const double due = total > 0 ? static_cast<double>(shares[q]) / static_cast<double>(total) : 0;
+    divide(shares[q], std::max(due, claims[q].usage), children[q]);
   }
   return shares;
 }

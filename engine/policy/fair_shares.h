@@ -5,7 +5,8 @@
 //   for each priority band, highest first, while something is left: W = weight / sum of the weights of those whose
 //   share is below want; each of them gets rest x w / sum(w) with w = max(0, W + k (W - usage)), at most up to want;
 //   again with what that left over. What rounding leaves goes out one unit each, largest remainder first.
-// Then each share is divided among the children of its queue. Shares of siblings never exceed what is divided: where
+// Then each share is divided among the children of its queue; their usage is the part of what their parent is due, or
+// used where that is more. Shares of siblings never exceed what is divided: where
 // quotas alone do, they are cut in proportion. A queue that asks for less than its quota leaves the rest to others.
 //
 // A pure function: orders rank queues by usage / share, views show the shares. Equal input, equal shares; ties go to
@@ -27,7 +28,7 @@ struct ShareClaim {
   std::int64_t limit = kNoLimit;
   double weight = 1;
   std::int32_t priority_band = 0;
-  double usage = 0;  // decayed use, as a part of the whole
+  double usage = 0;  // decayed use, as a part of what all GPUs could have given
 };
 
 // What each of these siblings is due of `total`. `usage_weight`: k above; 0 = past use does not count.

@@ -65,6 +65,31 @@ TEST(FairSharesTest, ChildrenDivideTheShareOfTheirParent) {
   EXPECT_EQ(shares, (Shares{65'000, 32'500, 32'500, 35'000, 21'667, 13'333, 0}));
 }
 
+// Two that divide a tenth of the cluster divide it as two that divide all of it.
+TEST(FairSharesTest, PastUseOfANestedQueueIsMeasuredAgainstItsFamily) {
+  const Cluster cluster = cluster_from("10x10");
+  const auto shares_of = [&](std::string_view text, double usage_weight) {
+    const Departments departments = departments_from(cluster, text);
+    const QuotaLedger ledger(cluster, departments.queues, departments.table, Seconds(0));
+    std::vector<Amounts> waiting(departments.queues.size() + 1, ledger.none());
+    for (const Queue& queue : departments.queues) {
+      if (queue.name != "a") waiting[static_cast<std::size_t>(departments.queue(queue.name))][0] = 900'000;
+    }
+    return fair_shares(departments.queues, 100'000, claims_of(ledger, 0, waiting, Seconds(3600)), usage_weight);
+  };
+  // All GPUs for ever have decayed to 100,000 x 3600 / ln 2 = 519,370,200.
+  EXPECT_EQ(shares_of("a1 used=389527650 / a2 used=129842550", 1), (Shares{25'000, 75'000, 0}));
+  const Shares nested =
+      shares_of("a weight=1 / a1 < a used=38952765 / a2 < a used=12984255 / b weight=9 used=467433180", 1);
+  EXPECT_EQ(nested[0], 10'000);
+  EXPECT_NEAR(static_cast<double>(nested[1]), 2'500, 1);
+  EXPECT_NEAR(static_cast<double>(nested[2]), 7'500, 1);
+  // A family that used more than it is due still divides all that it gets.
+  const Shares greedy = shares_of("a weight=1 / a1 < a used=300000000 / a2 < a used=100000000 / b weight=9", 0.1);
+  EXPECT_EQ(greedy[1] + greedy[2], greedy[0]);
+  EXPECT_GT(greedy[2], greedy[1]);
+}
+
 TEST(FairSharesTest, ClaimsAreOfEachQueueAlone) {
   const Cluster cluster = cluster_from("10x10");
   Departments departments = departments_from(cluster, "a gpu=20 gpu.weight=7 / a1 < a / b gpu.limit=5 used=1000000");
