@@ -3,8 +3,8 @@
 #include "engine/store/loan_records.h"
 #include "engine/store/names.h"
 #include "engine/store/resource_names.h"
-#include "shell/cmd_support.h"
 #include "shell/families.h"
+#include "shell/quota_warnings.h"
 
 namespace berth {
 
@@ -54,13 +54,17 @@ Result<Output> create_loan(Session& session, const Arguments& arguments) {
 }
 
 Result<Output> return_loan_statement(Session& session, const Arguments& arguments) {
-  return change_with_note(session, fmt::format("loan {} returned", arguments.text("loan")), [&](Change& change) {
+  using Resources = std::vector<std::string>;
+  const std::string note = fmt::format("loan {} returned", arguments.text("loan"));
+  return change_quotas(session, note, [&](Change& change) -> Result<Resources> {
     const Result<std::int64_t> id = read_integer(arguments.text("loan"));
     if (!id.ok()) {
       return arguments.fail("loan", Code::kInvalid, fmt::format("'{}' is not a loan number", arguments.text("loan")),
                             "SHOW LOANS lists them");
     }
-    return blame(return_loan(change, *id), arguments.span("loan"));
+    Result<std::string> resource = return_loan(change, *id);
+    if (!resource.ok()) return blame(std::move(resource).status(), arguments.span("loan"));
+    return Resources{*std::move(resource)};
   });
 }
 

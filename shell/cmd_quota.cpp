@@ -3,10 +3,9 @@
 
 #include "engine/store/names.h"
 #include "engine/store/quota_records.h"
-#include "engine/store/quota_shortfall.h"
 #include "engine/store/resource_names.h"
-#include "shell/cmd_support.h"
 #include "shell/families.h"
+#include "shell/quota_warnings.h"
 
 namespace berth {
 
@@ -67,21 +66,6 @@ std::optional<Seconds> time_of(const Arguments& arguments, std::string_view name
   return arguments.has(name) ? std::optional(arguments.time(name)) : std::nullopt;
 }
 
-// Runs `body` as one statement; the note, then what the cluster cannot honour of the resources that body names.
-template <class Body>
-Result<Output> change_quotas(Session& session, std::string note, Body&& body) {
-  std::vector<QuotaShortfall> shortfalls;
-  const Result<std::int64_t> version = engine_of(session).change([&](Change& change) -> Status {
-    BERTH_ASSIGN(const std::vector<std::string> resources, body(change));
-    BERTH_ASSIGN(shortfalls, find_shortfalls(change.db(), change.now(), resources));
-    return {};
-  });
-  if (!version.ok()) return version.status();
-  Output output = Output::note(std::move(note));
-  for (const QuotaShortfall& shortfall : shortfalls) output.add_note("warning: " + describe_shortfall(shortfall));
-  return output;
-}
-
 Result<Output> set_quota_statement(Session& session, const Arguments& arguments) {
   const std::string& queue = arguments.text("name");
   return change_quotas(session, fmt::format("queue {} altered", queue),
@@ -107,8 +91,9 @@ Result<Output> reset_quota_statement(Session& session, const Arguments& argument
                          for (const Value& value : arguments.list("resources")) {
                            resources.push_back(names.stored(value.text).name);
                          }
+                         BERTH_ASSIGN(const std::vector<std::string> had, quota_resources_of(change.db(), queue));
                          BERTH_TRY(blame(reset_quota(change, queue, resources), arguments.span("name")));
-                         return resources;
+                         return resources.empty() ? had : resources;
                        });
 }
 

@@ -117,9 +117,9 @@ Result<std::int64_t> add_loan(Change& change, const LoanRequest& request) {
   return id;
 }
 
-Status return_loan(Change& change, std::int64_t loan) {
+Result<std::string> return_loan(Change& change, std::int64_t loan) {
   Database& db = change.db();
-  BERTH_ASSIGN(Statement row, db.prepare("SELECT state, valid_from, valid_to FROM loans WHERE id = ?1"));
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT state, valid_from, valid_to, resource FROM loans WHERE id = ?1"));
   if (!row.with(loan).next()) {
     BERTH_TRY(row.status());
     return Status(Code::kNotFound, fmt::format("no loan {}", loan), "SHOW LOANS lists them");
@@ -129,10 +129,12 @@ Status return_loan(Change& change, std::int64_t loan) {
     return Status(Code::kConflict, fmt::format("loan {} ended at {}", loan, print_time(row.quantity<Seconds>(2))));
   }
   const Seconds end = std::max(change.now(), row.quantity<Seconds>(1));
+  std::string resource(row.text(3));
   BERTH_ASSIGN(Statement update, db.prepare("UPDATE loans SET state = 'returned', valid_to = ?2 WHERE id = ?1"));
   BERTH_TRY(update.run(loan, end));
   change.use_changed();
-  return change.record("return loan", std::to_string(loan));
+  BERTH_TRY(change.record("return loan", std::to_string(loan)));
+  return resource;
 }
 
 Status end_loans(Change& change) {

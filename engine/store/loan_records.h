@@ -24,8 +24,8 @@ struct LoanRequest {
 // The id. kNotFound for names, kInvalid for amounts and dates, kConflict when the lender does not own that much.
 Result<std::int64_t> add_loan(Change& change, const LoanRequest& request);
 
-// Ends it now (a loan that has not begun never holds). kConflict when it is over already.
-Status return_loan(Change& change, std::int64_t loan);
+// Ends it now (a loan that has not begun never holds); the resource it was of. kConflict when it is over already.
+Result<std::string> return_loan(Change& change, std::int64_t loan);
 
 // Marks those whose time is up; part of every change of use, see Change::commit.
 Status end_loans(Change& change);

@@ -153,6 +153,16 @@ Status reset_quota(Change& change, const std::string& queue, std::span<const std
   return change.record("reset quota", queue, join(std::vector<std::string>(resources.begin(), resources.end()), ", "));
 }
 
+Result<std::vector<std::string>> quota_resources_of(Database& db, const std::string& queue) {
+  BERTH_ASSIGN(Statement rows, db.prepare("SELECT DISTINCT t.resource FROM quotas t JOIN queues q ON q.id = t.queue_id "
+                                          "WHERE q.name = ?1 ORDER BY 1"));
+  rows.with(queue);
+  std::vector<std::string> resources;
+  while (rows.next()) resources.emplace_back(rows.text(0));
+  BERTH_TRY(rows.status());
+  return resources;
+}
+
 Status alter_queue_share(Change& change, const std::string& queue, const ShareAlteration& alteration) {
   Database& db = change.db();
   BERTH_ASSIGN(const std::int64_t id, find_id(db, Thing::kQueue, queue));

@@ -40,6 +40,8 @@ Status set_quota(Change& change, const std::string& queue, std::span<const Quota
                  const QuotaPeriod& period = {});
 // Takes back all rows, dated ones too, of these resources (none named: of all).
 Status reset_quota(Change& change, const std::string& queue, std::span<const std::string> resources);
+// Those that something is said of for the queue, dated or not.
+Result<std::vector<std::string>> quota_resources_of(Database& db, const std::string& queue);
 
 struct ShareAlteration {
   std::optional<double> weight = {};               // of what nobody's quota covers, among its siblings; >= 0

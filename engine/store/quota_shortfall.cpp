@@ -19,6 +19,7 @@ class QuotaShortfallSearch {
 
   Status look_at(Seconds moment, std::optional<Seconds> from) {
     BERTH_ASSIGN(QuotaState state, load_quotas(db_, moment));
+    BERTH_TRY(look_at_lent_without_quotas(state, moment, from));
     if (state.quotas.resources.empty()) return {};
     BERTH_ASSIGN(const Amounts capacity, read_capacity(db_, state.quotas.resources));
     const std::vector<LoanTerms> loans = std::move(state.quotas.loans);
@@ -62,6 +63,26 @@ class QuotaShortfallSearch {
   }
 
  private:
+  // Loans of what nobody has a quota of any more.
+  Status look_at_lent_without_quotas(const QuotaState& state, Seconds moment, std::optional<Seconds> from) {
+    BERTH_ASSIGN(Statement rows,
+                 db_.prepare("SELECT q.name, l.resource, sum(iif(l.lender_id = q.id, l.amount, 0)), sum(iif("
+                             "l.borrower_id = q.id, l.amount, 0)) FROM loans l JOIN queues q ON q.id IN (l.lender_id, "
+                             "l.borrower_id) WHERE l.state = 'open' AND l.valid_from <= ?1 AND coalesce(l.valid_to > "
+                             "?1, 1) GROUP BY q.id, l.resource ORDER BY q.id, l.resource"));
+    rows.with(moment);
+    while (rows.next()) {
+      const bool is_wanted = std::ranges::find(resources_, rows.text(1)) != resources_.end();
+      if (!is_wanted || std::ranges::find(state.quotas.resources, rows.text(1), &QuotaResource::name) !=
+                            state.quotas.resources.end()) {
+        continue;
+      }
+      BERTH_ASSIGN(const ResourceNames names, ResourceNames::read(db_));
+      note({names.stored(rows.text(1)), std::string(rows.text(0)), true, rows.integer(2), rows.integer(3), from});
+    }
+    return rows.status();
+  }
+
   void note(const QuotaShortfall& candidate) {
     if (candidate.promised <= candidate.there_is) return;
     const bool known = std::ranges::any_of(found_, [&](const QuotaShortfall& earlier) {
@@ -81,8 +102,9 @@ class QuotaShortfallSearch {
 Result<std::vector<QuotaShortfall>> find_shortfalls(Database& db, Seconds now, std::span<const std::string> resources) {
   QuotaShortfallSearch search(db, resources);
   BERTH_TRY(search.look_at(now, std::nullopt));
-  BERTH_ASSIGN(Statement moments, db.prepare("SELECT valid_from FROM quotas WHERE valid_from > ?1 UNION "
-                                             "SELECT valid_to FROM quotas WHERE valid_to > ?1 ORDER BY 1"));
+  BERTH_ASSIGN(Statement moments, db.prepare(fmt::format("WITH {} SELECT DISTINCT moment FROM dates WHERE moment > ?1 "
+                                                         "ORDER BY 1",
+                                                         kDatesSql)));
   moments.with(now);
   while (moments.next()) BERTH_TRY(search.look_at(moments.quantity<Seconds>(0), moments.quantity<Seconds>(0)));
   BERTH_TRY(moments.status());

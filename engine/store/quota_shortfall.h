@@ -1,8 +1,8 @@
 // Which quotas cannot all be honoured: those of the roots together against the cluster, those of the queues below a
 // queue against its own, what a queue has lent against what it owns.
 //
-// Looked at now and at every later moment at which a dated quota begins or ends. Capacity is that of today's healthy
-// devices on nodes that are up or draining.
+// Looked at now and at every later moment at which a dated quota or a loan begins or ends. Capacity is that of today's
+// healthy devices on nodes that are up or draining.
 #pragma once
 
 #include <optional>
