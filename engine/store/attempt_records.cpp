@@ -84,7 +84,8 @@ Status note_end(Change& change, std::int64_t job, RunState ended, std::string_vi
         Statement insert,
         db.prepare("INSERT INTO runs (job_id, attempt, state, start_time, end_time, tasks, gpu_milli, nodes, "
                    "detail) SELECT ?1, 1 + coalesce(max(attempt), 0), ?2, (SELECT coalesce(start_time, 0) FROM "
-                   "jobs WHERE id = ?1), ?3, 0, 0, '[]', ?4 FROM runs WHERE job_id = ?1"));
+                   "jobs WHERE id = ?1), (SELECT max(?3, coalesce(start_time, 0)) FROM jobs WHERE id = ?1), 0, 0, "
+                   "'[]', ?4 FROM runs WHERE job_id = ?1"));
     BERTH_TRY(insert.run(job, run_state_name(ended), change.now(), detail));
     run = db.last_row_id();
   }

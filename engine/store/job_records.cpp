@@ -110,7 +110,10 @@ Status finish_job(Change& change, std::int64_t job, JobState state, std::string_
     BERTH_TRY(end_wait(change, job));
     BERTH_TRY(drop_reservation(change, job));
   }
-  BERTH_ASSIGN(Statement update, change.db().prepare("UPDATE jobs SET state = ?2, end_time = ?3 WHERE id = ?1"));
+  // Where the clock was set back, it did not end before it started.
+  BERTH_ASSIGN(Statement update,
+               change.db().prepare("UPDATE jobs SET state = ?2, end_time = max(?3, coalesce(start_time, submit_time)) "
+                                   "WHERE id = ?1"));
   BERTH_TRY(update.run(job, job_state_name(state), change.now()));
   BERTH_TRY(settle_dependencies(change, job, state));
   return change.record(verb, row.name, detail);

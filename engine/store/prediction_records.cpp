@@ -233,6 +233,7 @@ Status learn_finished_job(Change& change, std::int64_t job) {
   if (!row.with(job).next()) return row.status();
   if (row.integer(5) != 0 || row.is_null(0)) return {};
   const Seconds duration = change.now() - row.quantity<Seconds>(0);
+  if (duration <= Seconds(0)) return {};  // the clock was set back, or it did nothing
   Prediction made;
   made.estimate = {row.quantity<Seconds>(1), row.quantity<Seconds>(2), row.quantity<Seconds>(3)};
   made.level = find_prediction_level(row.text(4)).value_or(PredictionLevel::kUnknown);
@@ -247,10 +248,11 @@ Result<std::int64_t> rebuild_predictions(Change& change) {
   Database& db = change.db();
   BERTH_TRY(db.execute("DELETE FROM prediction_keys; DELETE FROM prediction_errors"));
   std::vector<PastRun> runs;
-  BERTH_ASSIGN(Statement rows,
-               db.prepare("SELECT j.id, j.submit_time, r.end_time, r.end_time - r.start_time, j.time_limit_s "
-                          "FROM runs r JOIN jobs j ON j.id = r.job_id WHERE r.state = 'succeeded' "
-                          "AND NOT (j.evictions > 0 AND j.checkpoint_interval_s > 0) ORDER BY r.id"));
+  BERTH_ASSIGN(
+      Statement rows,
+      db.prepare("SELECT j.id, j.submit_time, r.end_time, r.end_time - r.start_time, j.time_limit_s "
+                 "FROM runs r JOIN jobs j ON j.id = r.job_id WHERE r.state = 'succeeded' AND r.end_time > r.start_time "
+                 "AND NOT (j.evictions > 0 AND j.checkpoint_interval_s > 0) ORDER BY r.id"));
   while (rows.next()) {
     BERTH_ASSIGN(JobFeatures features, read_job_features(db, rows.integer(0)));
     runs.push_back({std::move(features), rows.quantity<Seconds>(1), rows.quantity<Seconds>(2),

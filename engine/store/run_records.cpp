@@ -207,7 +207,8 @@ Status stop_run(Change& change, const LiveRun& run, RunState stop_state, std::st
 
 Status end_live_run(Change& change, const LiveRun& run, RunState ended, std::string_view detail) {
   Database& db = change.db();
-  BERTH_ASSIGN(Statement update, db.prepare("UPDATE runs SET state = ?2, end_time = ?3, detail = ?4 WHERE id = ?1"));
+  BERTH_ASSIGN(Statement update, db.prepare("UPDATE runs SET state = ?2, end_time = max(?3, start_time), detail = ?4 "
+                                            "WHERE id = ?1"));
   BERTH_TRY(update.run(run.id, run_state_name(ended), change.now(), detail));
   BERTH_TRY(note_change(db, run.id, run_state_name(run.state), ended, detail, change.now()));
   BERTH_ASSIGN(Statement told, db.prepare("DELETE FROM outbox WHERE run_id = ?1"));

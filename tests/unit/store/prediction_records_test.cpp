@@ -56,6 +56,24 @@ TEST_F(PredictionRecordsTest, FilledAtSubmissionFromRunsThatFinished) {
   expect_healthy(*db_);
 }
 
+TEST_F(PredictionRecordsTest, NothingIsLearntWhenTheClockWasSetBack) {
+  for (const int seconds : {100, 300, 200}) run(submit_tagged("run" + std::to_string(seconds), "bert"), seconds);
+  const std::int64_t back = submit_tagged("back", "bert");
+  run(back, -500);
+  EXPECT_EQ(count("SELECT count(*) FROM jobs WHERE end_time < start_time OR start_time < submit_time"), 0);
+  EXPECT_EQ(count("SELECT count(*) FROM runs WHERE end_time < start_time"), 0);
+  EXPECT_EQ(count("SELECT runs FROM prediction_keys WHERE level = 'tag'"), 3) << "a run of no time is no run";
+  EXPECT_EQ(predicted(submit_tagged("next", "bert")), "200 300 tag+user+models+request");
+  EXPECT_OK(change(
+      *db_, [&](Change& c) { return rebuild_predictions(c); }, Seconds(4000)));
+  EXPECT_EQ(count("SELECT runs FROM prediction_keys WHERE level = 'tag'"), 3);
+  const std::int64_t waits = submit_tagged("waits", "bert");
+  EXPECT_OK(change(
+      *db_, [&](Change& c) { return end_job(c, waits, JobState::kCancelled); }, Seconds(10)));
+  EXPECT_EQ(count("SELECT count(*) FROM jobs WHERE end_time < submit_time"), 0);
+  expect_healthy(*db_);
+}
+
 TEST_F(PredictionRecordsTest, SurvivesTheProcess) {
   for (int i = 0; i < 3; ++i) run(submit_tagged("run" + std::to_string(i), "bert"), 100);
   db_.reset();
