@@ -428,7 +428,14 @@ constexpr CommandRow kJobRows[] = {
      .options = kSubmitOptions,
      .details = "A job starts when every group can place min_tasks of its tasks in the same round; nothing of it "
                 "starts before. Several groups: SUBMIT JOB ads IN "
-                "QUEUE ads GROUP worker (tasks = 4, gpus = 1), GROUP server (tasks = 2, cpu = 8)."},
+                "QUEUE ads GROUP worker (tasks = 4, gpus = 1), GROUP server (tasks = 2, cpu = 8).\n"
+                "A command finds in its environment: BERTH_JOB, BERTH_JOB_NAME, BERTH_ATTEMPT, BERTH_TASK_GROUP, "
+                "BERTH_TASK, BERTH_RANK, BERTH_GANG_SIZE, BERTH_PEERS (nodes by rank), BERTH_CPUS, BERTH_MEMORY_MIB, "
+                "BERTH_GPU_SHARE, BERTH_GPU_MEMORY_MIB and BERTH_DONE_FILE.\n"
+                "A task that is told to stop for another job may save its work and exit: however it ends, the job "
+                "waits again, and no retry is used. A task whose work is done all the same says so: "
+                "echo done >\"$BERTH_DONE_FILE\". When every task has said so, or had ended well before, the job is "
+                "finished."},
     {.family = kJobFamily,
      .syntax = "SUBMIT JOB FROM <file:file> [WITH (<options>)]",
      .effect = Effect::kChanges,

@@ -206,8 +206,9 @@ constexpr CommandRow kJobShowRows[] = {
      .summary = "Who made room for whom, by which rule, and what work it cost; newest last.",
      .example = "SHOW EVICTIONS LAST 5",
      .details = "A victim that was told to stop stops when its grace is over; then it is done. It is withdrawn "
-                "when nobody needs its room any more: the job runs on. It has ended when the job did by itself before. "
-                "Neither cost anything. The view eviction_log has all columns, the queues among them."},
+                "when nobody needs its room any more: the job runs on. It has ended when the job did by itself before, "
+                "or said that it was done (HELP SUBMIT JOB). Neither cost anything. The view eviction_log has all "
+                "columns, the queues among them."},
     {.family = kJobShowFamily,
      .syntax = "SHOW RESERVATIONS",
      .effect = Effect::kReads,

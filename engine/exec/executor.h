@@ -140,6 +140,9 @@ struct TaskObservation {
   std::int32_t signal = 0;        // that ended it; 0 = none
   bool is_out_of_time = false;    // its time limit ended it
   bool is_out_of_memory = false;  // its memory limit ended it
+  bool was_told = false;          // it is known to have got a signal or a stop of ours before it ended
+  bool said_done = false;         // in its done file (see done_file.h), of kEnded and kVanished
+  bool is_stuck = false;          // of kStarting: longer than is usual, `detail` says why
   TaskUse use;
   std::string detail;
   std::int64_t sequence = 0;  // of the launch, where the task was not asked about

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/text.h"
+#include "engine/exec/done_file.h"
 #include "engine/exec/kubernetes_pod.h"
 
 namespace berth {
@@ -16,6 +17,7 @@ namespace {
 
 using ManifestJson = nlohmann::json;
 
+constexpr const char* kTerminationMessage = "/dev/termination-log";
 constexpr std::int64_t kUnaskedGraceSeconds = 30;  // of pods that others end: a drain, a node that shuts down
 
 std::string device_list(DeviceMask devices) {
@@ -36,6 +38,7 @@ ManifestJson variables(const Launch& launch, const LaunchTask& task, const Kuber
   all["BERTH_GANG_SIZE"] = std::to_string(std::max(launch.peers.size(), launch.tasks.size()));
   all["BERTH_PEERS"] = launch.peers_text();
   all["BERTH_NODE"] = task.node;
+  all[std::string(kDoneVariable)] = kTerminationMessage;
   all["BERTH_CPUS"] = print_cpu(task.cpu);
   all["BERTH_MEMORY_MIB"] = std::to_string(task.memory.value());
   all["BERTH_GPU_SHARE"] = std::to_string(task.gpu_milli.value());
@@ -69,6 +72,7 @@ ManifestJson container(const PodOrder& order, const KubernetesSettings& settings
       {"name", kPodContainer},
       {"image", launch.image.empty() ? settings.image : launch.image},
       {"command", shell_command(launch.command)},
+      {"terminationMessagePath", kTerminationMessage},
       {"env", variables(launch, *order.task, settings)},
       {"lifecycle", {{"preStop", {{"exec", {{"command", shell_command(ending_command(launch.checkpoint_signal))}}}}}}}};
   if (!launch.working_directory.empty()) json["workingDir"] = launch.working_directory;

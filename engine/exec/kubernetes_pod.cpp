@@ -6,6 +6,7 @@
 #include <array>
 
 #include "engine/base/text.h"
+#include "engine/exec/done_file.h"
 #include "engine/exec/kubernetes_json.h"
 
 namespace berth {
@@ -19,6 +20,15 @@ using kubernetes::value_at;
 // Reasons of a failed pod with which its job has nothing to do.
 constexpr std::array<std::string_view, 6> kEndedByTheNode = {"Evicted",  "NodeLost",   "NodeShutdown",
                                                              "Shutdown", "Terminated", "Preempting"};
+
+// For what a container waits that somebody has to mend; the others pass.
+constexpr std::array<std::string_view, 8> kStuckReasons = {
+    "ImagePullBackOff", "ErrImagePull",        "ErrImageNeverPull",          "InvalidImageName",
+    "ErrImageInspect",  "RegistryUnavailable", "CreateContainerConfigError", "CreateContainerError"};
+
+bool is_stuck_reason(std::string_view waiting) {
+  return std::ranges::find(kStuckReasons, waiting.substr(0, waiting.find(':'))) != kStuckReasons.end();
+}
 
 std::string reason_and_message(const Json& object) {
   const std::string reason = text_at(object, {"reason"});
@@ -130,6 +140,8 @@ void observe_end(const KubernetesPod& pod, TaskObservation& seen) {
   if (seen.signal == 0 && seen.exit_code > 128 && seen.exit_code <= 128 + 64) seen.signal = seen.exit_code - 128;
   seen.is_out_of_memory = pod.end_reason == "OOMKilled";
   seen.is_out_of_time = pod.reason == "DeadlineExceeded";
+  seen.was_told = pod.is_deleting;
+  seen.said_done = says_done(pod.end_message);
   const bool is_plain = pod.end_reason == "Completed" || pod.end_reason == "Error";
   seen.detail = pod.trouble;
   if (seen.detail.empty()) seen.detail = is_plain ? pod.end_message : pod.end_reason;
@@ -168,6 +180,7 @@ TaskObservation observe_pod(const KubernetesPod& pod, const TaskKey& key) {
   const bool is_silent = pod.phase == "Unknown";
   seen.phase = pod.phase == "Running" || is_silent ? TaskPhase::kRunning : TaskPhase::kStarting;
   seen.detail = !pod.waiting.empty() ? pod.waiting : pod.trouble;
+  seen.is_stuck = seen.phase == TaskPhase::kStarting && is_stuck_reason(pod.waiting);
   if (is_silent && seen.detail.empty()) seen.detail = "its node does not answer";
   if (pod.is_deleting) seen.detail += seen.detail.empty() ? "it is being deleted" : "; it is being deleted";
   return seen;

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "engine/base/text.h"
+#include "engine/exec/done_file.h"
 #include "engine/exec/local_keep.h"
 #include "engine/exec/local_launch.h"
 #include "engine/exec/local_limits.h"
@@ -25,6 +26,7 @@ namespace {
 
 // So that the death of one supervisor costs little.
 constexpr std::size_t kTasksPerSupervisor = 64;
+constexpr const char* kDoneFile = "/done";
 
 struct LocalSettings {
   std::vector<std::string> nodes;
@@ -237,6 +239,7 @@ SupervisedTask LocalExecutor::supervised(const Launch& launch, const LaunchTask&
   for (const auto& [name, value] : launch.environment) variables[name] = value;
   const TaskKey key = launch.key_of(task);
   const std::string folder = folder_of(key);
+  variables[std::string(kDoneVariable)] = folder + kDoneFile;
   SupervisedTask order = {print_key(context_.database, key),
                           folder,
                           launch.command,
@@ -325,6 +328,8 @@ Result<TaskObservation> LocalExecutor::observe_task(const TaskKey& key) const {
     seen.use = record->end->use;
     seen.detail = record->end->detail;
   }
+  const bool is_over = seen.phase == TaskPhase::kEnded || seen.phase == TaskPhase::kVanished;
+  seen.said_done = is_over && reads_done(folder + kDoneFile);
   return seen;
 }
 

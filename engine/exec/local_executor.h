@@ -12,7 +12,8 @@
 // CUDA_VISIBLE_DEVICES (UUIDs of the GPUs that the last inventory found, indices before the first; empty without GPUs),
 // BERTH_GPU_SHARE (milli-GPU of each device), BERTH_GPU_MEMORY_MIB, BERTH_CPUS, BERTH_MEMORY_MIB, BERTH_JOB,
 // BERTH_JOB_NAME, BERTH_ATTEMPT, BERTH_TASK_GROUP, BERTH_TASK, BERTH_RANK, BERTH_GANG_SIZE, BERTH_PEERS (nodes by rank,
-// commas between; empty when that is too long), BERTH_NODE; and the job's own variables, which win.
+// commas between; empty when that is too long), BERTH_NODE, BERTH_DONE_FILE (see done_file.h); and the job's own
+// variables, which win.
 #pragma once
 
 #include "engine/exec/executor.h"

@@ -54,7 +54,7 @@ TaskAge age_of(const std::string& folder, Seconds oldest) {
 }
 
 void remove_task(const std::string& folder) {
-  for (const char* name : {"/requests", "/stdout", "/stderr", "/record"}) unlink((folder + name).c_str());
+  for (const char* name : {"/requests", "/stdout", "/stderr", "/done", "/record"}) unlink((folder + name).c_str());
   rmdir(folder.c_str());
 }
 

@@ -25,6 +25,36 @@ std::set<std::string, std::less<>> names_of(std::string_view text) {
   return names;
 }
 
+// "exit:3", "signal:10", "done", "on": how a task ends when it is told to.
+struct ToldEnd {
+  std::int32_t exit_code = 0;
+  std::int32_t signal = 0;
+  bool said_done = false;
+  bool needs_stop = false;  // a signal alone does not end it
+};
+Result<std::vector<ToldEnd>> read_told_ends(std::string_view text) {
+  std::vector<ToldEnd> ends;
+  for (const std::string_view part : split(text, ',')) {
+    const std::string_view words = trim(part);
+    const std::size_t colon = words.find(':');
+    const Result<std::int64_t> number =
+        colon == std::string_view::npos ? Result<std::int64_t>(0) : read_integer(words.substr(colon + 1));
+    const std::string_view kind = words.substr(0, colon);
+    if (words.empty() || kind == "on") {
+      ends.push_back({.signal = 15, .needs_stop = true});
+    } else if (kind == "done") {
+      ends.push_back({.said_done = true});
+    } else if (number.ok() && kind == "exit") {
+      ends.push_back({.exit_code = static_cast<std::int32_t>(*number)});
+    } else if (number.ok() && kind == "signal") {
+      ends.push_back({.signal = static_cast<std::int32_t>(*number)});
+    } else {
+      return Status(Code::kInvalid, fmt::format("'{}' is not 'exit:3', 'signal:10', 'done' or 'on'", words));
+    }
+  }
+  return ends;
+}
+
 // "n[1-2] 8 16GiB, g1 32 256GiB 4 A100"
 Result<std::vector<InventoryNode>> read_nodes(std::string_view text) {
   std::vector<InventoryNode> nodes;
@@ -60,9 +90,11 @@ Result<std::vector<InventoryNode>> read_nodes(std::string_view text) {
 class SimulatedExecutor : public Executor {
  public:
   SimulatedExecutor(const ExecutorContext& context, Seconds runtime, std::int64_t fail, const ExecutorOptions& options,
-                    std::vector<InventoryNode> nodes)
+                    std::vector<InventoryNode> nodes, std::vector<ToldEnd> told_ends)
       : context_(context),
         inventory_(std::move(nodes)),
+        told_ends_(std::move(told_ends)),
+        waits_(options.at("waits")),
         runtime_(runtime),
         fail_(fail),
         is_down_(options.at("down") == "true"),
@@ -78,14 +110,14 @@ class SimulatedExecutor : public Executor {
     std::filesystem::create_directories(context_.folder, error);
     std::ifstream lines(file_);
     LaunchKey key;
-    std::int64_t start = 0;
-    std::int64_t stop = 0;
+    Run run;
     for (std::string text; std::getline(lines, text);) {
-      // Only in a later generation does the line end with it.
+      // Of a later generation, and of one that got a signal, the line goes on.
       std::istringstream words(text);
-      if (!(words >> key.job >> key.attempt >> key.sequence >> start >> stop)) continue;
+      if (!(words >> key.job >> key.attempt >> key.sequence >> run.start >> run.stop)) continue;
       if (!(words >> key.generation)) key.generation = 0;
-      note(key, start, stop);
+      if (!(words >> run.signal)) run.signal = -1;
+      runs_[key] = run;
     }
     std::ifstream cordons(cordons_file_);
     bool is_cordoned = false;
@@ -101,8 +133,8 @@ class SimulatedExecutor : public Executor {
     std::string lines;
     for (const Launch& launch : launches) {
       if (!runs_.contains(launch.key)) {
-        lines += line(launch.key, now(), -1);
-        note(launch.key, now(), -1);
+        runs_[launch.key] = {.start = now()};
+        lines += line(launch.key);
       }
       deliveries.push_back({DeliveryState::kDone, print_key(context_.database, launch.key), ""});
     }
@@ -114,12 +146,13 @@ class SimulatedExecutor : public Executor {
     BERTH_TRY(reach());
     std::string lines;
     for (const StopRequest& request : requests) {
-      if (!request.grace || request.tasks.empty()) continue;
-      const LaunchKey key = request.tasks.front().launch;
-      const auto run = runs_.find(key);
-      if (run == runs_.end() || run->second.stop >= 0) continue;
-      lines += line(key, run->second.start, now());
-      run->second.stop = now();
+      if (request.tasks.empty()) continue;
+      const auto run = runs_.find(request.tasks.front().launch);
+      if (run == runs_.end()) continue;
+      std::int64_t& told = request.grace ? run->second.stop : run->second.signal;
+      if (told >= 0) continue;
+      told = now();
+      lines += line(run->first);
     }
     BERTH_TRY(append(file_, lines));
     return std::vector<Delivery>(requests.size());
@@ -176,18 +209,21 @@ class SimulatedExecutor : public Executor {
 
  private:
   struct Run {
-    std::int64_t start;
-    std::int64_t stop;  // -1 = nobody stopped it
+    std::int64_t start = 0;
+    std::int64_t signal = -1;  // -1 = none was sent
+    std::int64_t stop = -1;    // -1 = nobody stopped it
   };
 
   std::int64_t now() const { return context_.env->now().value(); }
   Status reach() const {
     return is_down_ ? Status(Code::kUnavailable, fmt::format("executor {} is down", context_.name)) : Status();
   }
-  void note(const LaunchKey& key, std::int64_t start, std::int64_t stop) { runs_[key] = {start, stop}; }
-  static std::string line(const LaunchKey& key, std::int64_t start, std::int64_t stop) {
-    const std::string generation = key.generation == 0 ? std::string() : fmt::format(" {}", key.generation);
-    return fmt::format("{} {} {} {} {}{}\n", key.job, key.attempt, key.sequence, start, stop, generation);
+  std::string line(const LaunchKey& key) const {
+    const Run& run = runs_.at(key);
+    const std::string signal = run.signal < 0 ? std::string() : fmt::format(" {}", run.signal);
+    const std::string more =
+        key.generation == 0 && signal.empty() ? std::string() : fmt::format(" {}{}", key.generation, signal);
+    return fmt::format("{} {} {} {} {}{}\n", key.job, key.attempt, key.sequence, run.start, run.stop, more);
   }
 
   void note_cordon(const std::string& node, bool is_cordoned, const std::string& reason) {
@@ -213,15 +249,27 @@ class SimulatedExecutor : public Executor {
     const auto run = runs_.find(task.launch);
     if (run == runs_.end()) return seen;
     seen.external = print_key(context_.database, task.launch);
+    if (!waits_.empty() && run->second.stop < 0) {
+      seen.phase = TaskPhase::kStarting;
+      seen.detail = waits_;
+      seen.is_stuck = true;
+      return seen;
+    }
     seen.started = Seconds(run->second.start);
+    const ToldEnd& told = told_ends_[static_cast<std::size_t>(task.key.task) % told_ends_.size()];
     const std::int64_t planned = run->second.start + runtime_.value();
-    const bool was_stopped = run->second.stop >= 0 && run->second.stop < planned;
-    const std::int64_t end = was_stopped ? run->second.stop : planned;
+    std::int64_t told_at = run->second.stop;
+    if (!told.needs_stop && run->second.signal >= 0) told_at = run->second.signal;
+    const bool was_told = told_at >= 0 && told_at < planned;
+    const std::int64_t end = was_told ? told_at : planned;
     seen.phase = end <= now() ? TaskPhase::kEnded : TaskPhase::kRunning;
     if (seen.phase == TaskPhase::kRunning) return seen;
     seen.ended = Seconds(end);
-    if (was_stopped) {
-      seen.signal = 15;
+    if (was_told) {
+      seen.was_told = true;
+      seen.exit_code = told.exit_code;
+      seen.signal = told.signal;
+      seen.said_done = told.said_done;
     } else if (fail_ > 0 && task.key.job % fail_ == 0) {
       seen.exit_code = 1;
     }
@@ -241,6 +289,8 @@ class SimulatedExecutor : public Executor {
 
   ExecutorContext context_;
   std::vector<InventoryNode> inventory_;  // empty = whatever it is asked about
+  std::vector<ToldEnd> told_ends_;        // of each task in turn; one at least
+  std::string waits_;
   Seconds runtime_;
   std::int64_t fail_;
   bool is_down_;
@@ -262,7 +312,10 @@ Result<std::unique_ptr<Executor>> make_simulated_executor(const ExecutorContext&
   BERTH_ASSIGN(const std::int64_t fail, read_integer(options.at("fail")));
   Result<std::vector<InventoryNode>> nodes = read_nodes(options.at("nodes"));
   if (!nodes.ok()) return std::move(nodes).status().prefixed("option 'nodes'");
-  auto executor = std::make_unique<SimulatedExecutor>(context, runtime, fail, options, *std::move(nodes));
+  Result<std::vector<ToldEnd>> told_ends = read_told_ends(options.at("when_told"));
+  if (!told_ends.ok()) return std::move(told_ends).status().prefixed("option 'when_told'");
+  auto executor =
+      std::make_unique<SimulatedExecutor>(context, runtime, fail, options, *std::move(nodes), *std::move(told_ends));
   BERTH_TRY(executor->read());
   return std::unique_ptr<Executor>(std::move(executor));
 }

@@ -94,6 +94,7 @@ class Supervisor {
     Moment time_limit = kNever;
     Moment kill = kNever;
     bool is_out_of_time = false;
+    int sent = 0;  // the last signal with which it was to run on
     std::int64_t cpu_us = 0;
     MiB memory_peak;
     std::size_t requests_read = 0;
@@ -196,6 +197,7 @@ class Supervisor {
         end_task(task, request.signal, *request.grace);
       } else if (task.process > 0) {
         kill(-task.process, request.signal);
+        task.sent = request.signal;
       }
     }
   }
@@ -250,9 +252,7 @@ class Supervisor {
     task.end = TaskEnd{.at = {},
                        .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
                        .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
-                       .is_out_of_time = task.is_out_of_time,
                        .detail = task.problem};
-    task.time_limit = kNever;
     // What killed the supervisor, or the kernel in its name just before the command began. Nobody asked for it.
     const bool was_asked = task.kill != kNever || task.is_out_of_time || task.requests_read > 0;
     if (task.end->signal == SIGKILL && !was_asked && task.adopted != kNever &&
@@ -260,17 +260,21 @@ class Supervisor {
       task.lost = "it was killed together with its supervisor";
   }
 
-  // Its first process has ended. Others may use what is left of their grace; without one they go now. The number of the
+  // Its first process has ended. Others may use what is left of their grace; without one they go now. Where a signal
+  // that we sent ended it, as it ends the shell around a program that minds it, the others run on. The number of the
   // group is ours as long as a child of ours is in it.
   static void clear_group(Task& task) {
     siginfo_t info = {};
     const auto group = static_cast<id_t>(task.process);
     const bool is_empty = waitid(P_PGID, group, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
-    if (!is_empty && task.kill != kNever) return;
+    const bool was_sent = task.sent != 0 && task.end->signal == task.sent;
+    if (!is_empty && (task.kill != kNever || was_sent)) return;
     if (!is_empty) kill(-task.process, SIGKILL);
     task.limits.kill_all();
     task.process = -1;
     task.kill = kNever;
+    task.time_limit = kNever;
+    task.end->is_out_of_time = task.is_out_of_time;
     const bool failed = task.end->exit_code != 0 || task.end->signal != 0;
     const MiB peak = task.limits.memory_peak().value_or(task.memory_peak);
     task.end->at = Seconds(time(nullptr));

@@ -9,6 +9,7 @@
 #include "engine/base/failpoint.h"
 #include "engine/base/text.h"
 #include "engine/store/job_records.h"
+#include "engine/store/run_outcome.h"
 #include "engine/store/run_records.h"
 #include "engine/store/settings.h"
 
@@ -287,13 +288,9 @@ class Dispatcher {
     BERTH_TRY(remove.run(row.id));
     BERTH_ASSIGN(const std::optional<LiveRun> run, live_run_of(db, row.run.job));
     if (!run || run->id != row.run.id) return {};
-    BERTH_ASSIGN(Statement others,
-                 db.prepare("SELECT count(*) FROM run_tasks WHERE run_id = ?1 AND (phase = 'pending' OR "
-                            "phase = 'starting' OR phase = 'running')"));
-    const bool has_others = others.with(run->id).next() && others.integer(0) > 0;
-    BERTH_TRY(others.status());
-    return has_others ? stop_run(change, *run, RunState::kFailed, why)
-                      : conclude_run(change, *run, run->stop_state.value_or(RunState::kFailed), why);
+    BERTH_ASSIGN(const RunOutcome outcome, judge_run(db, *run));
+    return outcome.has_live_tasks ? stop_run(change, *run, outcome.state, outcome.detail)
+                                  : conclude_run(change, *run, outcome.state, outcome.detail);
   }
 
   Runtime& runtime_;

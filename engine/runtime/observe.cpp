@@ -13,6 +13,7 @@
 #include "engine/runtime/node_watch.h"
 #include "engine/runtime/strays.h"
 #include "engine/store/job_records.h"
+#include "engine/store/run_outcome.h"
 #include "engine/store/run_records.h"
 #include "engine/store/run_usage_records.h"
 #include "engine/store/settings.h"
@@ -31,7 +32,8 @@ Phase read_phase(std::string_view text) {
 struct AskedTask {
   std::int64_t node = 0;
   Phase phase = Phase::kPending;
-  Seconds since;  // it was taken in, or planned
+  Seconds since;       // it was taken in, or planned
+  std::string detail;  // why it has not begun, as far as is known
 };
 
 // The live tasks of one executor, by run; asked[i] belongs to tasks[i].
@@ -46,13 +48,15 @@ Result<AskedTasks> live_tasks(Database& db, std::int64_t executor) {
   AskedTasks all;
   BERTH_ASSIGN(
       Statement rows,
-      db.prepare("SELECT t.run_id, t.group_index, t.task_index, t.sequence, t.external, n.name, t.phase, t.node_id, "
-                 "r.job_id, r.attempt, r.state, r.stop_state, coalesce(t.start_time, r.start_time), r.generation FROM "
-                 "run_tasks t "
-                 "INDEXED BY "
-                 "run_tasks_live JOIN runs r ON r.id = t.run_id JOIN nodes n ON n.id = t.node_id "
-                 "WHERE t.executor_id = ?1 AND (t.phase = 'pending' OR t.phase = 'starting' OR t.phase = "
-                 "'running') ORDER BY t.run_id, t.group_index, t.task_index"));
+      db.prepare(
+          "SELECT t.run_id, t.group_index, t.task_index, t.sequence, t.external, n.name, t.phase, t.node_id, "
+          "r.job_id, r.attempt, r.state, r.stop_state, coalesce(t.start_time, r.start_time), r.generation, r.told_at, "
+          "t.detail FROM "
+          "run_tasks t "
+          "INDEXED BY "
+          "run_tasks_live JOIN runs r ON r.id = t.run_id JOIN nodes n ON n.id = t.node_id "
+          "WHERE t.executor_id = ?1 AND (t.phase = 'pending' OR t.phase = 'starting' OR t.phase = "
+          "'running') ORDER BY t.run_id, t.group_index, t.task_index"));
   rows.with(executor);
   while (rows.next()) {
     if (all.runs.empty() || all.runs.back().id != rows.integer(0)) {
@@ -66,6 +70,7 @@ Result<AskedTasks> live_tasks(Database& db, std::int64_t executor) {
         BERTH_ASSIGN(run.stop_state, read_run_state(rows.text(11)));
       }
       run.generation = rows.integer(13);
+      if (!rows.is_null(14)) run.told_at = rows.quantity<Seconds>(14);
     }
     const LiveRun& run = all.runs.back();
     all.tasks.push_back({.key = {run.job, run.attempt, static_cast<std::int32_t>(rows.integer(1)),
@@ -73,7 +78,8 @@ Result<AskedTasks> live_tasks(Database& db, std::int64_t executor) {
                          .launch = {run.job, run.attempt, rows.integer(3), run.generation},
                          .external = std::string(rows.text(4)),
                          .node = std::string(rows.text(5))});
-    all.asked.push_back({rows.integer(7), read_phase(rows.text(6)), rows.quantity<Seconds>(12)});
+    all.asked.push_back(
+        {rows.integer(7), read_phase(rows.text(6)), rows.quantity<Seconds>(12), std::string(rows.text(15))});
   }
   BERTH_TRY(rows.status());
   all.first_of.push_back(all.tasks.size());
@@ -92,16 +98,21 @@ std::string end_words(const TaskObservation& seen) {
 // What one executor saw, turned into rows.
 class Observer {
  public:
-  static Result<Observer> make(Runtime& runtime, SyncReport& report) {
+  static Result<Observer> make(Runtime& runtime, const ExecutorRecord& executor, SyncReport& report) {
     Database& db = runtime.db();
     BERTH_ASSIGN(Statement begin,
-                 db.prepare("UPDATE run_tasks SET phase = ?4, start_time = ?5, external = ?6 WHERE run_id "
-                            "= ?1 AND group_index = ?2 AND task_index = ?3"));
-    BERTH_ASSIGN(Statement end,
-                 db.prepare("UPDATE run_tasks SET phase = ?4, start_time = coalesce(?5, start_time), end_time = ?6, "
-                            "exit_code = ?7, end_signal = ?8, detail = ?9, cpu_s = ?10, memory_peak_mib = ?11 WHERE "
+                 db.prepare("UPDATE run_tasks SET phase = ?4, start_time = ?5, external = ?6, detail = ?7 WHERE "
                             "run_id = ?1 AND group_index = ?2 AND task_index = ?3"));
-    return Observer(runtime, report, std::move(begin), std::move(end));
+    BERTH_ASSIGN(Statement wait,
+                 db.prepare("UPDATE run_tasks SET detail = ?4 WHERE run_id = ?1 AND group_index = ?2 AND task_index = "
+                            "?3"));
+    BERTH_ASSIGN(
+        Statement end,
+        db.prepare("UPDATE run_tasks SET phase = ?4, start_time = coalesce(?5, start_time), end_time = ?6, "
+                   "exit_code = ?7, end_signal = ?8, detail = ?9, cpu_s = ?10, memory_peak_mib = ?11, said_done "
+                   "= ?12 WHERE "
+                   "run_id = ?1 AND group_index = ?2 AND task_index = ?3"));
+    return Observer(runtime, executor, report, std::move(begin), std::move(wait), std::move(end));
   }
 
   Status take_in(const AskedTasks& all, const Observation& seen) {
@@ -139,20 +150,30 @@ class Observer {
   }
 
  private:
-  Observer(Runtime& runtime, SyncReport& report, Statement begin, Statement end)
-      : runtime_(runtime), report_(report), begin_(std::move(begin)), end_(std::move(end)) {}
+  Observer(Runtime& runtime, const ExecutorRecord& executor, SyncReport& report, Statement begin, Statement wait,
+           Statement end)
+      : runtime_(runtime),
+        executor_(executor),
+        report_(report),
+        begin_(std::move(begin)),
+        wait_(std::move(wait)),
+        end_(std::move(end)) {}
 
   Status note_task(const LiveRun& run, const AskedTask& asked, const LiveTask& task, const TaskObservation& seen) {
     switch (seen.phase) {
       case TaskPhase::kStarting: {
-        if (asked.phase != Phase::kPending) return {};
-        return begin_.run(run.id, task.key.group, task.key.task, "starting", runtime_.now(), seen.external);
+        if (asked.phase == Phase::kRunning) return {};
+        if (seen.is_stuck) BERTH_TRY(note_stuck(task, asked, seen.detail));
+        if (asked.phase == Phase::kStarting)
+          return seen.detail == asked.detail ? Status() : wait_.run(run.id, task.key.group, task.key.task, seen.detail);
+        return begin_.run(run.id, task.key.group, task.key.task, "starting", runtime_.now(), seen.external,
+                          seen.detail);
       }
       case TaskPhase::kRunning: {
         if (asked.phase == Phase::kRunning) return {};
         has_begun_ = true;
         const Seconds started = seen.started >= Seconds(0) ? seen.started : runtime_.now();
-        return begin_.run(run.id, task.key.group, task.key.task, "running", started, seen.external);
+        return begin_.run(run.id, task.key.group, task.key.task, "running", started, seen.external, "");
       }
       case TaskPhase::kEnded: {
         has_begun_ = true;
@@ -170,47 +191,32 @@ class Observer {
     return is_gone ? note_end(run, task, seen, "lost", "its executor knows nothing of it") : Status();
   }
 
+  // Said once of an attempt, by the first of its tasks.
+  Status note_stuck(const LiveTask& task, const AskedTask& asked, const std::string& why) {
+    const std::string object = fmt::format("job {} attempt {}", task.key.job, task.key.attempt);
+    BERTH_ASSIGN(Statement said, runtime_.db().prepare("SELECT 1 FROM drift WHERE executor_id = ?1 AND kind = 'waiting "
+                                                       "task' AND object = ?2 AND time >= ?3"));
+    const bool was_said = said.with(executor_.id, object, asked.since).next();
+    BERTH_TRY(said.status());
+    if (was_said) return {};
+    ++report_.drifts;
+    return note_drift(
+        runtime_, executor_,
+        {"waiting task", object, "starts", why, "none: it keeps its room until it starts or is cancelled"});
+  }
+
   Status note_end(const LiveRun& run, const LiveTask& task, const TaskObservation& seen, std::string_view phase,
                   const std::string& detail) {
     const auto known = [](Seconds time) { return time >= Seconds(0) ? std::optional(time) : std::nullopt; };
     const std::optional<std::int64_t> memory =
         seen.use.memory_peak ? std::optional(seen.use.memory_peak->value()) : std::nullopt;
     const bool has_ended = phase == "ended";
-    return end_.run(
-        run.id, task.key.group, task.key.task, phase, known(seen.started), known(seen.ended).value_or(runtime_.now()),
-        has_ended ? std::optional<std::int64_t>(seen.exit_code) : std::nullopt,
-        has_ended ? std::optional<std::int64_t>(seen.signal) : std::nullopt, detail, seen.use.cpu_seconds, memory);
-  }
-
-  struct Counts {
-    std::int64_t unborn = 0;
-    std::int64_t running = 0;
-    std::int64_t lost = 0;
-    std::int64_t failed = 0;
-    std::int64_t live() const { return unborn + running; }
-  };
-  Result<Counts> counts_of(std::int64_t run) {
-    BERTH_ASSIGN(Statement row,
-                 runtime_.db().prepare(
-                     "SELECT count(*) FILTER (WHERE phase = 'pending' OR phase = 'starting'), "
-                     "count(*) FILTER (WHERE phase = 'running'), count(*) FILTER (WHERE phase = 'lost'), "
-                     "count(*) FILTER (WHERE phase = 'ended' AND (exit_code <> 0 OR end_signal <> 0 OR detail <> '')) "
-                     "FROM run_tasks WHERE run_id = ?1"));
-    Counts counts;
-    if (row.with(run).next()) counts = {row.integer(0), row.integer(1), row.integer(2), row.integer(3)};
-    BERTH_TRY(row.status());
-    return counts;
-  }
-  // How the first of its tasks that did not end well ended.
-  Result<std::string> first_trouble(std::int64_t run) {
-    BERTH_ASSIGN(Statement row, runtime_.db().prepare(
-                                    "SELECT detail FROM run_tasks WHERE run_id = ?1 AND (phase = 'lost' OR exit_code "
-                                    "<> 0 OR end_signal <> 0 OR detail <> '') ORDER BY end_time, group_index, "
-                                    "task_index LIMIT 1"));
-    std::string detail;
-    if (row.with(run).next()) detail = row.text(0);
-    BERTH_TRY(row.status());
-    return detail;
+    Seconds ended = known(seen.ended).value_or(runtime_.now());
+    if (seen.was_told && run.told_at) ended = std::max(ended, *run.told_at);  // its node's clock may be behind
+    return end_.run(run.id, task.key.group, task.key.task, phase, known(seen.started), ended,
+                    has_ended ? std::optional<std::int64_t>(seen.exit_code) : std::nullopt,
+                    has_ended ? std::optional<std::int64_t>(seen.signal) : std::nullopt, detail, seen.use.cpu_seconds,
+                    memory, seen.said_done);
   }
 
   // When the last of its tasks has begun, it runs.
@@ -223,8 +229,11 @@ class Observer {
       BERTH_TRY(set_run_state(runtime_.db(), *at, RunState::kStarting, "found", runtime_.now()));
       at->state = RunState::kStarting;
     }
-    BERTH_ASSIGN(const Counts counts, counts_of(run.id));
-    if (counts.unborn > 0) return {};
+    BERTH_ASSIGN(Statement unborn, runtime_.db().prepare("SELECT 1 FROM run_tasks WHERE run_id = ?1 AND (phase = "
+                                                         "'pending' OR phase = 'starting') LIMIT 1"));
+    const bool has_unborn = unborn.with(run.id).next();
+    BERTH_TRY(unborn.status());
+    if (has_unborn) return {};
     ++report_.started_runs;
     return set_run_state(runtime_.db(), *at, RunState::kRunning, "", runtime_.now());
   }
@@ -233,22 +242,13 @@ class Observer {
   Status settle(Change& change, std::int64_t job) {
     BERTH_ASSIGN(std::optional<LiveRun> run, live_run_of(change.db(), job));
     if (!run) return {};
-    BERTH_ASSIGN(const Counts counts, counts_of(run->id));
-    const bool went_wrong = counts.failed + counts.lost > 0;
-    std::string why;
-    if (went_wrong) {
-      BERTH_ASSIGN(why, first_trouble(run->id));
-    }
-    const RunState ending = counts.failed > 0 ? RunState::kFailed : RunState::kLost;
-    if (counts.live() > 0) {
-      return went_wrong ? stop_run(change, *run, ending, why) : Status();
+    BERTH_ASSIGN(const RunOutcome outcome, judge_run(change.db(), *run));
+    if (outcome.has_live_tasks) {
+      return outcome.state == RunState::kSucceeded ? Status() : stop_run(change, *run, outcome.state, outcome.detail);
     }
     ++report_.ended_runs;
-    RunState ended = went_wrong ? ending : RunState::kSucceeded;
-    if (run->state == RunState::kStopping && (went_wrong || run->stop_state == RunState::kCancelled))
-      ended = run->stop_state.value_or(ending);
-    BERTH_TRY(conclude_run(change, *run, ended, why));
-    return ended == RunState::kSucceeded ? record_peaks(change, *run) : Status();
+    BERTH_TRY(conclude_run(change, *run, outcome.state, outcome.detail));
+    return outcome.state == RunState::kSucceeded ? record_peaks(change, *run) : Status();
   }
 
   // What its tasks used feeds right-sizing: of each group the means, and the peak of the task that used most.
@@ -272,8 +272,10 @@ class Observer {
   }
 
   Runtime& runtime_;
+  const ExecutorRecord& executor_;
   SyncReport& report_;
   Statement begin_;
+  Statement wait_;  // why it has not begun
   Statement end_;
   bool has_begun_ = false;  // of the run just noted
 };
@@ -363,7 +365,7 @@ Result<SyncReport> observe_executors(Runtime& runtime, Lease& lease, std::vector
       report.unreachable.push_back(fmt::format("{}: {}", live.record.name, seen.status().message()));
       continue;
     }
-    BERTH_ASSIGN(Observer observer, Observer::make(runtime, report));
+    BERTH_ASSIGN(Observer observer, Observer::make(runtime, live.record, report));
     BERTH_TRY(observer.take_in(all, *seen));
     BERTH_ASSIGN(const StraysSeen strays, judge_unknown_tasks(runtime, *seen));
     close_nodes(strays.held, *seen);

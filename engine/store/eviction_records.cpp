@@ -101,6 +101,32 @@ Status close_stop(Change& change, std::int64_t job, std::string_view state) {
   return update.run(job, state);
 }
 
+// Of which the job was told last. One that was withdrawn after its victim had been told stands again: a signal cannot
+// be taken back.
+Result<Eviction> told_eviction(Change& change, std::int64_t job) {
+  Database& db = change.db();
+  BERTH_ASSIGN(Statement reopen,
+               db.prepare("UPDATE evictions SET state = 'stopping' WHERE id = (SELECT max(id) FROM evictions WHERE "
+                          "victim_id = ?1) AND state = 'withdrawn'"));
+  BERTH_TRY(reopen.run(job));
+  if (db.changed_rows() > 0) {
+    BERTH_ASSIGN(Statement count, db.prepare("UPDATE jobs SET evictions = evictions + 1 WHERE id = ?1"));
+    BERTH_TRY(count.run(job));
+  }
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT beneficiary_id, rule FROM evictions WHERE victim_id = ?1 AND state = "
+                                         "'stopping' ORDER BY id DESC LIMIT 1"));
+  if (!row.with(job).next()) {
+    BERTH_TRY(row.status());
+    return Status(Code::kInternal, fmt::format("job {} was not told to stop", job));
+  }
+  Eviction e;
+  e.job = job;
+  e.whole = true;
+  e.beneficiary = row.integer(0);
+  BERTH_ASSIGN(e.rule, read_eviction_rule(row.text(1)));
+  return e;
+}
+
 Status evict_job(Change& change, const Eviction& e, const BeneficiaryRow& beneficiary) {
   BERTH_TRY(end_attempt(change, e.job, RunState::kEvicted,
                         fmt::format("{} for {}", eviction_rule_name(e.rule), beneficiary.name)));
@@ -154,7 +180,7 @@ Result<EvictionCounts> write_evictions(Change& change, std::int64_t round, const
     } else if (!victim.was_told) {
       BERTH_TRY(tell_to_stop(change, e, stop_at));
       ++counts.stopping;
-      if (run) BERTH_TRY(signal_run(change, *run));
+      if (run) BERTH_TRY(signal_run(change, *run, stop_at));
     }
     if (run && stop_at <= change.now() + kEndDelayOfExecutors)
       BERTH_TRY(stop_run(change, *run, RunState::kEvicted, ""));
@@ -163,18 +189,7 @@ Result<EvictionCounts> write_evictions(Change& change, std::int64_t round, const
 }
 
 Status finish_eviction(Change& change, std::int64_t job) {
-  Eviction e;
-  e.job = job;
-  e.whole = true;
-  {
-    BERTH_ASSIGN(Statement row,
-                 change.db().prepare("SELECT beneficiary_id, rule FROM stopping_jobs WHERE job_id = ?1"));
-    if (!row.with(job).next())
-      return row.status().ok() ? Status(Code::kInternal, fmt::format("job {} was not told to stop", job))
-                               : row.status();
-    e.beneficiary = row.integer(0);
-    BERTH_ASSIGN(e.rule, read_eviction_rule(row.text(1)));
-  }
+  BERTH_ASSIGN(const Eviction e, told_eviction(change, job));
   BERTH_ASSIGN(const BeneficiaryRow beneficiary, read_beneficiary(change.db(), e));
   BERTH_TRY(close_stop(change, job, "done"));
   return evict_job(change, e, beneficiary);

@@ -130,9 +130,8 @@ RunState run_state_of(JobState ended) {
 }
 
 Result<std::optional<LiveRun>> live_run_of(Database& db, std::int64_t job) {
-  BERTH_ASSIGN(
-      Statement row,
-      db.prepare("SELECT id, attempt, state, stop_state, generation FROM runs WHERE job_id = ?1 AND end_time IS NULL"));
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT id, attempt, state, stop_state, generation, told_at FROM runs WHERE "
+                                         "job_id = ?1 AND end_time IS NULL"));
   if (!row.with(job).next()) {
     BERTH_TRY(row.status());
     return std::optional<LiveRun>();
@@ -146,6 +145,7 @@ Result<std::optional<LiveRun>> live_run_of(Database& db, std::int64_t job) {
     BERTH_ASSIGN(run.stop_state, read_run_state(row.text(3)));
   }
   run.generation = row.integer(4);
+  if (!row.is_null(5)) run.told_at = row.quantity<Seconds>(5);
   return std::optional(run);
 }
 
@@ -199,6 +199,11 @@ Status stop_run(Change& change, const LiveRun& run, RunState stop_state, std::st
   BERTH_ASSIGN(Statement update,
                change.db().prepare("UPDATE runs SET state = 'stopping', stop_state = ?2, detail = ?3 WHERE id = ?1"));
   BERTH_TRY(update.run(run.id, run_state_name(stop_state), detail));
+  if (stop_state == RunState::kEvicted) {
+    BERTH_ASSIGN(Statement told, change.db().prepare("UPDATE runs SET told_at = coalesce(told_at, ?2), told_until = "
+                                                     "NULL WHERE id = ?1"));
+    BERTH_TRY(told.run(run.id, change.now()));
+  }
   BERTH_TRY(note_change(change.db(), run.id, run_state_name(run.state), RunState::kStopping,
                         fmt::format("{}{}{}", run_state_name(stop_state), detail.empty() ? "" : ": ", detail),
                         change.now()));
@@ -215,11 +220,17 @@ Status end_live_run(Change& change, const LiveRun& run, RunState ended, std::str
   return told.run(run.id);
 }
 
-Status signal_run(Change& change, const LiveRun& run) {
+Status signal_run(Change& change, const LiveRun& run, Seconds until) {
   BERTH_ASSIGN(Statement row, change.db().prepare("SELECT checkpoint_signal <> '' FROM jobs WHERE id = ?1"));
   const bool has_signal = row.with(run.job).next() && row.integer(0) != 0;
   BERTH_TRY(row.status());
-  return has_signal && run.state != RunState::kStopping ? tell_executors(change, run.id, "signal") : Status();
+  if (!has_signal || run.state == RunState::kStopping) return {};
+  // One that was told before, and may still end for it, was told then.
+  BERTH_ASSIGN(Statement told,
+               change.db().prepare("UPDATE runs SET told_at = iif(told_until >= ?2, told_at, ?2), told_until = ?3 "
+                                   "WHERE id = ?1"));
+  BERTH_TRY(told.run(run.id, change.now(), until));
+  return tell_executors(change, run.id, "signal");
 }
 
 }  // namespace berth

@@ -48,6 +48,7 @@ struct LiveRun {
   std::int64_t generation = 0;  // of the keys that its tasks have (see exec/executor.h)
   RunState state = RunState::kPending;
   std::optional<RunState> stop_state;  // of one that is stopping: what it will have been
+  std::optional<Seconds> told_at;      // its tasks know since then that they are to stop for an eviction
 };
 // That an executor runs; nothing when the job is books only, or does not run.
 Result<std::optional<LiveRun>> live_run_of(Database& db, std::int64_t job);
@@ -64,7 +65,8 @@ Status set_run_state(Database& db, const LiveRun& run, RunState to, std::string_
 Status stop_run(Change& change, const LiveRun& run, RunState stop_state, std::string_view detail);
 // It has ended: the row's end, and what it held.
 Status end_live_run(Change& change, const LiveRun& run, RunState ended, std::string_view detail);
-// Its executors are told to send its checkpoint signal, if it has one.
-Status signal_run(Change& change, const LiveRun& run);
+// It is told of an eviction: its executors are to send its checkpoint signal, if it has one. `until`: when it is to be
+// told to end.
+Status signal_run(Change& change, const LiveRun& run, Seconds until);
 
 }  // namespace berth

@@ -158,6 +158,30 @@ TEST(KubernetesPods, WhatTheirStatusMeansForATask) {
   }
 }
 
+TEST(KubernetesPods, OneThatWasToldToEndMaySayThatItWasDone) {
+  const auto ended = [](const std::string& message) {
+    return observe_pod(pod_from(R"({"phase":"Succeeded","containerStatuses":[{"name":"main","state":{"terminated":)"
+                                R"({"exitCode":0,"reason":"Completed","message":")" +
+                                message + R"("}}}]})"),
+                       {1, 1, 0, 0});
+  };
+  EXPECT_TRUE(ended("done\\n").said_done);
+  EXPECT_FALSE(ended("saved").said_done);
+  EXPECT_FALSE(ended("").said_done);
+}
+
+TEST(KubernetesPods, WhatDoesNotStartByItselfIsStuck) {
+  const auto waits = [](const std::string& reason) {
+    return observe_pod(pod_from(R"({"phase":"Pending","containerStatuses":[{"name":"main","state":{"waiting":)"
+                                R"({"reason":")" +
+                                reason + R"(","message":"x"}}}]})"),
+                       {1, 1, 0, 0});
+  };
+  EXPECT_TRUE(waits("ImagePullBackOff").is_stuck);
+  EXPECT_EQ(waits("ImagePullBackOff").detail, "ImagePullBackOff: x");
+  EXPECT_FALSE(waits("ContainerCreating").is_stuck);
+}
+
 TEST(KubernetesPods, WhatTheyHold) {
   const KubernetesPod pod = pod_from(R"({"phase":"Running","startTime":"2026-11-20T20:00:00Z"})", R"({"nodeName":"n1",
     "overhead":{"cpu":"100m","memory":"10Mi"},

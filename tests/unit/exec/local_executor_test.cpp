@@ -69,7 +69,7 @@ TEST_F(LocalExecutorTest, AJobSeesItsPlaceAndNothingOfOurs) {
        {"CUDA_VISIBLE_DEVICES=1,3\n", "BERTH_GPU_SHARE=500\n", "BERTH_GPU_MEMORY_MIB=20480\n", "BERTH_CPUS=1.5\n",
         "BERTH_MEMORY_MIB=2048\n", "BERTH_JOB=12\n", "BERTH_JOB_NAME=bert \xFF large\n", "BERTH_ATTEMPT=3\n",
         "BERTH_TASK_GROUP=1\n", "BERTH_TASK=4\n", "BERTH_RANK=1\n", "BERTH_GANG_SIZE=2\n", "BERTH_PEERS=here,there\n",
-        "BERTH_NODE=here\n", "DATA=a b\nc\n", "HOME=/nowhere\n"})
+        "BERTH_NODE=here\n", "BERTH_DONE_FILE=/", "DATA=a b\nc\n", "HOME=/nowhere\n"})
     EXPECT_NE(text.find(line), std::string::npos) << line << "is not in\n" << text;
   EXPECT_EQ(text.find("BERTH_SECRET"), std::string::npos);
   EXPECT_TRUE(text.ends_with(folder_ + "\n"));
@@ -163,6 +163,41 @@ TEST_F(LocalExecutorTest, GraceIsForAllOfATask) {
   must(executor()->stop(std::vector<StopRequest>{{{task}, Seconds(20), ""}}));
   EXPECT_EQ(wait_for_end(task).signal, SIGTERM);
   EXPECT_NE(output(task).find("saved"), std::string::npos);
+}
+
+// The same with a checkpoint signal: the program around which it was has not ended, and may yet be told to.
+TEST_F(LocalExecutorTest, AProgramOutlivesTheShellThatItsSignalEnded) {
+  const LiveTask task = start(launch_of(1, "sh -c 'trap \"sleep 1; echo saved >>" + path("saved") +
+                                               "; exit 0\" USR1; echo ready; while :; do sleep 0.05; done'; true"));
+  ASSERT_TRUE(wait_until([&] { return output(task) == "ready\n"; }));
+  must(executor()->stop(std::vector<StopRequest>{{{task}, std::nullopt, "USR1"}}));
+  EXPECT_EQ(wait_for_end(task).signal, SIGUSR1);
+  EXPECT_EQ(content("saved"), "saved\n");
+}
+
+TEST_F(LocalExecutorTest, WhatOutlivesItsShellCanBeStoppedAndIsOutOfTime) {
+  const std::string deaf = "sh -c 'trap : USR1; trap \"\" TERM; echo ready; while :; do sleep 0.05; done'; true";
+  const LiveTask task = start(launch_of(1, deaf));
+  Launch limited = launch_of(2, deaf);
+  limited.time_limit = Seconds(2);
+  const LiveTask late = start(limited);
+  for (const LiveTask& each : {task, late}) {
+    ASSERT_TRUE(wait_until([&] { return output(each) == "ready\n"; }));
+    must(executor()->stop(std::vector<StopRequest>{{{each}, std::nullopt, "USR1"}}));
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_EQ(observe(task).phase, TaskPhase::kRunning);
+  must(executor()->stop(std::vector<StopRequest>{{{task}, Seconds(0), ""}}));
+  EXPECT_EQ(wait_for_end(task).signal, SIGUSR1);
+  EXPECT_TRUE(wait_for_end(late).is_out_of_time);
+}
+
+TEST_F(LocalExecutorTest, ATaskSaysThatItsWorkIsDone) {
+  EXPECT_TRUE(run(launch_of(1, "echo done >$BERTH_DONE_FILE; exit 3")).said_done);
+  EXPECT_FALSE(run(launch_of(2, "echo nearly done >$BERTH_DONE_FILE")).said_done);
+  EXPECT_FALSE(run(launch_of(3, ":")).said_done);
+  EXPECT_FALSE(run(launch_of(4, "mkfifo $BERTH_DONE_FILE")).said_done);
+  EXPECT_FALSE(run(launch_of(5, "echo done >other; ln -s other $BERTH_DONE_FILE")).said_done);
 }
 
 TEST_F(LocalExecutorTest, WhatATaskLeavesBehindEndsWithIt) {
