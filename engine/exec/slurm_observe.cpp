@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "engine/exec/done_file.h"
 #include "engine/exec/slurm_hostlist.h"
 
 namespace berth {
@@ -93,7 +94,11 @@ void SlurmObserver::ask_accounting(Views& views) {
 TaskObservation SlurmObserver::judge(const LiveTask& task, View& view) const {
   const auto record = view.records.find({task.key.group, task.key.task});
   view.facts.record = record == view.records.end() ? nullptr : &record->second;
-  return judge_slurm_task(task, view.facts);
+  TaskObservation seen = judge_slurm_task(task, view.facts);
+  const bool is_over = seen.phase == TaskPhase::kEnded || seen.phase == TaskPhase::kVanished;
+  seen.said_done = is_over && reads_done(slurm_launch_folder(options_, task.launch) + "/" +
+                                         slurm_done_file(task.key.group, task.key.task));
+  return seen;
 }
 
 void SlurmObserver::add_unknown(const Views& views, Observation& seen) {

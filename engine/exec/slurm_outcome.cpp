@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "engine/base/text.h"
-
 namespace berth {
 
 namespace {
@@ -16,13 +14,17 @@ void judge_record(const SlurmTaskRecord& record, const SlurmTaskFacts& facts, Ta
   seen.ended = *record.ended;
   seen.use = record.use;
   seen.is_out_of_time = record.is_late;
-  if (record.code > 128 && record.code <= 128 + 64) {
+  seen.was_told = record.was_told;
+  if (!record.is_exit && record.code > 128 && record.code <= 128 + 64) {
     seen.signal = record.code - 128;
   } else {
     seen.exit_code = record.code;
   }
   seen.is_out_of_memory = seen.signal == kKill && facts.job != nullptr && facts.job->state == SlurmState::kOutOfMemory;
 }
+
+// Slurm ended it for a reason of its own: what its tasks made of that is not theirs.
+bool is_slurms_own_end(SlurmState state) { return state == SlurmState::kNodeFailed || state == SlurmState::kPreempted; }
 
 // Slurm lists no job of that name.
 void judge_unlisted(const SlurmTaskFacts& facts, TaskObservation& seen) {
@@ -47,16 +49,19 @@ void judge_waiting(const SlurmTaskFacts& facts, TaskObservation& seen) {
     return;
   }
   seen.phase = TaskPhase::kStarting;
-  const Seconds waited = facts.now - job.submitted;
-  if (job.submitted.value() >= 0 && waited > facts.pending_limit)
-    seen.detail = fmt::format(
-        "job {} has waited {} in Slurm's own queue ({}): what was planned and what Slurm has free "
-        "differ",
-        job.shown, print_duration(waited), job.reason);
+  seen.detail = fmt::format("job {} waits in Slurm's own queue ({})", job.shown, job.reason);
+  seen.is_stuck = job.submitted.value() >= 0 && facts.now - job.submitted > facts.pending_limit;
 }
 
 void judge_listed_end(const SlurmTaskFacts& facts, TaskObservation& seen) {
   const SlurmJob& job = *facts.job;
+  const bool was_ended = job.state == SlurmState::kCancelled || job.state == SlurmState::kTimeout;
+  const bool is_fresh = job.ended.value() >= 0 && facts.now - job.ended < kRecordPatience;
+  if (was_ended && is_fresh && facts.record != nullptr && facts.record->started) {
+    // Its script may yet be waiting for what is left of it.
+    seen.phase = TaskPhase::kRunning;
+    return;
+  }
   seen.phase = TaskPhase::kEnded;
   seen.ended = job.ended;
   seen.detail = fmt::format("Slurm says {} of job {}", job.state_word, job.shown);
@@ -73,7 +78,7 @@ void judge_listed_end(const SlurmTaskFacts& facts, TaskObservation& seen) {
     case SlurmState::kCompleted:
     case SlurmState::kFailed:
       // The script ended by itself, so it has written what it had to, or there was nothing to be written.
-      if (job.ended.value() >= 0 && facts.now - job.ended < kRecordPatience && facts.complaint.empty()) {
+      if (is_fresh && facts.complaint.empty()) {
         seen.phase = TaskPhase::kRunning;
         seen.ended = Seconds(-1);
       } else if (job.state == SlurmState::kFailed || !facts.claim) {
@@ -103,6 +108,10 @@ TaskObservation judge_slurm_task(const LiveTask& task, const SlurmTaskFacts& fac
   }
   if (facts.record != nullptr && facts.record->ended) {
     judge_record(*facts.record, facts, seen);
+    if (facts.job != nullptr && is_slurms_own_end(facts.job->state) && !seen.succeeded()) {
+      seen.phase = TaskPhase::kVanished;
+      seen.detail = fmt::format("Slurm says {} of job {}", facts.job->state_word, facts.job->shown);
+    }
   } else if (facts.claim == kStoppedClaim) {
     seen.phase = TaskPhase::kEnded;
     seen.signal = kTermination;

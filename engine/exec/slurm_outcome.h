@@ -21,7 +21,7 @@ struct SlurmTaskFacts {
   const SlurmTaskRecord* record = nullptr;
   std::string complaint;  // of the script
   Seconds now;
-  Seconds pending_limit;  // waiting longer in Slurm is said in `detail`
+  Seconds pending_limit;  // longer in Slurm's queue, and it is stuck
 };
 
 // A shared folder may show on this machine later than on the node what was written there, and have another clock: a job

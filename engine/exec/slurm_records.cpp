@@ -80,6 +80,8 @@ void read_slurm_record(std::string_view text, std::string_view node,
     record.node = node;
     if (verb == "start") record.started = Seconds(moment);
     if (verb == "late") record.is_late = true;
+    if (verb == "exit") record.is_exit = true;
+    if (verb == "signal" || verb == "stop") record.was_told = record.was_told || !record.ended;
     if (verb != "end") continue;
     record.ended = Seconds(moment);
     std::int64_t amount = 0;
@@ -88,6 +90,8 @@ void read_slurm_record(std::string_view text, std::string_view node,
     if (words >> amount) record.use.memory_peak = MiB(amount);
   }
 }
+
+std::string slurm_done_file(std::int32_t group, std::int32_t task) { return fmt::format("{}-{}.done", group, task); }
 
 bool SlurmLaunchFolder::exists() const { return access(path_.c_str(), F_OK) == 0; }
 
@@ -178,6 +182,7 @@ Status SlurmLaunchFolder::forget(const std::vector<std::pair<std::int32_t, std::
   for (const SlurmPlacedTask& task : this->tasks())
     if (!named.contains({task.group, task.task})) return {};
   std::vector<std::string> names = node_files(path_);
+  for (const SlurmPlacedTask& task : this->tasks()) names.push_back(slurm_done_file(task.group, task.task));
   names.insert(names.end(), {"script", "control", "forgotten", "tasks"});
   for (const std::string& name : names) unlink((path_ + "/" + name).c_str());
   return {};

@@ -5,10 +5,12 @@
 //   submitted   Slurm's id of the job, and when it was known (milliseconds)
 //   claim       a symbolic link whose target names who may run the launch: "12.0" (Slurm job 12, never requeued), or
 //               "stopped" or "refused" when nobody may any more. Made once, never changed.
-//   node.NAME   lines of the script on that node: "start GROUP TASK TIME PID", "late GROUP TASK TIME",
-//               "end GROUP TASK TIME CODE CPU_SECONDS [MEMORY_PEAK_MIB]"
+//   node.NAME   lines of the script on that node: "start GROUP TASK TIME PID", "late GROUP TASK TIME", what it told a
+//               task: "signal GROUP TASK TIME NUMBER" or "stop GROUP TASK TIME SIGNAL", "exit GROUP TASK TIME CODE" of
+//               a first process that no signal ended, "end GROUP TASK TIME CODE CPU_SECONDS [MEMORY_PEAK_MIB]" when
+//               nothing of the task runs any more
 //   control     lines for the script: see slurm_script.h
-//   GROUP-TASK.out, .err; slurm.out (the script's own words)
+//   GROUP-TASK.out, .err, .done (see done_file.h); slurm.out (the script's own words)
 //
 // The folder lies where the nodes see it too. Files that others read while we write are replaced by rename.
 #pragma once
@@ -32,7 +34,9 @@ struct SlurmTaskRecord {
   std::optional<Seconds> started;
   std::optional<Seconds> ended;
   std::int32_t code = 0;  // of the shell that waited: above 128 = a signal
+  bool is_exit = false;   // no signal, whatever the code
   bool is_late = false;
+  bool was_told = false;
   TaskUse use;
 };
 
@@ -47,6 +51,9 @@ struct SlurmPlacedTask {
   std::int32_t task = 0;
   std::string node;
 };
+
+// In the launch's folder.
+std::string slurm_done_file(std::int32_t group, std::int32_t task);
 
 class SlurmLaunchFolder {
  public:

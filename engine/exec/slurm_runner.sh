@@ -10,8 +10,19 @@ now() { printf '%(%s)T' -1; }
 # One line of this node's record.
 note() { printf '%s\n' "$*" >>"$FOLDER/node.$node"; }
 
-# send SIGNAL PID: to the process group that PID leads, or to PID before it does.
-send() { kill -s "$1" -- "-$2" 2>/dev/null || kill -s "$1" "$2" 2>/dev/null; }
+# send SIGNAL PID: to all of the process group that PID leads, or led.
+send() { kill -s "$1" -- "-$2" 2>/dev/null; }
+
+# Something of the group that PID led lives: not gone, and not only waiting to be buried.
+group_lives() {
+  kill -0 -- "-$1" 2>/dev/null || return 1
+  cat /proc/[0-9]*/stat 2>/dev/null | awk -v "group=$1" '
+    {sub(/.*[)] /, ""); if ($3 == group && $1 != "Z" && $1 != "X") {lives = 1; exit}} END {exit !lives}'
+}
+
+# pause SECONDS: without a process for it; needs `never`, from which nothing comes.
+pause() { read -r -t "$1" -u "$never" || true; }
+open_never() { exec {never}<> <(:); }
 
 # after SECONDS COMMAND...: in the background, given up when it is sent TERM.
 after() {
@@ -28,9 +39,64 @@ after() {
 
 out_of_time() { # GROUP TASK PID
   note late "$1" "$2" "$(now)"
-  send TERM "$3"
+  tell_to_end TERM "$3"
   sleep "$KILL_WAIT"
-  send KILL "$3"
+  kill_task "$1" "$2" "$3"
+}
+
+# What is stopped hears only KILL and CONT.
+tell_to_end() { send "$1" "$2" && send CONT "$2"; } # SIGNAL PID
+
+# The number of its group may be another's when it has ended.
+kill_task() { # GROUP TASK PID
+  running | grep -qx "$1 $2 $3" && send KILL "$3"
+}
+
+# What was asked of a task last: "stop" or "late" (it is killed after its grace), or the number of a signal with which it
+# was to run on; nothing = it was asked nothing.
+asked() { # GROUP TASK
+  awk -v "group=$1" -v "task=$2" '
+    $2 != group || $3 != task {next}
+    $1 == "stop" || $1 == "late" {asked = $1}
+    $1 == "signal" && asked != "stop" && asked != "late" {asked = $5}
+    END {print asked}' "$FOLDER/node.$node"
+}
+
+# A task has ended when nothing of its group lives. What its first process leaves behind goes at once; after the grace
+# where the task was told to stop or somebody else ended that process. Where the signal that ended it was ours, as it
+# ends the shell around a program that minds it, the others run on.
+until_group_ends() { # GROUP TASK PID CODE HOW
+  local said left=$((KILL_WAIT * 4))
+  while group_lives "$3"; do
+    said=$(asked "$1" "$2")
+    case $said in
+      stop | late) ;;
+      *)
+        if [ "$5" = exit ]; then
+          send KILL "$3"
+        elif [ "$4" != $((128 + ${said:-0})) ] && [ $((left -= 1)) -lt 0 ]; then
+          send KILL "$3"
+        fi
+        ;;
+    esac
+    pause 0.25
+  done
+}
+
+# Under a proctrack that knows a job's processes by their group the script alone is killed: then its tasks follow it.
+guard() { # PID of the script
+  local group number pid signal
+  trap - CONT
+  stay
+  open_never
+  while kill -0 "$1" 2>/dev/null; do pause 1; done
+  for signal in TERM KILL; do
+    while read -r group number pid; do
+      [ "$signal" = KILL ] || note stop "$group" "$number" "$(now)" "$signal"
+      tell_to_end "$signal" "$pid"
+    done < <(running)
+    pause "$KILL_WAIT"
+  done
 }
 
 # choose POSITIONS: of the devices that Slurm gave this node, those of one task ("1,3" = the first and the third).
@@ -78,14 +144,16 @@ await() {
 
 # watch GROUP TASK RANK CPUS MEMORY GPU_SHARE GPU_MEMORY POSITIONS: runs one task and writes down its end.
 watch() {
-  local pid code timer=
+  local pid code timer='' said how='signal'
   set -m
   trap - CONT
   stay
+  open_never
   export BERTH_TASK_GROUP=$1 BERTH_TASK=$2 BERTH_RANK=$3 BERTH_CPUS=$4 BERTH_MEMORY_MIB=$5 BERTH_GPU_SHARE=$6 \
-    BERTH_GPU_MEMORY_MIB=$7
+    BERTH_GPU_MEMORY_MIB=$7 BERTH_DONE_FILE=$FOLDER/$1-$2.done
   choose "$8"
   (
+    exec {never}>&-
     give_way
     cd "$DIRECTORY" || exit 126
     run_command
@@ -96,8 +164,18 @@ watch() {
     after "$TIME_LIMIT" out_of_time "$1" "$2" "$pid"
     timer=$!
   fi
-  wait "$pid" 2>/dev/null
-  code=$?
+  # `wait` tells an exit code above 128 from a signal by nothing; the list of jobs does, until it was waited for.
+  {
+    while kill -0 "$pid"; do pause 0.1; done
+    said=$(jobs -l | grep -E "^\[[0-9]+\][-+ ]+ *$pid ")
+    wait "$pid"
+    code=$?
+  } 2>/dev/null
+  if [ "$code" -le 128 ] || [[ $said = *" Exit $code "* ]]; then
+    how='exit'
+    note exit "$1" "$2" "$(now)" "$code"
+  fi
+  until_group_ends "$1" "$2" "$pid" "$code" "$how"
   note end "$1" "$2" "$(now)" "$code" "$(cpu_seconds)" "$(memory_peak)"
   [ -z "$timer" ] || kill "$timer" 2>/dev/null
   [ "$code" = 0 ]
@@ -121,8 +199,16 @@ control() {
     obeyed=$line
     while read -r group number pid; do
       case ",$tasks" in *",$group-$number,"* | ,all) ;; *) continue ;; esac
+      if [ "$grace" = - ]; then
+        note signal "$group" "$number" "$(now)" "$(kill -l "$signal")"
+      else
+        note stop "$group" "$number" "$(now)" "$signal"
+      fi
       send "$signal" "$pid"
-      [ "$grace" = - ] || { after "$grace" send KILL "$pid"; timers+=("$!"); }
+      [ "$grace" = - ] && continue
+      send CONT "$pid"
+      after "$grace" kill_task "$group" "$number" "$pid"
+      timers+=("$!")
     done < <(running)
   done <"$FOLDER/control"
 }
@@ -140,18 +226,22 @@ until_all_started() {
 
 # All tasks of this node, to their ends.
 run_node() {
-  local failed=0 watcher
+  local failed=0 watcher guard
   node=${SLURMD_NODENAME:-$(hostname -s)}
   obeyed=0 task_count=0 watchers=() timers=()
   trap : CONT
   stay
   : >>"$FOLDER/node.$node"
+  guard "$$" </dev/null >/dev/null 2>&1 &
+  guard=$!
+  disown "$guard"
   start_tasks "$node"
   until_all_started
   trap control CONT
   control
   for watcher in "${watchers[@]}"; do await "$watcher" || failed=1; done
   [ "${#timers[@]}" = 0 ] || kill "${timers[@]}" 2>/dev/null
+  kill -KILL "$guard" 2>/dev/null
   return "$failed"
 }
 

@@ -202,8 +202,15 @@ bool is_slurm_silence(std::string_view complaint) {
   return std::ranges::any_of(kNoAnswer, [&](std::string_view word) { return said.find(word) != std::string::npos; });
 }
 
+bool is_sbatch_delay(std::string_view complaint) {
+  const std::string said = to_lower(complaint);
+  constexpr std::array<std::string_view, 8> kNotNow = {"inactive", "drain",  "available now", "usable now",
+                                                       "are busy", "in use", "presently",     "currently"};
+  return std::ranges::any_of(kNotNow, [&](std::string_view word) { return said.find(word) != std::string::npos; });
+}
+
 bool is_sbatch_refusal(std::string_view complaint) {
-  if (is_slurm_silence(complaint)) return false;
+  if (is_slurm_silence(complaint) || is_sbatch_delay(complaint)) return false;
   const std::string said = to_lower(complaint);
   constexpr std::array<std::string_view, 9> kNo = {"invalid",   "not available", "violates",
                                                    "denied",    "not permitted", "more than",

@@ -115,7 +115,7 @@ void SlurmSubmitter::submit_all(std::vector<Item>& items) const {
         continue;
       }
       submit(item);
-      if (!item.is_settled && !is_sbatch_refusal(item.complaint)) is_silent = true;
+      if (!item.is_settled && !is_sbatch_refusal(item.complaint) && !is_sbatch_delay(item.complaint)) is_silent = true;
     }
   };
   std::vector<std::thread> threads;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <thread>
 
 #include "engine/exec/executor.h"
 #include "engine/exec/slurm_records.h"
@@ -200,6 +201,75 @@ TEST_F(Slurm, SignalsReachTheTasksAndTheGraceIsOurs) {
   EXPECT_EQ(must(executor_->stop({&request, 1})).front().state, DeliveryState::kDone);
   ASSERT_TRUE(comes_to(launch, TaskPhase::kEnded));
   EXPECT_EQ(must(executor_->stop({&request, 1})).front().state, DeliveryState::kDone);
+}
+
+// The program runs below /bin/sh, which a signal ends at once: it has its grace, and the task has ended when it has.
+TEST_F(Slurm, SignalsAndEndsReachTheWholeGroup) {
+  std::filesystem::create_directories(folder_);
+  const std::string program = folder_ + "/train.sh";
+  std::ofstream(program) << "#!/bin/sh\ntrap 'sleep 1; echo saved >>$OUT; exit 0' USR1\ntrap 'echo told >>$OUT' TERM\n"
+                            "echo up >>$OUT\nwhile :; do date +%s%N >>$OUT.beat; sleep 0.1; done\n";
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  const auto beats = [&](std::int64_t job) {
+    return read_whole_file(folder_ + "/out." + std::to_string(job) + ".beat");
+  };
+  const auto start = [&](std::int64_t job, Seconds limit) {
+    Launch launch = launch_of(job, program + "; true", {{"n1", 0b1}});
+    launch.time_limit = limit;
+    EXPECT_EQ(deliver(launch).state, DeliveryState::kDone);
+    return launch;
+  };
+  const Launch saves = start(31, Seconds(0));
+  const Launch stopped = start(32, Seconds(0));
+  const Launch late = start(33, Seconds(3));
+  ASSERT_TRUE(eventually([&] { return out(31) == "up\n" && out(32) == "up\n" && out(33).starts_with("up\n"); }));
+  const StopRequest save{live(saves), std::nullopt, "USR1"};
+  const StopRequest end{live(stopped), Seconds(2), ""};
+  EXPECT_EQ(must(executor_->stop({&save, 1})).front().state, DeliveryState::kDone);
+  EXPECT_EQ(must(executor_->stop({&end, 1})).front().state, DeliveryState::kDone);
+  for (const Launch& launch : {saves, stopped, late}) ASSERT_TRUE(comes_to(launch, TaskPhase::kEnded));
+  EXPECT_EQ(out(31), "up\nsaved\n");
+  EXPECT_EQ(out(32), "up\ntold\n");
+  EXPECT_EQ(out(33), "up\ntold\n");
+  EXPECT_TRUE(look(saves).front().was_told && look(stopped).front().was_told && !look(late).front().was_told);
+  EXPECT_TRUE(look(late).front().is_out_of_time);
+  // Nothing runs on.
+  const auto before = std::vector{beats(31), beats(32), beats(33)};
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  EXPECT_EQ(before, (std::vector{beats(31), beats(32), beats(33)}));
+}
+
+TEST_F(Slurm, WhatATaskLeavesBehindGoesAndItMaySayThatItIsDone) {
+  const Launch launch = launch_of(34, "sleep 300 & echo done >$BERTH_DONE_FILE; exit 130", {{"n2"}});
+  ASSERT_EQ(deliver(launch).state, DeliveryState::kDone);
+  ASSERT_TRUE(comes_to(launch, TaskPhase::kEnded));
+  const TaskObservation seen = look(launch).front();
+  EXPECT_EQ(seen.exit_code, 130);
+  EXPECT_EQ(seen.signal, 0);
+  EXPECT_TRUE(seen.said_done);
+  EXPECT_EQ(shell("pgrep -fx 'sleep [3]00'"), "");
+  const Launch killed = launch_of(35, "kill -INT $$", {{"n2"}});
+  ASSERT_EQ(deliver(killed).state, DeliveryState::kDone);
+  ASSERT_TRUE(comes_to(killed, TaskPhase::kEnded));
+  EXPECT_EQ(look(killed).front().signal, 2);
+}
+
+TEST_F(Slurm, MaintenanceRefusesNothing) {
+  shell("scontrol update PartitionName=berth State=INACTIVE");
+  const Launch launch = launch_of(36, "echo ran >>$OUT", {{"n1"}});
+  const Delivery delivery = deliver(launch);
+  EXPECT_EQ(delivery.state, DeliveryState::kUnknown) << delivery.detail;
+  EXPECT_NE(delivery.detail.find("inactive"), std::string::npos) << delivery.detail;
+  shell("scontrol update PartitionName=berth State=DOWN");
+  executor_ = make({{"pending_limit", "0s"}});
+  EXPECT_EQ(deliver(launch).state, DeliveryState::kDone);
+  EXPECT_TRUE(eventually([&] {
+    const TaskObservation seen = look(launch).front();
+    return seen.is_stuck && seen.detail.find("PartitionDown") != std::string::npos;
+  })) << look(launch).front().detail;
+  shell("scontrol update PartitionName=berth State=UP");
+  ASSERT_TRUE(comes_to(launch, TaskPhase::kEnded));
+  EXPECT_EQ(out(36), "ran\n");
 }
 
 TEST_F(Slurm, WhatHasNotStartedNeverDoes) {

@@ -74,6 +74,39 @@ TEST(SlurmOutcome, TheScriptsOwnWordsComeFirst) {
             TaskPhase::kRunning);
 }
 
+TEST(SlurmOutcome, AnExitCodeIsNoSignal) {
+  const TaskObservation exited = World().with_record("start 0 0 1 7\nexit 0 0 6 130\nend 0 0 6 130 1\n").judge();
+  EXPECT_EQ(exited.exit_code, 130);
+  EXPECT_EQ(exited.signal, 0);
+  const TaskObservation told = World().with_record("start 0 0 1 7\nsignal 0 0 5 10\nend 0 0 6 138 1\n").judge();
+  EXPECT_EQ(told.signal, 10);
+  EXPECT_TRUE(told.was_told);
+  EXPECT_FALSE(exited.was_told);
+}
+
+// What a task made of the death of its node is not its failure.
+TEST(SlurmOutcome, ANodeThatFailedIsALoss) {
+  for (const SlurmState state : {SlurmState::kNodeFailed, SlurmState::kPreempted}) {
+    const auto judged = [&](const std::string& code) {
+      return World().with(job_in(state)).with_record("start 0 0 1 7\nend 0 0 6 " + code + " 1\n").judge();
+    };
+    EXPECT_EQ(judged("143").phase, TaskPhase::kVanished);
+    EXPECT_EQ(judged("143").detail, "Slurm says STATE of job 12");
+    EXPECT_EQ(judged("1").phase, TaskPhase::kVanished);
+    EXPECT_TRUE(judged("0").succeeded());
+  }
+}
+
+// Slurm ended the job; its script may yet see to what is left of a task.
+TEST(SlurmOutcome, WhatSlurmEndedEndsWhenItsScriptSaysSo) {
+  World world;
+  world.with(job_in(SlurmState::kCancelled)).with_record("start 0 0 1011 7\n");
+  world.facts.now = Seconds(1025);
+  EXPECT_EQ(world.judge().phase, TaskPhase::kRunning);
+  world.facts.now = Seconds(1050);
+  EXPECT_EQ(world.judge().signal, 15);
+}
+
 TEST(SlurmOutcome, EndsThatSlurmKnows) {
   const auto ended = [](SlurmState state) {
     return World().with(job_in(state)).with_record("start 0 0 1 7\n").judge();
@@ -112,12 +145,11 @@ TEST(SlurmOutcome, WaitingTooLongInSlurmIsSaid) {
   World world;
   world.with(job_in(SlurmState::kPending, ""));
   EXPECT_EQ(world.judge().phase, TaskPhase::kStarting);
-  EXPECT_EQ(
-      world.judge().detail,
-      "job 12 has waited 16m 40s in Slurm's own queue (Resources): what was planned and what Slurm has free differ");
+  EXPECT_EQ(world.judge().detail, "job 12 waits in Slurm's own queue (Resources)");
+  EXPECT_TRUE(world.judge().is_stuck);
   EXPECT_EQ(world.judge().started, Seconds(-1));
   world.facts.now = Seconds(1030);
-  EXPECT_EQ(world.judge().detail, "");
+  EXPECT_FALSE(world.judge().is_stuck);
 }
 
 TEST(SlurmOutcome, WhatSlurmDoesNotList) {
@@ -218,6 +250,12 @@ TEST(SlurmScript, ARefusalIsToldFromSilence) {
         "Zero Bytes were transmitted or received", "Unexpected message received",
         "Slurm temporarily unable to accept job, sleeping and retrying"})
     EXPECT_FALSE(is_sbatch_refusal("sbatch: error: Batch job submission failed: " + std::string(silence))) << silence;
+  // Maintenance passes.
+  for (const char* later :
+       {"Required partition not available (inactive or drain)", "Requested partition configuration not available now",
+        "Required node not available (down, drained or reserved)", "Requested nodes are busy",
+        "Requested operation is presently disabled", "Requested reservation is in use"})
+    EXPECT_FALSE(is_sbatch_refusal("sbatch: error: Batch job submission failed: " + std::string(later))) << later;
   EXPECT_FALSE(is_sbatch_refusal("sbatch did not answer in time"));
   EXPECT_EQ(quote_for_shell("it's 'so'"), "'it'\\''s '\\''so'\\'''");
 }
