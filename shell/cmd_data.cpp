@@ -297,7 +297,8 @@ constexpr CommandRow kDataRows[] = {
                 "as needed.",
      .example = "IMPORT NODES FROM 'nodes.csv' WITH (create_missing = true)",
      .options = kImportNodesOptions,
-     .details = "Format berth: name,cpu,memory[,devices,model,device_memory,rack,pool,link_groups]. Format openb: "
+     .details = "FROM '-' reads standard input. Format berth: "
+                "name,cpu,memory[,devices,model,device_memory,rack,pool,link_groups]. Format openb: "
                 "sn,cpu_milli,memory_mib,gpu,model. Also the machines of the formats philly, helios, tiresias and "
                 "pai2020."},
     {.family = kDataFamily,
@@ -308,7 +309,7 @@ constexpr CommandRow kDataRows[] = {
      .example = "IMPORT JOBS FROM 'jobs.csv' WITH (queue = nlp)",
      .options = kImportJobsOptions,
      .details =
-         "Format berth: "
+         "FROM '-' reads standard input. Format berth: "
          "name,submit,cpu,memory[,duration,queue,priority,user,group,tasks,min_tasks,gpus,gpu_memory,models,"
          "pool,locality,tag,time_limit,preemptible,checkpoint_every,checkpoint_grace,restart_cost,min_runtime,after]; "
          "preemptible is yes or no, after names earlier jobs: \"prep|clean\". Other formats: openb, philly, helios, "
@@ -323,7 +324,8 @@ constexpr CommandRow kDataRows[] = {
      .example = "IMPORT TRACE 'philly_jobs.csv' FORMAT philly WITH (create_missing = true, shift = true)",
      .options = kImportTraceOptions,
      .details =
-         "All of the file or nothing. A job starts when the file says, else when it was submitted, and ended well "
+         "All of the file or nothing; '-' is standard input. A job starts when the file says, else when it was "
+         "submitted, and ended well "
          "unless the file says otherwise; one whose duration is not known, or that ends in the future, is left out. "
          "INTO QUEUE takes all jobs, "
          "whatever their own queue."},
@@ -338,7 +340,8 @@ constexpr CommandRow kDataRows[] = {
      .options = kGenerateOptions,
      .details =
          "Users and recurring groups of very different size, gangs, fractions of devices, more asked for than is "
-         "used, durations from seconds to days. GENERATE NODES with the same options makes the cluster for them."},
+         "used, durations from seconds to days. INTO '-' writes to standard output. GENERATE NODES with the same "
+         "options makes the cluster for them."},
     {.family = kDataFamily,
      .syntax = "GENERATE NODES PAI_LIKE [WITH (<options>)] INTO <file:file>",
      .effect = Effect::kReads,

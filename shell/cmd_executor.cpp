@@ -1,6 +1,7 @@
 // Executors: CREATE, ALTER, DROP, SHOW EXECUTORS, which pools use them; RUN SYNC, SHOW DRIFT, SHOW LOG.
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <thread>
 
 #include "engine/exec/executor.h"
@@ -20,14 +21,26 @@ namespace berth {
 
 namespace {
 
+// "local, slurm: Between TERM and KILL ..."
+std::string sentence_with_types(const ExecutorOption& option) {
+  std::vector<std::string> types;
+  for (const ExecutorType& type : executor_types()) {
+    if (std::ranges::find(type.options, option.name, &ExecutorOption::name) != std::end(type.options))
+      types.emplace_back(type.name);
+  }
+  return fmt::format("{}: {}", join(types, ", "), option.sentence);
+}
+
 // The options of all types, each once; which of them a type has is checked when the type is known.
 std::span<const OptionRow> executor_options() {
+  static std::deque<std::string> sentences;
   static const std::vector<OptionRow> rows = [] {
     std::vector<OptionRow> all;
     for (const ExecutorType& type : executor_types()) {
       for (const ExecutorOption& option : type.options) {
         if (std::ranges::find(all, option.name, &OptionRow::name) != all.end()) continue;
-        all.push_back({.name = option.name, .kind = "text", .default_value = "", .sentence = option.sentence});
+        sentences.push_back(sentence_with_types(option));
+        all.push_back({.name = option.name, .kind = "text", .default_value = "", .sentence = sentences.back()});
       }
     }
     all.push_back({.name = "default",
@@ -35,6 +48,19 @@ std::span<const OptionRow> executor_options() {
                    .default_value = "false",
                    .sentence = "It runs what is placed on nodes whose pool names no executor."});
     return all;
+  }();
+  return rows;
+}
+
+// Those of executors of this machine.
+std::span<const OptionRow> local_options() {
+  static const std::vector<OptionRow> rows = [] {
+    std::vector<OptionRow> own;
+    const Result<const ExecutorType*> type = find_executor_type("local");
+    if (!type.ok()) return own;
+    for (const ExecutorOption& option : (*type)->options)
+      own.push_back({.name = option.name, .kind = "text", .default_value = "", .sentence = option.sentence});
+    return own;
   }();
   return rows;
 }
@@ -182,8 +208,8 @@ Result<Output> import_from_executor(Session& session, const Arguments& arguments
 Result<Output> import_from_local(Session& session, const Arguments& arguments) {
   const Options& options = arguments.options();
   ExecutorOptions given;
-  for (const OptionRow& row : executor_options()) {
-    if (options.given(row.name) && row.name != "default") given[std::string(row.name)] = options.text(row.name);
+  for (const OptionRow& row : local_options()) {
+    if (options.given(row.name)) given[std::string(row.name)] = options.text(row.name);
   }
   Result<std::string> executor = local_executor(engine_of(session), given);
   if (!executor.ok()) {
@@ -506,7 +532,7 @@ std::vector<CommandRow> make_rows() {
        .handler = import_from_local,
        .summary = "Adds this machine, with its GPUs, and the executor that runs jobs on it.",
        .example = "IMPORT NODES FROM LOCAL WITH (fake_gpus = 4)",
-       .options = executor_options()},
+       .options = local_options()},
       {.family = kExecutorFamily,
        .syntax = "IMPORT QUEUES FROM SLURM [<file:file>]",
        .effect = Effect::kChanges,

@@ -304,6 +304,11 @@ Result<Output> submit_statement(Session& session, const Arguments& arguments) {
   const Options& options = arguments.options();
   JobRequest request;
   request.name = arguments.text("name");
+  if (request.name.find_first_of("[]") != std::string::npos) {
+    return arguments.fail("name", Code::kInvalid,
+                          fmt::format("'{}' looks like many names, and this is one job", request.name),
+                          "a job may have many equal tasks: WITH (tasks = 10)");
+  }
   request.queue = arguments.text("queue");
   request.priority_class = arguments.text_or("class", "");
   request.user = options.text_or("user", "");

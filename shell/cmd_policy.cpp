@@ -1,4 +1,5 @@
 // Policies: CREATE, ALTER, DROP and SHOW of those in Lua, SHOW POLICIES of all.
+#include "engine/lua/policy_api.h"
 #include "engine/lua/policy_script.h"
 #include "engine/policy/registry.h"
 #include "engine/runtime/policies.h"
@@ -180,7 +181,22 @@ Result<Output> test_policy_statement(Session& session, const Arguments& argument
 
 constexpr std::string_view kPolicyFamily = "policies";
 
-constexpr CommandRow kPolicyRows[] = {
+// "Node: pool, model, ... Shape: ..."
+const std::string& fields_help() {
+  static const std::string text = [] {
+    std::string all = "What functions are given has these fields.";
+    std::string_view view;
+    for (const ViewField& field : policy_view_fields()) {
+      all += field.view == view ? fmt::format(", {}", field.name) : fmt::format(" {}: {}", field.view, field.name);
+      if (&field == &policy_view_fields().back() || (&field + 1)->view != field.view) all += '.';
+      view = field.view;
+    }
+    return all;
+  }();
+  return text;
+}
+
+const CommandRow kPolicyRows[] = {
     {.family = kPolicyFamily,
      .syntax = "CREATE POLICY <name:new_name> FROM <file:file>",
      .effect = Effect::kChanges,
@@ -191,9 +207,9 @@ constexpr CommandRow kPolicyRows[] = {
          "A policy defines any of these functions: order(job, queue, round), score(node, shape), device(node, shape, "
          "fits), feasible(node, shape), victim_cost(task), admit(job, view), target(service), mixing(pool). The "
          "settings order_policy, score_policy, filter_policy, victim_policy and admit_policy name the policy whose "
-         "function is used; no round calls target and mixing yet. scripts/api.lua has what each sees and gives, "
-         "scripts/README.md the rest. A policy that fails in a round is left out of it: the built-in default stands "
-         "in, and an event says why."},
+         "function is used; no round calls target and mixing yet. HELP SHOW POLICY lists the fields they see, "
+         "scripts/api.lua says what each means, scripts/README.md the rest. A policy that fails in a round is left out "
+         "of it: the built-in default stands in, and an event says why."},
     {.family = kPolicyFamily,
      .syntax = "ALTER POLICY <policy:policy> FROM <file:file>",
      .effect = Effect::kChanges,
@@ -234,7 +250,8 @@ constexpr CommandRow kPolicyRows[] = {
      .effect = Effect::kReads,
      .handler = show_policy,
      .summary = "A policy in Lua: its hooks, knobs and text, now or of an older version.",
-     .example = "SHOW POLICY night"},
+     .example = "SHOW POLICY night",
+     .details = fields_help()},
 };
 
 }  // namespace

@@ -62,7 +62,7 @@ constexpr std::string_view kSettingsFamily = "settings";
 
 constexpr CommandRow kSettingsRows[] = {
     {.family = kSettingsFamily,
-     .syntax = "SET <name:setting> = <value:value>",
+     .syntax = "SET <name:setting> = <value:setting_value>",
      .effect = Effect::kChanges,
      .handler = set_statement,
      .summary = "Changes a setting of this database; SHOW SETTINGS lists them.",

@@ -425,6 +425,10 @@ constexpr std::string_view kSimulateFamily = "simulation";
 #define BERTH_RESULT_COLUMNS                                                      \
   "Tables for people leave out columns without values; --json and csv have all. " \
   "decisions_per_second and peak_memory_mib are measurements and differ between runs."
+#define BERTH_FILE_COLUMNS                                                                                       \
+  "Format berth, unless another is named: jobs are name,submit,cpu,memory[,duration,queue,priority,user,group,"  \
+  "tasks,min_tasks,gpus,gpu_memory,models,pool,locality,tag,time_limit, ...] (HELP IMPORT JOBS has all), nodes " \
+  "name,cpu,memory[,devices,model,device_memory,rack,pool,link_groups]. "
 const CommandRow kSimulateRows[] = {
     {.family = kSimulateFamily,
      .syntax = "SIMULATE ARRIVALS FROM <jobs:file> [FORMAT <format:format>] ON {CLUSTER | NODES FROM <nodes:file> "
@@ -437,10 +441,10 @@ const CommandRow kSimulateRows[] = {
      .example = "SIMULATE ARRIVALS FROM 'pods.csv' FORMAT openb ON NODES FROM 'nodes.csv' USING fgd, best_fit, berth "
                 "WITH (inflate = 1.3, seed = 42) INTO run1",
      .options = kArrivalsOptions,
-     .details =
-         "A task that does not fit is dropped. The node file's format is the task file's unless said (berth where "
-         "that has none). Ctrl-C "
-         "keeps the policies already complete. " BERTH_RESULT_COLUMNS},
+     .details = "A task that does not fit is dropped. " BERTH_FILE_COLUMNS
+                "The node file's format is the task file's unless said (berth where "
+                "that has none). Ctrl-C "
+                "keeps the policies already complete. " BERTH_RESULT_COLUMNS},
     {.family = kSimulateFamily,
      .syntax = "SIMULATE JOBS FROM <jobs:file> [FORMAT <format:format>] ON {CLUSTER | NODES FROM <nodes:file> "
                "[FORMAT <nodes_format:format>]} "
@@ -452,13 +456,14 @@ const CommandRow kSimulateRows[] = {
                 "completion, utilisation.",
      .example = "SIMULATE JOBS FROM 'jobs.csv' ON CLUSTER USING fifo + berth, priority + fgd INTO night",
      .options = jobs_options(),
-     .details = "Where one policy is named alone, the order is fifo or the score berth. The cluster starts "
-                "empty. ON CLUSTER brings the database's queues with their quotas; queues that jobs name are added. BY "
-                "QUEUE adds a row per queue: waits, completions, evictions, work lost; where queues have quotas also "
-                "starts within them, the wait of entitled jobs (those that would have started on arrival if the queue "
-                "had had its quota for itself) and the longest time that a job waited which would have kept its queue "
-                "within its "
-                "quota. " BERTH_RESULT_COLUMNS},
+     .details = BERTH_FILE_COLUMNS
+     "Where one policy is named alone, the order is fifo or the score berth. The cluster starts "
+     "empty. ON CLUSTER brings the database's queues with their quotas; queues that jobs name are added. BY "
+     "QUEUE adds a row per queue: waits, completions, evictions, work lost; where queues have quotas also "
+     "starts within them, the wait of entitled jobs (those that would have started on arrival if the queue "
+     "had had its quota for itself) and the longest time that a job waited which would have kept its queue "
+     "within its "
+     "quota. " BERTH_RESULT_COLUMNS},
     {.family = kSimulateFamily,
      .syntax = "SHOW {SIMULATION | SIMULATIONS} [<name:simulation>]",
      .effect = Effect::kReads,

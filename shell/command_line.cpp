@@ -32,6 +32,8 @@ usage: berth [options] [-c STATEMENTS | FILE | -] ... [--script FILE [ARGUMENT] 
   --version       the version
 
 Results go to standard output, everything else to standard error.
+--json: a statement that answers prints one JSON value, an array with an object per row; one that answers with several
+tables an object with such an array for each. Other statements print nothing.
 exit codes: 0 done, 1 failed, 2 wrong usage, 3 busy (another round is running), 4 done with findings
 )";
 

@@ -1,5 +1,7 @@
 #include "shell/complete.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -20,9 +22,10 @@ struct UnderCursor {
 std::size_t begin_of_statement(std::string_view before) {
   const StatementList list = split_statements(before);
   if (!list.rest.empty()) return list.rest_offset;
-  // A dot command counts as complete at any moment; it is being typed while its line has not ended.
-  if (!list.statements.empty() && list.statements.back().text.starts_with('.') &&
-      before.find('\n', list.statements.back().offset) == std::string_view::npos) {
+  // What ends with its line counts as complete at any moment; it is being typed while its line has not ended.
+  if (!list.statements.empty() && ends_with_its_line(list.statements.back().text) &&
+      before.find_first_of(list.statements.back().text.starts_with('.') ? "\n" : ";\n",
+                           list.statements.back().offset) == std::string_view::npos) {
     return list.statements.back().offset;
   }
   return before.size();
@@ -49,7 +52,13 @@ void add_once(std::vector<std::string>& words, std::string word) {
   if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(std::move(word));
 }
 
-void add_terminal(const Terminal& terminal, Completion& completion) {
+// `before`: what was typed. A value is of the setting named before it.
+std::string listed_name(const KindRow& kind, std::span<const Token> before) {
+  const bool is_value = kind.name == "setting_value" && before.size() >= 2;
+  return is_value ? fmt::format("setting_value:{}", before[before.size() - 2].text) : std::string(kind.name);
+}
+
+void add_terminal(const Terminal& terminal, std::span<const Token> before, Completion& completion) {
   switch (terminal.type) {
     case Terminal::Type::kKeyword:
     case Terminal::Type::kSymbol:
@@ -63,7 +72,7 @@ void add_terminal(const Terminal& terminal, Completion& completion) {
     add_once(completion.words, "true");
     add_once(completion.words, "false");
   } else if (terminal.kind->listed) {
-    add_once(completion.kinds, std::string(terminal.kind->name));
+    add_once(completion.kinds, listed_name(*terminal.kind, before));
   } else {
     add_once(completion.expected, std::string(terminal.kind->expected));
   }
@@ -127,7 +136,7 @@ Completion complete_statement(const CommandTable& table, std::string_view whole,
     if (alone || continuation.rest) return complete_inside(table, terminal->kind->name, whole, cursor, inner);
   }
   completion.begin = begin;
-  for (const Terminal* terminal : continuation.terminals) add_terminal(*terminal, completion);
+  for (const Terminal* terminal : continuation.terminals) add_terminal(*terminal, before, completion);
   return completion;
 }
 

@@ -184,19 +184,38 @@ std::string two_columns(const std::vector<ArgumentHelp>& entries, int indent, in
   return text;
 }
 
+bool reads_the_same(const OptionRow& a, const OptionRow& b) {
+  return a.name == b.name && a.kind == b.kind && a.default_value == b.default_value && a.minimum == b.minimum &&
+         a.maximum == b.maximum && a.sentence == b.sentence && a.many == b.many && a.required == b.required;
+}
+
+// What an earlier set has told already is only named.
 std::string option_section(const CommandRow& row, int width) {
   std::string text;
   std::string set = "\n";  // no set is called that
-  for (const OptionRow& option : row.options) {
+  Words told;              // of this set, elsewhere
+  const auto end_set = [&] {
+    if (!told.empty()) text += hanging("    ", 4, join(told, ", ") + ": as above", width);
+    told.clear();
+  };
+  for (auto at = row.options.begin(); at != row.options.end(); ++at) {
+    const OptionRow& option = *at;
     if (option.set != set) {
+      end_set();
       set = std::string(option.set);
       text += "\n  " + (set.empty() ? std::string("options") : set + " options") + "\n";
+    }
+    const auto same = [&](const OptionRow& other) { return other.set != option.set && reads_the_same(other, option); };
+    if (std::any_of(row.options.begin(), at, same)) {
+      told.emplace_back(option.name);
+      continue;
     }
     const std::string limits = shown_limits(option);
     text += "    " + std::string(option.name) + " = " + shown_type(option) +
             (limits.empty() ? "" : "  (" + limits + ")") + "\n";
     text += hanging("", 8, option.sentence, width);
   }
+  end_set();
   return text;
 }
 

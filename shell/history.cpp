@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 
 namespace berth {
@@ -37,11 +38,37 @@ std::string history_file() {
   return is_private ? file : std::string();
 }
 
-std::string history_line(const std::string& statement) {
-  if (statement.find("--") != std::string::npos) return {};
-  std::string line = statement;
-  std::replace(line.begin(), line.end(), '\n', ' ');
-  return line;
+std::string history_entry(std::string_view typed) {
+  std::string entry;
+  for (std::size_t i = 0; i < typed.size();) {
+    std::string_view end;  // of a string or comment that begins here
+    if (typed[i] == '\'' || typed[i] == '"') end = typed.substr(i, 1);
+    if (typed.substr(i, 2) == "--") end = "\n";
+    if (typed.substr(i, 2) == "/*") end = "*/";
+    if (end.empty()) {
+      entry += typed[i] == '\n' ? ' ' : typed[i];
+      ++i;
+      continue;
+    }
+    // A doubled quote ends one string and begins the next.
+    const std::size_t found = typed.find(end, i + std::min<std::size_t>(end.size(), 2));
+    const std::size_t past = found == std::string_view::npos ? typed.size() : found + end.size();
+    entry += typed.substr(i, past - i);
+    i = past;
+  }
+  return entry;
+}
+
+void append_to_history(const std::string& file, std::string_view entry) {
+  std::string line(entry);
+  std::ranges::replace(line, '\n', '\r');
+  std::ofstream(file, std::ios::app) << line << '\n';
+}
+
+std::string entry_of_line(std::string_view line) {
+  std::string entry(line);
+  std::ranges::replace(entry, '\r', '\n');
+  return entry;
 }
 
 }  // namespace berth

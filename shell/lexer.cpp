@@ -1,6 +1,9 @@
 #include "shell/lexer.h"
 
 #include <algorithm>
+#include <array>
+
+#include "engine/base/text.h"
 
 namespace berth {
 
@@ -178,6 +181,13 @@ Lexed lex(std::string_view text) {
   }
 }
 
+bool ends_with_its_line(std::string_view statement) {
+  if (statement.starts_with('.')) return true;
+  const std::string_view word = statement.substr(0, std::min(statement.find_first_of(" \t\r\n;"), statement.size()));
+  return std::ranges::any_of(std::array<std::string_view, 3>{"help", "quit", "exit"},
+                             [&](std::string_view known) { return equals_ignoring_case(word, known); });
+}
+
 std::size_t line_of(std::string_view text, std::size_t offset) {
   return 1 + static_cast<std::size_t>(std::count(
                  text.begin(), text.begin() + static_cast<std::ptrdiff_t>(std::min(offset, text.size())), '\n'));
@@ -192,9 +202,9 @@ struct StatementEnd {
   bool open = false;
 };
 StatementEnd find_statement_end(std::string_view text, std::size_t begin) {
-  if (text[begin] == '.') {
-    const std::size_t newline = text.find('\n', begin);
-    return newline == std::string_view::npos ? StatementEnd{text.size(), true} : StatementEnd{newline, true};
+  if (ends_with_its_line(text.substr(begin))) {
+    const std::string_view ends = text[begin] == '.' ? "\n" : ";\n";
+    return {std::min(text.find_first_of(ends, begin), text.size()), true};
   }
   std::size_t i = begin;
   while (i < text.size()) {

@@ -62,6 +62,9 @@ struct StatementList {
   bool rest_is_open = false;  // rest ends inside a string or comment
 };
 
+// Dot commands, and help, quit and exit, as everybody types them: they end with their line, with or without `;`.
+bool ends_with_its_line(std::string_view statement);
+
 // Views into `text`, which must outlive the list.
 StatementList split_statements(std::string_view text);
 

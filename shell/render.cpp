@@ -62,7 +62,9 @@ std::string render_for_programs(const Output& output, const Display& display) {
     if (table != nullptr && part.audience != Audience::kPeople) tables.push_back(table);
   }
   std::string text;
-  if (display.mode == OutputMode::kJson && tables.size() > 1) {
+  // The shape is the statement's, however many of its tables this answer has: a table with a title is one of several.
+  const bool has_titles = std::ranges::any_of(tables, [](const ResultTable* table) { return !table->title.empty(); });
+  if (display.mode == OutputMode::kJson && (tables.size() > 1 || has_titles)) {
     for (std::size_t i = 0; i < tables.size(); ++i) {
       const std::string key = tables[i]->title.empty() ? "result_" + std::to_string(i + 1) : tables[i]->title;
       std::string body = render_json(*tables[i]);
@@ -128,7 +130,8 @@ bool is_for_people(OutputMode mode) {
 }
 
 std::string render(const Output& output, const Display& display) {
-  if (!output.raw.empty()) return output.raw;
+  // On a terminal nothing that somebody else wrote moves the cursor.
+  if (!output.raw.empty()) return display.width > 0 ? escape_controls_in_lines(output.raw) : output.raw;
   return is_for_people(display.mode) ? render_for_people(output, display) : render_for_programs(output, display);
 }
 

@@ -11,6 +11,7 @@
 #include <functional>
 #include <sstream>
 
+#include "engine/base/plain_text.h"
 #include "shell/commands.h"
 #include "shell/printer.h"
 
@@ -61,6 +62,8 @@ ExitCode run_statement(Session& session, const Source& source, const StatementTe
 void Script::feed(std::string_view text) {
   if (stopped_) return;
   buffer_ += text;
+  if (is_start_) buffer_.erase(0, buffer_.size() - without_byte_order_mark(buffer_).size());
+  is_start_ = is_start_ && buffer_.find('\n') == std::string::npos;
   const std::size_t newline = buffer_.rfind('\n');
   if (newline == std::string::npos) return;
   run_buffer(std::string_view(buffer_).substr(0, newline + 1), false);
@@ -110,7 +113,7 @@ Result<std::string> read_script_file(const std::string& file) {
   if (!stream || stream.bad()) {
     return Status(Code::kUnavailable, "cannot read '" + file + "': " + std::strerror(errno != 0 ? errno : EIO));
   }
-  return text.str();
+  return std::string(without_byte_order_mark(text.str()));
 }
 
 Result<ExitCode> run_script_file(Session& session, const std::string& file) {

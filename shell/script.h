@@ -51,6 +51,7 @@ class Script {
   std::size_t line_ = 1;  // of the buffer's start
   ExitCode code_ = ExitCode::kDone;
   bool stopped_ = false;
+  bool is_start_ = true;  // of the text: its first line is not whole yet
 };
 
 // All of a text; lines are told when there are several.

@@ -64,18 +64,6 @@ Status check_size(const Output& output) {
                 "berth.query takes a part of the tables");
 }
 
-// Without what moves the cursor; lines and tabs stay.
-std::string for_terminal(std::string_view text) {
-  std::string safe;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find_first_of("\n\t", begin), text.size());
-    safe += escape_controls(text.substr(begin, end - begin));
-    if (end < text.size()) safe += text[end];
-    begin = end + 1;
-  }
-  return safe;
-}
-
 ScriptValue arguments_value(const std::vector<std::string>& arguments) {
   ScriptTable table;
   for (const std::string& argument : arguments) {
@@ -253,23 +241,20 @@ Result<ScriptValue> ScriptApi::print(const Values& values) {
   for (const ScriptValue& value : values) texts.push_back(print_script_cell(value));
   Output output;
   output.raw = join(texts, "\t") + "\n";
-  const bool on_terminal =
-      session_.display.width > 0 && (session_.printer == nullptr || !session_.printer->is_redirected());
-  if (on_terminal) output.raw = for_terminal(output.raw);
   BERTH_TRY(write(std::move(output)));
   return ScriptValue();
 }
 
 Result<ScriptValue> ScriptApi::log(const Values& values) {
   BERTH_ASSIGN(const std::string text, text_argument(values, "berth.log(text)"));
-  BERTH_TRY(write(Output::note(for_terminal(text))));
+  BERTH_TRY(write(Output::note(escape_controls_in_lines(text))));
   return ScriptValue();
 }
 
 Result<ScriptValue> ScriptApi::finding(const Values& values) {
   BERTH_ASSIGN(const std::string text, text_argument(values, "berth.finding(text)"));
   answer_.findings = true;
-  BERTH_TRY(write(Output::note(for_terminal(text))));
+  BERTH_TRY(write(Output::note(escape_controls_in_lines(text))));
   return ScriptValue();
 }
 

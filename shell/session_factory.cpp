@@ -55,6 +55,26 @@ Names setting_names() {
   return names;
 }
 
+// Of settings with choices, booleans and policies.
+Names values_of_setting(Database& db, std::string_view name) {
+  const Result<const Knob*> knob = find_knob(name);
+  if (!knob.ok()) return {};
+  switch ((*knob)->type) {
+    case KnobType::kBoolean: return {"true", "false"};
+    case KnobType::kChoice: {
+      Names names;
+      for (const std::string_view choice : split((*knob)->choices, '|')) names.emplace_back(trim(choice));
+      return names;
+    }
+    case KnobType::kOrderPolicy: return names_of_policies(db, "order_policy");
+    case KnobType::kScorePolicy: return names_of_policies(db, "score_policy");
+    case KnobType::kFilterPolicy:
+    case KnobType::kVictimPolicy:
+    case KnobType::kAdmitPolicy: return names_of_policies(db, "script_policy");
+    default: return {};
+  }
+}
+
 Names format_names() {
   Names names;
   for (const TraceFormat& format : trace_formats()) names.emplace_back(format.name);
@@ -138,6 +158,8 @@ Names names_of_kind(Runtime& runtime, std::string_view kind, std::string_view pr
     names = format_names();
   } else if (kind == "executor_type") {
     for (const ExecutorType& type : executor_types()) names.emplace_back(type.name);
+  } else if (kind.starts_with("setting_value:")) {
+    names = values_of_setting(runtime.queries(), kind.substr(14));
   } else if (kind.starts_with("column:")) {
     return run_names(reading.db, "SELECT name FROM pragma_table_info(?3) WHERE name LIKE ?1 ESCAPE '\\' LIMIT ?2",
                      like_prefix(prefix), kind.substr(7));

@@ -195,23 +195,19 @@ void update_size(Display& display) {
   display.height = size.ws_row;
 }
 
-void remember(const std::string& lines) {
-  const std::string joined = history_line(lines);
-  const auto add = [](const std::string& line) {
-    const HIST_ENTRY* last = history_length > 0 ? history_get(history_base + history_length - 1) : nullptr;
-    if (trim(line).empty() || (last != nullptr && line == last->line)) return;
-    add_history(line.c_str());
-    if (!terminal.history.empty()) append_history(1, terminal.history.c_str());
-  };
-  if (!joined.empty()) return add(joined);
-  for (const std::string_view line : split(lines, '\n')) add(std::string(line));
+void remember(std::string_view typed) {
+  const std::string entry = history_entry(typed);
+  const HIST_ENTRY* last = history_length > 0 ? history_get(history_base + history_length - 1) : nullptr;
+  if (trim(entry).empty() || (last != nullptr && entry == last->line)) return;
+  add_history(entry.c_str());
+  if (!terminal.history.empty()) append_to_history(terminal.history, entry);
 }
 
 void run_typed(Session& session, std::string& text) {
   const StatementList list = split_statements(text);
   const Source source{"", text, 1, false};
   if (!list.statements.empty())
-    remember(std::string(trim(std::string_view(text).substr(0, list.rest.empty() ? text.size() : list.rest_offset))));
+    remember(trim(std::string_view(text).substr(0, list.rest.empty() ? text.size() : list.rest_offset)));
   for (const StatementText& statement : list.statements) {
     session.interrupt->store(false);
     update_size(session.display);
@@ -243,6 +239,11 @@ void start_history() {
   if (terminal.history.empty()) return;
   history_truncate_file(terminal.history.c_str(), kMostHistory);
   read_history(terminal.history.c_str());
+  for (int i = 0; i < history_length; ++i) {
+    const HIST_ENTRY* entry = history_get(history_base + i);
+    if (entry != nullptr && std::strchr(entry->line, '\r') != nullptr)
+      free_history_entry(replace_history_entry(i, entry_of_line(entry->line).c_str(), nullptr));
+  }
 }
 
 }  // namespace

@@ -74,11 +74,6 @@ constexpr bool in_ranges(const std::array<CodeRange, kSize>& ranges, char32_t va
 bool is_control(char32_t value) { return value < 0x20 || (value >= 0x7F && value < 0xA0); }
 
 // Marks that turn the direction of the text around them.
-bool turns_direction(char32_t value) {
-  return value == 0x200E || value == 0x200F || (value >= 0x202A && value <= 0x202E) ||
-         (value >= 0x2066 && value <= 0x2069) || value == 0x2028 || value == 0x2029;
-}
-
 std::string hexadecimal(std::uint32_t value, int digits) {
   std::string text;
   for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4) text += "0123456789abcdef"[(value >> shift) & 15U];
@@ -170,6 +165,19 @@ std::string escape_controls(std::string_view text) {
       safe += text.substr(0, point.length);
     }
     text.remove_prefix(point.length);
+  }
+  return safe;
+}
+
+std::string escape_controls_in_lines(std::string_view text) {
+  std::string safe;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find_first_of("\n\r\t", begin), text.size());
+    safe += escape_controls(text.substr(begin, end - begin));
+    // A carriage return alone begins a line anew, as progress bars do.
+    const bool is_line_end = end < text.size() && text[end] == '\r';
+    if (end < text.size()) safe += is_line_end ? '\n' : text[end];
+    begin = end + (text.substr(end, 2) == "\r\n" ? 2 : 1);
   }
   return safe;
 }

@@ -27,6 +27,9 @@ int display_width(std::string_view text);
 // Control characters, invalid bytes and direction overrides as \n, \t, \x1b, \u202e: what is left can be printed.
 std::string escape_controls(std::string_view text);
 
+// The same of a text of lines; line ends and tabs stay.
+std::string escape_controls_in_lines(std::string_view text);
+
 // At most `width` columns; what is cut off is replaced by an ellipsis (`...` without unicode).
 std::string truncate_to_width(std::string_view text, int width, bool unicode);
 // Filled up with blanks to `width` columns.

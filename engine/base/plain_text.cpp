@@ -2,6 +2,18 @@
 
 namespace berth {
 
+namespace {
+
+// The character that the text begins with, which is `length` bytes of UTF-8.
+char32_t character_at(std::string_view text, std::size_t length) {
+  constexpr unsigned kFirstBits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+  char32_t character = static_cast<unsigned char>(text[0]) & kFirstBits[length];
+  for (std::size_t i = 1; i < length; ++i) character = character << 6 | (static_cast<unsigned char>(text[i]) & 0x3f);
+  return character;
+}
+
+}  // namespace
+
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0u; };
   const unsigned first = byte(0);
@@ -26,6 +38,27 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+bool turns_direction(char32_t character) {
+  return character == 0x061C || character == 0x200E || character == 0x200F || character == 0x2028 ||
+         character == 0x2029 || (character >= 0x202A && character <= 0x202E) ||
+         (character >= 0x2066 && character <= 0x2069);
+}
+
+bool has_turned_direction(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length > 1 && turns_direction(character_at(text, length))) return true;
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return false;
+}
+
+std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
+  return text;
+}
+
 std::string plain_line(std::string_view text, std::size_t most) {
   constexpr std::string_view kCut = "...";
   std::string line;
@@ -34,7 +67,9 @@ std::string plain_line(std::string_view text, std::size_t most) {
     const std::size_t length = utf8_length(text);
     const char first = text.front();
     if (line.size() <= most - kCut.size()) fits = line.size();
-    if (length > 1) {
+    if (length > 1 && turns_direction(character_at(text, length))) {
+      line += '?';
+    } else if (length > 1) {
       line += text.substr(0, length);
     } else if (first == '\n' || first == '\t' || first == '\r') {
       line += ' ';

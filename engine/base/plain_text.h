@@ -12,6 +12,14 @@ namespace berth {
 std::size_t utf8_length(std::string_view text);
 bool is_utf8(std::string_view text);
 
+// Turns the direction of what is written after it, or ends the line: a name with one looks like another.
+bool turns_direction(char32_t character);
+// The text has such a character.
+bool has_turned_direction(std::string_view text);
+
+// Without the byte order mark that some editors write before UTF-8.
+std::string_view without_byte_order_mark(std::string_view text);
+
 // On one line of at most `most` bytes: spaces for line ends and tabs, '?' for other control characters and for bytes
 // that are not UTF-8, "..." where it is cut.
 std::string plain_line(std::string_view text, std::size_t most);

@@ -119,17 +119,16 @@ Result<MilliCpu> read_cpu(std::string_view text) {
 
 Result<MiB> read_memory(std::string_view text) {
   constexpr std::int64_t kGi = 1024;
-  BERTH_ASSIGN(const std::int64_t mib, read_with_unit(text,
-                                                      {{"MiB", 1},
-                                                       {"M", 1},
-                                                       {"MB", 1},
-                                                       {"GiB", kGi},
-                                                       {"G", kGi},
-                                                       {"GB", kGi},
-                                                       {"TiB", kGi * kGi},
-                                                       {"T", kGi * kGi},
-                                                       {"TB", kGi * kGi}},
-                                                      1, "an amount of memory such as 40GiB, 512MiB or 2TiB"));
+  const std::string_view unit = split_unit(trim(text)).second;
+  for (const std::string_view decimal : {"MB", "GB", "TB"}) {
+    if (!equals_ignoring_case(unit, decimal)) continue;
+    return Status(Code::kInvalid, fmt::format("'{}' is not a whole number of MiB: {} counts in thousands", text, unit),
+                  fmt::format("write {0}iB, which counts in 1024s: 40{0}iB", decimal.front()));
+  }
+  BERTH_ASSIGN(
+      const std::int64_t mib,
+      read_with_unit(text, {{"MiB", 1}, {"M", 1}, {"GiB", kGi}, {"G", kGi}, {"TiB", kGi * kGi}, {"T", kGi * kGi}}, 1,
+                     "an amount of memory such as 40GiB, 512MiB or 2TiB"));
   return MiB(mib);
 }
 
@@ -280,7 +279,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string nearest_name(std::string_view word, const std::vector<std::string>& names) {
+  // The distance takes the product of both lengths; nobody mistypes a text as long as this.
+  constexpr std::size_t kLongestWord = 256;
   std::string best;
+  if (word.size() > kLongestWord) return best;
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const std::string& name : names) {
     if (name.size() > word.size() + best_distance || word.size() > name.size() + best_distance) continue;

@@ -66,6 +66,7 @@ Result<std::string> read_policy_file(const std::string& path) {
     return Status(Code::kUnavailable, fmt::format("cannot read {}", path));
   if (text.size() > kMostPolicyBytes)
     return Status(Code::kInvalid, fmt::format("{} is larger than 256 KiB; it should hold one script", path));
+  text.erase(0, text.size() - without_byte_order_mark(text).size());
   if (text.starts_with('\x1b'))
     return Status(Code::kInvalid, fmt::format("{} is bytecode; expected the text of a script", path));
   if (!is_utf8(text) || text.find('\0') != std::string::npos)

@@ -208,8 +208,15 @@ Status drop_pool(Change& change, const std::string& name) {
 namespace {
 
 // A family is named like a model, as quotas name both.
+// Quotas are of cpu, memory, gpu, models and families: a model of such a name could not be told from them.
+Status check_no_resource(std::string_view what, const std::string& name) {
+  if (!is_plain_resource(name)) return {};
+  return Status(Code::kInvalid, fmt::format("{} cannot be called '{}': quotas take that for the resource", what, name));
+}
+
 Status check_family(const std::string& family) {
   if (family.empty()) return {};
+  BERTH_TRY(check_no_resource("a family of device models", family));
   return check_name_text(Thing::kDeviceModel, family).prefixed("family of device models");
 }
 
@@ -243,6 +250,7 @@ Status add_device_model(Change& change, const DeviceModelRequest& request) {
   if (request.name.find('|') != std::string::npos) {
     return Status(Code::kInvalid, "the name of a device model must not have a '|': it separates models");
   }
+  BERTH_TRY(check_no_resource("a device model", request.name));
   BERTH_TRY(check_device_memory(request.memory));
   if (!(request.speed > 0)) return Status(Code::kInvalid, "the speed of a device model must be above 0");
   BERTH_TRY(check_family(request.family));
@@ -424,9 +432,12 @@ Status set_node_state(Change& change, std::span<const std::string> names, NodeSt
 Status order_node_state(Change& change, std::span<const std::string> names, NodeState state,
                         const std::string& reason) {
   const bool is_drain = state == NodeState::kDraining || state == NodeState::kDrained;
+  // Of many nodes those that drain already stay as they are; when all of them do, nothing is left to be done.
+  std::size_t left = names.size();
   for (const std::string& name : names) {
     BERTH_ASSIGN(const std::int64_t id, find_id(change.db(), Thing::kNode, name));
     BERTH_ASSIGN(const bool is_drained, is_drained_by_us(change.db(), id));
+    if (is_drain && is_drained && --left > 0) continue;
     BERTH_ASSIGN(const bool is_draining_already, is_draining(change.db(), id));
     if (!is_drain || is_drained || !is_draining_already) BERTH_TRY(move_node(change.db(), name, state));
     if (is_drain && !is_drained) BERTH_TRY(add_drain(change, id, reason));

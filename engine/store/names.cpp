@@ -96,7 +96,8 @@ Status check_plain_text(std::string_view what, std::string_view text) {
   if (!is_utf8(text)) return Status(Code::kInvalid, fmt::format("{} must be text in UTF-8", what));
   const bool has_control =
       std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 32 || c == 127; });
-  if (has_control) return Status(Code::kInvalid, fmt::format("{} must not have control characters", what));
+  if (has_control || has_turned_direction(text))
+    return Status(Code::kInvalid, fmt::format("{} must not have control characters", what));
   return {};
 }
 
@@ -116,11 +117,19 @@ Status check_name_text(Thing thing, std::string_view name) {
   return {};
 }
 
-Status check_new_name(Database& db, Thing thing, std::string_view name) {
+Status check_new_name(Database& db, Thing thing, std::string_view name, std::int64_t renamed) {
   BERTH_TRY(check_name_text(thing, name));
   BERTH_ASSIGN(const std::int64_t id, look_up(db, thing, name));
   if (id != 0) return Status(Code::kExists, fmt::format("{} '{}' exists already", thing_word(thing), name));
-  return {};
+  if (thing == Thing::kJob) return {};  // users name them by the thousand
+  BERTH_ASSIGN(Statement row, db.prepare(fmt::format("SELECT name FROM {} WHERE name = ?1 COLLATE NOCASE AND id <> ?2",
+                                                     thing_table(thing).table)));
+  if (row.with(name, renamed).next()) {
+    return Status(Code::kExists,
+                  fmt::format("{} '{}' exists already; names must differ in more than upper and lower case",
+                              thing_word(thing), row.text(0)));
+  }
+  return row.status();
 }
 
 Status check_unused(Database& db, Thing thing, std::string_view name, std::int64_t id, std::span<const Use> uses) {

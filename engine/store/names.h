@@ -36,8 +36,9 @@ Result<std::vector<std::string>> names_of(Database& db, Thing thing, std::size_t
 Status check_plain_text(std::string_view what, std::string_view text);
 // kInvalid unless it is 1 to 200 bytes of such text and not blank; a job's must not be all digits, as ids are.
 Status check_name_text(Thing thing, std::string_view name);
-// The same, and kExists when taken.
-Status check_new_name(Database& db, Thing thing, std::string_view name);
+// The same, and kExists when taken; but for jobs also when a name differs from it in upper and lower case only.
+// `renamed`: the id of what gets the name, 0 = something new.
+Status check_new_name(Database& db, Thing thing, std::string_view name, std::int64_t renamed = 0);
 
 // What may refer to a thing: a count over ?1 = its id (and ?2 = its name), and the word for one of those counted;
 // "job" counts ended ones too.

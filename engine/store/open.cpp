@@ -1,8 +1,12 @@
 #include "engine/store/open.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <thread>
 
@@ -16,13 +20,33 @@ namespace {
 
 constexpr std::string_view kInMemory = ":memory:";
 
-Status find_or_make_file(const std::string& path, bool create) {
+// What the file system forbids us, which SQLite does not tell apart.
+Status check_permission(const std::string& path, bool writes) {
+  const auto may = [](const std::string& what, int how) {
+    return ::faccessat(AT_FDCWD, what.c_str(), how, AT_EACCESS) == 0;
+  };
+  const auto refused = [](std::string_view doing, const std::string& what, std::string_view hint = {}) {
+    return Status(Code::kUnavailable, fmt::format("cannot {} '{}': {}", doing, what, std::strerror(errno)),
+                  std::string(hint));
+  };
+  if (!may(path, R_OK)) return refused("read", path);
+  if (!writes) return {};
+  constexpr std::string_view kLook = "berth --read-only looks at it without writing";
+  if (!may(path, W_OK)) return refused("write", path, kLook);
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  if (!may(folder.empty() ? "." : folder, W_OK | X_OK)) return refused("make files beside", path, kLook);
+  return {};
+}
+
+Status find_or_make_file(const std::string& path, bool create, bool writes) {
   std::error_code failure;
   const auto status = std::filesystem::status(path, failure);
   if (std::filesystem::is_directory(status)) {
     return Status(Code::kInvalid, fmt::format("'{}' is a folder; a database is a file", path));
   }
-  if (std::filesystem::exists(status)) return {};
+  if (std::filesystem::exists(status)) return check_permission(path, writes);
+  if (status.type() == std::filesystem::file_type::none)
+    return Status(Code::kUnavailable, fmt::format("cannot open '{}': {}", path, failure.message()));
   if (!create) return Status(Code::kNotFound, fmt::format("there is no database '{}'", path));
   return make_private_file(path);
 }
@@ -65,7 +89,7 @@ Result<Database> open_current(const std::string& path, Access access) {
 // To read, SQLite makes <path>-shm, which a read-only or full file system forbids. All is in the file itself when
 // nothing lies in the log beside it; then it is read without.
 Result<Database> open_to_read(const std::string& path) {
-  BERTH_TRY(find_or_make_file(path, false));
+  BERTH_TRY(find_or_make_file(path, false, false));
   Result<Database> db = open_current(path, Access::kReadOnly);
   if (db.ok() || db.status().code() != Code::kUnavailable) return db;
   std::error_code failure;
@@ -82,7 +106,7 @@ Result<Database> open_to_read(const std::string& path) {
 Result<Database> open_state(const std::string& path, const OpenOptions& options) {
   if (options.access != Access::kReadWrite) return open_to_read(path);
   const bool in_memory = path == kInMemory;
-  if (!in_memory) BERTH_TRY(find_or_make_file(path, options.create));
+  if (!in_memory) BERTH_TRY(find_or_make_file(path, options.create, true));
   BERTH_ASSIGN(Database db, Database::open(path, Access::kReadWrite));
   db.set_busy_timeout(options.busy_timeout_ms);
   BERTH_ASSIGN(const FileIdentity identity, identify(db));

@@ -74,7 +74,7 @@ Status alter_queue(Change& change, const std::string& name, const QueueAlteratio
     fields.push_back(parent ? "parent " + *alteration.parent : "no parent");
   }
   if (alteration.name && *alteration.name != name) {
-    BERTH_TRY(check_new_name(db, Thing::kQueue, *alteration.name));
+    BERTH_TRY(check_new_name(db, Thing::kQueue, *alteration.name, id));
     BERTH_ASSIGN(Statement update, db.prepare("UPDATE queues SET name = ?2 WHERE id = ?1"));
     BERTH_TRY(update.run(id, *alteration.name));
     BERTH_TRY(rename_account(db, name, *alteration.name));

@@ -20,6 +20,15 @@ struct PlainResource {
 constexpr PlainResource kPlainResources[] = {
     {"cpu", ResourceKind::kCpu}, {"memory", ResourceKind::kMemory}, {"gpu", ResourceKind::kGpu}};
 
+}  // namespace
+
+bool is_plain_resource(std::string_view name) {
+  return std::ranges::any_of(kPlainResources,
+                             [&](const PlainResource& plain) { return equals_ignoring_case(plain.name, name); });
+}
+
+namespace {
+
 int resource_rank(const QuotaResource& resource) {
   return resource.models == 0 ? static_cast<int>(resource.kind) : static_cast<int>(ResourceKind::kGpu) + 1;
 }

@@ -32,6 +32,9 @@ class ResourceNames {
   std::map<std::string, ModelSet, std::less<>> models_;  // of each model and family
 };
 
+// cpu, memory or gpu, in whatever case.
+bool is_plain_resource(std::string_view name);
+
 // In the order of QuotaTable::resources: cpu, memory, gpu, then by name.
 bool resource_comes_before(const QuotaResource& a, const QuotaResource& b);
 

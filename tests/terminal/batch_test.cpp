@@ -33,6 +33,23 @@ TEST_F(BatchTest, AFileRunsAsTyped) {
   EXPECT_EQ(run("berth -c \".read a.sql\"").output, "column1\n1\ncolumn1\n2\n");
 }
 
+TEST_F(BatchTest, AByteOrderMarkIsSkipped) {
+  write("a.sql", "\xEF\xBB\xBF.mode csv\nVALUES (1);\n");
+  EXPECT_EQ(run("berth a.sql").output, "column1\n1\n");
+  EXPECT_EQ(run("berth < a.sql").output, "column1\n1\n");
+  write("a.lua", "\xEF\xBB\xBFprint('hello')\n");
+  EXPECT_EQ(run("berth --script a.lua").output, "hello\n");
+}
+
+TEST_F(BatchTest, AForbiddenFileIsToldAsSuch) {
+  run("berth -c \"CREATE POOL a\" && chmod 755 . && chmod 444 test.db");
+  // Root may do everything.
+  const std::string as_nobody = geteuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups " : "";
+  const Ended forbidden = run(as_nobody + BERTH_PROGRAM " -c \"CREATE POOL b\" 2>&1");
+  if (forbidden.output.find("setpriv") != std::string::npos) GTEST_SKIP() << forbidden.output;
+  EXPECT_NE(forbidden.output.find("Permission denied"), std::string::npos) << forbidden.output;
+}
+
 TEST_F(BatchTest, ErrorsNameFileAndLineAndStopTheRun) {
   write("a.sql", "VALUES (1);\n\nHLEP;\nVALUES (2);\n");
   const Ended stopped = run("berth --mode csv a.sql 2>&1");

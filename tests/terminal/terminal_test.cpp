@@ -171,6 +171,36 @@ TEST_F(TerminalTest, HistoryIsKeptPrivately) {
   shell.expect("121");
 }
 
+TEST_F(TerminalTest, HistoryKeepsTheLinesOfStringsAndComments) {
+  for (int run = 0; run < 2; ++run) {
+    PseudoTerminal shell = start();
+    shell.expect("berth> ");
+    shell.type(run == 0 ? "SELECT length('a\nb') -- two lines\n+ 10;\n" : "\x1b[A\n");
+    shell.expect("13");
+    shell.expect("berth> ");
+    shell.type("\x04");
+    EXPECT_EQ(shell.wait_for_end(), 0);
+  }
+}
+
+TEST_F(TerminalTest, HelpAndQuitNeedNoSemicolon) {
+  PseudoTerminal shell = start();
+  shell.expect("berth> ");
+  shell.type("help create pool\n");
+  shell.expect("CREATE POOL <name>");
+  shell.expect("berth> ");
+  shell.type("Quit\n");
+  EXPECT_EQ(shell.wait_for_end(), 0);
+}
+
+TEST_F(TerminalTest, TabListsTheChoicesOfASetting) {
+  PseudoTerminal shell = start();
+  shell.expect("berth> ");
+  shell.type("SET backfill = \t\t");
+  shell.expect("conservative");
+  shell.expect("none");
+}
+
 TEST_F(TerminalTest, WorksWithoutAPlaceForTheHistory) {
   environment_["XDG_STATE_HOME"] = "/proc/nowhere";
   PseudoTerminal shell = start();

@@ -35,8 +35,25 @@ TEST(History, APlaceThatCannotBeMadeCostsOnlyTheHistory) {
 }
 
 TEST(History, StatementsAreOneLine) {
-  EXPECT_EQ(history_line("SHOW\n  NODES;"), "SHOW   NODES;");
-  EXPECT_EQ(history_line("SHOW -- all\nNODES;"), "");
+  EXPECT_EQ(history_entry("SHOW\n  NODES;"), "SHOW   NODES;");
+  // But what would change its meaning keeps its lines.
+  EXPECT_EQ(history_entry("SHOW -- all\nNODES\n;"), "SHOW -- all\nNODES ;");
+  EXPECT_EQ(history_entry("SELECT 'a\nb''\n',\n\"x\ny\""), "SELECT 'a\nb''\n', \"x\ny\"");
+  EXPECT_EQ(history_entry("SELECT /* a\nb */\n1"), "SELECT /* a\nb */ 1");
+  EXPECT_EQ(history_entry("SELECT /*/\n1"), "SELECT /*/\n1");
+}
+
+TEST(History, AnEntryIsOneLineOfTheFile) {
+  const std::string file = std::filesystem::temp_directory_path() / ("berth_lines_" + std::to_string(getpid()));
+  append_to_history(file, "SELECT 'a\nb';");
+  append_to_history(file, "SHOW NODES;");
+  std::ifstream lines(file);
+  std::string line;
+  ASSERT_TRUE(std::getline(lines, line));
+  EXPECT_EQ(entry_of_line(line), "SELECT 'a\nb';");
+  ASSERT_TRUE(std::getline(lines, line));
+  EXPECT_EQ(entry_of_line(line), "SHOW NODES;");
+  std::filesystem::remove(file);
 }
 
 }  // namespace
