@@ -279,12 +279,14 @@ class HistoryWriter {
 
   // Events about the object that changed no row of it: those of before the history, refusals, signals.
   Status add_events() {
-    BERTH_ASSIGN(Statement rows,
-                 db_.prepare("SELECT time, state_version, kind, actor, iif(statement = '', detail, statement) FROM "
-                             "events WHERE object = ?1 AND (kind LIKE '% ' || ?2 OR kind LIKE ?2 || ' %' OR kind LIKE "
-                             "'% ' || ?2 || ' %' OR kind LIKE '% "
-                             "quota') ORDER BY id"));
-    rows.with(name_, noun());
+    BERTH_ASSIGN(
+        Statement rows,
+        db_.prepare("SELECT time, state_version, kind, actor, iif(statement = '', detail, statement) FROM "
+                    "events e WHERE object = ?1 AND (kind LIKE '% ' || ?2 OR kind LIKE ?2 || ' %' OR kind LIKE "
+                    "'% ' || ?2 || ' %' OR kind LIKE '% quota') AND NOT (?3 AND EXISTS (SELECT 1 FROM jobs WHERE "
+                    "id = ?4 AND (e.time < submit_time OR e.time > end_time))) ORDER BY id"));
+    // A name may have been that of several jobs, one after the other.
+    rows.with(name_, noun(), request_.of == HistoryOf::kJob, id_);
     while (rows.next()) {
       const bool is_ours = !rows.text(2).ends_with(" quota") || request_.of == HistoryOf::kQueue;
       if (!is_ours || told_.contains(rows.integer(1))) continue;

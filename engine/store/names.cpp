@@ -38,7 +38,9 @@ constexpr std::size_t kLongestName = 200;
 
 // The id, or 0.
 Result<std::int64_t> look_up(Database& db, Thing thing, std::string_view name) {
-  BERTH_ASSIGN(Statement row, db.prepare(fmt::format("SELECT id FROM {} WHERE name = ?1", thing_table(thing).table)));
+  const std::string_view rank = thing == Thing::kJob ? " ORDER BY end_time IS NOT NULL, id DESC LIMIT 1" : "";
+  BERTH_ASSIGN(Statement row,
+               db.prepare(fmt::format("SELECT id FROM {} WHERE name = ?1{}", thing_table(thing).table, rank)));
   row.with(name);
   const std::int64_t id = row.next() ? row.integer(0) : 0;
   BERTH_TRY(row.status());
@@ -83,8 +85,10 @@ Result<std::string> name_of(Database& db, Thing thing, std::int64_t id) {
 }
 
 Result<std::vector<std::string>> names_of(Database& db, Thing thing, std::size_t most) {
-  BERTH_ASSIGN(Statement rows,
-               db.prepare(fmt::format("SELECT name FROM {} ORDER BY id LIMIT ?1", thing_table(thing).table)));
+  BERTH_ASSIGN(
+      Statement rows,
+      db.prepare(fmt::format("SELECT name FROM {}{} ORDER BY {} LIMIT ?1", thing_table(thing).table,
+                             thing == Thing::kJob ? " GROUP BY name" : "", thing == Thing::kJob ? "max(id)" : "id")));
   rows.with(most);
   std::vector<std::string> names;
   while (rows.next()) names.emplace_back(rows.text(0));
@@ -117,13 +121,23 @@ Status check_name_text(Thing thing, std::string_view name) {
   return {};
 }
 
+Result<bool> has_name(Database& db, Thing thing, std::string_view name) {
+  BERTH_ASSIGN(const std::int64_t id, look_up(db, thing, name));
+  return id != 0;
+}
+
 Status check_new_name(Database& db, Thing thing, std::string_view name, std::int64_t renamed) {
   BERTH_TRY(check_name_text(thing, name));
-  BERTH_ASSIGN(const std::int64_t id, look_up(db, thing, name));
-  if (id != 0) return Status(Code::kExists, fmt::format("{} '{}' exists already", thing_word(thing), name));
-  if (thing == Thing::kJob) return {};  // users name them by the thousand
-  BERTH_ASSIGN(Statement row, db.prepare(fmt::format("SELECT name FROM {} WHERE name = ?1 COLLATE NOCASE AND id <> ?2",
-                                                     thing_table(thing).table)));
+  const bool is_job = thing == Thing::kJob;
+  const std::string_view table = thing_table(thing).table;
+  const std::string_view live = is_job ? " AND end_time IS NULL" : "";
+  BERTH_ASSIGN(Statement same, db.prepare(fmt::format("SELECT 1 FROM {} WHERE name = ?1{}", table, live)));
+  const bool is_taken = same.with(name).next();
+  BERTH_TRY(same.status());
+  if (is_taken) return Status(Code::kExists, fmt::format("{} '{}' exists already", thing_word(thing), name));
+  if (is_job) return {};  // users name them by the thousand
+  BERTH_ASSIGN(Statement row,
+               db.prepare(fmt::format("SELECT name FROM {} WHERE name = ?1 COLLATE NOCASE AND id <> ?2", table)));
   if (row.with(name, renamed).next()) {
     return Status(Code::kExists,
                   fmt::format("{} '{}' exists already; names must differ in more than upper and lower case",

@@ -84,7 +84,10 @@ Status PastJobWriter::add(const PastJob& job) {
   for (const PastGroup& group : job.groups) BERTH_TRY(find_pool(group.asked.pool).status());
   BERTH_TRY(check_plain_text("the user of a job", job.user));
   BERTH_TRY(check_plain_text("the tag of a job", job.tag));
-  BERTH_TRY(check_new_name(change_->db(), Thing::kJob, job.name));
+  // Nor that of a job that has ended: nothing is learnt twice.
+  BERTH_TRY(check_name_text(Thing::kJob, job.name));
+  BERTH_ASSIGN(const bool is_known, has_name(change_->db(), Thing::kJob, job.name));
+  if (is_known) return Status(Code::kExists, fmt::format("job '{}' exists already", job.name));
   std::int64_t tasks = 0;
   MilliGpu gpus;
   for (const PastGroup& group : job.groups) {

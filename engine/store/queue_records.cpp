@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::int64_t kMostPriority = 1000000;
 
-constexpr Use kQueueJobs[] = {{"SELECT count(*) FROM jobs WHERE queue_id = ?1", "job"}};
+constexpr Use kLiveJobs = {"SELECT count(*) FROM live_jobs WHERE queue_id = ?1", "live job"};
+constexpr Use kQueueJobs[] = {kLiveJobs};
 
 // The id of a queue that may get children; nothing for an empty name.
 Result<std::optional<std::int64_t>> find_parent(Database& db, const std::string& name) {
@@ -86,17 +87,25 @@ Status alter_queue(Change& change, const std::string& name, const QueueAlteratio
 Status drop_queue(Change& change, const std::string& name) {
   constexpr Use kUses[] = {
       {"SELECT count(*) FROM queues WHERE parent_id = ?1", "child queue"},
-      {"SELECT count(*) FROM jobs WHERE queue_id = ?1", "job"},
+      kLiveJobs,
+      {"SELECT count(*) FROM dependencies d JOIN jobs a ON a.id = d.after_id JOIN live_jobs j ON j.id = d.job_id WHERE "
+       "a.queue_id = ?1 AND d.state <> 'met'",
+       "unmet dependency"},
       {"SELECT count(*) FROM loans WHERE state = 'open' AND ?1 IN (lender_id, borrower_id)", "loan"}};
   BERTH_ASSIGN(const std::int64_t id, find_id(change.db(), Thing::kQueue, name));
   BERTH_TRY(end_loans(change));
   BERTH_TRY(check_unused(change.db(), Thing::kQueue, name, id, kUses));
+  // Jobs that have ended go with it, as they do after job_retention; accounts name queues, so they stay.
+  BERTH_ASSIGN(Statement past_jobs, change.db().prepare("DELETE FROM jobs WHERE queue_id = ?1"));
+  BERTH_TRY(past_jobs.run(id));
+  const std::int64_t ended = change.db().changed_rows();
   BERTH_ASSIGN(Statement past_loans, change.db().prepare("DELETE FROM loans WHERE ?1 IN (lender_id, borrower_id)"));
   BERTH_TRY(past_loans.run(id));
   BERTH_ASSIGN(Statement remove, change.db().prepare("DELETE FROM queues WHERE id = ?1"));
   BERTH_TRY(remove.run(id));
   change.use_changed();
-  return change.record("drop queue", name);
+  return change.record("drop queue", name,
+                       ended > 0 ? fmt::format("with {}", print_counted(ended, "ended job")) : std::string());
 }
 
 Status add_priority_class(Change& change, const PriorityClassRequest& request) {
