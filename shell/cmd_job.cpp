@@ -276,7 +276,9 @@ Result<Output> submitted(Session& session, JobRequest request, const std::functi
   std::int64_t id = 0;
   std::string name = request.name;
   const Result<std::int64_t> version = engine_of(session).change([&](Change& change) -> Status {
-    if (Status admitted = admit_by_policy(change, request); !admitted.ok()) return blame_it(std::move(admitted));
+    Result<AdmitPolicy> policy = AdmitPolicy::make(change);
+    Status admitted = policy.ok() ? policy->admit(request) : std::move(policy).status();
+    if (!admitted.ok()) return blame_it(std::move(admitted));
     Result<std::int64_t> submitted_id = submit_job(change, request);
     if (!submitted_id.ok()) return blame_it(std::move(submitted_id).status());
     id = *submitted_id;

@@ -248,24 +248,57 @@ Result<ScriptValue> view_value(Change& change) {
   return ScriptValue{std::move(view)};
 }
 
+void count_one_more(ScriptValue& value, std::string_view field) {
+  auto* const table = std::get_if<ScriptTable>(&value.value);
+  if (table == nullptr) return;
+  const auto found = std::ranges::find(table->fields, field, &ScriptField::name);
+  if (found == table->fields.end()) return;
+  if (auto* const number = std::get_if<std::int64_t>(&found->value.value)) ++*number;
+}
+
 }  // namespace
 
-Status admit_by_policy(Change& change, JobRequest& request) {
+struct AdmitPolicy::Impl {
+  ScriptPolicy script;
+  ScriptValue view;
+  std::string actor;
+};
+
+AdmitPolicy::AdmitPolicy(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+AdmitPolicy::AdmitPolicy(AdmitPolicy&&) noexcept = default;
+AdmitPolicy::~AdmitPolicy() = default;
+
+Result<AdmitPolicy> AdmitPolicy::make(Change& change) {
   BERTH_ASSIGN(const Settings settings, read_settings(change.db()));
   const std::string& name = settings.admit_policy;
-  if (name.empty()) return {};
-  BERTH_ASSIGN(const std::vector<ScriptPolicy> scripts, read_scripts(change.db(), {name}));
+  if (name.empty()) return AdmitPolicy(nullptr);
+  BERTH_ASSIGN(std::vector<ScriptPolicy> scripts, read_scripts(change.db(), {name}));
   if (scripts.empty())
     return Status(Code::kInvalid, fmt::format("admit policy {} does not exist", name), "RESET admit_policy");
-  BERTH_ASSIGN(const ScriptValue view, view_value(change));
-  const std::string where = fmt::format("admit policy {}", name);
-  const Status failed(Code::kInvalid, "", "while it fails nothing is submitted: ALTER POLICY, or RESET admit_policy");
-  Result<AdmitAnswer> answer = ask_admit(scripts.front(), job_value(request, change.actor()), view);
-  if (!answer.ok()) return std::move(answer).status().prefixed(where + " failed").with_hint(failed.hint());
+  BERTH_ASSIGN(ScriptValue view, view_value(change));
+  return AdmitPolicy(std::make_unique<Impl>(Impl{std::move(scripts.front()), std::move(view), change.actor()}));
+}
+
+Status AdmitPolicy::admit(JobRequest& request) const {
+  if (impl_ == nullptr) return {};
+  const std::string where = fmt::format("admit policy {}", impl_->script.name);
+  const std::string hint = "while it fails nothing is submitted: ALTER POLICY, or RESET admit_policy";
+  Result<AdmitAnswer> answer = ask_admit(impl_->script, job_value(request, impl_->actor), impl_->view);
+  if (!answer.ok()) return std::move(answer).status().prefixed(where + " failed").with_hint(hint);
   if (!answer->refusal.empty()) return Status(Code::kInvalid, fmt::format("{} refuses it: {}", where, answer->refusal));
   Status read = read_job(answer->job, request);
-  if (!read.ok()) return std::move(read).prefixed(where + " failed").with_hint(failed.hint());
+  if (!read.ok()) return std::move(read).prefixed(where + " failed").with_hint(hint);
   return {};
+}
+
+void AdmitPolicy::note(const JobRequest& request) {
+  if (impl_ == nullptr || request.held) return;
+  count_one_more(impl_->view, "pending_jobs");
+  auto* const view = std::get_if<ScriptTable>(&impl_->view.value);
+  const auto queues = std::ranges::find(view->fields, "queues", &ScriptField::name);
+  auto* const table = std::get_if<ScriptTable>(&queues->value.value);
+  const auto queue = std::ranges::find(table->fields, request.queue, &ScriptField::name);
+  if (queue != table->fields.end()) count_one_more(queue->value, "pending_jobs");
 }
 
 }  // namespace berth

@@ -9,8 +9,22 @@
 
 namespace berth {
 
-// Changes `request` as the setting admit_policy wants it; nothing without one. kInvalid with the policy's name when it
-// refuses or fails.
-Status admit_by_policy(Change& change, JobRequest& request);
+// For many jobs of one Change: what the script sees of queues and nodes is read once, and kept up to date by note().
+class AdmitPolicy {
+ public:
+  static Result<AdmitPolicy> make(Change& change);
+  AdmitPolicy(AdmitPolicy&&) noexcept;
+  ~AdmitPolicy();
+  // Changes `request` as the setting admit_policy wants it; nothing without one. kInvalid with the policy's name when
+  // it refuses or fails.
+  Status admit(JobRequest& request) const;
+  // It has been submitted.
+  void note(const JobRequest& request);
+
+ private:
+  struct Impl;
+  explicit AdmitPolicy(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;  // null = no policy is set
+};
 
 }  // namespace berth

@@ -8,6 +8,7 @@
 #include "engine/base/text.h"
 #include "engine/runtime/policies.h"
 #include "engine/sim/paired_waits.h"
+#include "engine/store/load.h"
 #include "engine/store/load_quotas.h"
 
 namespace berth {
@@ -219,10 +220,7 @@ Status Backtest::read() {
                                                           .unfinished = request_.unfinished,
                                                           .default_duration = settings.rules.default_duration}));
   BERTH_ASSIGN(QuotaState owned, load_quotas(runtime_.db(), runtime_.now()));
-  std::vector<PriorityClass> classes;
-  BERTH_ASSIGN(Statement rows, runtime_.db().prepare("SELECT id, name, value FROM priority_classes ORDER BY id"));
-  while (rows.next()) classes.push_back({rows.integer(0), std::string(rows.text(1)), rows.integer(2)});
-  BERTH_TRY(rows.status());
+  BERTH_ASSIGN(std::vector<PriorityClass> classes, read_priority_classes(runtime_.db()));
   const auto open = [this]() -> Result<std::unique_ptr<JobReader>> { return read_from(history_.jobs); };
   BERTH_ASSIGN(input_, timed_from(cluster_, open, std::move(owned.queues), std::move(classes)));
   input_.quotas = std::move(owned.quotas);

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
+#include "engine/base/failpoint.h"
 #include "engine/base/text.h"
+#include "engine/runtime/admit_policy.h"
 #include "engine/runtime/import_names.h"
 #include "engine/sim/trace.h"
 #include "engine/store/cluster_records.h"
@@ -31,47 +34,59 @@ std::string type_name(const TraceNode& node) {
   return fmt::format("{}-{}c-{}", devices, print_cpu(node.cpu), to_lower(print_memory(node.memory)));
 }
 
-Result<std::map<TypeContents, std::string>> node_types_by_contents(Database& db) {
-  BERTH_ASSIGN(
-      Statement rows,
-      db.prepare(
-          "SELECT t.cpu_milli, t.memory_mib, coalesce(m.name, ''), t.device_count, coalesce(t.link_groups, ''), t.name "
-          "FROM node_types t LEFT JOIN device_models m ON m.id = t.device_model_id ORDER BY t.id DESC"));
-  std::map<TypeContents, std::string> types;
-  while (rows.next()) {
-    types[{rows.integer(0), rows.integer(1), std::string(rows.text(2)), static_cast<std::int32_t>(rows.integer(3)),
-           std::string(rows.text(4))}] = rows.text(5);
-  }
-  BERTH_TRY(rows.status());
-  return types;
-}
-
 class NodeImport {
  public:
   NodeImport(Change& change, const ImportOptions& options, ImportReport& report)
       : change_(change), options_(options), report_(report), missing_(change, options.create_missing, report) {}
 
   Status run(std::span<const TraceNode> nodes) {
-    BERTH_ASSIGN(types_, node_types_by_contents(change_.db()));
-    std::vector<NodeRequest> requests;
-    requests.reserve(nodes.size());
+    BERTH_TRY(read_types());
+    NodeAdder adder(change_);
+    RowErrors errors(options_.skip_bad_rows, report_);
+    std::vector<const TraceNode*> added;
     for (const TraceNode& node : nodes) {
-      Result<NodeRequest> request = request_for(node);
-      if (!request.ok()) return std::move(request).status().prefixed(node.place);
-      requests.push_back(*std::move(request));
+      const Status done = add(node, adder);
+      if (done.ok()) added.push_back(&node);
+      BERTH_TRY(errors.take(done, node.place));
+      if (added.size() == nodes.size() / 2) failpoint("mid_write");
     }
-    BERTH_TRY(add_nodes(change_, requests));
-    report_.added = static_cast<std::int64_t>(requests.size());
+    BERTH_TRY(adder.finish());
+    for (const TraceNode* node : added) BERTH_TRY(bring_into_state(*node).prefixed(node->place));
+    report_.added = static_cast<std::int64_t>(added.size());
     return {};
   }
 
  private:
-  Result<NodeRequest> request_for(const TraceNode& node) {
+  Status read_types() {
+    BERTH_ASSIGN(Statement rows,
+                 change_.db().prepare("SELECT t.cpu_milli, t.memory_mib, coalesce(m.name, ''), t.device_count, "
+                                      "coalesce(t.link_groups, ''), t.name FROM node_types t LEFT JOIN device_models m "
+                                      "ON m.id = t.device_model_id ORDER BY t.id"));
+    while (rows.next()) {
+      const TypeContents contents{rows.integer(0), rows.integer(1), std::string(rows.text(2)),
+                                  static_cast<std::int32_t>(rows.integer(3)), std::string(rows.text(4))};
+      contents_of_type_[std::string(rows.text(5))] = contents;
+      types_.try_emplace(contents, rows.text(5));
+    }
+    return rows.status();
+  }
+
+  Status add(const TraceNode& node, NodeAdder& adder) {
     const std::string pool = node.pool.empty() ? options_.pool : node.pool;
     BERTH_TRY(missing_.ensure_pool(pool));
     if (node.devices > 0) BERTH_TRY(ensure_model(node));
     BERTH_ASSIGN(const std::string type, ensure_type(node));
-    return NodeRequest{.name = node.name, .type = type, .pool = pool, .rack = node.rack, .labels = {}};
+    return adder.add({.name = node.name, .type = type, .pool = pool, .rack = node.rack, .labels = node.labels})
+        .prefixed(fmt::format("in node '{}'", node.name));
+  }
+
+  Status bring_into_state(const TraceNode& node) {
+    DeviceMask unhealthy = 0;
+    for (const std::int32_t device : node.unhealthy) unhealthy |= DeviceMask{1} << device;
+    if (unhealthy != 0) BERTH_TRY(set_device_health(change_, node.name, unhealthy, Health::kUnhealthy));
+    if (!node.drain) return {};
+    const std::string names[] = {node.name};
+    return drain_nodes(change_, names, *node.drain);
   }
 
   Status ensure_model(const TraceNode& node) {
@@ -84,13 +99,21 @@ class NodeImport {
     return {};
   }
 
+  // A type of the name that the file gives; without one, any that has the same.
   Result<std::string> ensure_type(const TraceNode& node) {
-    std::string& type = types_[contents_of(node)];
-    if (!type.empty()) return type;
-    const std::string base = type_name(node);
+    const TypeContents contents = contents_of(node);
+    if (node.type.empty()) {
+      if (const auto same = types_.find(contents); same != types_.end()) return same->second;
+    } else {
+      BERTH_ASSIGN(const bool is_there, has_type(node.type, contents));
+      if (is_there) return node.type;
+    }
+    const std::string base = node.type.empty() ? type_name(node) : node.type;
     std::string name = base;
-    for (int number = 2; check_new_name(change_.db(), Thing::kNodeType, name).code() == Code::kExists; ++number)
+    for (int number = 2;
+         node.type.empty() && check_new_name(change_.db(), Thing::kNodeType, name).code() == Code::kExists; ++number) {
       name = fmt::format("{}-{}", base, number);
+    }
     BERTH_TRY(add_node_type(change_, {.name = name,
                                       .cpu = node.cpu,
                                       .memory = node.memory,
@@ -98,8 +121,18 @@ class NodeImport {
                                       .device_count = node.devices,
                                       .link_groups = node.link_groups}));
     report_.also_created.push_back(fmt::format("node type {}", name));
-    type = name;
+    contents_of_type_[name] = contents;
+    types_.try_emplace(contents, name);
     return name;
+  }
+
+  // kConflict when the type of that name is another.
+  Result<bool> has_type(const std::string& name, const TypeContents& contents) {
+    const auto known = contents_of_type_.find(name);
+    if (known == contents_of_type_.end()) return false;
+    if (known->second == contents) return true;
+    return Status(Code::kConflict, fmt::format("node type '{}' is another here", name),
+                  "without the column type a node gets a type that has what it has");
   }
 
   Change& change_;
@@ -107,7 +140,75 @@ class NodeImport {
   ImportReport& report_;
   MissingNames missing_;
   std::set<std::string> models_;
-  std::map<TypeContents, std::string> types_;
+  std::map<TypeContents, std::string> types_;             // the oldest
+  std::map<std::string, TypeContents> contents_of_type_;  // by name
+};
+
+class JobImport {
+ public:
+  JobImport(Change& change, const ImportOptions& options, ImportReport& report)
+      : change_(change), options_(options), report_(report), missing_(change, options.create_missing, report) {}
+
+  Status begin() {
+    BERTH_ASSIGN(Submitter submitter, Submitter::make(change_));
+    submitter_.emplace(std::move(submitter));
+    BERTH_ASSIGN(AdmitPolicy policy, AdmitPolicy::make(change_));
+    policy_.emplace(std::move(policy));
+    return {};
+  }
+
+  // Nothing is left of a job that is refused.
+  Status add(const TraceJob& job) {
+    JobRequest request = request_for(job);
+    if (request.queue.empty())
+      return Status(Code::kInvalid, "the row names no queue", "WITH (queue = ...) says where such jobs go");
+    BERTH_TRY(policy_->admit(request));
+    BERTH_TRY(missing_.ensure_queue(request.queue));
+    BERTH_TRY(missing_.ensure_priority_class(request.priority_class));
+    BERTH_TRY(submitter_->submit(request).status());
+    policy_->note(request);
+    ++report_.added;
+    return {};
+  }
+
+  Status finish() { return submitter_->finish(); }
+
+ private:
+  JobRequest request_for(const TraceJob& job) const {
+    JobRequest request;
+    request.name = job.name;
+    request.queue = job.queue.empty() ? options_.queue : job.queue;
+    request.priority_class = job.priority;
+    request.user = job.user;
+    request.tag = job.tag;
+    request.time_limit = job.time_limit;
+    request.terms = {.preemptible = job.terms.preemptible,
+                     .checkpoint_every = job.terms.checkpoint_every,
+                     .checkpoint_grace = job.terms.checkpoint_grace,
+                     .restart_cost = job.terms.restart_cost,
+                     .min_runtime = job.terms.min_runtime,
+                     .after = job.terms.after};
+    for (const TraceCommand& work : job.command) {
+      request.command = {.command = work.command,
+                         .working_directory = work.directory,
+                         .environment = work.environment,
+                         .image = work.image,
+                         .checkpoint_signal = work.checkpoint_signal,
+                         .retries = work.retries};
+    }
+    if (options_.keep_times) request.submit_time = job.submit;
+    request.held = job.held;
+    request.allow_infeasible = options_.allow_infeasible || job.allow_infeasible;
+    for (const TraceTaskGroup& group : job.groups) request.groups.push_back(group_request(group));
+    return request;
+  }
+
+  Change& change_;
+  const ImportOptions& options_;
+  ImportReport& report_;
+  MissingNames missing_;
+  std::optional<Submitter> submitter_;
+  std::optional<AdmitPolicy> policy_;
 };
 
 }  // namespace
@@ -117,7 +218,8 @@ Result<ImportReport> import_nodes(Runtime& runtime, const std::string& path, con
       const ReadRecords<TraceNode> read,
       read_trace_nodes(options.format, path, {.skip_bad_rows = options.skip_bad_rows, .format = options.trace}));
   BERTH_ASSIGN(ImportReport report, import_nodes(runtime, read.records, options));
-  report.skipped = import_sentences(read.skipped);
+  const std::vector<std::string> unreadable = import_sentences(read.skipped);
+  report.skipped.insert(report.skipped.begin(), unreadable.begin(), unreadable.end());
   return report;
 }
 
@@ -138,44 +240,11 @@ Result<ImportReport> import_jobs(Runtime& runtime, const std::string& path, cons
   report.skipped = import_sentences(read.skipped);
   if (read.records.empty()) return report;
   const Result<std::int64_t> version = runtime.change([&](Change& change) -> Status {
-    MissingNames missing(change, options.create_missing, report);
-    for (const TraceJob& job : read.records) {
-      const std::string& queue = job.queue.empty() ? options.queue : job.queue;
-      if (queue.empty())
-        return Status(Code::kInvalid, fmt::format("{}: the row names no queue", job.place),
-                      "WITH (queue = ...) says where such jobs go");
-      Status ready = missing.ensure_queue(queue);
-      if (ready.ok()) ready = missing.ensure_priority_class(job.priority);
-      if (!ready.ok()) return std::move(ready).prefixed(job.place);
-    }
-    BERTH_ASSIGN(Submitter submitter, Submitter::make(change));
-    for (const TraceJob& job : read.records) {
-      JobRequest request;
-      request.name = job.name;
-      request.queue = job.queue.empty() ? options.queue : job.queue;
-      request.priority_class = job.priority;
-      request.user = job.user;
-      request.tag = job.tag;
-      request.time_limit = job.time_limit;
-      request.terms = {.preemptible = job.terms.preemptible,
-                       .checkpoint_every = job.terms.checkpoint_every,
-                       .checkpoint_grace = job.terms.checkpoint_grace,
-                       .restart_cost = job.terms.restart_cost,
-                       .min_runtime = job.terms.min_runtime,
-                       .after = job.terms.after};
-      if (options.keep_times) request.submit_time = job.submit;
-      request.allow_infeasible = options.allow_infeasible;
-      for (const TraceTaskGroup& group : job.groups) request.groups.push_back(group_request(group));
-      Result<std::int64_t> id = submitter.submit(request);
-      if (!id.ok()) {
-        Status error = std::move(id).status().prefixed(job.place);
-        if (!options.skip_bad_rows) return error;
-        report.skipped.push_back(error.message());
-        continue;
-      }
-      ++report.added;
-    }
-    return submitter.finish();
+    JobImport import(change, options, report);
+    BERTH_TRY(import.begin());
+    RowErrors errors(options.skip_bad_rows, report);
+    for (const TraceJob& job : read.records) BERTH_TRY(errors.take(import.add(job), job.place));
+    return import.finish();
   });
   if (!version.ok()) return version.status();
   return report;

@@ -38,10 +38,10 @@ struct TraceImport {
 struct ImportReport {
   std::int64_t added = 0;                 // nodes or jobs
   std::vector<std::string> also_created;  // "device model G2", "queue nlp"
-  std::vector<std::string> skipped;       // "nodes.csv:12:4: ..." in file order
-  std::int64_t left_out = 0;              // IMPORT TRACE: jobs that had not ended
-  std::int64_t in_future = 0;             // IMPORT TRACE: left out, too, as they end after now
-  bool too_old = false;                   // IMPORT TRACE: all ended so long ago that they teach nothing
+  std::vector<std::string> skipped;  // "nodes.csv:12:4: ...": rows that cannot be read, then those that were refused
+  std::int64_t left_out = 0;         // IMPORT TRACE: jobs that had not ended
+  std::int64_t in_future = 0;        // IMPORT TRACE: left out, too, as they end after now
+  bool too_old = false;              // IMPORT TRACE: all ended so long ago that they teach nothing
 };
 
 Result<ImportReport> import_nodes(Runtime& runtime, const std::string& path, const ImportOptions& options);

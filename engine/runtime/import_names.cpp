@@ -38,6 +38,31 @@ Status MissingNames::ensure_priority_class(const std::string& name) {
   });
 }
 
+namespace {
+
+// What is wrong is the row, not the database or the machine.
+bool is_bad_row(const Status& status) {
+  switch (status.code()) {
+    case Code::kInvalid:
+    case Code::kNotFound:
+    case Code::kExists:
+    case Code::kConflict:
+    case Code::kInfeasible: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+Status RowErrors::take(Status status, const std::string& place) {
+  if (status.ok()) return {};
+  const bool bad = is_bad_row(status);
+  status = std::move(status).prefixed(place);
+  if (!skips_ || !bad) return status;
+  report_.skipped.push_back(status.message());
+  return {};
+}
+
 TaskGroupRequest group_request(const TraceTaskGroup& group) {
   TaskGroupRequest request;
   request.name = group.name;

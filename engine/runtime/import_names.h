@@ -23,11 +23,15 @@ class MissingNames {
   // `add` makes the thing. kNotFound, with the nearest name, where nothing may be made.
   template <class Add>
   Status ensure(Thing thing, const std::string& name, Add add) {
-    if (name.empty() || !seen_.insert({thing, name}).second) return {};
+    if (name.empty() || there_.contains({thing, name})) return {};
     const Status found = find(thing, name);
-    if (found.code() != Code::kNotFound || !create_) return found;
-    BERTH_TRY(add());
-    report_.also_created.push_back(fmt::format("{} {}", thing_word(thing), name));
+    if (found.code() == Code::kNotFound && create_) {
+      BERTH_TRY(add());
+      report_.also_created.push_back(fmt::format("{} {}", thing_word(thing), name));
+    } else if (!found.ok()) {
+      return found;
+    }
+    there_.insert({thing, name});
     return {};
   }
   Status ensure_pool(const std::string& name);
@@ -41,7 +45,19 @@ class MissingNames {
   Change& change_;
   bool create_;
   ImportReport& report_;
-  std::set<std::pair<Thing, std::string>> seen_;
+  std::set<std::pair<Thing, std::string>> there_;
+};
+
+// What becomes of rows that are refused: the first refuses the file, or each is reported and left out.
+class RowErrors {
+ public:
+  RowErrors(bool skips, ImportReport& report) : skips_(skips), report_(report) {}
+  // ok where the import goes on, with `status` reported unless it is ok itself.
+  Status take(Status status, const std::string& place);
+
+ private:
+  bool skips_;
+  ImportReport& report_;
 };
 
 TaskGroupRequest group_request(const TraceTaskGroup& group);

@@ -80,6 +80,7 @@ Result<ImportReport> import_trace(Runtime& runtime, const std::string& path, con
   const Seconds shift = import.shift ? trace_shift(read.records, runtime.now()) : Seconds(0);
   const Result<std::int64_t> version = runtime.change([&](Change& change) -> Status {
     MissingNames missing(change, options.create_missing, report);
+    RowErrors errors(options.skip_bad_rows, report);
     Seconds last_end(INT64_MIN);
     BERTH_ASSIGN(PastJobWriter writer, PastJobWriter::make(change));
     for (const TraceJob& job : read.records) {
@@ -94,7 +95,10 @@ Result<ImportReport> import_trace(Runtime& runtime, const std::string& path, con
       }
       Status added = ensure_names(missing, past);
       if (added.ok()) added = writer.add(past);
-      if (!added.ok()) return std::move(added).prefixed(job.place);
+      if (!added.ok()) {
+        BERTH_TRY(errors.take(std::move(added), job.place));
+        continue;
+      }
       ++report.added;
       last_end = std::max(last_end, past.end);
     }

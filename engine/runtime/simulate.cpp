@@ -10,6 +10,7 @@
 #include "engine/sim/arrivals.h"
 #include "engine/sim/timed.h"
 #include "engine/sim/trace_model.h"
+#include "engine/store/load.h"
 #include "engine/store/load_quotas.h"
 #include "engine/store/simulations.h"
 
@@ -230,7 +231,11 @@ Result<SimulationSet> simulate(Runtime& runtime, const JobsRequest& request) {
   }
   const bool own_cluster = request.source.nodes.empty();
   BERTH_ASSIGN(QuotaState owned, own_cluster ? load_quotas(runtime.db(), runtime.now()) : QuotaState());
-  BERTH_ASSIGN(TimedInput input, timed_from(cluster, open_jobs, std::move(owned.queues)));
+  std::vector<PriorityClass> classes;
+  if (own_cluster) {
+    BERTH_ASSIGN(classes, read_priority_classes(runtime.db()));
+  }
+  BERTH_ASSIGN(TimedInput input, timed_from(cluster, open_jobs, std::move(owned.queues), std::move(classes)));
   if (!request.history.empty()) {
     BERTH_ASSIGN(const auto reader, open_trace_jobs(request.source.jobs_format, request.history));
     BERTH_ASSIGN(input.history, history_from(*reader));

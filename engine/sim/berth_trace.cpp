@@ -29,15 +29,21 @@ auto bounded_amount(Result<Amount> (*read)(std::string_view)) {
   };
 }
 
-constexpr std::array<CsvColumn, 9> kBerthNodeColumns = {{{"name", true},
-                                                         {"cpu", true},
-                                                         {"memory", true},
-                                                         {"devices"},
-                                                         {"model"},
-                                                         {"device_memory"},
-                                                         {"rack"},
-                                                         {"pool"},
-                                                         {"link_groups"}}};
+constexpr CsvColumn guarded(std::string_view name, bool required = false) { return {name, required, true}; }
+
+constexpr std::array<CsvColumn, 13> kBerthNodeColumns = {{guarded("name", true),
+                                                          {"cpu", true},
+                                                          {"memory", true},
+                                                          {"devices"},
+                                                          guarded("model"),
+                                                          {"device_memory"},
+                                                          guarded("rack"),
+                                                          guarded("pool"),
+                                                          {"link_groups"},
+                                                          guarded("type"),
+                                                          {"labels"},
+                                                          {"unhealthy"},
+                                                          guarded("drain")}};
 
 class BerthNodeReader : public NodeReader {
  public:
@@ -54,7 +60,14 @@ class BerthNodeReader : public NodeReader {
     BERTH_ASSIGN(node.memory, csv_.value(kMemory, bounded_amount(read_memory)));
     node.rack = csv_.text(kRack);
     node.pool = csv_.text(kPool);
+    node.type = csv_.text(kType);
+    if (!csv_.text(kDrain).empty()) node.drain = csv_.text(kDrain);
+    BERTH_ASSIGN(node.labels, csv_.value(kLabels, read_text_pairs));
     BERTH_TRY(read_devices(node));
+    BERTH_ASSIGN(node.unhealthy, csv_.value(kUnhealthy, read_device_list));
+    for (const std::int32_t device : node.unhealthy) {
+      if (device >= node.devices) return csv_.error(kUnhealthy, fmt::format("the node has no device {}", device));
+    }
     return true;
   }
 
@@ -70,6 +83,10 @@ class BerthNodeReader : public NodeReader {
     kRack,
     kPool,
     kLinkGroups,
+    kType,
+    kLabels,
+    kUnhealthy,
+    kDrain,
   };
 
   Status read_devices(TraceNode& node) {
@@ -88,27 +105,27 @@ class BerthNodeReader : public NodeReader {
   CsvReader csv_;
 };
 
-constexpr std::array<CsvColumn, 32> kBerthJobColumns = {{{"name", true},
+constexpr std::array<CsvColumn, 40> kBerthJobColumns = {{guarded("name", true),
                                                          {"submit", true},
                                                          {"duration"},
-                                                         {"queue"},
-                                                         {"priority"},
-                                                         {"user"},
-                                                         {"group"},
+                                                         guarded("queue"),
+                                                         guarded("priority"),
+                                                         guarded("user"),
+                                                         guarded("group"),
                                                          {"tasks"},
                                                          {"min_tasks"},
                                                          {"cpu", true},
                                                          {"memory", true},
                                                          {"gpus"},
                                                          {"gpu_memory"},
-                                                         {"models"},
-                                                         {"pool"},
+                                                         guarded("models"),
+                                                         guarded("pool"),
                                                          {"locality"},
-                                                         {"tag"},
+                                                         guarded("tag"),
                                                          {"start"},
                                                          {"outcome"},
                                                          {"time_limit"},
-                                                         {"estimates"},
+                                                         guarded("estimates"),
                                                          {"cpu_used_mean"},
                                                          {"cpu_used_peak"},
                                                          {"memory_peak"},
@@ -119,12 +136,21 @@ constexpr std::array<CsvColumn, 32> kBerthJobColumns = {{{"name", true},
                                                          {"checkpoint_grace"},
                                                          {"restart_cost"},
                                                          {"min_runtime"},
-                                                         {"after"}}};
+                                                         guarded("after"),
+                                                         guarded("command"),
+                                                         guarded("directory"),
+                                                         {"env"},
+                                                         guarded("image"),
+                                                         {"checkpoint_signal"},
+                                                         {"retries"},
+                                                         {"held"},
+                                                         {"allow_infeasible"}}};
 
-// The names of the last sixteen, in three parts: of the job that ran, of a group, of the job.
+// The names of the last ones, in four parts: of the job that ran, of a group, of the job, of what it starts.
 constexpr std::size_t kBerthHistoryColumn = 16;
 constexpr std::size_t kBerthUsageColumn = 21;
 constexpr std::size_t kBerthTermsColumn = 26;
+constexpr std::size_t kBerthWorkColumn = 32;
 
 // One row is one task group. Rows of one name are gathered into a job, so the reader is always one row ahead; one bad
 // row makes the whole job bad.
@@ -181,6 +207,14 @@ class BerthJobReader : public JobReader {
     kRestartCost,
     kMinRuntime,
     kAfter,
+    kCommand,
+    kDirectory,
+    kEnv,
+    kImage,
+    kCheckpointSignal,
+    kRetries,
+    kHeld,
+    kAllowInfeasible,
   };
 
   // Reads a row into ahead_; its name stays empty when not even that could be read.
@@ -193,6 +227,7 @@ class BerthJobReader : public JobReader {
   Status read_job(TraceJob& job);
   Status read_history(TraceJob& job);
   Status read_terms(TraceTerms& terms);
+  Status read_work(TraceJob& job);
   Status read_usage(TraceUsage& usage);
   // An amount that may be left out.
   template <class Amount>
@@ -227,6 +262,7 @@ Status BerthJobReader::read_job(TraceJob& job) {
   }
   BERTH_TRY(read_history(job));
   BERTH_TRY(read_terms(job.terms));
+  BERTH_TRY(read_work(job));
   return read_group(job.groups.emplace_back());
 }
 
@@ -272,10 +308,22 @@ Status BerthJobReader::read_terms(TraceTerms& terms) {
   BERTH_ASSIGN(terms.restart_cost, csv_.value_or(kRestartCost, duration, Seconds(0)));
   BERTH_TRY(read_optional(kMinRuntime, read_duration, terms.min_runtime));
   if (csv_.text(kAfter).empty()) return {};
-  for (const std::string_view name : split(csv_.text(kAfter), '|')) {
-    if (trim(name).empty()) return csv_.error(kAfter, "a name is missing: jobs are separated by |");
-    terms.after.emplace_back(trim(name));
-  }
+  terms.after = read_name_list(csv_.text(kAfter));
+  if (terms.after.empty()) return csv_.error(kAfter, "a name is missing: jobs are separated by |");
+  return {};
+}
+
+Status BerthJobReader::read_work(TraceJob& job) {
+  TraceCommand work;
+  work.command = csv_.text(kCommand);
+  work.directory = csv_.text(kDirectory);
+  BERTH_ASSIGN(work.environment, csv_.value(kEnv, read_text_pairs));
+  work.image = csv_.text(kImage);
+  work.checkpoint_signal = csv_.text(kCheckpointSignal);
+  BERTH_ASSIGN(work.retries, csv_.value_or(kRetries, read_integer, std::int64_t{0}));
+  if (work != TraceCommand()) job.command.push_back(std::move(work));
+  BERTH_ASSIGN(job.held, csv_.value_or(kHeld, read_yes_or_no, false));
+  BERTH_ASSIGN(job.allow_infeasible, csv_.value_or(kAllowInfeasible, read_yes_or_no, false));
   return {};
 }
 
@@ -344,6 +392,9 @@ Status BerthJobReader::join_group(TraceJob& job, TraceJob& row) {
   if (row.time_limit != Seconds(0) && row.time_limit != job.time_limit) return differs("time_limit");
   if (!row.estimates.empty() && row.estimates != job.estimates) return differs("estimates");
   if (row.terms != TraceTerms() && row.terms != job.terms) return differs("eviction or after");
+  if (!row.command.empty() && row.command != job.command) return differs("command");
+  if (row.held && !job.held) return differs("held");
+  if (row.allow_infeasible && !job.allow_infeasible) return differs("allow_infeasible");
   for (const TraceTaskGroup& other : job.groups) {
     if (other.name == group.name) {
       return Status(Code::kInvalid,
@@ -358,9 +409,10 @@ Status BerthJobReader::join_group(TraceJob& job, TraceJob& row) {
 std::string berth_group_fields(const TraceTaskGroup& group) {
   const MilliGpu gpus = group.gpu_milli * group.gpu_count;
   const bool anywhere = group.locality == Locality::kAny;
-  const std::string locality = anywhere ? ""
-                                        : std::string(locality_name(group.locality)) +
-                                              std::string(group.locality_required ? "" : kBerthPreferred);
+  const std::string locality =
+      anywhere && group.locality_required
+          ? ""
+          : std::string(locality_name(group.locality)) + std::string(group.locality_required ? "" : kBerthPreferred);
   return fmt::format("{},{},{},{},{},{},{},{},{},{}", csv_field(group.name), group.tasks, group.min_tasks,
                      print_cpu(group.cpu), print_memory(group.memory), group.gpu_count == 0 ? "" : print_gpu(gpus),
                      group.gpu_memory == MiB(0) ? "" : print_memory(group.gpu_memory), csv_field(group.models),
@@ -391,7 +443,18 @@ void append_terms(std::string& text, const TraceTerms& terms) {
   fmt::format_to(std::back_inserter(text), ",{},{},{},{},{},{}", terms.preemptible ? "" : "no",
                  seconds(terms.checkpoint_every), seconds(terms.checkpoint_grace), seconds(terms.restart_cost),
                  terms.min_runtime ? fmt::format("{}", terms.min_runtime->value()) : "",
-                 csv_field(join(terms.after, "|")));
+                 csv_field(print_name_list(terms.after)));
+}
+
+bool has_work(const TraceJob& job) { return !job.command.empty() || job.held || job.allow_infeasible; }
+
+void append_work(std::string& text, const TraceJob& job) {
+  static const TraceCommand none;
+  const TraceCommand& work = job.command.empty() ? none : job.command.front();
+  fmt::format_to(std::back_inserter(text), ",{},{},{},{},{},{},{},{}", csv_field(work.command),
+                 csv_field(work.directory), csv_field(print_text_pairs(work.environment)), csv_field(work.image),
+                 work.checkpoint_signal, work.retries == 0 ? "" : fmt::format("{}", work.retries),
+                 job.held ? "yes" : "", job.allow_infeasible ? "yes" : "");
 }
 
 template <class Amount>
@@ -421,12 +484,22 @@ Result<std::unique_ptr<JobReader>> open_berth_jobs(const std::string& path, cons
 }
 
 std::string berth_nodes_csv(std::span<const TraceNode> nodes) {
-  std::string text = "name,cpu,memory,devices,model,device_memory,rack,pool,link_groups\n";
+  const bool has_more = std::ranges::any_of(nodes, [](const TraceNode& node) {
+    return !node.type.empty() || !node.labels.empty() || !node.unhealthy.empty() || node.drain;
+  });
+  std::string text = "name,cpu,memory,devices,model,device_memory,rack,pool,link_groups";
+  text += has_more ? ",type,labels,unhealthy,drain\n" : "\n";
   for (const TraceNode& node : nodes) {
-    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{}\n", csv_field(node.name), print_cpu(node.cpu),
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{}", csv_field(node.name), print_cpu(node.cpu),
                    print_memory(node.memory), node.devices, csv_field(node.model),
                    node.device_memory == MiB(0) ? "" : print_memory(node.device_memory), csv_field(node.rack),
                    csv_field(node.pool), csv_field(node.link_groups));
+    if (has_more) {
+      fmt::format_to(std::back_inserter(text), ",{},{},{},{}", csv_field(node.type),
+                     csv_field(print_text_pairs(node.labels)), fmt::join(node.unhealthy, " "),
+                     csv_field(node.drain.value_or("")));
+    }
+    text += '\n';
   }
   return text;
 }
@@ -435,6 +508,7 @@ BerthJobsWriter::BerthJobsWriter(std::span<const TraceJob> jobs) {
   for (const TraceJob& job : jobs) {
     has_history_ = has_history_ || has_history(job);
     has_terms_ = has_terms_ || job.terms != TraceTerms();
+    has_work_ = has_work_ || has_work(job);
     for (const TraceTaskGroup& group : job.groups) has_usage_ = has_usage_ || group.usage != TraceUsage();
   }
 }
@@ -444,7 +518,10 @@ std::string BerthJobsWriter::header() const {
       "name,submit,duration,queue,priority,user,group,tasks,min_tasks,cpu,memory,gpus,gpu_memory,models,pool,"
       "locality";
   for (std::size_t c = kBerthHistoryColumn; c < kBerthJobColumns.size(); ++c) {
-    const bool is_there = c < kBerthUsageColumn ? has_history_ : c < kBerthTermsColumn ? has_usage_ : has_terms_;
+    const bool is_there = c < kBerthUsageColumn   ? has_history_
+                          : c < kBerthTermsColumn ? has_usage_
+                          : c < kBerthWorkColumn  ? has_terms_
+                                                  : has_work_;
     if (is_there) text += fmt::format(",{}", kBerthJobColumns[c].name);
   }
   return text + "\n";
@@ -458,6 +535,7 @@ void BerthJobsWriter::append(std::string& text, const TraceJob& job) const {
     if (has_history_) append_history(text, job);
     if (has_usage_) append_usage(text, group.usage);
     if (has_terms_) append_terms(text, job.terms);
+    if (has_work_) append_work(text, job);
     text += '\n';
   }
 }

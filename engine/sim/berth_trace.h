@@ -1,11 +1,15 @@
 // Berth's own CSV for nodes and jobs: read and written, amounts as people write them ("0.5", "40GiB", "90m").
 //
-//   nodes: name,cpu,memory[,devices,model,device_memory,rack,pool,link_groups]
+//   nodes: name,cpu,memory[,devices,model,device_memory,rack,pool,link_groups,type,labels,unhealthy,drain]
 //   jobs:
 //   name,submit,cpu,memory[,duration,queue,priority,user,group,tasks,min_tasks,gpus,gpu_memory,models,pool,locality,
 //   tag,start,outcome,time_limit,estimates,
 //   cpu_used_mean,cpu_used_peak,memory_peak,gpu_utilisation_mean,gpu_memory_peak,
-//   preemptible,checkpoint_every,checkpoint_grace,restart_cost,min_runtime,after]
+//   preemptible,checkpoint_every,checkpoint_grace,restart_cost,min_runtime,after,
+//   command,directory,env,image,checkpoint_signal,retries,held,allow_infeasible]
+//
+// Of nodes: labels is a JSON object of texts, unhealthy the numbers of devices ("0 3"), drain the reason of one that is
+// drained.
 //
 // gpus is "2" whole devices or "0.5" of one. models is "A|B". locality is any, rack, node or link_group, with "
 // preferred" after it when it may be given up. tasks defaults to 1, min_tasks to tasks. A job with several task groups
@@ -14,8 +18,9 @@
 // equal or empty in the later rows.
 //
 // The last line of columns is what SUBMIT JOB knows by the same names: preemptible is yes or no (also true or false),
-// after is "prep|clean", jobs that must finish first: earlier ones of the file, or known already. SIMULATE has no
-// dependencies: there `after` is read and does nothing.
+// after is "prep|clean", jobs that must finish first: earlier ones of the file, or known already; a backslash stands
+// before a '|' or backslash of a name. env is a JSON object of texts. SIMULATE starts nothing and has no dependencies:
+// there `after` and what comes behind it is read and does nothing.
 //
 // The second and third line of columns are for jobs that ran: outcome is finished, failed or cancelled; estimates are
 // "user=90 group=75.5", in seconds; what one task of the group used: cores, memory, how busy each device was ("0.042")
@@ -43,6 +48,7 @@ class BerthJobsWriter {
  private:
   bool has_history_ = false;
   bool has_terms_ = false;
+  bool has_work_ = false;
   bool has_usage_ = false;
 };
 

@@ -7,6 +7,16 @@
 
 namespace berth {
 
+namespace {
+
+// Apostrophes, then what begins a formula.
+bool may_be_formula(std::string_view text) {
+  const std::size_t first = text.find_first_not_of('\'');
+  return first != std::string_view::npos && std::string_view("=+-@\t\r").find(text[first]) != std::string_view::npos;
+}
+
+}  // namespace
+
 Result<CsvReader> CsvReader::open(const std::string& path, std::span<const CsvColumn> columns, CsvHeader header) {
   BERTH_ASSIGN(TextFile file, TextFile::open(path));
   CsvReader reader(std::move(file));
@@ -107,6 +117,7 @@ Status CsvReader::read_quoted(std::string_view& line, std::size_t& at, Field& fi
     const std::size_t quote = line.find('"', at);
     if (quote == std::string_view::npos) {
       row_.append(line.substr(at));
+      if (file_.had_return()) row_.push_back('\r');
       row_.push_back('\n');
       auto more = file_.next(line);
       if (!more.ok()) return std::move(more).status();
@@ -133,7 +144,9 @@ std::string_view CsvReader::text(std::size_t column) const {
   const std::int32_t field = field_of_[column];
   if (field < 0) return {};
   const Field& at = fields_[static_cast<std::size_t>(field)];
-  return std::string_view(row_).substr(at.offset, at.length);
+  const std::string_view text = std::string_view(row_).substr(at.offset, at.length);
+  const bool has_guard = columns_[column].guarded && text.starts_with('\'') && may_be_formula(text);
+  return has_guard ? text.substr(1) : text;
 }
 
 Status CsvReader::error(std::size_t column, std::string_view reason, std::string hint) const {
@@ -153,8 +166,10 @@ Status CsvReader::bad_row(std::int64_t line, std::size_t column, std::string_vie
 }
 
 std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos && trim(text) == text) return std::string(text);
-  std::string quoted = "\"";
+  const std::string_view guard = may_be_formula(text) ? "'" : "";
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos && trim(text) == text)
+    return std::string(guard) + std::string(text);
+  std::string quoted = "\"" + std::string(guard);
   for (const char letter : text) {
     if (letter == '"') quoted.push_back('"');
     quoted.push_back(letter);

@@ -4,6 +4,9 @@
 // missing, one that nobody knows and one given twice are errors naming the nearest match. Every row must have as many
 // fields as the header. A quoted field may hold commas, doubled quotes and line ends; a quote inside a bare field, and
 // text after a closing quote, are errors. Blank lines are skipped. One row is in memory at a time.
+//
+// A spreadsheet takes a field that begins with =, +, -, @, a tab or a carriage return for a formula. Files that Berth
+// writes have an apostrophe before such text, which its own readers take away again.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +23,7 @@ namespace berth {
 struct CsvColumn {
   std::string_view name;
   bool required = false;
+  bool guarded = false;  // an apostrophe before what a spreadsheet would take for a formula is not part of the text
 };
 
 // kOptional: a first row whose first field names no column is data, and then has all columns in the order of the table.
@@ -36,7 +40,7 @@ class CsvReader {
   Result<bool> next();
 
   bool has(std::size_t column) const { return field_of_[column] >= 0; }
-  // The field, unquoted; empty where the file lacks the column. Valid until next().
+  // The field, unquoted and without its guard; empty where the file lacks the column. Valid until next().
   std::string_view text(std::size_t column) const;
   // The field read by `read` (read_gpu, read_memory, ...), or kInvalid saying where and why.
   template <class Read>
@@ -86,7 +90,7 @@ class CsvReader {
   bool row_waits_ = false;  // the row is read, next() has yet to deliver it
 };
 
-// A field for a CSV file: quoted where it must be.
+// A field for a CSV file: guarded and quoted where it must be.
 std::string csv_field(std::string_view text);
 
 }  // namespace berth

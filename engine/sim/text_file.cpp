@@ -85,7 +85,8 @@ Result<bool> TextFile::next(std::string_view& line) {
   begin_ = std::min(begin_ + length + 1, end_);
   ++line_;
   if (line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
-  if (line.ends_with('\r')) line.remove_suffix(1);
+  had_return_ = line.ends_with('\r');
+  if (had_return_) line.remove_suffix(1);
   return true;
 }
 

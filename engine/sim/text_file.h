@@ -22,6 +22,8 @@ class TextFile {
 
   // kUnavailable with the system's reason when it cannot be opened.
   static Result<TextFile> open(const std::string& path);
+  // Whether the last line ended in CRLF.
+  bool had_return() const { return had_return_; }
 
   // The next line without its end, valid until the next call; false at the end of the file. kUnavailable when reading
   // fails, kCorrupt for a damaged or truncated gzip file or a line too long: nothing more can be read then.
@@ -46,6 +48,7 @@ class TextFile {
   std::size_t begin_ = 0;  // unread part of buffer_
   std::size_t end_ = 0;
   bool at_end_ = false;
+  bool had_return_ = false;
   std::int64_t line_ = 0;
 };
 

@@ -30,6 +30,10 @@ struct TraceNode {
   std::string pool;         // empty = none
   std::string link_groups;  // "[0 1] [2 3]", see read_link_groups
   std::string place;        // "nodes.csv:12", for errors found later
+  std::string type = {};    // of the node; empty = it goes by what the node has
+  std::vector<std::pair<std::string, std::string>> labels = {};
+  std::vector<std::int32_t> unhealthy = {};  // devices
+  std::optional<std::string> drain = {};     // why it is drained
 
   bool operator==(const TraceNode&) const = default;
 };
@@ -83,6 +87,18 @@ struct TraceTerms {
   bool operator==(const TraceTerms&) const = default;
 };
 
+// What is started for each task.
+struct TraceCommand {
+  std::string command;  // of /bin/sh
+  std::string directory;
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::string image;
+  std::string checkpoint_signal;
+  std::int64_t retries = 0;
+
+  bool operator==(const TraceCommand&) const = default;
+};
+
 struct TraceJob {
   std::string name;
   std::string queue;     // empty = none
@@ -98,6 +114,9 @@ struct TraceJob {
   TraceTerms terms = {};
   std::vector<TraceTaskGroup> groups;  // at least one
   std::string place;
+  std::vector<TraceCommand> command = {};  // one, or none: most jobs of a trace have none
+  bool held = false;
+  bool allow_infeasible = false;
 
   // The estimate of that name, in milliseconds.
   std::optional<std::int64_t> estimate(std::string_view by) const;

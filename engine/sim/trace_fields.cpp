@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "engine/base/text.h"
@@ -109,6 +110,76 @@ Status check_record_name(std::string_view name) {
       std::all_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) >= 32 && c != 127; });
   if (!name.empty() && name.size() <= 200 && printable) return {};
   return Status(Code::kInvalid, name.empty() ? "a name is expected" : "not a name (1 to 200 printable characters)");
+}
+
+Result<TextPairs> read_text_pairs(std::string_view text) {
+  TextPairs pairs;
+  if (trim(text).empty()) return pairs;
+  const auto json = nlohmann::ordered_json::parse(text, nullptr, false);
+  if (!json.is_object()) return Status(Code::kInvalid, "expected a JSON object of texts, as in {\"zone\": \"a\"}");
+  for (const auto& [key, value] : json.items()) {
+    if (!value.is_string()) return Status(Code::kInvalid, fmt::format("'{}' is not a text", key));
+    pairs.emplace_back(key, value.get<std::string>());
+  }
+  return pairs;
+}
+
+std::string print_text_pairs(const TextPairs& pairs) {
+  if (pairs.empty()) return {};
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const auto& [key, value] : pairs) json[key] = value;
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+Result<std::vector<std::int32_t>> read_device_list(std::string_view text) {
+  std::vector<std::int32_t> devices;
+  for (const std::string_view word : split(text, ' ')) {
+    if (word.empty()) continue;
+    const Result<std::int64_t> device = read_integer(word);
+    if (!device.ok() || *device < 0 || *device >= kMaxDevices)
+      return Status(Code::kInvalid, fmt::format("'{}' is not the number of a device", word));
+    devices.push_back(static_cast<std::int32_t>(*device));
+  }
+  return devices;
+}
+
+std::string print_name_list(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) {
+    if (&name != names.data()) text += '|';
+    for (std::size_t i = 0; i < name.size(); ++i) {
+      const bool is_outer_space = name[i] == ' ' && (i == 0 || i + 1 == name.size());
+      if (name[i] == '|' || name[i] == '\\' || is_outer_space) text += '\\';
+      text += name[i];
+    }
+  }
+  return text;
+}
+
+std::vector<std::string> read_name_list(std::string_view text) {
+  std::vector<std::string> names;
+  std::string name;
+  std::size_t kept = 0;  // spaces behind it are none of the name
+  const auto end_name = [&] {
+    name.resize(kept);
+    names.push_back(std::move(name));
+    name.clear();
+    kept = 0;
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '|') {
+      end_name();
+    } else if (text[i] == '\\' && i + 1 < text.size()) {
+      name += text[++i];
+      kept = name.size();
+    } else if (text[i] != ' ' || !name.empty()) {
+      name += text[i];
+      if (text[i] != ' ') kept = name.size();
+    }
+  }
+  end_name();
+  const bool has_gap = std::ranges::any_of(names, [](const std::string& each) { return each.empty(); });
+  return has_gap ? std::vector<std::string>() : names;
 }
 
 }  // namespace berth

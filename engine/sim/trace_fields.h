@@ -3,7 +3,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "engine/base/status.h"
 #include "engine/base/units.h"
@@ -48,5 +51,19 @@ Result<std::optional<JobState>> read_outcome(std::string_view text);
 
 // kInvalid unless the name is 1 to 200 printable bytes.
 Status check_record_name(std::string_view name);
+
+// {"zone": "a"}, a JSON object of texts, in order; empty = none.
+using TextPairs = std::vector<std::pair<std::string, std::string>>;
+Result<TextPairs> read_text_pairs(std::string_view text);
+std::string print_text_pairs(const TextPairs& pairs);
+
+// "0 3".
+Result<std::vector<std::int32_t>> read_device_list(std::string_view text);
+
+// Names in one field, "prep|clean". A backslash stands before a '|' or a backslash of a name, and before a space at its
+// begin or end.
+std::string print_name_list(const std::vector<std::string>& names);
+// Empty = a name is missing.
+std::vector<std::string> read_name_list(std::string_view text);
 
 }  // namespace berth

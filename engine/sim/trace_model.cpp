@@ -188,15 +188,15 @@ Result<std::int32_t> JobModeller::class_index(std::string_view priority) {
     if (classes_[i].name == priority) return static_cast<std::int32_t>(i);
     names.push_back(classes_[i].name);
   }
-  if (classes_are_given_) {
-    return Status(Code::kInvalid, fmt::format("no priority class '{}'", priority), suggest(priority, names));
-  }
   const Result<std::int64_t> value = read_plain_priority(priority);
   if (!value.ok()) {
+    if (classes_are_given_)
+      return Status(Code::kInvalid, fmt::format("no priority class '{}'", priority), suggest(priority, names));
     return Status(Code::kInvalid, fmt::format("priority '{}' is not low, normal, high or an integer", priority));
   }
-  classes_.push_back(
-      {.id = static_cast<std::int64_t>(classes_.size()) + 1, .name = std::string(priority), .value = *value});
+  std::int64_t last = 0;
+  for (const PriorityClass& each : classes_) last = std::max(last, each.id);
+  classes_.push_back({.id = last + 1, .name = std::string(priority), .value = *value});
   return static_cast<std::int32_t>(classes_.size() - 1);
 }
 

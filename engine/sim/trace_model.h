@@ -30,9 +30,8 @@ DurationFeatures features_of(const TraceJob& record);
 // Turns job records into Jobs for one cluster, collecting queues and priority classes on the way.
 class JobModeller {
  public:
-  // With priority classes given (those of a database) a job must name one of them, or none; without, a job's priority
-  // is an integer or low (-10), normal (0), high (10). Queues not given are added as they come. `cluster` must outlive
-  // this.
+  // A job's priority is the name of a class that is given (those of a database), an integer, or low (-10), normal (0),
+  // high (10). Queues not given are added as they come. `cluster` must outlive this.
   explicit JobModeller(const Cluster& cluster, std::vector<Queue> queues = {}, std::vector<PriorityClass> classes = {});
 
   // The record as a pending job with this id. A device model or pool that the cluster does not have is not an error -

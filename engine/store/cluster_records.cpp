@@ -91,38 +91,6 @@ Result<std::optional<std::int64_t>> find_pool_or_none(Database& db, const std::s
 }
 
 // Adds nodes of any types and pools; what a name refers to is looked up once a run of equal names.
-class NodeAdder {
- public:
-  explicit NodeAdder(Database& db) : db_(db) {}
-
-  Status add(const NodeRequest& request) {
-    BERTH_TRY(check_new_name(db_, Thing::kNode, request.name));
-    if (request.name.find_first_of(",[]") != std::string::npos) {
-      return Status(Code::kInvalid, "the name of a node must not have ',', '[' or ']': they write ranges of nodes");
-    }
-    if (type_id_ == 0 || request.type != type_) {
-      BERTH_ASSIGN(type_id_, find_id(db_, Thing::kNodeType, request.type));
-      type_ = request.type;
-    }
-    if (request.pool != pool_) {
-      BERTH_ASSIGN(pool_id_, find_pool_or_none(db_, request.pool));
-      pool_ = request.pool;
-    }
-    BERTH_TRY(check_plain_text("the rack of a node", request.rack));
-    BERTH_ASSIGN(const std::string labels, labels_json(request.labels));
-    BERTH_ASSIGN(Statement insert, db_.prepare("INSERT INTO nodes (name, type_id, pool_id, rack, labels) "
-                                               "VALUES (?1, ?2, ?3, ?4, ?5)"));
-    return insert.run(request.name, type_id_, pool_id_, null_when_empty(request.rack), labels);
-  }
-
- private:
-  Database& db_;
-  std::string type_;
-  std::int64_t type_id_ = 0;
-  std::string pool_;
-  std::optional<std::int64_t> pool_id_;
-};
-
 Result<bool> node_runs_tasks(Database& db, std::int64_t node) {
   BERTH_ASSIGN(Statement row, db.prepare("SELECT 1 FROM allocations WHERE node_id = ?1 LIMIT 1"));
   const bool runs = row.with(node).next();
@@ -358,18 +326,47 @@ Status drop_node_type(Change& change, const std::string& name) {
 
 // ---- nodes ----------------------------------------------------------------------------------------------------------
 
+Status NodeAdder::add(const NodeRequest& request) {
+  Database& db = change_.db();
+  BERTH_TRY(check_new_name(db, Thing::kNode, request.name));
+  if (request.name.find_first_of(",[]") != std::string::npos) {
+    return Status(Code::kInvalid, "the name of a node must not have ',', '[' or ']': they write ranges of nodes");
+  }
+  if (type_id_ == 0 || request.type != type_) {
+    BERTH_ASSIGN(type_id_, find_id(db, Thing::kNodeType, request.type));
+    type_ = request.type;
+  }
+  if (request.pool != pool_) {
+    BERTH_ASSIGN(pool_id_, find_pool_or_none(db, request.pool));
+    pool_ = request.pool;
+  }
+  BERTH_TRY(check_plain_text("the rack of a node", request.rack));
+  BERTH_ASSIGN(const std::string labels, labels_json(request.labels));
+  BERTH_ASSIGN(Statement insert, db.prepare("INSERT INTO nodes (name, type_id, pool_id, rack, labels) "
+                                            "VALUES (?1, ?2, ?3, ?4, ?5)"));
+  BERTH_TRY(insert.run(request.name, type_id_, pool_id_, null_when_empty(request.rack), labels));
+  if (added_++ == 0) {
+    first_ = request.name;
+    first_type_ = request.type;
+  }
+  last_ = request.name;
+  return {};
+}
+
+Status NodeAdder::finish() {
+  if (added_ == 0) return {};
+  return change_.record(added_ == 1 ? "create node" : "create nodes",
+                        added_ == 1 ? first_ : fmt::format("{} .. {} ({})", first_, last_, added_),
+                        fmt::format("type {}", first_type_));
+}
+
 Status add_nodes(Change& change, std::span<const NodeRequest> requests) {
-  if (requests.empty()) return {};
-  NodeAdder adder(change.db());
+  NodeAdder adder(change);
   for (std::size_t i = 0; i < requests.size(); ++i) {
     BERTH_TRY(adder.add(requests[i]).prefixed(fmt::format("in node '{}'", requests[i].name)));
     if (i == requests.size() / 2) failpoint("mid_write");
   }
-  const std::string names[] = {requests.front().name, requests.back().name};
-  const std::string object =
-      requests.size() == 1 ? names[0] : fmt::format("{} .. {} ({})", names[0], names[1], requests.size());
-  return change.record(requests.size() == 1 ? "create node" : "create nodes", object,
-                       fmt::format("type {}", requests.front().type));
+  return adder.finish();
 }
 
 Status alter_nodes(Change& change, std::span<const std::string> names, const NodeAlteration& alteration) {

@@ -80,6 +80,26 @@ struct NodeAlteration {
 };
 // One event for all of them. The message of an error names the node.
 Status add_nodes(Change& change, std::span<const NodeRequest> requests);
+// One at a time, for who goes on after one that is refused.
+class NodeAdder {
+ public:
+  explicit NodeAdder(Change& change) : change_(change) {}
+  // Nothing is left of a node that is refused.
+  Status add(const NodeRequest& request);
+  // The event.
+  Status finish();
+
+ private:
+  Change& change_;
+  std::string type_;
+  std::int64_t type_id_ = 0;
+  std::string pool_;
+  std::optional<std::int64_t> pool_id_;
+  std::size_t added_ = 0;
+  std::string first_;
+  std::string first_type_;
+  std::string last_;
+};
 Status alter_nodes(Change& change, std::span<const std::string> names, const NodeAlteration& alteration);
 Status drop_nodes(Change& change, std::span<const std::string> names);
 

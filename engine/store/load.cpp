@@ -80,12 +80,9 @@ Status StateLoader::load_queues() {
   loaded_.snapshot.queues = std::move(departments.queues);
   loaded_.snapshot.quotas = std::move(departments.quotas);
 
-  BERTH_ASSIGN(Statement classes, db_.prepare("SELECT id, name, value FROM priority_classes ORDER BY id"));
-  while (classes.next()) {
-    classes_.add(classes.integer(0));
-    loaded_.snapshot.priority_classes.push_back({classes.integer(0), std::string(classes.text(1)), classes.integer(2)});
-  }
-  return classes.status();
+  BERTH_ASSIGN(loaded_.snapshot.priority_classes, read_priority_classes(db_));
+  for (const PriorityClass& each : loaded_.snapshot.priority_classes) classes_.add(each.id);
+  return {};
 }
 
 Status StateLoader::load_nodes() {
@@ -179,6 +176,14 @@ Status StateLoader::load_lost_work() {
 }  // namespace
 
 Result<Loaded> load_state(Database& db, const LoadOptions& options) { return StateLoader(db, options).load(); }
+
+Result<std::vector<PriorityClass>> read_priority_classes(Database& db) {
+  BERTH_ASSIGN(Statement rows, db.prepare("SELECT id, name, value FROM priority_classes ORDER BY id"));
+  std::vector<PriorityClass> classes;
+  while (rows.next()) classes.push_back({rows.integer(0), std::string(rows.text(1)), rows.integer(2)});
+  BERTH_TRY(rows.status());
+  return classes;
+}
 
 Result<std::string> job_name(Database& db, std::int64_t job) { return name_of(db, Thing::kJob, job); }
 

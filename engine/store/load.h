@@ -49,6 +49,9 @@ struct Loaded {
 // kCorrupt when rows cannot be read as what they should be (a state nobody knows, link groups that do not parse).
 Result<Loaded> load_state(Database& db, const LoadOptions& options);
 
+// In id order.
+Result<std::vector<PriorityClass>> read_priority_classes(Database& db);
+
 // Name of a job by id for messages and tables of a plan.
 Result<std::string> job_name(Database& db, std::int64_t job);
 
