@@ -49,8 +49,6 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
   target_compile_options(berth_options INTERFACE $<BUILD_INTERFACE:-Wno-restrict>)
   # And one about boost's small_vector, of which it takes the inline storage for all there is (GCC bug 107852 and kin).
   target_compile_options(berth_options INTERFACE $<BUILD_INTERFACE:-Wno-stringop-overread>)
-  # With precompiled headers it takes operator+ of strings for an overflow, too.
-  target_compile_options(berth_options INTERFACE $<BUILD_INTERFACE:$<$<CONFIG:Release,RelWithDebInfo>:-Wno-stringop-overflow>>)
 endif()
 if(BERTH_WARNINGS_AS_ERRORS)
   target_compile_options(berth_options INTERFACE $<BUILD_INTERFACE:-Werror>)
@@ -96,9 +94,11 @@ function(berth_use_precompiled target name)
     target_precompile_headers(${target} REUSE_FROM ${name})
   endif()
 endfunction()
-berth_precompile(precompiled_standard DEPENDS fmt::fmt
+if(NOT BERTH_UNITY)
+  berth_precompile(precompiled_standard DEPENDS fmt::fmt
   HEADERS <algorithm> <array> <chrono> <cmath> <cstdint> <filesystem> <fstream> <functional> <map> <memory> <optional> <set> <span>
     <string> <string_view> <unordered_map> <utility> <variant> <vector> <fmt/format.h>)
+endif()
 
 function(berth_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
@@ -107,7 +107,9 @@ function(berth_library name)
   set_target_properties(berth_${name} PROPERTIES EXPORT_NAME ${name} UNITY_BUILD ${BERTH_UNITY}
     UNITY_BUILD_BATCH_SIZE ${BERTH_UNITY_BATCH})
   target_link_libraries(berth_${name} PUBLIC berth_options ${ARG_DEPENDS} PRIVATE ${ARG_PRIVATE_DEPENDS})
-  berth_use_precompiled(berth_${name} precompiled_standard)
+  if(NOT BERTH_UNITY)  # a unit of many files reads them once anyway
+    berth_use_precompiled(berth_${name} precompiled_standard)
+  endif()
   set_property(GLOBAL APPEND PROPERTY BERTH_LIBRARIES berth_${name})
 endfunction()
 
