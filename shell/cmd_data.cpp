@@ -298,7 +298,9 @@ constexpr CommandRow kDataRows[] = {
      .example = "IMPORT NODES FROM 'nodes.csv' WITH (create_missing = true)",
      .options = kImportNodesOptions,
      .details = "FROM '-' reads standard input. Format berth: "
-                "name,cpu,memory[,devices,model,device_memory,rack,pool,link_groups]. Format openb: "
+                "name,cpu,memory[,devices,model,device_memory,rack,pool,link_groups,type,"
+                "labels,unhealthy,drain]: labels are a JSON object, unhealthy numbers of devices, drain the reason of "
+                "a drained node. Format openb: "
                 "sn,cpu_milli,memory_mib,gpu,model. Also the machines of the formats philly, helios, tiresias and "
                 "pai2020."},
     {.family = kDataFamily,
@@ -311,7 +313,8 @@ constexpr CommandRow kDataRows[] = {
      .details =
          "FROM '-' reads standard input. Format berth: "
          "name,submit,cpu,memory[,duration,queue,priority,user,group,tasks,min_tasks,gpus,gpu_memory,models,"
-         "pool,locality,tag,time_limit,preemptible,checkpoint_every,checkpoint_grace,restart_cost,min_runtime,after]; "
+         "pool,locality,tag,time_limit,preemptible,checkpoint_every,checkpoint_grace,restart_cost,min_runtime,after,"
+         "command,directory,env,image,checkpoint_signal,retries,held,allow_infeasible]; env is a JSON object; "
          "preemptible is yes or no, after names earlier jobs: \"prep|clean\". Other formats: openb, philly, helios, "
          "tiresias, pai_sim, pai2020, dlrm, "
          "gavel, swf. IMPORT TRACE takes jobs that have run already."},
@@ -357,7 +360,9 @@ constexpr CommandRow kDataRows[] = {
      .example = "EXPORT NODES TO 'nodes.csv'",
      .options = kReplaceOptions,
      .details = "A name that ends in .gz is compressed; '-' is standard output. A read-only session may write files, "
-                "too, but nothing overwrites the open database."},
+                "too, but nothing overwrites the open database. IMPORT makes the same nodes and jobs of it; jobs that "
+                "run will wait again. An apostrophe stands before text that a spreadsheet would take for a formula. "
+                "The variables of jobs are in the file: keep it from others."},
     {.family = kDataFamily,
      .syntax = "SNAPSHOT SAVE <file:file> [REDACTED] [WITH (<options>)]",
      .effect = Effect::kReads,

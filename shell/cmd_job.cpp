@@ -442,7 +442,9 @@ constexpr CommandRow kJobRows[] = {
                 "A task that is told to stop for another job may save its work and exit: however it ends, the job "
                 "waits again, and no retry is used. A task whose work is done all the same says so: "
                 "echo done >\"$BERTH_DONE_FILE\". When every task has said so, or had ended well before, the job is "
-                "finished."},
+                "finished.\n"
+                "When the job has ended, another may have its name: then the name means the one that lives, or the "
+                "last; SHOW JOB 12 shows the one with that number."},
     {.family = kJobFamily,
      .syntax = "SUBMIT JOB FROM <file:file> [WITH (<options>)]",
      .effect = Effect::kChanges,

@@ -192,16 +192,14 @@ class Export : public RuntimeTest {
     bool begins = true;
     bool is_quoted = false;
     for (std::size_t i = 0; i < csv.size(); ++i) {
-      if (csv[i] == '"' && begins) {
-        is_quoted = true;
-        continue;
-      }
       if (begins) {
-        EXPECT_EQ(std::string("=+-@\t\r").find(csv[i]), std::string::npos) << csv.substr(i, 40);
+        is_quoted = csv[i] == '"';
+        const char first = csv[is_quoted ? i + 1 : i];
+        EXPECT_EQ(std::string("=+-@\t\r").find(first), std::string::npos) << csv.substr(i, 40);
+      } else if (csv[i] == '"') {
+        is_quoted = !is_quoted;
       }
-      begins = false;
-      if (csv[i] == '"') is_quoted = !is_quoted;
-      if (!is_quoted && (csv[i] == ',' || csv[i] == '\n')) begins = true;
+      begins = !is_quoted && (csv[i] == ',' || csv[i] == '\n');
     }
   }
 
