@@ -259,7 +259,11 @@ const CommandRow kBacktestCommands[] = {
                 "'2026-11-01' WITH (more_nodes = '4 x h100x8') INTO october",
      .options = backtest_options(),
      .details =
-         "live is the order and the score of the settings. Jobs come as they came and run as long as they truly ran; "
+         "live is the order and the score of the settings. It decides as live rounds do, at the moments at which jobs "
+         "come, end or are stopped, and each round_interval while jobs wait. Loans hold to the end, usage_weight plays "
+         "no part; a score that looks "
+         "at the typical workload sees that of all these jobs. Jobs come as they came and run as long as they truly "
+         "ran; "
          "what was there at FROM is there; nodes, quotas and rules are today's, but for what WITH says of all policies "
          "or of one. IMPORT TRACE brings a past from elsewhere. recorded is what really happened, on the nodes that "
          "are there. A job that its user held comes when it is released; time that it was held later is taken out of "

@@ -458,8 +458,9 @@ const CommandRow kSimulateRows[] = {
      .options = jobs_options(),
      .details = BERTH_FILE_COLUMNS
      "Where one policy is named alone, the order is fifo or the score berth. The cluster starts "
-     "empty. ON CLUSTER brings the database's queues with their quotas; queues that jobs name are added. BY "
-     "QUEUE adds a row per queue: waits, completions, evictions, work lost; where queues have quotas also "
+     "empty. ON CLUSTER brings the database's queues with their quotas and loans, which hold to the end; queues "
+     "that jobs name are added. Decisions are those of live rounds at the moments at which jobs come, end or are "
+     "stopped. BY QUEUE adds a row per queue: waits, completions, evictions, work lost; where queues have quotas also "
      "starts within them, the wait of entitled jobs (those that would have started on arrival if the queue "
      "had had its quota for itself) and the longest time that a job waited which would have kept its queue "
      "within its "

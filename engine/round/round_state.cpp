@@ -130,6 +130,22 @@ Status RoundState::end(std::int64_t id) {
   return {};
 }
 
+// As the tables tell it: the node of its first task, and what its tasks hold there.
+void RoundState::find_anchor(RunningJob& job, std::int32_t group) {
+  TaskGroup& found = job.job.groups[static_cast<std::size_t>(group)];
+  found.anchor = -1;
+  found.anchor_devices = 0;
+  std::int32_t first = 0;
+  for (const RunningTask& task : job.tasks) {
+    if (task.group != group || (found.anchor >= 0 && task.task > first)) continue;
+    found.anchor = task.holding.node;
+    first = task.task;
+  }
+  for (const RunningTask& task : job.tasks) {
+    if (task.group == group && task.holding.node == found.anchor) found.anchor_devices |= task.holding.devices;
+  }
+}
+
 Status RoundState::shrink(std::int64_t id, std::span<const TaskName> tasks) {
   RunningJob& job = *running_.change(id);
   const Held before = held_by(job);
@@ -141,6 +157,7 @@ Status RoundState::shrink(std::int64_t id, std::span<const TaskName> tasks) {
     --job.job.groups[static_cast<std::size_t>(name.group)].placed;
     running_.drop_task(job, static_cast<std::size_t>(found - job.tasks.begin()));
   }
+  for (std::size_t g = 0; g < job.job.groups.size(); ++g) find_anchor(job, static_cast<std::int32_t>(g));
   ledger_.commit();
   quotas_.give_back(job.job.queue, before.all);
   unmark(job.job.queue, before, job.quota_mark);

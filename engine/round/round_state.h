@@ -84,6 +84,7 @@ class RoundState {
   const RunningJobs& running() const { return running_; }
 
  private:
+  static void find_anchor(RunningJob& job, std::int32_t group);
   // Of a task on a node that is not up; see QuotaLedger::add_capacity.
   void count_capacity(const Holding& holding, std::int64_t sign);
 

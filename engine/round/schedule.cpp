@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
@@ -11,9 +12,9 @@
 #include "engine/policy/registry.h"
 #include "engine/round/demand_classes.h"
 #include "engine/round/explain.h"
-#include "engine/round/loan_return.h"
 #include "engine/round/pass.h"
 #include "engine/round/room_left.h"
+#include "engine/round/stops.h"
 
 namespace berth {
 
@@ -69,34 +70,6 @@ Status add_running_jobs(const Snapshot& snapshot, RoundState& state) {
   return {};
 }
 
-// A job told to stop runs on when no room is held any more for the job that it makes room for.
-template <class HoldsRoom>
-void reprieve_jobs(RoundState& state, const HoldsRoom& holds_room_for, std::vector<std::int64_t>& reprieves) {
-  for (const RunningJob& run : state.running().all()) {
-    if (!run.makes_room_for_a_job() || holds_room_for(run.stops_for)) continue;
-    state.running().change(run.job.id)->run_on();
-    reprieves.push_back(run.job.id);
-  }
-}
-
-// Jobs that were told to stop and whose time has come make room before anything else is looked at.
-Result<std::vector<Eviction>> end_stopped_jobs(const Snapshot& snapshot, RoundState& state) {
-  std::vector<Eviction> evictions;
-  for (const RunningJob& told : snapshot.running) {
-    const RunningJob& run = *state.running().find(told.job.id);
-    if (!run.is_told_to_stop() || run.stop_at > snapshot.now) continue;
-    evictions.push_back({.job = told.job.id,
-                         .beneficiary = told.stops_for,
-                         .rule = told.stop_rule,
-                         .whole = true,
-                         .tasks = {},
-                         .lost = lost_work(run, snapshot.now),
-                         .stop_at = told.stop_at});
-    BERTH_TRY(state.end(told.job.id));
-  }
-  return evictions;
-}
-
 // Those of jobs that still wait.
 std::vector<Reservation> kept_reservations(const Snapshot& snapshot) {
   std::vector<Reservation> kept;
@@ -109,37 +82,15 @@ std::vector<Reservation> kept_reservations(const Snapshot& snapshot) {
   return kept;
 }
 
-// What earlier rounds told to stop: carried out in the state where the time has come, taken back where needless.
-struct ToldToStop {
-  std::vector<Eviction> ended;  // and those that loans need
-  std::vector<std::int64_t> reprieves;
-  std::vector<Reservation> kept;
-};
-
-Result<ToldToStop> settle_stops(const Snapshot& snapshot, RoundState& state) {
-  ToldToStop told;
-  told.kept = kept_reservations(snapshot);
-  const auto holds_room = [&](std::int64_t job) {
-    return std::ranges::any_of(told.kept, [&](const Reservation& reservation) {
-      return reservation.job == job && reservation.kind == ReservationKind::kEviction;
-    });
-  };
-  reprieve_jobs(state, holds_room, told.reprieves);
-  BERTH_ASSIGN(told.ended, end_stopped_jobs(snapshot, state));
-  LoanStops loans;
-  BERTH_TRY(return_loans(state, snapshot.now, loans));
-  told.ended.insert(told.ended.end(), loans.evictions.begin(), loans.evictions.end());
-  told.reprieves.insert(told.reprieves.end(), loans.reprieves.begin(), loans.reprieves.end());
-  return told;
-}
-
 // One pass over the jobs.
 class ScheduleRun {
  public:
-  ScheduleRun(const Snapshot& snapshot, RoundState& state, const ScheduleOptions& options, ToldToStop told)
-      : snapshot_(snapshot), state_(state), options_(options), pass_(state, told.kept, snapshot.now) {
-    result_.plan.evictions = std::move(told.ended);
-    result_.plan.reprieves = std::move(told.reprieves);
+  // `kept`: reservations of jobs that still wait.
+  ScheduleRun(const Snapshot& snapshot, RoundState& state, const ScheduleOptions& options,
+              std::span<const Reservation> kept, SettledStops settled)
+      : snapshot_(snapshot), state_(state), options_(options), pass_(state, kept, snapshot.now) {
+    result_.plan.evictions = std::move(settled.ended);
+    result_.plan.reprieves = std::move(settled.reprieves);
   }
 
   Status run(JobSequence& sequence) {
@@ -175,8 +126,7 @@ class ScheduleRun {
     name_reasons();
     result_.plan.evictions.insert(result_.plan.evictions.end(), pass_.evictions().begin(), pass_.evictions().end());
     result_.plan.reservations = pass_.reservations();
-    reprieve_jobs(
-        state_, [&](std::int64_t job) { return pass_.holds_room_for(job); }, result_.plan.reprieves);
+    std::ranges::copy(reprieve_after(state_, pass_), std::back_inserter(result_.plan.reprieves));
     std::ranges::sort(result_.plan.reprieves);
     for (ReservedTask* task : reserved_tasks()) {
       task->node_id = snapshot_.cluster.nodes[static_cast<std::size_t>(task->holding.node)].id;
@@ -377,8 +327,9 @@ Result<Ordering> ordering_of(const Snapshot& snapshot, const RoundState& state) 
 Result<ScheduleResult> plan_schedule_on(const Snapshot& snapshot, RoundState& state, const ScheduleOptions& options) {
   announce_step(options, "order");
   BERTH_ASSIGN(const Ordering ordering, ordering_of(snapshot, state));
-  BERTH_ASSIGN(ToldToStop told, settle_stops(snapshot, state));
-  ScheduleRun run(snapshot, state, options, std::move(told));
+  const std::vector<Reservation> kept = kept_reservations(snapshot);
+  BERTH_ASSIGN(SettledStops settled, settle_stops(state, kept, snapshot.now));
+  ScheduleRun run(snapshot, state, options, kept, std::move(settled));
   BERTH_TRY(run.run(*ordering.sequence));
   ScheduleResult result = std::move(run).result();
   if (std::string failure = ordering.sequence->failure(); !failure.empty())

@@ -201,8 +201,8 @@ Status Backtest::choose() {
     options.durations = request_.knows_durations ? DurationSource::kOracle : DurationSource::kPredicted;
     options.own_terms = true;
     options.round_interval = request_.round_interval;
-    options.regular_rounds =
-        settings.rules.backfill == BackfillMode::kEasy || settings.rules.backfill == BackfillMode::kConservative;
+    // Where whoever fits starts, time alone changes nothing.
+    options.regular_rounds = settings.rules.backfill != BackfillMode::kGreedy;
     options.keep_jobs = true;
     options.measured = {request_.from, measured_until()};
     contenders_.push_back(std::move(contender));

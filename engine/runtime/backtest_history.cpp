@@ -280,10 +280,11 @@ Status HistoryReader::read_window() {
 
 // Nothing is learnt of a run that went on from a checkpoint: it is only a part.
 Status HistoryReader::read_learnt() {
-  BERTH_ASSIGN(Statement rows,
-               db().prepare(fmt::format("SELECT {} WHERE j.end_time <= ?1 AND j.state = 'finished' AND j.evictions = 0 "
-                                        "AND j.start_time IS NOT NULL ORDER BY j.end_time, j.id",
-                                        kHistoryColumns)));
+  BERTH_ASSIGN(Statement rows, db().prepare(fmt::format(
+                                   "SELECT {} WHERE j.end_time <= ?1 AND j.state = 'finished' AND NOT "
+                                   "(j.evictions > 0 AND (j.checkpoint_interval_s > 0 OR j.checkpoint_grace_s > 0)) "
+                                   "AND j.start_time IS NOT NULL ORDER BY j.end_time, j.id",
+                                   kHistoryColumns)));
   rows.with(request_.from);
   while (rows.next()) {
     TraceJob job = job_of(rows);

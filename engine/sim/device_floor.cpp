@@ -12,21 +12,40 @@ namespace berth {
 namespace {
 
 constexpr std::size_t kLongestChangeLog = 1 << 16;
+constexpr Seconds kBudgetTime{3600};  // what eviction budgets are of
+
+RoundSetup with_queues(RoundSetup setup, std::span<const Queue> queues) {
+  setup.queues = queues;
+  return setup;
+}
 
 }  // namespace
 
-DeviceFloor::DeviceFloor(const RoundSetup& setup) : state_(setup), possible_(*setup.cluster) {}
+DeviceFloor::DeviceFloor(const RoundSetup& setup)
+    : queues_(setup.queues.begin(), setup.queues.end()),
+      state_(with_queues(setup, queues_)),
+      possible_(*setup.cluster) {}
 
-void DeviceFloor::begin_pass(Seconds now) {
-  if (state_.rules().preemption == Preemption::kReclaim) state_.renew_marks();
+// As a live round does.
+Status DeviceFloor::begin_pass(Seconds now) {
   pass_time_ = now;
+  settled_ = {};
+  if (state_.rules().preemption == Preemption::kReclaim) {
+    count_losses(now);
+    BERTH_ASSIGN(settled_, settle_stops(state_, reservations_, now));
+    note_reprieves();
+  }
   pass_.emplace(state_, reservations_, now);
+  return {};
 }
 
 void DeviceFloor::end_pass() {
   if (pass_) {
     note_shrunk();
     reservations_ = pass_->reservations();
+    settled_.reprieves.clear();
+    if (state_.rules().preemption == Preemption::kReclaim) settled_.reprieves = reprieve_after(state_, *pass_);
+    note_reprieves();
     pass_.reset();
   } else {
     reservations_.clear();
@@ -38,6 +57,18 @@ void DeviceFloor::end_pass() {
   }
 }
 
+void DeviceFloor::count_losses(Seconds now) {
+  while (!losses_.empty() && losses_.front().time <= now - kBudgetTime) losses_.pop_front();
+  for (Queue& queue : queues_) queue.lost_this_hour = 0;
+  for (const Loss& loss : losses_) {
+    if (loss.queue >= 0) queues_[static_cast<std::size_t>(loss.queue)].lost_this_hour += loss.amount;
+  }
+}
+
+void DeviceFloor::note_lost(const Eviction& eviction, std::int32_t queue) {
+  losses_.push_back({pass_time_, eviction.job, queue, eviction.lost});
+}
+
 // A victim that gave up some tasks runs on; the next pass counts that as an eviction, as the next round does.
 void DeviceFloor::note_shrunk() {
   for (const Eviction& eviction : pass_->evictions()) {
@@ -46,6 +77,25 @@ void DeviceFloor::note_shrunk() {
     ++victim->job.eviction.evictions;
     victim->job.eviction.last_eviction = pass_time_;
   }
+}
+
+// What did not happen cost nothing, and nobody was evicted for anybody.
+void DeviceFloor::note_reprieves() {
+  for (const std::int64_t job : settled_.reprieves) {
+    const auto loss = std::find_if(losses_.rbegin(), losses_.rend(), [&](const Loss& each) { return each.job == job; });
+    if (loss != losses_.rend()) loss->amount = 0;
+    std::vector<std::int64_t>& evicted_for = state_.running().change(job)->job.eviction.evicted_for;
+    if (!evicted_for.empty()) evicted_for.pop_back();
+  }
+}
+
+bool DeviceFloor::is_stopping(std::int64_t job) const {
+  const RunningJob* run = state_.running().find(job);
+  return run != nullptr && run->is_told_to_stop();
+}
+
+void DeviceFloor::read_groups(Job& job) const {
+  if (const RunningJob* run = state_.running().find(job.id)) job.groups = run->job.groups;
 }
 
 std::optional<std::vector<PlacedTask>> DeviceFloor::place(const Job& job, Seconds now) {

@@ -2,10 +2,12 @@
 // live rounds (round/pass.h).
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "engine/round/stops.h"
 #include "engine/sim/empty_cluster.h"
 #include "engine/sim/floor.h"
 
@@ -16,14 +18,20 @@ class DeviceFloor : public Floor {
   // Nothing runs yet. What `setup` points to must outlive this.
   explicit DeviceFloor(const RoundSetup& setup);
 
-  void begin_pass(Seconds now) override;
+  Status begin_pass(Seconds now) override;
+  std::span<const Eviction> stopped() const override { return settled_.ended; }
+  std::vector<std::int64_t> promised() const override { return pass_->promised(); }
+  bool is_stopping(std::int64_t job) const override;
   PassOutcome try_job(const Job& job, int levels) override { return pass_->try_job(job, true, levels); }
   bool closed() const override { return pass_->closed(); }
   std::span<const Eviction> evictions() const override { return pass_->evictions(); }
+  void note_lost(const Eviction& eviction, std::int32_t queue) override;
   void end_pass() override;
+  std::span<const std::int64_t> reprieves() const override { return settled_.reprieves; }
 
   std::optional<std::vector<PlacedTask>> place(const Job& job, Seconds now) override;
   Status end(std::int64_t job) override;
+  void read_groups(Job& job) const override;
 
   std::span<const NodeIndex> released() const override { return released_; }
   bool takes_one_more(const TaskGroup& group, std::span<const NodeIndex> nodes) const override;
@@ -38,12 +46,25 @@ class DeviceFloor : public Floor {
   std::vector<std::string> violations() const override { return state_.ledger().violations(); }
 
  private:
-  void note_shrunk();
+  // milli-GPU-seconds that a queue lost by an eviction, at its decision.
+  struct Loss {
+    Seconds time;
+    std::int64_t job = 0;  // the victim
+    std::int32_t queue = -1;
+    std::int64_t amount = 0;
+  };
 
+  void count_losses(Seconds now);
+  void note_shrunk();
+  void note_reprieves();
+
+  std::vector<Queue> queues_;  // with what they lost in the last hour
   RoundState state_;
   EmptyCluster possible_;
   std::optional<Pass> pass_;
   Seconds pass_time_;
+  SettledStops settled_;
+  std::deque<Loss> losses_;                // of the last hour
   std::vector<Reservation> reservations_;  // kept from moment to moment
   std::vector<NodeIndex> released_;
   std::size_t changes_forgotten_ = 0;  // of the ledger's log, up to here

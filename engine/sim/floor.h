@@ -17,20 +17,39 @@ class Floor {
  public:
   virtual ~Floor() = default;
 
-  virtual void begin_pass(Seconds now) = 0;
+  // Ends those who were told to stop and whose time has come: stopped().
+  virtual Status begin_pass(Seconds now) = 0;
+  virtual std::span<const Eviction> stopped() const { return {}; }
+  // Jobs that room is held for until their victims have stopped, in id order: they are tried first.
+  virtual std::vector<std::int64_t> promised() const { return {}; }
+  // A running job was told to stop: it gains no tasks.
+  virtual bool is_stopping(std::int64_t job) const {
+    (void)job;
+    return false;
+  }
   // Starts it, if the rules let it; see Pass. `levels`: see JobSequence::levels_within_quota.
   virtual PassOutcome try_job(const Job& job, int levels) = 0;
   // Nobody behind the last one is to be tried.
   virtual bool closed() const = 0;
   // Of this pass, so far. Jobs that stop at once have ended already.
   virtual std::span<const Eviction> evictions() const = 0;
+  // By one of these, for the budget of the victim's queue.
+  virtual void note_lost(const Eviction& eviction, std::int32_t queue) {
+    (void)eviction;
+    (void)queue;
+  }
   // Without a pass begun: nobody waits.
   virtual void end_pass() = 0;
+  // After it: who was told to stop, by this pass or an earlier one, and runs on.
+  virtual std::span<const std::int64_t> reprieves() const { return {}; }
 
   // Starts it wherever it fits, whatever the rules say; nothing = it does not fit. Not during a pass.
   virtual std::optional<std::vector<PlacedTask>> place(const Job& job, Seconds now) = 0;
   // It ends, or is evicted. It must run.
   virtual Status end(std::int64_t job) = 0;
+
+  // How many tasks of each group of a running job are placed, and where.
+  virtual void read_groups(Job& job) const { (void)job; }
 
   // Nodes on which something was given back since the last pass began; may repeat.
   virtual std::span<const NodeIndex> released() const = 0;

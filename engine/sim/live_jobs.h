@@ -29,7 +29,8 @@ struct LiveJob {
   std::int64_t held_milli = 0;    // devices it holds, milli-GPU
   std::int64_t attained = 0;      // service, milli-GPU-seconds
   Seconds counted_at;             // up to when
-  std::int64_t lost_at_stop = 0;  // milli-GPU-seconds, of a victim in its grace
+  Seconds stop_at{-1};            // of a victim in its grace; -1 = nobody told it to stop
+  std::int64_t lost_at_stop = 0;  // then: milli-GPU-seconds
   std::int32_t missing = 0;       // tasks not placed
   std::int32_t most_placed = 0;   // tasks that it had at a time, so far
   bool is_running = false;

@@ -163,9 +163,10 @@ std::optional<std::vector<PlacedTask>> PooledFloor::place(const Job& job, Second
   return placed;
 }
 
-void PooledFloor::begin_pass(Seconds) {
+Status PooledFloor::begin_pass(Seconds) {
   closed_ = false;
   std::ranges::fill(closed_queues_, std::uint8_t{0});
+  return {};
 }
 
 PassOutcome PooledFloor::try_job(const Job& job, int) {

@@ -169,6 +169,8 @@ Result<SimulationResult> simulate_jobs(const TimedInput& input, const PolicyChoi
   QuotaTable quotas = input.quotas;
   if (!quotas.resources.empty())
     quotas.terms.resize(input.queues.size(), std::vector<QuotaTerms>(quotas.resources.size()));
+  for (LoanTerms& loan : quotas.loans) loan.until = Seconds(kNoLimit);
+  quotas.ended_loans.clear();
   DeviceFloor floor({.cluster = input.cluster,
                      .queues = input.queues,
                      .priority_classes = input.priority_classes,

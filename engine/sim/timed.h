@@ -48,7 +48,7 @@ struct TimedInput {
   const Cluster* cluster = nullptr;  // must outlive the input; starts empty
   std::vector<Queue> queues;         // those of a database, then those that jobs name
   std::vector<PriorityClass> priority_classes;
-  QuotaTable quotas;  // of the first queues; those beyond have no quota
+  QuotaTable quotas;  // of the first queues; those beyond have no quota. Loans hold until the end
   // Opens the jobs anew, sorted by submit time; called once per policy.
   std::function<Result<std::unique_ptr<JobReader>>()> open_jobs;
   std::vector<HistoryRun> history = {};  // what predicted durations rest on besides the jobs that end

@@ -25,8 +25,8 @@ Seconds unsaved_work(const EvictionTerms& terms, Seconds elapsed) {
 Status TimedRun::decide() {
   if (replan_) {
     BERTH_TRY(replan());
-  } else if (waiting_->size() > 0) {
-    pass();
+  } else if (waiting_->size() > 0 || options_.rules.preemption == Preemption::kReclaim) {
+    BERTH_TRY(pass());
     if (const std::optional<Seconds> change = waiting_->order_changes_at()) {
       events_.schedule(*change, EventKind::kMoment);
     }
@@ -38,10 +38,16 @@ Status TimedRun::decide() {
   return {};
 }
 
-void TimedRun::pass() {
+// In the steps of a live round: the order is asked first, then those end whose time has come.
+Status TimedRun::pass() {
   const OrderInput& input = order_input();
-  floor_.begin_pass(now_);
   waiting_->begin_pass(input, floor_);
+  BERTH_TRY(floor_.begin_pass(now_));
+  for (const Eviction& eviction : floor_.stopped()) {
+    const std::int32_t slot = jobs_.slot_of(eviction.job);
+    interrupt(slot, jobs_[slot].lost_at_stop);
+  }
+  for (const std::int64_t job : floor_.reprieves()) reprieve(jobs_.slot_of(job));
   for (std::size_t evictions = 0; !floor_.closed();) {
     const std::int32_t slot = waiting_->next();
     if (slot < 0) break;
@@ -58,7 +64,9 @@ void TimedRun::pass() {
     }
   }
   floor_.end_pass();
+  for (const std::int64_t job : floor_.reprieves()) reprieve(jobs_.slot_of(job));
   flush_to_wait();
+  return {};
 }
 
 void TimedRun::start_or_grow(std::int32_t slot, const std::vector<PlacedTask>& placed, Seconds start) {
@@ -107,14 +115,22 @@ void TimedRun::carry_out(const Eviction& eviction) {
   const std::int32_t slot = jobs_.slot_of(eviction.job);
   LiveJob& live = jobs_[slot];
   live.job.eviction.evicted_for.push_back(eviction.beneficiary);
+  floor_.note_lost(eviction, live.job.queue);
   if (!eviction.whole) {
     shrink(slot, eviction);
   } else if (eviction.stop_at <= now_) {
     interrupt(slot, eviction.lost);
   } else {
+    live.stop_at = eviction.stop_at;
     live.lost_at_stop = eviction.lost;
     events_.schedule(eviction.stop_at, EventKind::kStop, slot, live.attempt);
   }
+}
+
+// It was told to stop, and nobody needs its room any more.
+void TimedRun::reprieve(std::int32_t slot) {
+  jobs_[slot].stop_at = Seconds(-1);
+  jobs_[slot].job.eviction.evicted_for.pop_back();
 }
 
 // It gave back some tasks and runs on; they wait again.
@@ -123,11 +139,10 @@ void TimedRun::shrink(std::int32_t slot, const Eviction& eviction) {
   count_service(live);
   if (live.is_waiting) wait_no_longer(slot);
   for (const TaskName& task : eviction.tasks) {
-    TaskGroup& group = live.job.groups[static_cast<std::size_t>(task.group)];
-    --group.placed;
     ++live.missing;
-    live.held_milli -= group.shape.gpu_total().value();
+    live.held_milli -= live.job.groups[static_cast<std::size_t>(task.group)].shape.gpu_total().value();
   }
+  floor_.read_groups(live.job);
   count_eviction(live, eviction.lost);
   if (std::ranges::find(to_wait_, slot) == to_wait_.end()) to_wait_.push_back(slot);
 }
@@ -140,12 +155,14 @@ void TimedRun::interrupt(std::int32_t slot, std::int64_t lost) {
   const Seconds elapsed = now_ - live.start;
   live.left += live.job.eviction.restart_cost + unsaved_work(live.job.eviction, elapsed) - elapsed;
   live.is_running = false;
+  live.stop_at = Seconds(-1);
   live.held_milli = 0;
   live.missing = static_cast<std::int32_t>(live.task_count);
   --running_jobs_;
   live.job.state = JobState::kPending;
   live.job.attained = live.attained;
-  live.job.estimate = estimate_of_rest(live);
+  // Rounds believe of it what they did at its submission; who knows the truth knows what is left.
+  if (replan_ || live.estimate.is_given) live.job.estimate = estimate_of_rest(live);
   for (TaskGroup& group : live.job.groups) {
     group.placed = 0;
     group.anchor = -1;

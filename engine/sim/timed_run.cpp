@@ -16,6 +16,10 @@ namespace {
 constexpr std::int64_t kMomentsBetweenLooks = 64;  // at the progress callback
 constexpr std::size_t kMostSentencesKept = 1000;
 
+bool saves_work(const EvictionTerms& terms) {
+  return terms.checkpoint_interval > Seconds(0) || terms.checkpoint_grace > Seconds(0);
+}
+
 double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 }  // namespace
@@ -72,7 +76,8 @@ std::unique_ptr<WaitingJobs> TimedRun::make_waiting() {
   const RoundRules& rules = options_.rules;
   const KeyedOrder* keyed = order_.keyed();
   if (keyed == nullptr || rules.preemption == Preemption::kReclaim || options_.try_all) {
-    return std::make_unique<WaitingLine>(order_, rules.pending_delay);
+    const QuotaLedger* quotas = floor_.quotas();
+    return std::make_unique<WaitingLine>(order_, rules, quotas != nullptr && quotas->looks_at_end());
   }
   const bool has_quotas = floor_.quotas() != nullptr;
   Alike alike = has_quotas ? Alike::kDemandInQueue : Alike::kDemand;
@@ -134,7 +139,9 @@ Status TimedRun::read_next() {
 
 bool TimedRun::is_void(const TimedEvent& event) const {
   if (event.kind == EventKind::kMoment) return false;
-  return !jobs_[event.slot].is_running || jobs_[event.slot].attempt != event.attempt;
+  const LiveJob& live = jobs_[event.slot];
+  if (!live.is_running || live.attempt != event.attempt) return true;
+  return event.kind == EventKind::kStop && live.stop_at != event.time;
 }
 
 std::optional<Seconds> TimedRun::next_moment() {
@@ -153,8 +160,7 @@ Status TimedRun::take_events() {
   if (round_ && *round_ <= now_) round_.reset();
   while (events_.next_time() == now_) {
     const TimedEvent event = events_.take();
-    if (event.kind == EventKind::kMoment || is_void(event)) continue;
-    BERTH_TRY(event.kind == EventKind::kEnd ? end_job(event.slot) : stop_victim(event.slot));
+    if (event.kind == EventKind::kEnd && !is_void(event)) BERTH_TRY(end_job(event.slot));
   }
   flush_to_wait();
   while (has_next_ && next_arrival_ == now_) {
@@ -350,15 +356,12 @@ Status TimedRun::end_job(std::int32_t slot) {
   count_service(live);
   times_of(live.job).note_end(now_ - live.job.submit, live.duration);
   if (JobResult* told = kept(live.job)) told->end = now_;
-  if (live.teaches) predictor_.observe(live.features, live.duration, now_);
+  // As in a database nothing is learnt of a run that went on from a checkpoint: it was only a part.
+  const EvictionTerms& terms = live.job.eviction;
+  const bool is_part = live.left < live.duration || (terms.evictions > 0 && saves_work(terms));
+  if (live.teaches && !is_part) predictor_.observe(live.features, live.left, now_);
   last_end_ = std::max(last_end_, now_);
   leave(slot);
-  return {};
-}
-
-Status TimedRun::stop_victim(std::int32_t slot) {
-  BERTH_TRY(floor_.end(jobs_[slot].job.id));
-  interrupt(slot, jobs_[slot].lost_at_stop);
   return {};
 }
 

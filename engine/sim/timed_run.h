@@ -53,7 +53,6 @@ class TimedRun {
   std::optional<std::string> missing_models() const;
   void note_infeasible(const std::string& name, const std::string& why);
   Status end_job(std::int32_t slot);
-  Status stop_victim(std::int32_t slot);
   void leave(std::int32_t slot);
 
   // ---- who waits
@@ -63,12 +62,13 @@ class TimedRun {
 
   // ---- what is decided
   Status decide();
-  void pass();
+  Status pass();
   void start_or_grow(std::int32_t slot, const std::vector<PlacedTask>& placed, Seconds start);
   void begin_run(std::int32_t slot, Seconds start);
   void carry_out(const Eviction& eviction);
   void shrink(std::int32_t slot, const Eviction& eviction);
   void interrupt(std::int32_t slot, std::int64_t lost);
+  void reprieve(std::int32_t slot);
   Status replan();
   void refresh_running();
   void count_eviction(LiveJob& live, std::int64_t lost);

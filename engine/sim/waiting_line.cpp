@@ -3,24 +3,36 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/round/reclaim.h"
+
 namespace berth {
 
-// What a live round looks at, too, to know that two jobs fail alike.
+// As DemandClasses has it, but for what changes while a job waits.
 std::int32_t WaitingLine::kind_of(const Job& job) {
   if (jobs_.empty()) {  // kinds of long ago are forgotten
     kind_by_key_.clear();
     failures_.clear();
   }
-  DemandKey key = {job.queue, job.priority_class, static_cast<std::int64_t>(job.state)};
+  DemandKey key = {job.queue, job.priority_class, ends_matter_ ? job.expected_end(Seconds(0)).value() : 0};
   for (const TaskGroup& group : job.groups) append_demand(group, key);
   const auto [kind, is_new] = kind_by_key_.try_emplace(std::move(key), static_cast<std::int32_t>(failures_.size()));
   if (is_new) failures_.emplace_back();
   return kind->second;
 }
 
-WaitingLine::Failure& WaitingLine::failure_of(std::size_t place) {
-  const bool waited = input_.now - jobs_[place].submit >= pending_delay_;
-  return failures_[static_cast<std::size_t>(kinds_[place])][waited ? 1 : 0];
+WaitingLine::Failure* WaitingLine::failure_of(std::size_t place) {
+  const Job& job = jobs_[place];
+  const bool may_evict = levels_within_quota() == 0 && may_evict_others(job, rules_, input_.now);
+  if (may_evict && !job.eviction.evicted_for.empty()) return nullptr;
+  return &failures_[static_cast<std::size_t>(kinds_[place])][may_evict ? 1 : 0];
+}
+
+bool WaitingLine::is_worth_trying(std::size_t place) {
+  if (slots_[place] < 0) return false;
+  if (jobs_[place].state == JobState::kRunning && floor_->is_stopping(jobs_[place].id)) return false;
+  const Failure* failure = failure_of(place);
+  return failure == nullptr || failure->pass != pass_ || failure->evictions != floor_->evictions().size() ||
+         failure->levels != levels_within_quota();
 }
 
 std::size_t WaitingLine::place_of(std::int64_t id) const {
@@ -66,24 +78,29 @@ void WaitingLine::begin_pass(const OrderInput& input, const Floor& floor) {
   input_ = input;
   input_.jobs = jobs_;
   sequence_ = order_.begin(input_);
+  promised_.reset();
+  next_promised_ = 0;
+  levels_ = 0;
 }
 
 std::int32_t WaitingLine::next() {
+  if (!promised_) promised_ = floor_->promised();
+  while (next_promised_ < promised_->size()) {
+    current_ = place_of((*promised_)[next_promised_++]);
+    if (is_worth_trying(current_)) return slots_[current_];
+  }
   while (const std::optional<std::int32_t> place = sequence_->next()) {
     current_ = static_cast<std::size_t>(*place);
-    if (slots_[current_] < 0) continue;
-    const Failure& failure = failure_of(current_);
-    if (failure.pass != pass_ || failure.evictions != floor_->evictions().size() ||
-        failure.levels != levels_within_quota()) {
-      return slots_[current_];
-    }
+    levels_ = sequence_->levels_within_quota();
+    if (std::ranges::binary_search(*promised_, jobs_[current_].id)) continue;
+    if (is_worth_trying(current_)) return slots_[current_];
   }
   return -1;
 }
 
 void WaitingLine::tried(Tried outcome) {
   if (outcome == Tried::kFailed) {
-    failure_of(current_) = {pass_, floor_->evictions().size(), levels_within_quota()};
+    if (Failure* failure = failure_of(current_)) *failure = {pass_, floor_->evictions().size(), levels_within_quota()};
   }
   if (outcome != Tried::kStarted) return;
   slots_[current_] = -1;

@@ -228,7 +228,8 @@ Status learn_runs(PredictionRecords& records, std::vector<PastRun> runs) {
 Status learn_finished_job(Change& change, std::int64_t job) {
   Database& db = change.db();
   BERTH_ASSIGN(Statement row, db.prepare("SELECT start_time, predicted_p50_s, predicted_p80_s, predicted_p90_s, "
-                                         "predicted_level, evictions > 0 AND checkpoint_interval_s > 0 "
+                                         "predicted_level, evictions > 0 AND (checkpoint_interval_s > 0 OR "
+                                         "checkpoint_grace_s > 0) "
                                          "FROM jobs WHERE id = ?1"));
   if (!row.with(job).next()) return row.status();
   if (row.integer(5) != 0 || row.is_null(0)) return {};
@@ -250,9 +251,10 @@ Result<std::int64_t> rebuild_predictions(Change& change) {
   std::vector<PastRun> runs;
   BERTH_ASSIGN(
       Statement rows,
-      db.prepare("SELECT j.id, j.submit_time, r.end_time, r.end_time - r.start_time, j.time_limit_s "
-                 "FROM runs r JOIN jobs j ON j.id = r.job_id WHERE r.state = 'succeeded' AND r.end_time > r.start_time "
-                 "AND NOT (j.evictions > 0 AND j.checkpoint_interval_s > 0) ORDER BY r.id"));
+      db.prepare(
+          "SELECT j.id, j.submit_time, r.end_time, r.end_time - r.start_time, j.time_limit_s "
+          "FROM runs r JOIN jobs j ON j.id = r.job_id WHERE r.state = 'succeeded' AND r.end_time > r.start_time "
+          "AND NOT (j.evictions > 0 AND (j.checkpoint_interval_s > 0 OR j.checkpoint_grace_s > 0)) ORDER BY r.id"));
   while (rows.next()) {
     BERTH_ASSIGN(JobFeatures features, read_job_features(db, rows.integer(0)));
     runs.push_back({std::move(features), rows.quantity<Seconds>(1), rows.quantity<Seconds>(2),
