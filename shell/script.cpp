@@ -12,12 +12,16 @@
 #include <sstream>
 
 #include "engine/base/plain_text.h"
+#include "engine/base/text.h"
 #include "shell/commands.h"
 #include "shell/printer.h"
 
 namespace berth {
 
 namespace {
+
+// What is read of one that has not ended: it is looked through again at each piece.
+constexpr std::int64_t kLongestStatement = std::int64_t{8} << 20;
 
 bool was_interrupted(const Session& session) { return session.interrupt != nullptr && session.interrupt->load(); }
 
@@ -61,12 +65,19 @@ ExitCode run_statement(Session& session, const Source& source, const StatementTe
 
 void Script::feed(std::string_view text) {
   if (stopped_) return;
+  const bool has_line_end = text.find('\n') != std::string_view::npos;
   buffer_ += text;
   if (is_start_) buffer_.erase(0, buffer_.size() - without_byte_order_mark(buffer_).size());
-  is_start_ = is_start_ && buffer_.find('\n') == std::string::npos;
-  const std::size_t newline = buffer_.rfind('\n');
-  if (newline == std::string::npos) return;
-  run_buffer(std::string_view(buffer_).substr(0, newline + 1), false);
+  is_start_ = is_start_ && !has_line_end;
+  if (has_line_end) run_buffer(std::string_view(buffer_).substr(0, buffer_.rfind('\n') + 1), false);
+  if (!stopped_ && std::ssize(buffer_) > kLongestStatement) {
+    session_.printer->say(describe_error(
+        Status(Code::kInvalid, fmt::format("a statement has more than {} bytes", print_count(kLongestStatement)),
+               "is a ';' missing, or is this no text of statements?"),
+        Source{name_, {}, line_, show_line_}, 0, session_.display.color_messages));
+    code_ = combine(code_, ExitCode::kFailed);
+    stopped_ = true;
+  }
 }
 
 ExitCode Script::finish() {

@@ -208,10 +208,26 @@ Result<Statement> prepare_query(Runtime& runtime, const Runtime::Reading& readin
   return Status(Code::kConflict, "as_of() cannot be read within a transaction", "ask before it or after it");
 }
 
+// While it lives, SQLite gets no more memory than so much: sorting and texts put together have no bound of their own.
+class MemoryForQuery {
+ public:
+  MemoryForQuery() : before_(sqlite3_hard_heap_limit64(-1)) {
+    sqlite3_hard_heap_limit64(sqlite3_memory_used() + kMost);
+  }
+  ~MemoryForQuery() { sqlite3_hard_heap_limit64(before_); }
+  MemoryForQuery(const MemoryForQuery&) = delete;
+  MemoryForQuery& operator=(const MemoryForQuery&) = delete;
+
+ private:
+  static constexpr std::int64_t kMost = std::int64_t{512} << 20;
+  std::int64_t before_;
+};
+
 Result<ResultTable> read_table(Session& session, std::string_view sql, std::span<const Cell> parameters,
                                const QueryLimits& limits) {
   const Runtime::Reading reading = session.runtime->reading();
   const Interruptible interruptible(reading.db, session.interrupt);
+  const MemoryForQuery memory;
   BERTH_ASSIGN(Statement rows, prepare_query(*session.runtime, reading, sql));
   BERTH_TRY(bind_cells(rows, parameters));
   return table_of(std::move(rows), limits);

@@ -30,8 +30,8 @@ Result<std::unique_ptr<Session>> open_session(const SessionOptions& options);
 // What a query may ask for and how much it may answer: beyond that it is kInvalid.
 struct QueryLimits {
   std::int64_t rows = INT64_MAX;
-  std::int64_t cells = INT64_MAX;
-  std::int64_t bytes = INT64_MAX;  // of texts
+  std::int64_t cells = 20'000'000;
+  std::int64_t bytes = std::int64_t{1} << 30;  // of texts
 };
 // A SELECT of a user with the values of its parameters; within a transaction it sees what has been changed.
 Result<ResultTable> run_user_query(Session& session, std::string_view sql, std::span<const Cell> parameters = {},

@@ -98,6 +98,9 @@ Status sqlite_error(sqlite3* connection, int code, std::string_view doing) {
                     "berth --read-only looks at it without writing");
     case SQLITE_CORRUPT: return Status(Code::kCorrupt, fmt::format("cannot {}: the file is damaged ({})", doing, said));
     case SQLITE_NOTADB: return Status(Code::kCorrupt, fmt::format("cannot {}: the file is no SQLite database", doing));
+    case SQLITE_NOMEM:
+      return Status(Code::kInvalid, fmt::format("cannot {}: it takes more memory than it may have", doing),
+                    "let SQL add up, or take a part with LIMIT");
     case SQLITE_INTERRUPT: return Status(Code::kInterrupted, "interrupted");
     case SQLITE_AUTH:
       return Status(Code::kInvalid, "only SELECT, WITH, EXPLAIN QUERY PLAN and PRAGMA table_info may be used here");

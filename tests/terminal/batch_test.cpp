@@ -33,6 +33,20 @@ TEST_F(BatchTest, AFileRunsAsTyped) {
   EXPECT_EQ(run("berth -c \".read a.sql\"").output, "column1\n1\ncolumn1\n2\n");
 }
 
+TEST_F(BatchTest, WhatHasNoBoundOfItsOwnGetsOne) {
+  const Ended memory = run("berth -c \"SELECT length(randomblob(900000000))\" 2>&1");
+  EXPECT_NE(memory.output.find("it takes more memory than it may have"), std::string::npos) << memory.output;
+  const Ended endless = run("head -c 9000000 /dev/zero | tr \"\\\\0\" x | berth - 2>&1");
+  EXPECT_EQ(endless.code, 1);
+  EXPECT_NE(endless.output.find("a statement has more than 8,388,608 bytes"), std::string::npos) << endless.output;
+  // A name of 64 KiB is compared with nothing.
+  const Ended name =
+      run("(printf \"DROP POOL \"; head -c 65536 /dev/zero | tr \"\\\\0\" x) > a.sql; time timeout 5 " BERTH_PROGRAM
+          " a.sql 2>&1");
+  EXPECT_EQ(name.code, 1);
+  EXPECT_NE(name.output.find("no pool"), std::string::npos) << name.output.substr(0, 300);
+}
+
 TEST_F(BatchTest, AByteOrderMarkIsSkipped) {
   write("a.sql", "\xEF\xBB\xBF.mode csv\nVALUES (1);\n");
   EXPECT_EQ(run("berth a.sql").output, "column1\n1\n");

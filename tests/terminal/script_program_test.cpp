@@ -47,7 +47,8 @@ TEST_F(ScriptProgramTest, BusyIsBusy) {
   write("round.lua", "berth.exec('RUN SCHEDULE')");
   write("caught.lua", "print(pcall(berth.exec, 'RUN SCHEDULE'))");
   run("berth -c \"VALUES (1)\"");
-  run("sqlite3 test.db \"INSERT INTO leases (name, holder, host, pid, acquired_at, expires_at, token) VALUES (\\\"round\\\", \\\"ann\\\", \\\"elsewhere\\\", 1, 0, 4102444800, "
+  run("sqlite3 test.db \"INSERT INTO leases (name, holder, host, pid, acquired_at, expires_at, token) VALUES "
+      "(\\\"round\\\", \\\"ann\\\", \\\"elsewhere\\\", 1, 0, 4102444800, "
       "7)\"");
   const Ended busy = run("berth --script round.lua 2>&1");
   EXPECT_EQ(busy.code, 3) << busy.output;
@@ -91,10 +92,12 @@ TEST_F(ScriptProgramTest, KilledAtTheCommit) {
   write("killed.lua",
         "berth.transaction(function() berth.exec('CREATE QUEUE both') berth.exec('CREATE QUEUE two UNDER both') end)");
   run("berth -c \"VALUES (1)\"");
-  run("BERTH_FAILPOINT=before_commit " BERTH_PROGRAM " --script killed.lua 2>/dev/null");
+  run("BERTH_FAILPOINT=before_commit " BERTH_WITH_FAILPOINTS " --script killed.lua 2>/dev/null");
   EXPECT_EQ(queues(), "names\n\n");
-  run("BERTH_FAILPOINT=after_commit " BERTH_PROGRAM " --script killed.lua 2>/dev/null");
+  run("BERTH_FAILPOINT=after_commit " BERTH_WITH_FAILPOINTS " --script killed.lua 2>/dev/null");
   EXPECT_EQ(queues(), "names\n\"both,two\"\n");
+  // The program that people use has no such places.
+  EXPECT_EQ(run("BERTH_FAILPOINT=before_commit " BERTH_PROGRAM " -c \"CREATE POOL kept\" 2>/dev/null").code, 0);
 }
 
 TEST_F(ScriptProgramTest, InterruptEndsAScript) {
