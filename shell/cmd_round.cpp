@@ -132,6 +132,7 @@ ResultTable evictions_table(const Plan& plan, const JobWords& words) {
 ResultTable reservations_table(const Plan& plan, const JobWords& words) {
   ResultTable table{.title = "reservations", .columns = {{"job"}, {"kind"}, {"expected_start"}, {"tasks"}}, .rows = {}};
   for (const Reservation& r : plan.reservations) {
+    if (r.tasks.empty()) continue;  // room under a limit: SHOW RESERVATIONS
     table.rows.push_back({words.name(r.job), std::string(reservation_kind_name(r.kind)), print_time(r.expected),
                           static_cast<std::int64_t>(r.tasks.size())});
   }
@@ -141,7 +142,7 @@ ResultTable reservations_table(const Plan& plan, const JobWords& words) {
 // What both people and programs see of a plan beside its placements and waiting jobs.
 Status add_consequences(Session& session, const Plan& plan, const JobWords& words, Output& output) {
   if (!plan.evictions.empty()) output.add(evictions_table(plan, words));
-  if (!plan.reservations.empty()) output.add(reservations_table(plan, words));
+  if (ResultTable reserved = reservations_table(plan, words); !reserved.rows.empty()) output.add(std::move(reserved));
   if (!plan.reprieves.empty()) {
     std::vector<std::string> names;
     for (const std::int64_t job : plan.reprieves) names.push_back(words.name(job));

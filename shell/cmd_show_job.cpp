@@ -214,7 +214,9 @@ constexpr CommandRow kJobShowRows[] = {
      .effect = Effect::kReads,
      .handler = show_reservations,
      .summary = "Jobs for which room is held, and when they are expected to start.",
-     .example = "SHOW RESERVATIONS"},
+     .example = "SHOW RESERVATIONS",
+     .details = "A reservation without tasks is room under a limit of a queue, for its first job that the limit "
+                "refuses."},
     {.family = kJobShowFamily,
      .syntax = "SHOW ROUND <round:integer>",
      .effect = Effect::kReads,

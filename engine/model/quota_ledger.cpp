@@ -336,7 +336,52 @@ QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Secon
       return lender_keeps(promised - free_after);
     }
   }
+  if (!holds_.empty()) look_at_holds(queue, demand, until, verdict);
   return verdict;
+}
+
+bool QuotaLedger::lies_in(std::int32_t queue, std::int32_t branch) const {
+  for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
+    if (q == row(branch)) return true;
+  }
+  return false;
+}
+
+void QuotaLedger::look_at_holds(std::int32_t queue, const Amounts& demand, Seconds until, QuotaVerdict& verdict) const {
+  for (const QuotaHold& hold : holds_) {
+    const std::int64_t wanted = demand[hold.resource];
+    if (wanted == 0 || wanted <= hold.spare || until <= hold.from || !counts_for(queue, hold.resource)) continue;
+    if (hold.job == asking_.second || hold.age() > asking_ || !lies_in(queue, hold.queue)) continue;
+    if (hold.yields && !verdict.borrows && queue != hold.home) continue;
+    verdict = {.reason = Reason::kReserved,
+               .queue = hold.queue,
+               .resource = static_cast<std::int32_t>(hold.resource),
+               .short_by = wanted - hold.spare,
+               .held_for = hold.job};
+    return;
+  }
+}
+
+std::int64_t QuotaLedger::most(std::int32_t queue, std::size_t resource, Seconds until) const {
+  const QuotaTerms& terms = table_.terms[row(queue)][resource];
+  if (terms.borrow_limit >= kNoLimit) return terms.limit;
+  return std::min(terms.limit, quota_lasting(at(row(queue), resource), until) + terms.borrow_limit);
+}
+
+std::int64_t QuotaLedger::left_to_borrow(std::int32_t queue, std::size_t resource, std::int64_t demand) const {
+  const std::int64_t promised = promised_after(row(queue), resource, demand);
+  return capacity_[resource] - used_by_all_[resource] - demand - promised;
+}
+
+void QuotaLedger::drop_holds_of(std::int64_t job) {
+  std::erase_if(holds_, [&](const QuotaHold& hold) { return hold.job == job; });
+}
+
+void QuotaLedger::take_beside_holds(std::int32_t queue, const Amounts& amounts, Seconds until) {
+  for (QuotaHold& hold : holds_) {
+    const bool counts = until > hold.from && counts_for(queue, hold.resource) && lies_in(queue, hold.queue);
+    if (counts) hold.spare -= amounts[hold.resource];
+  }
 }
 
 void QuotaLedger::change_usage(std::int32_t queue, const Amounts& amounts, std::int64_t sign) {

@@ -15,7 +15,8 @@
 //      An owner with a lend limit is promised that it can use quota - lend limit at any time. Still promised below a
 //      queue is the larger of what it itself has not used of that, and the sum over its children: use by a child is use
 //      by the parent, so a parent's promise and those of its children are not added.
-//   3. if so, what is due at the end of a loan stays free: keep_from().
+//   3. if so, what is due at the end of a loan stays free: keep_from(), and
+//   4. what a job waits for that a limit refused stays free under that limit: hold().
 // It starts within its quota when no queue on its path exceeds its quota; else it borrows.
 //
 // Marks. What a running job takes counts against the quota of its ancestor at depth d (bit d) when all that is so
@@ -32,6 +33,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/model/plan.h"
@@ -43,18 +45,35 @@ namespace berth {
 inline constexpr int kMarkedDepths = 16;  // see RunningJob::quota_mark
 
 struct QuotaVerdict {
-  Reason reason = Reason::kNone;  // kNone = admitted; kQuota, kLimit, kLenderKeeps
+  Reason reason = Reason::kNone;  // kNone = admitted; kQuota, kLimit, kLenderKeeps, kReserved
   bool borrows = false;           // admitted, but not within the quota of every queue on its path
   int borrow_depth = kNowhere;    // of the queue nearest the root whose quota it exceeds
   std::int32_t borrowed = -1;     // the resource of which it exceeds that
   std::int32_t queue = -1;        // where it is short
   std::int32_t resource = -1;
   std::int64_t short_by = 0;
+  std::int64_t held_for = 0;  // of kReserved: the job that room under a limit is held for
 
   static constexpr int kNowhere = std::numeric_limits<int>::max();
   bool admitted() const { return reason == Reason::kNone; }
   // Admitted, and within the quotas of the first `levels` queues of its path, from the root down.
   bool within(int levels) const { return admitted() && borrow_depth >= levels; }
+};
+
+// Room under the limit of a queue that a job waits for. Jobs of that queue and of those below it that do not end by
+// `from` may take no more than `spare`.
+struct QuotaHold {
+  std::int64_t job = 0;
+  std::int32_t home = -1;  // the queue of the job
+  Seconds made_at;
+  std::int32_t queue = -1;  // whose limit it is
+  std::size_t resource = 0;
+  Seconds from;
+  std::int64_t spare = 0;
+  bool yields = false;  // to jobs of other queues that are within their quota
+
+  // Older holds first.
+  auto age() const { return std::pair(made_at, job); }
 };
 
 class QuotaLedger {
@@ -114,6 +133,23 @@ class QuotaLedger {
   // no more. What is taken and given back later counts as lasting.
   void keep_from(std::size_t resource, Seconds from, std::int64_t spare);
 
+  // Somebody does not lend all of it.
+  bool has_promises(std::size_t resource) const { return has_promises_[resource] != 0; }
+  // What may be borrowed of it beside a job of the queue that takes `demand`; below 0 = that job may not.
+  std::int64_t left_to_borrow(std::int32_t queue, std::size_t resource, std::int64_t demand) const;
+  // The most that the queue may hold by its limit and, for jobs that end by `until`, its quota and borrow limit.
+  std::int64_t most(std::int32_t queue, std::size_t resource, Seconds until) const;
+
+  // judge() looks at holds, too, until clear_holds(); used for passes.
+  void hold(const QuotaHold& hold) { holds_.push_back(hold); }
+  std::span<const QuotaHold> holds() const { return holds_; }
+  void drop_holds_of(std::int64_t job);
+  void clear_holds() { holds_.clear(); }
+  // From now on judge() is asked about this job: its own holds do not count, nor any younger than (made_at, job).
+  void judge_for(std::int64_t job, Seconds made_at) { asking_ = std::pair(made_at, job); }
+  // What a job takes that ends then is taken from the spare room beside holds.
+  void take_beside_holds(std::int32_t queue, const Amounts& amounts, Seconds until);
+
   // What still runs on nodes that are not up counts as capacity until it ends (`sign` 1, then -1): what ends there
   // comes back to nobody.
   void add_capacity(const Amounts& amounts, std::int64_t sign);
@@ -140,7 +176,7 @@ class QuotaLedger {
   // Some queue on the path has quota for that beside what is marked.
   bool has_quota_for(std::int32_t queue, const Amounts& amounts) const;
   // Some quota holds until a moment only, or is due to somebody then: judge() looks at `until`.
-  bool looks_at_end() const { return !dated_.empty() || !kept_rooms_.empty(); }
+  bool looks_at_end() const { return !dated_.empty() || !kept_rooms_.empty() || !holds_.empty(); }
 
   // Who has what a refused job lacks: of a lend limit the queue that keeps most idle, else the leaf at or below the
   // queue that refuses which uses most. -1 = nobody.
@@ -154,6 +190,8 @@ class QuotaLedger {
   std::int64_t used(std::int32_t queue, std::size_t resource) const;
   std::int64_t used_by_all(std::size_t resource) const { return used_by_all_[resource]; }
   std::int64_t marked(std::int32_t queue, std::size_t resource) const;
+  // `queue` is `branch`, or lies below it.
+  bool lies_in(std::int32_t queue, std::int32_t branch) const;
   int depth(std::int32_t queue) const { return depth_[row(queue)]; }
   // Grows with every take() and give_back(), of anybody and of the queue or one below it: who keeps something that
   // depends on usage compares.
@@ -197,6 +235,7 @@ class QuotaLedger {
   bool asks_for_governed(const Amounts& amounts) const;
   bool fits_quota(std::size_t row, const Amounts& amounts) const;
   std::int64_t quota_lasting(std::size_t at, Seconds until) const;
+  void look_at_holds(std::int32_t queue, const Amounts& demand, Seconds until, QuotaVerdict& verdict) const;
 
   std::span<const Queue> queues_;
   const Cluster* cluster_;
@@ -221,6 +260,8 @@ class QuotaLedger {
   std::vector<std::int64_t> used_by_all_;
   std::vector<DatedQuota> dated_;  // by (at, until)
   std::vector<KeptRoom> kept_rooms_;
+  std::vector<QuotaHold> holds_;
+  std::pair<Seconds, std::int64_t> asking_{Seconds(kNoLimit), 0};
   std::vector<std::uint64_t> changes_;
   std::uint64_t changes_of_all_ = 0;
 };

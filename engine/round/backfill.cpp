@@ -51,6 +51,11 @@ std::vector<ReservedTask> reserved_tasks(std::span<const PlacedTask> placed, con
   return tasks;
 }
 
+Seconds last_end_of(const Job& job, Seconds now) {
+  const Seconds end = job.expected_end(now);
+  return end < now ? kNever : end;
+}
+
 DemandKey backfill_demand(const Job& job) {
   DemandKey key;
   for (const TaskGroup& group : job.groups) append_demand(group, key);
@@ -59,18 +64,99 @@ DemandKey backfill_demand(const Job& job) {
 
 }  // namespace
 
-Backfill::Backfill(RoundState& state, std::span<const Reservation> kept, Seconds now) : state_(state), now_(now) {
-  if (state.rules().backfill == BackfillMode::kNonePerQueue) closed_queues_.assign(state.setup().queues.size(), 0);
-  for (const Reservation& reservation : kept) {
+Backfill::Backfill(RoundState& state, const KeptReservations& kept, Seconds now)
+    : state_(state), now_(now), ranks_move_(kept.ranks_move), limits_(state, now) {
+  for (const Reservation& reservation : kept.reservations) {
     if (reservation.expires >= Seconds(0) && reservation.expires <= now) continue;
     if (reservation.kind == ReservationKind::kBackfill) {
-      kept_.push_back(reservation);
+      kept_.push_back({.reservation = reservation});
     } else if (std::ranges::all_of(reservation.tasks, [&](const ReservedTask& task) {
                  return may_use_node(state.ledger(), task.holding);
                })) {
       hold(reservation);
     }
   }
+  if (!ranks_move_ || kept_.empty()) return;
+  for (Kept& each : kept_) {
+    const auto job = std::ranges::lower_bound(kept.jobs, each.reservation.job, {}, &Job::id);
+    if (job != kept.jobs.end() && job->id == each.reservation.job) each.job = &*job;
+  }
+  std::erase_if(kept_, [](const Kept& each) { return each.job == nullptr; });
+  begin_with_kept();
+}
+
+void Backfill::begin_with_kept() {
+  const BackfillMode mode = state_.rules().backfill;
+  if (mode == BackfillMode::kGreedy) return kept_.clear();
+  const bool closes = mode == BackfillMode::kNone || mode == BackfillMode::kNonePerQueue;
+  std::ranges::sort(kept_, {},
+                    [](const Kept& kept) { return std::pair(kept.reservation.made_at, kept.reservation.job); });
+  for (const Kept& kept : kept_) {
+    const Job& job = *kept.job;
+    const Reservation& row = kept.reservation;
+    const bool is_due = row.expected <= now_;
+    QuotaLedger& quotas = state_.quotas();
+    quotas.judge_for(job.id, row.made_at);
+    const QuotaVerdict verdict = quotas.judge(job.queue, quotas.demand_to_start(job), last_end_of(job, now_));
+    if (!verdict.admitted()) {
+      if (verdict.held_for != 0 || is_over(row, verdict)) continue;
+      if (closes) close_branch(job, verdict.queue);
+      if (!closes && is_due) keep_room_under_limits(job, row);
+      continue;
+    }
+    if (!closes && is_due) keep_room_under_limits(job, row);
+    if (first_ != 0) continue;
+    if (closes && gives_way(verdict.borrows, row.expected)) continue;
+    first_ = job.id;
+    if (closes) {
+      close(job);
+      is_closer_to_come_ = true;
+    } else if (is_due) {
+      bind(kept, verdict.borrows);
+    }
+  }
+}
+
+// From the start of the pass; not where room is held for somebody whose victims are stopping.
+void Backfill::bind(const Kept& kept, bool borrows) {
+  const std::vector<ReservedTask>& tasks = kept.reservation.tasks;
+  if (tasks.empty() || !is_for(kept.reservation, *kept.job, state_)) return;
+  const auto is_on_a_node = [&](const ReservedTask& task) {
+    return std::ranges::find(tasks, task.holding.node, [](const ReservedTask& t) { return t.holding.node; }) !=
+           tasks.end();
+  };
+  for (const Held& held : held_) {
+    if (std::ranges::any_of(held.reservation.tasks, is_on_a_node)) return;
+  }
+  Held held;
+  held.reservation = kept.reservation;
+  held.duration = end_of(*kept.job) - now_;
+  held.start = timeline().free_from(state_.ledger(), tasks, held.duration, kept.job->id);
+  if (held.start == kNever) return;
+  held.is_due = true;
+  held.gives_way = gives_way(borrows, kept.reservation.expected);
+  held.queue = kept.job->queue;
+  add_to_timeline(held);
+  held_.push_back(std::move(held));
+}
+
+bool Backfill::is_over(const Reservation& row, const QuotaVerdict& refusal) const {
+  return refusal.reason == Reason::kLenderKeeps && row.expected + state_.rules().reservation_ttl <= now_;
+}
+
+bool Backfill::gives_way(bool borrows, Seconds expected) const {
+  return borrows && now_ < expected + state_.rules().reservation_ttl;
+}
+
+void Backfill::turn_to(const Job& job, bool is_last) {
+  const Reservation* row = nullptr;
+  if (const auto kept = std::ranges::find(kept_, job.id, [](const Kept& k) { return k.reservation.job; });
+      kept != kept_.end()) {
+    kept->is_settled = kept->is_settled || is_last;
+    row = &kept->reservation;
+  }
+  if (is_last && job.id == first_) is_closer_to_come_ = false;
+  state_.quotas().judge_for(job.id, ranks_move_ && row != nullptr ? row->made_at : kNever);
 }
 
 Seconds Backfill::end_of(const Job& job) const {
@@ -115,9 +201,40 @@ void Backfill::add_to_timeline(const Held& held) {
   if (held.is_due) timeline_->close(reservation.job, reservation.tasks);
 }
 
+const Reservation* Backfill::row_of(const Job& job) const {
+  const auto kept = std::ranges::find(kept_, job.id, [](const Kept& k) { return k.reservation.job; });
+  return kept != kept_.end() ? &kept->reservation : nullptr;
+}
+
 const Reservation* Backfill::kept_for(const Job& job) const {
-  const auto kept = std::ranges::find(kept_, job.id, &Reservation::job);
-  return kept != kept_.end() && is_for(*kept, job, state_) ? &*kept : nullptr;
+  const Reservation* row = row_of(job);
+  return row != nullptr && is_for(*row, job, state_) ? row : nullptr;
+}
+
+// Asks for the same as the first, which is still to come and may fare better.
+bool Backfill::is_like_first(const Job& job) const {
+  const auto first = std::ranges::find(kept_, first_, [](const Kept& k) { return k.reservation.job; });
+  return ranks_move_ && first != kept_.end() && !first->is_settled && first->job->queue == job.queue &&
+         backfill_demand(*first->job) == backfill_demand(job);
+}
+
+void Backfill::keep_room_under_limits(const Job& job, const Reservation& row) {
+  if (!state_.quotas().governs()) return;
+  const bool yields = gives_way(limits_.wants_to_borrow(job), row.expected);
+  limits_.hold(job, {.made_at = row.made_at, .from = row.expected, .yields = yields});
+}
+
+void Backfill::keep_row(const Job& job, Reservation row) {
+  row.tasks.clear();
+  keep_room_under_limits(job, row);
+  unbound_.push_back(std::move(row));
+}
+
+void Backfill::drop_held(std::int64_t job) {
+  const auto is_of_it = [&](const Held& held) {
+    return held.reservation.job == job && held.reservation.kind == ReservationKind::kBackfill;
+  };
+  if (std::erase_if(held_, is_of_it) > 0) forget_timeline();
 }
 
 std::int64_t Backfill::delayed_by(std::span<const PlacedTask> placed, Seconds end, std::int64_t job) {
@@ -174,8 +291,9 @@ BackfillAttempt Backfill::place(const Job& job) {
   const Seconds end = end_of(job);
   Ledger& ledger = state_.ledger();
   const Ledger::Checkpoint before = ledger.checkpoint();
-  if (const auto refused = refused_.empty() ? refused_.end() : refused_.find(backfill_demand(job));
-      refused != refused_.end() && end >= refused->second.end && !holds_room_for(job.id)) {
+  const bool has_room = has_reservation(job.id) || kept_for(job) != nullptr;
+  if (const auto refused = refused_.empty() || has_room ? refused_.end() : refused_.find(backfill_demand(job));
+      refused != refused_.end() && end >= refused->second.end) {
     attempt.would_delay = refused->second.would_delay;
   } else {
     attempt.outcome = state_.placer().place_job(job);
@@ -189,7 +307,7 @@ BackfillAttempt Backfill::place(const Job& job) {
     attempt.outcome = place_beside_reservations(job, end);
     if (attempt.outcome.started || place_as_reserved(job, end, attempt.outcome)) return attempt;
     attempt.would_delay = delayed;
-    if (!holds_room_for(job.id)) refused_.insert_or_assign(backfill_demand(job), Refusal{end, delayed});
+    if (!has_room) refused_.insert_or_assign(backfill_demand(job), Refusal{end, delayed});
   }
   attempt.outcome = {};
   for (const TaskGroup& group : job.groups) attempt.outcome.needed += tasks_needed(group);
@@ -200,23 +318,70 @@ std::int64_t Backfill::backfilled() const {
   return std::ranges::count(held_, ReservationKind::kBackfill, [](const Held& held) { return held.reservation.kind; });
 }
 
-bool Backfill::note_blocked(const Job& job, bool borrows) {
-  switch (state_.rules().backfill) {
-    case BackfillMode::kGreedy: return false;
-    case BackfillMode::kNone:
-      if (closed_by_ == 0) closed_by_ = job.id;
-      return false;
-    case BackfillMode::kNonePerQueue:
-      if (job.queue < 0) {
-        closed_by_ = job.id;
-      } else if (std::int64_t& closed = closed_queues_[static_cast<std::size_t>(job.queue)]; closed == 0) {
-        closed = job.id;
-      }
-      return false;
-    case BackfillMode::kEasy: return backfilled() == 0 && reserve(job, borrows);
-    case BackfillMode::kConservative: return backfilled() < state_.rules().backfill_depth && reserve(job, borrows);
+void Backfill::close(const Job& job) {
+  if (state_.rules().backfill == BackfillMode::kNonePerQueue && job.queue >= 0) return close_branch(job, job.queue);
+  if (closed_by_ == 0) closed_by_ = job.id;
+}
+
+void Backfill::close_branch(const Job& job, std::int32_t branch) {
+  const std::span<const Queue> queues = state_.setup().queues;
+  closed_queues_.resize(queues.size(), 0);
+  for (std::size_t q = 0; q < queues.size(); ++q) {
+    const bool is_below = state_.rules().backfill == BackfillMode::kNonePerQueue && branch == job.queue
+                              ? q == static_cast<std::size_t>(branch)
+                              : state_.quotas().lies_in(static_cast<std::int32_t>(q), branch);
+    if (is_below && closed_queues_[q] == 0) closed_queues_[q] = job.id;
   }
-  return false;
+}
+
+bool Backfill::note_blocked(const Job& job, bool borrows) {
+  const BackfillMode mode = state_.rules().backfill;
+  if (mode == BackfillMode::kGreedy) return false;
+  const Reservation* row = row_of(job);
+  if (mode == BackfillMode::kNone || mode == BackfillMode::kNonePerQueue) {
+    const bool closes = closed_by(job) == 0;
+    if (ranks_move_ && !earliest_start(state_, timeline(), gang_of(job), end_of(job) - now_, {})) return false;
+    close(job);
+    if (ranks_move_ && (closes || row != nullptr))
+      unbound_.push_back(row != nullptr ? *row
+                                        : Reservation{.job = job.id, .made_at = now_, .expected = now_, .tasks = {}});
+    return is_like_first(job);
+  }
+  drop_held(job.id);
+  const bool is_first = ranks_move_ ? first_ == 0 || first_ == job.id : backfilled() == 0;
+  const bool may_reserve =
+      mode == BackfillMode::kEasy ? is_first && backfilled() == 0 : backfilled() < state_.rules().backfill_depth;
+  if (may_reserve && reserve(job, borrows, is_first)) {
+    if (is_first) first_ = job.id;
+    keep_room_under_limits(job, held_.back().reservation);
+    return true;
+  }
+  if (first_ == job.id) first_ = 0;
+  if (row != nullptr && (ranks_move_ || row->tasks.empty())) keep_row(job, *row);
+  return is_like_first(job);
+}
+
+void Backfill::note_refused(const Job& job, const QuotaVerdict& refusal) {
+  const BackfillMode mode = state_.rules().backfill;
+  if (mode == BackfillMode::kGreedy || holds_room_for(job.id)) return;
+  const Reservation* row = row_of(job);
+  drop_held(job.id);
+  if (first_ == job.id) first_ = 0;
+  if (row != nullptr && is_over(*row, refusal)) row = nullptr;
+  const bool is_behind = refusal.held_for != 0 || limits_.is_held(job, refusal);
+  if (row == nullptr && is_behind) return;
+  Reservation kept = row != nullptr ? *row : Reservation{.job = job.id, .made_at = now_, .expected = now_, .tasks = {}};
+  if (row == nullptr) {
+    const std::optional<Seconds> admitted = limits_.admitted_from(job);
+    if (!admitted) return;
+    kept.expected = *admitted;
+  }
+  if (mode == BackfillMode::kEasy || mode == BackfillMode::kConservative) {
+    if (row == nullptr || ranks_move_ || !is_behind) keep_row(job, std::move(kept));
+    return;
+  }
+  close_branch(job, refusal.queue);
+  if (ranks_move_) keep_row(job, std::move(kept));
 }
 
 // Gangs that differ in nothing that matters but the number of tasks, where there is one group that starts anew.
@@ -237,14 +402,13 @@ std::vector<Backfill::Booking>& Backfill::bookings_of(const Job& gang) {
   return booked_[std::move(key)];
 }
 
-bool Backfill::reserve(const Job& job, bool borrows) {
+bool Backfill::reserve(const Job& job, bool borrows, bool is_first) {
   const Job gang = gang_of(job);
   const Seconds duration = end_of(job) - now_;
   const Reservation* kept = kept_for(job);
-  const bool is_promise = kept != nullptr && backfilled() == 0;
+  const bool is_promise = kept != nullptr && is_first;
   Held held;
   held.duration = duration;
-  held.borrows = borrows;
   held.is_due = is_promise && kept->expected <= now_;
   StartBounds bounds;
   if (kept != nullptr) {
@@ -265,29 +429,39 @@ bool Backfill::reserve(const Job& job, bool borrows) {
                       .made_at = kept != nullptr ? kept->made_at : now_,
                       .expected = is_promise ? std::min(kept->expected, held.start) : held.start,
                       .tasks = found ? reserved_tasks(found->placed, state_.cluster()) : kept->tasks};
+  held.gives_way = gives_way(borrows, held.reservation.expected);
+  held.queue = job.queue;
   add_to_timeline(held);
   held_.push_back(std::move(held));
   return true;
 }
 
-bool Backfill::give_way(std::int64_t job) {
-  const auto gives_way = [&](const Held& held) { return held.reservation.job == job && held.gives_way(); };
+bool Backfill::give_way(std::int64_t holder, const Job& job) {
+  return give_way_if(job, [&](const Held& held) { return held.reservation.job == holder; });
+}
+
+void Backfill::give_way_to(const Job& job, std::span<const PlacedTask> placed) {
+  const auto shares_a_node = [&](const ReservedTask& reserved) {
+    return std::ranges::any_of(placed,
+                               [&](const PlacedTask& task) { return task.holding.node == reserved.holding.node; });
+  };
+  (void)give_way_if(job, [&](const Held& held) { return std::ranges::any_of(held.reservation.tasks, shares_a_node); });
+}
+
+template <class Concerns>
+bool Backfill::give_way_if(const Job& job, const Concerns& concerns) {
+  const auto gives_way = [&](const Held& held) { return held.gives_way_to(job) && concerns(held); };
+  for (const Held& held : held_) {
+    if (gives_way(held)) unbound_.push_back(held.reservation);
+  }
   if (std::erase_if(held_, gives_way) == 0) return false;
   forget_timeline();
   return true;
 }
 
-void Backfill::give_way_to(std::span<const PlacedTask> placed) {
-  const auto shares_a_node = [&](const ReservedTask& reserved) {
-    return std::ranges::any_of(placed,
-                               [&](const PlacedTask& task) { return task.holding.node == reserved.holding.node; });
-  };
-  std::erase_if(held_, [&](const Held& held) {
-    return held.gives_way() && std::ranges::any_of(held.reservation.tasks, shares_a_node);
-  });
-}
-
 void Backfill::note_started(const Job& job, std::span<const PlacedTask> placed) {
+  if (state_.quotas().governs()) limits_.note_started(job, placed);
+  if (first_ == job.id) first_ = 0;
   if (std::erase_if(held_, [&](const Held& held) { return held.reservation.job == job.id; }) > 0) {
     forget_timeline();
   } else if (timeline_) {
@@ -296,13 +470,16 @@ void Backfill::note_started(const Job& job, std::span<const PlacedTask> placed) 
   }
 }
 
-std::int64_t Backfill::closed_by(std::int32_t queue) const {
-  if (closed_by_ != 0 || queue < 0 || closed_queues_.empty()) return closed_by_;
-  return closed_queues_[static_cast<std::size_t>(queue)];
+std::int64_t Backfill::closed_by(const Job& job) const {
+  const std::int64_t closer = closed_by_ != 0 || job.queue < 0 || closed_queues_.empty()
+                                  ? closed_by_
+                                  : closed_queues_[static_cast<std::size_t>(job.queue)];
+  return closer == job.id ? 0 : closer;
 }
 
 void Backfill::hold(Reservation reservation) {
   const Seconds start = std::max(now_, reservation.expected);
+  std::erase_if(held_, [&](const Held& held) { return held.reservation.job == reservation.job; });
   held_.push_back({.reservation = std::move(reservation), .start = start, .duration = state_.rules().default_duration});
   forget_timeline();
 }
@@ -311,6 +488,11 @@ bool Backfill::holds_room_for(std::int64_t job) const {
   return std::ranges::any_of(held_, [&](const Held& held) {
     return held.reservation.job == job && held.reservation.kind == ReservationKind::kEviction;
   });
+}
+
+bool Backfill::has_reservation(std::int64_t job) const {
+  return std::ranges::any_of(held_, [&](const Held& held) { return held.reservation.job == job; }) ||
+         std::ranges::find(unbound_, job, &Reservation::job) != unbound_.end();
 }
 
 std::vector<std::int64_t> Backfill::holders() const {
@@ -332,13 +514,23 @@ std::optional<Seconds> Backfill::expected_start(std::int64_t job) const {
 std::vector<Reservation> Backfill::reservations() const {
   std::vector<Reservation> sorted;
   for (const Held& held : held_) sorted.push_back(held.reservation);
+  const auto is_there = [&](const Reservation& row) {
+    return std::ranges::find(sorted, row.job, &Reservation::job) != sorted.end();
+  };
+  for (const Reservation& row : unbound_) {
+    if (!is_there(row)) sorted.push_back(row);
+  }
+  // What this pass has not come to stays as it was.
+  for (const Kept& kept : kept_) {
+    if (ranks_move_ && !kept.is_settled && !is_there(kept.reservation)) sorted.push_back(kept.reservation);
+  }
   std::ranges::sort(sorted, {}, &Reservation::job);
   return sorted;
 }
 
-Backfill::Fence::Fence(Backfill& backfill, std::int64_t job, bool borrows) : ledger_(backfill.state_.ledger()) {
+Backfill::Fence::Fence(Backfill& backfill, const Job& job, bool borrows) : ledger_(backfill.state_.ledger()) {
   for (const Held& held : backfill.held_) {
-    if (held.reservation.job == job || (!borrows && held.gives_way())) continue;
+    if (held.reservation.job == job.id || (!borrows && held.gives_way_to(job))) continue;
     for (const ReservedTask& task : held.reservation.tasks) {
       if (!ledger_.accepts_tasks(task.holding.node)) continue;
       ledger_.set_accepts(task.holding.node, false);

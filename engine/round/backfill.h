@@ -11,16 +11,31 @@
 // it is no longer the first. The first one's time is a promise: it never moves later. Its nodes move only to where the
 // job will start earlier. Once its time has come it is due: nothing starts on its nodes any more, and it moves only to
 // nodes on which all that is in the way ran when it fell due. The others (conservative) are planned anew every round.
-// Jobs refused by quota get none - quota is not room - nor do jobs that never fit, however much ends.
+// Jobs that never fit get none, however much ends.
 //
-// The reservation of a job that would borrow gives way to a job within its quota (give_way()), which gets one itself
-// when it does not fit even so.
+// Who is first. Orders that sort jobs by a key of each (QueueOrder::keyed) put a job before another by what it is: the
+// reservation goes to a new first, and jobs before it in the order pass. Where ranks move with what queues use
+// (fair_share, drf, wpai, scripts) a queue that has just given something back would pass every time. There the job that
+// was blocked longest counts as first until it starts, and its reservation binds from the start of the pass once it is
+// due. With none, that job closes the pass from its start.
+//
+// The first job of a queue that its quota or a limit refuses (limit_holds.h) gets a reservation without tasks: later
+// jobs of that queue, and of those below where the limit is, do not take what it waits for.
+//   easy, conservative     they may end before it is expected to be admitted, or take what is spare beside it.
+//   none, none_per_queue   none of them starts.
+//   greedy                 they take what they can.
+// A reservation of nodes holds room under limits in the same way.
+//
+// The reservation of a job that would borrow gives way to a job of another queue within its quota (give_way()), which
+// gets one itself when it does not fit even so - until it has been due for RoundRules::reservation_ttl: then that one
+// waits, until all has ended that ran by then and the borrower has started, which may be reclaimed from as ever.
 //
 // A reservation for a job whose victims are stopping (kEviction) holds its tasks against everybody, those before it in
 // the order too, until it expires; the room of the victims counts as free for it from now on.
 //
-// The promise: a job within its quota that stays first and fits when everything has ended starts at the latest in the
-// round after everything that ran when its reservation fell due has ended, whatever arrives later.
+// The promise: a job that stays first and fits when everything has ended starts at the latest in the round after
+// everything that ran when its reservation fell due has ended, whatever arrives later; one that borrows, after what ran
+// when it stopped giving way.
 //   1. A reservation exists from the first round in which the job is blocked first: the search ends at the latest when
 //      everything has ended. It falls due at the time T first named, or earlier, for the time never moves later.
 //   2. Let S be what runs when it falls due. From then on only tasks of S are in its way: on its nodes nothing starts,
@@ -29,7 +44,9 @@
 //      the placer finds nothing better.
 // Before T, whatever starts either leaves what is reserved free at T, or is believed to end by T; if it does not, it is
 // in S. Evictions for others keep off reserved nodes. Assumes that reserved nodes stay up and that the job is not
-// altered; for a job that borrows, that nobody within quota needs the room.
+// altered.
+// Where ranks move, reservations are served by age, and an older one is not bound by a younger: a job with a
+// reservation waits for those older than it, each of them once.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +56,7 @@
 #include <vector>
 
 #include "engine/model/demand_key.h"
+#include "engine/round/limit_holds.h"
 #include "engine/round/round_state.h"
 #include "engine/round/timeline.h"
 
@@ -49,10 +67,20 @@ struct BackfillAttempt {
   std::int64_t would_delay = 0;  // it would fit, but delay the reservation of this job
 };
 
+// What earlier rounds reserved.
+struct KeptReservations {
+  std::span<const Reservation> reservations;  // of jobs that still wait
+  std::span<const Job> jobs;                  // in id order; all that have one, perhaps others
+  bool ranks_move = false;                    // of jobs that wait, with what queues use: not QueueOrder::keyed
+};
+
 class Backfill {
  public:
-  // `kept`: reservations made by earlier rounds, of jobs that still wait. Cheap when none was made for an eviction.
-  Backfill(RoundState& state, std::span<const Reservation> kept, Seconds now);
+  // Cheap when nothing is kept.
+  Backfill(RoundState& state, const KeptReservations& kept, Seconds now);
+
+  // The pass looks at this job now. `is_last`: not again.
+  void turn_to(const Job& job, bool is_last);
 
   // Places the job without delaying a reservation of another job. A job with a reservation of its own may use what is
   // reserved for it.
@@ -60,24 +88,29 @@ class Backfill {
   // The job may start, but does not fit or would delay another. True when it got a reservation.
   // `borrows`: it would start beyond its quota.
   bool note_blocked(const Job& job, bool borrows);
-  // For a job within its quota: drops the reservation of that job if it is one for backfill and the job would borrow.
-  bool give_way(std::int64_t job);
+  // Its quota or a limit refuses the job.
+  void note_refused(const Job& job, const QuotaVerdict& refusal);
+  // For a job within its quota: the reservation of that one holds nothing more in this pass, if it gives way to the
+  // job.
+  bool give_way(std::int64_t holder, const Job& job);
   // The same for every one that has something on the nodes of these tasks.
-  void give_way_to(std::span<const PlacedTask> placed);
+  void give_way_to(const Job& job, std::span<const PlacedTask> placed);
   // A job placed has been started in the state.
   void note_started(const Job& job, std::span<const PlacedTask> placed);
   // Others have been evicted in the state.
   void note_evicted() { forget_timeline(); }
 
-  // Nobody of this queue is to be tried any more, because of that job; 0 = go on.
-  std::int64_t closed_by(std::int32_t queue) const;
+  // The job is not to be tried any more, because of that one; 0 = go on.
+  std::int64_t closed_by(const Job& job) const;
   // Nobody at all is to be tried any more.
-  bool closed() const { return closed_by_ != 0; }
+  bool closed() const { return closed_by_ != 0 && !is_closer_to_come_; }
 
   // Room made by evicting others that are still stopping.
   void hold(Reservation reservation);
   // Room is held for the job until its victims have stopped.
   bool holds_room_for(std::int64_t job) const;
+  // Of this pass so far.
+  bool has_reservation(std::int64_t job) const;
   // Those jobs, in id order.
   std::vector<std::int64_t> holders() const;
 
@@ -89,7 +122,7 @@ class Backfill {
   // Closes the nodes on which something is reserved for other jobs than this, while it lives; not what gives way to it.
   class Fence {
    public:
-    Fence(Backfill& backfill, std::int64_t job, bool borrows);
+    Fence(Backfill& backfill, const Job& job, bool borrows);
     ~Fence();
     Fence(const Fence&) = delete;
     Fence& operator=(const Fence&) = delete;
@@ -105,9 +138,16 @@ class Backfill {
     Seconds start;     // when the job will start as far as is known; later than promised when something runs on
     Seconds duration;  // of the job
     bool is_due = false;
-    bool borrows = false;
+    bool gives_way = false;   // to jobs of other queues within their quota
+    std::int32_t queue = -1;  // of the job
 
-    bool gives_way() const { return borrows && reservation.kind == ReservationKind::kBackfill; }
+    bool gives_way_to(const Job& job) const { return gives_way && job.queue != queue; }
+  };
+  // Made by an earlier round, for backfill.
+  struct Kept {
+    Reservation reservation;
+    const Job* job = nullptr;  // null where ranks do not move
+    bool is_settled = false;   // its job was looked at in this pass
   };
   struct Refusal {
     Seconds end;  // of the job that ended earliest among those refused
@@ -127,24 +167,44 @@ class Backfill {
   Timeline& timeline();
   void forget_timeline();
   void add_to_timeline(const Held& held);
+  void begin_with_kept();
+  void bind(const Kept& kept, bool borrows);
+  void close(const Job& job);
+  void close_branch(const Job& job, std::int32_t branch);
+  bool gives_way(bool borrows, Seconds expected) const;
+  // It has held room in vain that owners do not lend.
+  bool is_over(const Reservation& row, const QuotaVerdict& refusal) const;
+  const Reservation* row_of(const Job& job) const;
   const Reservation* kept_for(const Job& job) const;
+  bool is_like_first(const Job& job) const;
+  void keep_room_under_limits(const Job& job, const Reservation& row);
+  // Its reservation stays without the tasks.
+  void keep_row(const Job& job, Reservation row);
+  void drop_held(std::int64_t job);
+  template <class Concerns>
+  bool give_way_if(const Job& job, const Concerns& concerns);
   std::int64_t delayed_by(std::span<const PlacedTask> placed, Seconds end, std::int64_t job);
   JobOutcome place_beside_reservations(const Job& job, Seconds end);
   // On exactly what is reserved for it, if that is free.
   bool place_as_reserved(const Job& job, Seconds end, JobOutcome& outcome);
   std::int64_t backfilled() const;  // reservations made because a job was blocked
-  bool reserve(const Job& job, bool borrows);
+  bool reserve(const Job& job, bool borrows, bool is_first);
   // Of gangs of which Bookings speak together.
   std::vector<Booking>& bookings_of(const Job& gang);
 
   RoundState& state_;
   Seconds now_;
+  bool ranks_move_;
+  LimitHolds limits_;
   std::int64_t closed_by_ = 0;
-  std::vector<std::int64_t> closed_queues_;  // by queue: the job that blocks it; empty = none
-  std::vector<Reservation> kept_;            // of earlier rounds, for backfill: count when their job is blocked again
-  std::vector<Held> held_;                   // those that count
-  std::optional<Timeline> timeline_;         // made when first needed
-  std::map<DemandKey, Refusal> refused_;     // jobs that would delay others, by what they ask for
+  bool is_closer_to_come_ = false;                    // it is still to be tried
+  std::vector<std::int64_t> closed_queues_;           // by queue: the job that blocks it; empty = none
+  std::int64_t first_ = 0;                            // where ranks move: the job blocked longest; 0 = none
+  std::vector<Kept> kept_;                            // oldest first; count when their job is blocked again
+  std::vector<Reservation> unbound_;                  // hold no nodes in this pass, and stay
+  std::vector<Held> held_;                            // those that count
+  std::optional<Timeline> timeline_;                  // made when first needed
+  std::map<DemandKey, Refusal> refused_;              // jobs that would delay others, by what they ask for
   std::map<DemandKey, std::vector<Booking>> booked_;  // since room was last freed; by kind of gang
 };
 

@@ -106,7 +106,11 @@ class Future {
   // One over the jobs as they stand in order now, until the wanted ones have been tried; behind them only those that
   // others await.
   Status pass() {
-    Pass pass(state_, snapshot_.reservations, snapshot_.now);
+    BERTH_ASSIGN(const Ordering ordering, ordering_of(snapshot_, state_));
+    const KeptReservations kept{.reservations = snapshot_.reservations,
+                                .jobs = snapshot_.jobs,
+                                .ranks_move = ordering.policy->keyed() == nullptr};
+    Pass pass(state_, kept, snapshot_.now);
     FailedDemands failed;
     std::unordered_set<std::int64_t> started;
     const auto try_one = [&](const Job& job, int levels) {
@@ -117,7 +121,6 @@ class Future {
       const auto job = std::ranges::find(snapshot_.jobs, id, &Job::id);
       if (job != snapshot_.jobs.end()) try_one(*job, 0);
     }
-    BERTH_ASSIGN(const Ordering ordering, ordering_of(snapshot_, state_));
     std::size_t seen = 0;
     while (const std::optional<std::int32_t> index = ordering.sequence->next()) {
       const Job& job = snapshot_.jobs[static_cast<std::size_t>(*index)];

@@ -4,7 +4,7 @@
 
 namespace berth {
 
-Pass::Pass(RoundState& state, std::span<const Reservation> kept, Seconds now)
+Pass::Pass(RoundState& state, const KeptReservations& kept, Seconds now)
     : state_(state), now_(now), backfill_(state, kept, now) {
   if (state.rules().preemption == Preemption::kReclaim) reclaim_.emplace(state, now);
   state_.renew_marks();
@@ -22,8 +22,13 @@ PassOutcome Pass::wait(const Job& job, Reason reason) const {
   return outcome;
 }
 
-PassOutcome Pass::refuse(const Job& job, const QuotaVerdict& verdict) const {
+PassOutcome Pass::refuse(const Job& job, const QuotaVerdict& verdict) {
   PassOutcome outcome = wait(job, verdict.reason);
+  if (verdict.held_for != 0) {
+    outcome.waiting.behind_job = verdict.held_for;
+    outcome.keeps_room = true;
+    return outcome;
+  }
   outcome.waiting.queue = queue_id(verdict.queue);
   outcome.waiting.resource = state_.quotas().table().resources[static_cast<std::size_t>(verdict.resource)].name;
   outcome.waiting.short_by = verdict.short_by;
@@ -54,7 +59,7 @@ Pass::Placing Pass::place(const Job& job, Seconds end, int levels, bool is_own) 
   };
   try_within_quota();
   while (!placing.result.outcome.started && is_own && placing.would_delay != 0 &&
-         backfill_.give_way(placing.would_delay)) {
+         backfill_.give_way(placing.would_delay, job)) {
     try_within_quota();
   }
   return placing;
@@ -74,8 +79,9 @@ Pass::Placing Pass::place_own_first(const Job& job, Seconds end, int levels, boo
 }
 
 PassOutcome Pass::try_job(const Job& job, bool may_evict, int levels) {
+  backfill_.turn_to(job, levels == 0);
   if (!job.after.empty()) return wait(job, Reason::kDependency);
-  if (const std::int64_t blocker = backfill_.closed_by(job.queue); blocker != 0) {
+  if (const std::int64_t blocker = backfill_.closed_by(job); blocker != 0) {
     PassOutcome outcome = wait(job, Reason::kBlocked);
     outcome.waiting.behind_job = blocker;
     return outcome;
@@ -89,6 +95,7 @@ PassOutcome Pass::try_job(const Job& job, bool may_evict, int levels) {
     if (may_evict && levels == 0) {
       if (std::optional<PassOutcome> outcome = evict_for(job, end, true)) return *std::move(outcome);
     }
+    if (levels == 0) backfill_.note_refused(job, verdict);
     return refuse(job, verdict);
   }
   auto [placing, would_delay] = place_own_first(job, end, levels, verdict.borrows);
@@ -107,7 +114,9 @@ PassOutcome Pass::try_job(const Job& job, bool may_evict, int levels) {
   if (!placing.verdict.admitted()) {
     // On models with quota left it does not fit: that is for a reservation to remedy.
     PassOutcome outcome = refuse(job, placing.verdict);
-    return placing.narrowed ? block(wanted, std::move(outcome), borrows) : outcome;
+    if (placing.narrowed) return block(wanted, std::move(outcome), borrows);
+    backfill_.note_refused(job, placing.verdict);
+    return outcome;
   }
   if (placing.outcome.needed == 0) return {};  // all it needs is placed already
   if (backfill_.holds_room_for(job.id)) {
@@ -132,7 +141,7 @@ PassOutcome Pass::try_job(const Job& job, bool may_evict, int levels) {
 }
 
 PassOutcome Pass::block(const Job& job, PassOutcome outcome, bool borrows) {
-  outcome.keeps_room = backfill_.note_blocked(job, borrows);
+  outcome.keeps_room = backfill_.note_blocked(job, borrows) || outcome.keeps_room;
   return outcome;
 }
 
@@ -141,11 +150,11 @@ std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool bor
   std::optional<RoomMade> room;
   {
     std::optional<Backfill::Fence> fence;
-    room = reclaim_->make_room(job, end, [&] { fence.emplace(backfill_, job.id, borrows); });
+    room = reclaim_->make_room(job, end, [&] { fence.emplace(backfill_, job, borrows); });
   }
   if (!room) return std::nullopt;
   evictions_.insert(evictions_.end(), room->evictions.begin(), room->evictions.end());
-  if (!borrows) backfill_.give_way_to(room->outcome.placed);
+  if (!borrows) backfill_.give_way_to(job, room->outcome.placed);
   backfill_.note_evicted();
   if (!room->reservation) return start(job, std::move(room->outcome.placed));
   backfill_.hold(*std::move(room->reservation));

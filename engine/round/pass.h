@@ -27,12 +27,12 @@ struct PassOutcome {
 
 class Pass {
  public:
-  // `kept`: reservations that earlier rounds made for jobs that still wait.
-  Pass(RoundState& state, std::span<const Reservation> kept, Seconds now);
+  Pass(RoundState& state, const KeptReservations& kept, Seconds now);
 
   // Jobs that room is held for until their victims have stopped, in id order.
   std::vector<std::int64_t> promised() const { return backfill_.holders(); }
   bool holds_room_for(std::int64_t job) const { return backfill_.holds_room_for(job); }
+  bool has_reservation(std::int64_t job) const { return backfill_.has_reservation(job); }
   // `may_evict`: room may be made for it by evictions, as far as the rules say so. `levels`: see
   // JobSequence::levels_within_quota; above 0 nobody is evicted for it, and that it does not start means nothing for
   // others.
@@ -55,7 +55,7 @@ class Pass {
   // On the models of its queues before others, as far as `levels` lets it. Not started: the last try.
   Placing place_own_first(const Job& job, Seconds end, int levels, bool borrows);
   PassOutcome wait(const Job& job, Reason reason) const;
-  PassOutcome refuse(const Job& job, const QuotaVerdict& verdict) const;
+  PassOutcome refuse(const Job& job, const QuotaVerdict& verdict);
   PassOutcome start(const Job& job, std::vector<PlacedTask> placed);
   // Nothing = no room could be made.
   std::optional<PassOutcome> evict_for(const Job& job, Seconds end, bool borrows);

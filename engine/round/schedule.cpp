@@ -86,9 +86,13 @@ std::vector<Reservation> kept_reservations(const Snapshot& snapshot) {
 class ScheduleRun {
  public:
   // `kept`: reservations of jobs that still wait.
-  ScheduleRun(const Snapshot& snapshot, RoundState& state, const ScheduleOptions& options,
+  ScheduleRun(const Snapshot& snapshot, RoundState& state, const QueueOrder& order, const ScheduleOptions& options,
               std::span<const Reservation> kept, SettledStops settled)
-      : snapshot_(snapshot), state_(state), options_(options), pass_(state, kept, snapshot.now) {
+      : snapshot_(snapshot),
+        state_(state),
+        options_(options),
+        pass_(state, {.reservations = kept, .jobs = snapshot.jobs, .ranks_move = order.keyed() == nullptr},
+              snapshot.now) {
     result_.plan.evictions = std::move(settled.ended);
     result_.plan.reprieves = std::move(settled.reprieves);
   }
@@ -329,7 +333,7 @@ Result<ScheduleResult> plan_schedule_on(const Snapshot& snapshot, RoundState& st
   BERTH_ASSIGN(const Ordering ordering, ordering_of(snapshot, state));
   const std::vector<Reservation> kept = kept_reservations(snapshot);
   BERTH_ASSIGN(SettledStops settled, settle_stops(state, kept, snapshot.now));
-  ScheduleRun run(snapshot, state, options, kept, std::move(settled));
+  ScheduleRun run(snapshot, state, *ordering.policy, options, kept, std::move(settled));
   BERTH_TRY(run.run(*ordering.sequence));
   ScheduleResult result = std::move(run).result();
   if (std::string failure = ordering.sequence->failure(); !failure.empty())

@@ -27,7 +27,7 @@ DeviceFloor::DeviceFloor(const RoundSetup& setup)
       possible_(*setup.cluster) {}
 
 // As a live round does.
-Status DeviceFloor::begin_pass(Seconds now) {
+Status DeviceFloor::begin_pass(Seconds now, const QueueOrder& order) {
   pass_time_ = now;
   settled_ = {};
   if (state_.rules().preemption == Preemption::kReclaim) {
@@ -35,8 +35,18 @@ Status DeviceFloor::begin_pass(Seconds now) {
     BERTH_ASSIGN(settled_, settle_stops(state_, reservations_, now));
     note_reprieves();
   }
-  pass_.emplace(state_, reservations_, now);
+  ranks_move_ = order.keyed() == nullptr;
+  const KeptReservations kept{.reservations = reservations_, .jobs = reserved_jobs_, .ranks_move = ranks_move_};
+  pass_.emplace(state_, kept, now);
   return {};
+}
+
+PassOutcome DeviceFloor::try_job(const Job& job, int levels) {
+  PassOutcome outcome = pass_->try_job(job, true, levels);
+  if (!ranks_move_ || outcome.started || !pass_->has_reservation(job.id)) return outcome;
+  const auto place = std::ranges::lower_bound(reserved_jobs_, job.id, {}, &Job::id);
+  if (place == reserved_jobs_.end() || place->id != job.id) reserved_jobs_.insert(place, job);
+  return outcome;
 }
 
 void DeviceFloor::end_pass() {
@@ -50,6 +60,9 @@ void DeviceFloor::end_pass() {
   } else {
     reservations_.clear();
   }
+  std::erase_if(reserved_jobs_, [&](const Job& job) {
+    return !std::ranges::binary_search(reservations_, job.id, {}, &Reservation::job);
+  });
   released_.clear();
   if (state_.ledger().change_count() - changes_forgotten_ > kLongestChangeLog) {
     state_.placer().forget_changes();

@@ -18,11 +18,11 @@ class DeviceFloor : public Floor {
   // Nothing runs yet. What `setup` points to must outlive this.
   explicit DeviceFloor(const RoundSetup& setup);
 
-  Status begin_pass(Seconds now) override;
+  Status begin_pass(Seconds now, const QueueOrder& order) override;
   std::span<const Eviction> stopped() const override { return settled_.ended; }
   std::vector<std::int64_t> promised() const override { return pass_->promised(); }
   bool is_stopping(std::int64_t job) const override;
-  PassOutcome try_job(const Job& job, int levels) override { return pass_->try_job(job, true, levels); }
+  PassOutcome try_job(const Job& job, int levels) override;
   bool closed() const override { return pass_->closed(); }
   std::span<const Eviction> evictions() const override { return pass_->evictions(); }
   void note_lost(const Eviction& eviction, std::int32_t queue) override;
@@ -66,6 +66,8 @@ class DeviceFloor : public Floor {
   SettledStops settled_;
   std::deque<Loss> losses_;                // of the last hour
   std::vector<Reservation> reservations_;  // kept from moment to moment
+  bool ranks_move_ = false;                // KeptReservations
+  std::vector<Job> reserved_jobs_;         // in id order; where ranks move
   std::vector<NodeIndex> released_;
   std::size_t changes_forgotten_ = 0;  // of the ledger's log, up to here
 };

@@ -18,7 +18,8 @@ class Floor {
   virtual ~Floor() = default;
 
   // Ends those who were told to stop and whose time has come: stopped().
-  virtual Status begin_pass(Seconds now) = 0;
+  // `order`: that of the caller.
+  virtual Status begin_pass(Seconds now, const QueueOrder& order) = 0;
   virtual std::span<const Eviction> stopped() const { return {}; }
   // Jobs that room is held for until their victims have stopped, in id order: they are tried first.
   virtual std::vector<std::int64_t> promised() const { return {}; }

@@ -163,7 +163,7 @@ std::optional<std::vector<PlacedTask>> PooledFloor::place(const Job& job, Second
   return placed;
 }
 
-Status PooledFloor::begin_pass(Seconds) {
+Status PooledFloor::begin_pass(Seconds, const QueueOrder&) {
   closed_ = false;
   std::ranges::fill(closed_queues_, std::uint8_t{0});
   return {};

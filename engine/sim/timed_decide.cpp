@@ -42,7 +42,7 @@ Status TimedRun::decide() {
 Status TimedRun::pass() {
   const OrderInput& input = order_input();
   waiting_->begin_pass(input, floor_);
-  BERTH_TRY(floor_.begin_pass(now_));
+  BERTH_TRY(floor_.begin_pass(now_, order_));
   for (const Eviction& eviction : floor_.stopped()) {
     const std::int32_t slot = jobs_.slot_of(eviction.job);
     interrupt(slot, jobs_[slot].lost_at_stop);

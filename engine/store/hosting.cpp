@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "engine/base/text.h"
 #include "engine/policy/feasibility.h"
@@ -39,10 +40,12 @@ bool allows_model(const TaskShape& shape, const NodeKind& kind) {
 
 Result<Hosting> Hosting::read(Database& db, const Catalog& catalog) {
   Hosting hosting(catalog);
-  BERTH_ASSIGN(Statement rows, db.prepare("SELECT type_id, coalesce(pool_id, 0), count(*) FROM nodes GROUP BY 1, 2"));
+  BERTH_ASSIGN(
+      Statement rows,
+      db.prepare("SELECT type_id, coalesce(pool_id, 0), coalesce(rack, ''), count(*) FROM nodes GROUP BY 1, 2, 3"));
   while (rows.next()) {
     BERTH_ASSIGN(NodeKind kind, catalog.kind(rows.integer(0), rows.integer(1)));
-    hosting.kinds_.push_back({std::move(kind), rows.integer(2)});
+    hosting.kinds_.push_back({std::move(kind), std::string(rows.text(2)), rows.integer(3)});
   }
   BERTH_TRY(rows.status());
   return hosting;
@@ -107,17 +110,27 @@ Status Hosting::explain(const TaskShape& shape) const {
 }
 
 Status Hosting::check_gang(const TaskGroup& group) const {
-  const bool one_node =
-      group.locality_required && (group.locality == Locality::kNode || group.locality == Locality::kLinkGroup);
-  std::int64_t together = 0;
+  const Locality within = group.locality_required ? group.locality : Locality::kAny;
+  std::int64_t most = 0;
+  std::map<std::string, std::int64_t> in_rack;
   for (const KindCount& each : kinds_) {
     if (!is_feasible_when_empty(each.kind, group.shape)) continue;
     const std::int64_t copies = copies_on_empty(each.kind, group.shape, group.min_tasks);
-    together = one_node ? std::max(together, copies) : together + copies * each.nodes;
-    if (together >= group.min_tasks) return {};
+    switch (within) {
+      case Locality::kAny: most += copies * each.nodes; break;
+      case Locality::kRack:
+        if (!each.rack.empty()) most = std::max(most, in_rack[each.rack] += copies * each.nodes);
+        break;
+      case Locality::kNode:
+      case Locality::kLinkGroup: most = std::max(most, copies); break;
+    }
+    if (most >= group.min_tasks) return {};
   }
-  return never_fits(fmt::format("{} of its tasks must start together; {} when empty has room for {}", group.min_tasks,
-                                one_node ? "a node" : "the whole cluster", together));
+  const std::string_view where = within == Locality::kAny    ? "the whole cluster"
+                                 : within == Locality::kRack ? "a rack"
+                                                             : "a node";
+  return never_fits(
+      fmt::format("{} of its tasks must start together; {} when empty has room for {}", group.min_tasks, where, most));
 }
 
 }  // namespace berth

@@ -1,0 +1,104 @@
+#include "engine/round/limit_holds.h"
+
+#include <algorithm>
+
+namespace berth {
+
+LimitHolds::LimitHolds(RoundState& state, Seconds now) : state_(state), now_(now) { state_.quotas().clear_holds(); }
+
+Seconds LimitHolds::end_of(const Job& job, Seconds start) const {
+  const Seconds end = job.expected_end(start);
+  return end < start ? Seconds(kNoLimit) : end;
+}
+
+std::optional<Seconds> LimitHolds::admitted_from(const Job& job) const {
+  QuotaLedger then = state_.quotas();
+  then.clear_holds();
+  const Amounts demand = then.demand_to_start(job);
+  for (std::size_t r = 0; r < demand.size(); ++r) {
+    if (demand[r] == 0 || !then.is_governed(r) || !then.counts_for(job.queue, r)) continue;
+    for (std::int32_t q = job.queue; q >= 0; q = state_.setup().queues[static_cast<std::size_t>(q)].parent) {
+      if (demand[r] > then.most(q, r, now_)) return std::nullopt;
+    }
+  }
+  std::vector<std::pair<Seconds, const RunningJob*>> ends;
+  for (const RunningJob& run : state_.running().all()) {
+    ends.emplace_back(expected_end_of(run, state_.rules(), now_), &run);
+  }
+  std::ranges::sort(ends, {}, [](const auto& end) { return std::pair(end.first, end.second->job.id); });
+  for (std::size_t i = 0; i < ends.size();) {
+    const Seconds time = ends[i].first;
+    for (; i < ends.size() && ends[i].first == time; ++i) {
+      then.give_back(ends[i].second->job.queue, state_.held_by(*ends[i].second).all);
+    }
+    if (then.judge(job.queue, demand, end_of(job, time)).admitted()) return time;
+  }
+  return std::nullopt;
+}
+
+bool LimitHolds::is_held(const Job& job, const QuotaVerdict& refusal) const {
+  const std::int32_t queue = refusal.reason == Reason::kLenderKeeps ? job.queue : refusal.queue;
+  return std::ranges::any_of(state_.quotas().holds(), [&](const QuotaHold& hold) {
+    return hold.job != job.id && hold.queue == queue && hold.resource == static_cast<std::size_t>(refusal.resource);
+  });
+}
+
+void LimitHolds::hold(const Job& job, const Terms& terms) {
+  QuotaLedger& quotas = state_.quotas();
+  const Amounts demand = quotas.demand_to_start(job);
+  const bool borrows = wants_to_borrow(job);
+  const Seconds end = end_of(job, std::max(now_, terms.from));
+  std::optional<QuotaLedger> then;  // made when a limit is found
+  for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
+    if (demand[r] == 0 || !quotas.is_governed(r) || !quotas.counts_for(job.queue, r)) continue;
+    for (std::int32_t q = job.queue; q >= 0; q = state_.setup().queues[static_cast<std::size_t>(q)].parent) {
+      const std::int64_t most = quotas.most(q, r, end);
+      const bool is_lent = q == job.queue && borrows && quotas.has_promises(r);
+      const auto is_this = [&](const QuotaHold& hold) { return hold.queue == q && hold.resource == r; };
+      if ((most >= kNoLimit && !is_lent) || std::ranges::any_of(quotas.holds(), is_this)) continue;
+      if (!then) then = used_from(terms.from);
+      std::int64_t spare = most - then->counted(q, r) - demand[r];
+      if (is_lent) spare = std::min(spare, then->left_to_borrow(q, r, demand[r]));
+      quotas.hold({.job = job.id,
+                   .home = job.queue,
+                   .made_at = terms.made_at,
+                   .queue = q,
+                   .resource = r,
+                   .from = terms.from,
+                   .spare = spare,
+                   .yields = terms.yields});
+    }
+  }
+}
+
+QuotaLedger LimitHolds::used_from(Seconds from) const {
+  QuotaLedger then = state_.quotas();
+  for (const RunningJob& run : state_.running().all()) {
+    const bool ends = from <= now_ ? run.start <= from : expected_end_of(run, state_.rules(), now_) <= from;
+    if (ends) then.give_back(run.job.queue, state_.held_by(run).all);
+  }
+  return then;
+}
+
+void LimitHolds::note_started(const Job& job, std::span<const PlacedTask> placed) {
+  QuotaLedger& quotas = state_.quotas();
+  quotas.drop_holds_of(job.id);
+  if (quotas.holds().empty()) return;
+  Amounts taken = quotas.none();
+  for (const PlacedTask& task : placed) quotas.add_holding(task.holding, taken);
+  quotas.take_beside_holds(job.queue, taken, end_of(job, now_));
+}
+
+bool LimitHolds::wants_to_borrow(const Job& job) const {
+  const QuotaLedger& quotas = state_.quotas();
+  const Amounts demand = quotas.demand_to_start(job);
+  for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
+    if (demand[r] == 0 || !quotas.is_governed(r) || !quotas.counts_for(job.queue, r)) continue;
+    for (std::int32_t q = job.queue; q >= 0; q = state_.setup().queues[static_cast<std::size_t>(q)].parent) {
+      if (demand[r] > quotas.quota(q, r)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace berth

@@ -1,0 +1,55 @@
+// Room under a limit for the job that the limit refuses: quota, borrow limit, limit and lend limit alike.
+//
+// Without it later, smaller jobs of the same queue would take what ends, and the job would wait for ever. A hold says
+// when the job is admitted if what runs ends as expected. A job of the limited queue, or of one below it, that does not
+// end by then may take only what is spare beside the job at that moment; jobs of other queues are not held up. At most
+// one job holds room under each limit, that of the first refused there.
+//
+// The promise: the time of a hold never moves later. Once it has come, what has started since is taken to stay for
+// ever, so all that starts later fits beside the job; when what ran when it came has ended, the limit admits the job.
+// Not so for what owners do not lend: others may borrow meanwhile. Such a hold begins anew when it is late by
+// RoundRules::reservation_ttl.
+//
+// A hold of a job that borrows yields to jobs of other queues that are within their quota; see Backfill.
+//
+// Time: the running jobs once for each hold, twice for a new one. Nothing while no limit refuses anybody.
+#pragma once
+
+#include <optional>
+
+#include "engine/round/round_state.h"
+
+namespace berth {
+
+class LimitHolds {
+ public:
+  // Nothing is held yet.
+  LimitHolds(RoundState& state, Seconds now);
+
+  // When the job's limits admit it if what runs ends as expected; nothing = not even when all has ended.
+  std::optional<Seconds> admitted_from(const Job& job) const;
+  // Another holds room under the limit that refuses the job.
+  bool is_held(const Job& job, const QuotaVerdict& refusal) const;
+  // Holds room for the job under each limit on its path where nobody does.
+  struct Terms {
+    Seconds made_at;
+    Seconds from;
+    bool yields = false;
+  };
+  void hold(const Job& job, const Terms& terms);
+  // A job has started, or gained tasks.
+  void note_started(const Job& job, std::span<const PlacedTask> placed);
+
+  // It wants more than its queue, or one above, owns.
+  bool wants_to_borrow(const Job& job) const;
+
+ private:
+  Seconds end_of(const Job& job, Seconds start) const;
+  // Who uses what once all has ended that does by then; late: all that ran then.
+  QuotaLedger used_from(Seconds from) const;
+
+  RoundState& state_;
+  Seconds now_;
+};
+
+}  // namespace berth
