@@ -6,9 +6,11 @@ namespace berth {
 
 namespace {
 
+// Nothing also for what Slurm prints where there is no limit (-1), and for more than a site has.
 std::optional<std::int64_t> optional_number(std::string_view text) {
+  constexpr std::int64_t kMost = 1'000'000'000'000;
   const auto value = read_integer(text);
-  return value.ok() ? std::optional(*value) : std::nullopt;
+  return value.ok() && *value >= 0 && *value <= kMost ? std::optional(*value) : std::nullopt;
 }
 
 }  // namespace

@@ -36,6 +36,12 @@ std::optional<std::int64_t> leading_number(std::string_view text) {
   return value;
 }
 
+// Of things that are counted: 0 where there is none, and no more than any cluster has.
+std::int32_t bounded_count(std::int64_t count) {
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(count, 0, 1'000'000'000));
+}
+std::int32_t leading_count(std::string_view text) { return bounded_count(leading_number(text).value_or(0)); }
+
 // Unix seconds; "N/A", "NONE", "Unknown" = -1.
 Seconds read_slurm_moment(std::string_view text) { return Seconds(leading_number(text).value_or(-1)); }
 
@@ -54,11 +60,11 @@ std::optional<std::vector<std::string_view>> row_fields(std::string_view row, st
 
 bool name_job(std::string_view shown, SlurmJob& job) {
   const auto id = leading_number(shown);
-  if (!id) return false;
+  if (!id || *id <= 0) return false;
   job.id = *id;
   job.shown = shown;
   if (const std::size_t plus = shown.find('+'); plus != std::string_view::npos)
-    job.component = static_cast<std::int32_t>(leading_number(shown.substr(plus + 1)).value_or(0));
+    job.component = leading_count(shown.substr(plus + 1));
   return true;
 }
 
@@ -82,15 +88,15 @@ std::string_view word_value(std::string_view word, std::string_view key) {
 }
 
 std::int32_t count_of_ids(std::string_view ids) {
-  std::int64_t count = 0;
+  std::int32_t count = 0;
   for (const std::string_view range : split(ids, ',')) {
     const std::size_t dash = range.find('-');
-    const auto first = leading_number(range);
-    if (!first) continue;
-    const auto last = dash == std::string_view::npos ? first : leading_number(range.substr(dash + 1));
-    count += last.value_or(*first) - *first + 1;
+    if (!leading_number(range)) continue;
+    const std::int64_t first = leading_count(range);
+    const std::int64_t last = dash == std::string_view::npos ? first : leading_count(range.substr(dash + 1));
+    if (last >= first) count = bounded_count(count + last - first + 1);
   }
-  return static_cast<std::int32_t>(count);
+  return count;
 }
 
 // One line of `scontrol -d -o show job`. What is held comes as runs of four words, once for each set of equal nodes:
@@ -111,7 +117,7 @@ void read_job_line(std::string_view line, std::vector<SlurmHolding>& holdings) {
     const auto nodes = word_value(words[i], "Nodes=");
     if (!holds || nodes.empty() || i + 3 >= words.size() || !words[i + 1].starts_with("CPU_IDs=")) continue;
     job.cpus = count_of_ids(word_value(words[i + 1], "CPU_IDs="));
-    job.memory = MiB(leading_number(word_value(words[i + 2], "Mem=")).value_or(0));
+    job.memory = MiB(leading_count(word_value(words[i + 2], "Mem=")));
     const SlurmGpus gpus = read_slurm_gres(word_value(words[i + 3], "GRES="));
     job.gpus = gpus.count;
     job.devices = gpus.devices;
@@ -188,7 +194,7 @@ SlurmGpus read_slurm_gres(std::string_view text) {
     const std::vector<std::string_view> parts = split(plain, ':');
     if (parts.front() != "gpu") continue;
     if (parts.size() > 2) gpus.model = parts[1];
-    gpus.count += static_cast<std::int32_t>(parts.size() == 1 ? 1 : leading_number(parts.back()).value_or(0));
+    gpus.count = bounded_count(std::int64_t{gpus.count} + (parts.size() == 1 ? 1 : leading_count(parts.back())));
     if (const std::size_t at = item.find("(IDX:"); at != std::string_view::npos) {
       const auto mask = read_device_mask(item.substr(at + 5, item.find(')', at) - at - 5));
       if (mask.ok()) gpus.devices |= *mask;

@@ -18,7 +18,7 @@ namespace {
 std::int64_t sinfo_number(std::string_view text) {
   std::int64_t value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
+  return std::clamp<std::int64_t>(value, 0, 1'000'000'000);
 }
 
 constexpr std::array<std::string_view, 4> kWorkingStates = {"idle", "mixed", "allocated", "completing"};
