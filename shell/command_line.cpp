@@ -22,7 +22,9 @@ usage: berth [options] [-c STATEMENTS | FILE | -] ... [--script FILE [ARGUMENT] 
                   (nothing: the interactive shell, or standard input when it is a pipe)
   --script FILE   run a Lua script; all that follows are its arguments (HELP RUN SCRIPT)
 
-  --db FILE       the database; default $BERTH_DB, else ./berth.db; created on first use
+  --db FILE       the database; default $BERTH_DB, else ./berth.db; created by the
+                  interactive shell, --script, and statements that begin one
+                  (CREATE, IMPORT, SET, GENERATE, SIMULATE, SNAPSHOT LOAD)
   --mode MODE     table, csv, json, jsonl, markdown or line
   --json          the same as --mode json
   --read-only     refuse statements that change the database

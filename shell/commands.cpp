@@ -6,6 +6,7 @@
 
 #include "engine/runtime/runtime.h"
 #include "shell/families.h"
+#include "shell/missing_database.h"
 
 namespace berth {
 
@@ -73,6 +74,7 @@ Result<CommandTable::Call> CommandTable::parse(std::string_view statement) const
 Result<Output> execute(Session& session, std::string_view statement) {
   complete_session(session);
   BERTH_ASSIGN(const CommandTable::Call call, session.commands->parse(statement));
+  BERTH_TRY(find_database(session, *call.row));
   if (session.read_only && call.row->effect == Effect::kChanges) {
     return Status(Code::kConflict, "this session is read-only: the statement would change the database",
                   "start berth without --read-only");

@@ -22,6 +22,7 @@
 #include "shell/error_report.h"
 #include "shell/families.h"
 #include "shell/interrupt.h"
+#include "shell/missing_database.h"
 #include "shell/printer.h"
 #include "shell/progress.h"
 #include "shell/script.h"
@@ -131,7 +132,9 @@ int run(CommandLine line) {
   if (line.inputs.empty() && isatty(STDIN_FILENO) == 0)
     line.inputs.push_back({CommandLine::InputKind::kStandardInput, "-"});
   const bool utf8_locale = set_locale();
-  Result<std::unique_ptr<Session>> opened = open_session({database_path(line), line.read_only, nullptr, std::nullopt});
+  const SessionOptions options = {database_path(line), line.read_only, nullptr, std::nullopt};
+  const bool may_create = line.inputs.empty() || line.inputs.front().kind == CommandLine::InputKind::kScript;
+  Result<std::unique_ptr<Session>> opened = may_create ? open_session(options) : open_batch_session(options);
   if (!opened.ok()) return fail(opened.status(), exit_code_for(opened.status()));
   Session& session = **opened;
   Printer printer(stdout, stderr);

@@ -14,6 +14,7 @@
 #include "engine/store/policy_records.h"
 #include "engine/store/settings.h"
 #include "shell/cmd_support.h"
+#include "shell/missing_database.h"
 
 namespace berth {
 
@@ -263,14 +264,22 @@ Result<std::unique_ptr<Session>> open_session(const SessionOptions& options) {
                                                                 .actor = options.actor,
                                                                 .env = options.env,
                                                                 .seed = options.seed}));
+  return make_session(options, std::move(runtime));
+}
+
+std::unique_ptr<Session> make_session(const SessionOptions& options, std::unique_ptr<Runtime> runtime) {
   auto session = std::make_unique<Session>();
   session->database = options.database;
   session->read_only = options.read_only;
   session->runtime = std::move(runtime);
   Session* self = session.get();
-  session->run_sql = [self](std::string_view sql) { return run_user_query(*self, sql); };
+  session->run_sql = [self](std::string_view sql) -> Result<ResultTable> {
+    if (self->runtime == nullptr)
+      return Status(Code::kNotFound, fmt::format("there is no database '{}'", self->database));
+    return run_user_query(*self, sql);
+  };
   session->names = [self](std::string_view kind, std::string_view prefix) {
-    return names_of_kind(*self->runtime, kind, prefix);
+    return self->runtime != nullptr ? names_of_kind(*self->runtime, kind, prefix) : std::vector<std::string>();
   };
   return session;
 }

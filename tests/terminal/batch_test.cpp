@@ -130,5 +130,21 @@ TEST_F(BatchTest, HelpAndVersion) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "test.db"));
 }
 
+// A slip in a crontab makes no empty database.
+TEST_F(ProgramTest, ABatchMakesADatabaseOnlyToBeginOne) {
+  for (const char* statement : {"RUN ALL", "RUN SCHEDULE", "SHOW JOBS", "SELECT 1", "CHECK", "PLAN CREATE POOL a"}) {
+    const Ended ended = run("berth --db tset.db -c \"" + std::string(statement) + "\" 2>&1");
+    EXPECT_EQ(ended.code, 1) << statement;
+    EXPECT_NE(ended.output.find("there is no database"), std::string::npos) << ended.output;
+    EXPECT_NE(ended.output.find("did you mean \047test.db\047?"), std::string::npos) << ended.output;
+  }
+  EXPECT_EQ(run("echo \"RUN ALL;\" | berth --db tset.db 2>/dev/null").code, 1);
+  EXPECT_EQ(run("berth --db tset.db -c \"HELP; HELP RUN ALL\" > /dev/null 2>&1").code, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "tset.db"));
+  EXPECT_EQ(run("berth --db tset.db -c \"HELP; CREATE POOL a; CREATE QUEUE q; RUN ALL\" > /dev/null 2>&1").code, 0);
+  EXPECT_EQ(run("berth --mode csv --db tset.db -c \"SELECT name FROM pools\"").output, "name\na\n");
+  EXPECT_NE(run("cd .. && berth --db nowhere/x.db -c \"RUN ALL\" 2>&1").code, 0);
+}
+
 }  // namespace
 }  // namespace berth::test

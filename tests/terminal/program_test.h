@@ -25,6 +25,7 @@ class ProgramTest : public testing::Test {
     folder_ = std::filesystem::temp_directory_path() /
               ("berth_" + std::string(test.test_suite_name()) + "_" + std::to_string(getpid()) + "_" + test.name());
     std::filesystem::create_directories(folder_);
+    std::ofstream(folder_ / "test.db");  // empty: a database as soon as it is opened
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
