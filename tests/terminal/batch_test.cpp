@@ -125,13 +125,13 @@ TEST_F(BatchTest, NoColourOutsideATerminal) {
 }
 
 TEST_F(BatchTest, HelpAndVersion) {
-  EXPECT_EQ(run("berth --help").output.substr(0, 8), "berth - ");
-  EXPECT_EQ(run("berth --version").output.substr(0, 6), "berth ");
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "test.db"));
+  EXPECT_EQ(run("berth --db absent.db --help").output.substr(0, 8), "berth - ");
+  EXPECT_EQ(run("berth --db absent.db --version").output.substr(0, 6), "berth ");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "absent.db"));
 }
 
 // A slip in a crontab makes no empty database.
-TEST_F(ProgramTest, ABatchMakesADatabaseOnlyToBeginOne) {
+TEST_F(BatchTest, ABatchMakesADatabaseOnlyToBeginOne) {
   for (const char* statement : {"RUN ALL", "RUN SCHEDULE", "SHOW JOBS", "SELECT 1", "CHECK", "PLAN CREATE POOL a"}) {
     const Ended ended = run("berth --db tset.db -c \"" + std::string(statement) + "\" 2>&1");
     EXPECT_EQ(ended.code, 1) << statement;
