@@ -166,6 +166,7 @@ class Supervisor {
     for (const TaskRequest& request : read_requests(task.order->folder, task.requests_read)) {
       if (now - request.at <= kPerhapsNotSent) kill(-task.process, request.signal);
       if (request.grace) end_task(task, SIGCONT, std::max(request.at + *request.grace - now, Seconds(0)));
+      if (!request.grace) task.sent = request.signal;
     }
   }
 
