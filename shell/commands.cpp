@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/runtime/runtime.h"
+#include "engine/store/borrowing.h"
 #include "shell/families.h"
 #include "shell/missing_database.h"
 
@@ -89,6 +90,9 @@ Result<Output> execute(Session& session, std::string_view statement) {
   if (session.runtime != nullptr) {
     if (session.runtime->in_transaction()) BERTH_TRY(check_in_transaction(*call.row));
     session.runtime->speak_for(spoken_statement(session, call.arguments.statement()));
+    if (call.row->effect == Effect::kReads && !session.runtime->read_only() && !session.runtime->in_transaction()) {
+      BERTH_TRY(pass_dates_to_read(session.runtime->db(), session.runtime->now()));
+    }
   }
   Result<Output> output = call.row->handler(session, call.arguments);
   session.progress->finish();

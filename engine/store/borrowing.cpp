@@ -10,6 +10,7 @@
 #include "engine/base/text.h"
 #include "engine/store/account_records.h"
 #include "engine/store/borrowing_match.h"
+#include "engine/store/history_recorder.h"
 #include "engine/store/names.h"
 #include "engine/store/quota_shortfall.h"
 #include "engine/store/quota_use.h"
@@ -317,23 +318,45 @@ Status refresh_borrowing(Database& db, Seconds now) {
   return moment.run(now);
 }
 
-Status pass_dates(Database& db, Seconds now) {
+namespace {
+
+// On which a quota or loan began or ended since the ledger was last written, before now.
+Result<std::vector<Seconds>> dates_to_pass(Database& db, Seconds now) {
   std::vector<Seconds> dates;
-  {
-    BERTH_ASSIGN(Statement rows,
-                 db.prepare("WITH last (at) AS (SELECT value FROM meta WHERE key = 'borrowing_at') "
-                            "SELECT valid_from FROM last JOIN quotas ON valid_from > at AND valid_from < ?1 UNION "
-                            "SELECT valid_to FROM last JOIN quotas ON valid_to > at AND valid_to < ?1 UNION "
-                            "SELECT valid_from FROM last JOIN loans ON state = 'open' AND valid_from > at AND "
-                            "valid_from < ?1 UNION "
-                            "SELECT valid_to FROM last JOIN loans ON state = 'open' AND valid_to > at AND valid_to < "
-                            "?1 ORDER BY 1"));
-    rows.with(now);
-    while (rows.next()) dates.push_back(rows.quantity<Seconds>(0));
-    BERTH_TRY(rows.status());
-  }
+  BERTH_ASSIGN(Statement rows,
+               db.prepare("WITH last (at) AS (SELECT value FROM meta WHERE key = 'borrowing_at') "
+                          "SELECT valid_from FROM last JOIN quotas ON valid_from > at AND valid_from < ?1 UNION "
+                          "SELECT valid_to FROM last JOIN quotas ON valid_to > at AND valid_to < ?1 UNION "
+                          "SELECT valid_from FROM last JOIN loans ON state = 'open' AND valid_from > at AND "
+                          "valid_from < ?1 UNION "
+                          "SELECT valid_to FROM last JOIN loans ON state = 'open' AND valid_to > at AND valid_to < "
+                          "?1 ORDER BY 1"));
+  rows.with(now);
+  while (rows.next()) dates.push_back(rows.quantity<Seconds>(0));
+  BERTH_TRY(rows.status());
+  return dates;
+}
+
+}  // namespace
+
+Status pass_dates(Database& db, Seconds now) {
+  BERTH_ASSIGN(const std::vector<Seconds> dates, dates_to_pass(db, now));
   for (const Seconds date : dates) BERTH_TRY(refresh_borrowing(db, date));
   return {};
+}
+
+Status pass_dates_to_read(Database& db, Seconds now) {
+  BERTH_ASSIGN(const std::vector<Seconds> dates, dates_to_pass(db, now));
+  if (dates.empty()) return {};
+  BERTH_ASSIGN(const std::int64_t patience_ms, db.integer("PRAGMA busy_timeout"));
+  db.set_busy_timeout(0);
+  Result<Transaction> begun = Transaction::begin_write(db);
+  db.set_busy_timeout(static_cast<int>(patience_ms));
+  if (!begun.ok()) return {};
+  Transaction transaction = *std::move(begun);
+  set_history_time(db, now);
+  BERTH_TRY(pass_dates(db, now));
+  return transaction.commit();
 }
 
 Result<std::vector<LedgerFlaw>> check_borrowing(Database& db) {

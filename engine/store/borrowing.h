@@ -19,6 +19,9 @@ Status refresh_borrowing(Database& db, Seconds now);
 // The same as of every date on which a quota or loan began or ended since it was last done, before anything else
 // changes: nobody had to be there at that moment. Part of Change::begin.
 Status pass_dates(Database& db, Seconds now);
+// The same in a transaction of its own before somebody reads, so that standings and accounts are split at each date
+// though nothing has changed since. Who writes at this moment does it instead; then nothing is done.
+Status pass_dates_to_read(Database& db, Seconds now);
 
 // One queue and one governed resource; amounts of a queue are those of its branch. Milli-cores, MiB or milli-GPU.
 struct Standing {
