@@ -18,6 +18,7 @@
 #include "engine/exec/local_limits.h"
 #include "engine/exec/local_machine.h"
 #include "engine/exec/local_record.h"
+#include "engine/exec/private_folder.h"
 #include "engine/exec/supervisor.h"
 
 namespace berth {
@@ -139,7 +140,7 @@ class LocalExecutor : public Executor {
 
   Result<std::string> log(const LiveTask& task, LogStream stream, std::int64_t offset, std::int64_t most) override {
     const std::string path = folder_of(task.key) + (stream == LogStream::kOutput ? "/stdout" : "/stderr");
-    const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (!file.is_open() && errno == ENOENT) return std::string();
     if (!file.is_open()) return file_error(path);
     std::string text(static_cast<std::size_t>(std::clamp<std::int64_t>(most, 0, std::int64_t{1} << 30)), '\0');
@@ -363,7 +364,7 @@ Status LocalExecutor::write_device_names(const std::vector<std::string>& uuids) 
   const std::string draft = fmt::format("{}.{}", path, getpid());
   const std::string text = join(uuids, "\n");
   if (!make_folders(settings_.folder)) return file_error(settings_.folder);
-  const Descriptor file(open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  const Descriptor file(open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
   const bool is_written =
       file.is_open() && write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
   return is_written && rename(draft.c_str(), path.c_str()) == 0 ? Status() : file_error(path);
@@ -392,6 +393,7 @@ Result<LocalSettings> read_local_settings(const ExecutorContext& context, const 
   const std::string& folder = options.at("folder");
   settings.folder = std::filesystem::absolute(folder.empty() ? context.folder : folder, error).string();
   if (error) return Status(Code::kUnavailable, fmt::format("folder '{}': {}", folder, error.message()));
+  BERTH_TRY(make_private_folder(settings.folder));
   BERTH_ASSIGN(settings.fake_gpus, read_integer(options.at("fake_gpus")));
   if (settings.fake_gpus < 0 || settings.fake_gpus > 64)
     return Status(Code::kInvalid, fmt::format("fake_gpus is 0 to 64, not {}", settings.fake_gpus));

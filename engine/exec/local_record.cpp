@@ -27,7 +27,7 @@ bool write_whole(int file, const std::string& text) {
 
 // The lines of a file from `offset` on; a last one without its end is left.
 Result<std::vector<json>> read_lines(const std::string& path, std::size_t& offset) {
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file.is_open() && (errno == ENOENT || errno == ENOTDIR)) return Status(Code::kNotFound, path);
   if (!file.is_open()) return file_error(path);
   std::string text;
@@ -122,7 +122,7 @@ Result<Descriptor> claim_task(const std::string& folder, const ProcessMark& supe
   if (!make_folders(folder)) return file_error(folder);
   const std::string record = folder + "/record";
   const std::string draft = fmt::format("{}.{}.{}", record, supervisor.pid, supervisor.start);
-  Descriptor file(open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666));
+  Descriptor file(open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.is_open()) return file_error(draft);
   const bool is_written = write_whole(file.get(), json_line(claim_of(supervisor, guard)));
   if (!is_written || link(draft.c_str(), record.c_str()) != 0) {
@@ -136,7 +136,7 @@ Result<Descriptor> claim_task(const std::string& folder, const ProcessMark& supe
 }
 
 Descriptor take_over_claim(const std::string& folder, const ProcessMark& supervisor) {
-  Descriptor file(open((folder + "/record").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  Descriptor file(open((folder + "/record").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
   if (file.is_open() && !write_whole(file.get(), appended_line(claim_of(supervisor, {})))) file.reset();
   return file;
 }
@@ -186,7 +186,7 @@ Result<std::optional<TaskRecord>> read_record(const std::string& folder) {
 
 Status write_request(const std::string& folder, const TaskRequest& request) {
   const std::string path = folder + "/requests";
-  const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.is_open()) return file_error(path);
   json line = {{"signal", request.signal}, {"at", request.at.value()}};
   if (request.grace) line["grace"] = request.grace->value();

@@ -17,7 +17,7 @@ namespace berth {
 namespace {
 
 bool open_as(int descriptor, const std::string& path, int flags) {
-  const int file = open(path.c_str(), flags | O_CLOEXEC, 0666);
+  const int file = open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0) return false;
   const bool is_done = dup2(file, descriptor) == descriptor;
   close(file);

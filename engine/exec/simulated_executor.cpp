@@ -31,6 +31,7 @@ struct ToldEnd {
   std::int32_t signal = 0;
   bool said_done = false;
   bool needs_stop = false;  // a signal alone does not end it
+  bool is_gone = false;     // nobody knows how it ended
 };
 Result<std::vector<ToldEnd>> read_told_ends(std::string_view text) {
   std::vector<ToldEnd> ends;
@@ -42,6 +43,8 @@ Result<std::vector<ToldEnd>> read_told_ends(std::string_view text) {
     const std::string_view kind = words.substr(0, colon);
     if (words.empty() || kind == "on") {
       ends.push_back({.signal = 15, .needs_stop = true});
+    } else if (kind == "gone") {
+      ends.push_back({.is_gone = true});
     } else if (kind == "done") {
       ends.push_back({.said_done = true});
     } else if (number.ok() && kind == "exit") {
@@ -49,7 +52,7 @@ Result<std::vector<ToldEnd>> read_told_ends(std::string_view text) {
     } else if (number.ok() && kind == "signal") {
       ends.push_back({.signal = static_cast<std::int32_t>(*number)});
     } else {
-      return Status(Code::kInvalid, fmt::format("'{}' is not 'exit:3', 'signal:10', 'done' or 'on'", words));
+      return Status(Code::kInvalid, fmt::format("'{}' is not 'exit:3', 'signal:10', 'done', 'gone' or 'on'", words));
     }
   }
   return ends;
@@ -270,6 +273,7 @@ class SimulatedExecutor : public Executor {
       seen.exit_code = told.exit_code;
       seen.signal = told.signal;
       seen.said_done = told.said_done;
+      if (told.is_gone) seen.phase = TaskPhase::kVanished;
     } else if (fail_ > 0 && task.key.job % fail_ == 0) {
       seen.exit_code = 1;
     }

@@ -14,7 +14,9 @@ inline constexpr ExecutorOption kSimulatedExecutorOptions[] = {
     {"runtime", "duration", "60s", "How long every task runs."},
     {"when_told", "text", "",
      "How its tasks end when they get a signal or are stopped, in turn: 'exit:0', 'exit:3', 'signal:10', 'done' (they "
-     "have done their work all the same), 'on' (only a stop ends it); empty = only a stop ends them, with signal 15."},
+     "have done their work all the same), 'gone' (nobody knows how), 'on' (only a stop ends it); empty = only a stop "
+     "ends "
+     "them, with signal 15."},
     {"waits", "text", "", "Why its tasks do not start; empty = they do."},
     {"fail", "integer", "0", "Every so-many-th job fails; 0 = none."},
     {"down", "boolean", "false", "It cannot be reached."},

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "engine/base/text.h"
+#include "engine/exec/private_folder.h"
 #include "engine/exec/slurm_client.h"
 #include "engine/exec/slurm_cordon.h"
 #include "engine/exec/slurm_observe.h"
@@ -54,10 +55,10 @@ class SlurmExecutor : public Executor {
 
   Result<std::vector<Delivery>> stop(std::span<const StopRequest> requests) override {
     std::vector<Delivery> deliveries(requests.size());
-    std::vector<std::int64_t> to_wake;
+    std::vector<NamedJob> to_wake;
     std::vector<std::size_t> woken;  // the request of each
     std::vector<std::size_t> in_pilots;
-    std::vector<std::int64_t> to_cancel;
+    std::vector<NamedJob> to_cancel;
     for (std::size_t i = 0; i < requests.size(); ++i) {
       if (requests[i].tasks.empty()) continue;
       const SlurmLaunchFolder folder = folder_of(requests[i].tasks.front().launch);
@@ -65,19 +66,15 @@ class SlurmExecutor : public Executor {
       if (!job.ok()) {
         deliveries[i] = {DeliveryState::kUnknown, "", job.status().message()};
       } else if (*job) {
-        to_wake.push_back(**job);
+        to_wake.push_back({**job, print_key(settings_.submit.database, requests[i].tasks.front().launch)});
         woken.push_back(i);
       } else if (folder.claim().value_or("").starts_with(kPilotClaim)) {
         in_pilots.push_back(i);
       }
     }
     // Whether or not Slurm hears of it: without the claim they end as soon as they start.
-    (void)client_.cancel(to_cancel);
-    const std::vector<std::string> complaints = client_.signal(to_wake, "CONT");
-    if (!woken.empty() && woken.size() == requests.size() && std::ranges::all_of(complaints, is_slurm_silence))
-      return Status(Code::kUnavailable, complaints.front());
-    for (std::size_t i = 0; i < woken.size(); ++i)
-      if (!complaints[i].empty()) deliveries[woken[i]] = {DeliveryState::kUnknown, "", complaints[i]};
+    (void)cancel_ours(to_cancel);
+    BERTH_TRY(wake_ours(to_wake, woken, requests.size(), deliveries));
     BERTH_TRY(wake_steps(requests, in_pilots, deliveries));
     return deliveries;
   }
@@ -115,7 +112,7 @@ class SlurmExecutor : public Executor {
     const std::string path = fmt::format("{}/{}-{}.{}", folder_of(task.launch).path(), task.key.group, task.key.task,
                                          stream == LogStream::kOutput ? "out" : "err");
     std::string text;
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (file < 0) return text;
     text.resize(static_cast<std::size_t>(std::max<std::int64_t>(0, most)));
     const ssize_t count = pread(file, text.data(), text.size(), offset);
@@ -144,15 +141,64 @@ class SlurmExecutor : public Executor {
     return SlurmLaunchFolder(slurm_launch_folder(settings_.submit, key));
   }
 
+  struct NamedJob {
+    std::int64_t id = 0;
+    std::string name;
+  };
+
+  // Of those that Slurm still has: after a controller has lost its state it gives ids out again, to others.
+  Result<std::vector<bool>> are_ours(const std::vector<NamedJob>& jobs) {
+    std::vector<bool> are(jobs.size());
+    if (jobs.empty()) return are;
+    BERTH_ASSIGN(const SlurmListing listing, client_.jobs(true));
+    for (std::size_t i = 0; i < jobs.size(); ++i)
+      are[i] = std::ranges::any_of(
+          listing.jobs, [&](const SlurmJob& row) { return row.id == jobs[i].id && row.name == jobs[i].name; });
+    return are;
+  }
+
+  Status cancel_ours(const std::vector<NamedJob>& jobs) {
+    BERTH_ASSIGN(const std::vector<bool> ours, are_ours(jobs));
+    std::vector<std::int64_t> ids;
+    for (std::size_t i = 0; i < jobs.size(); ++i)
+      if (ours[i]) ids.push_back(jobs[i].id);
+    (void)client_.cancel(ids);
+    return {};
+  }
+
+  // Scripts of ours look at `control`. A job that Slurm has no more has no script that could.
+  Status wake_ours(const std::vector<NamedJob>& jobs, const std::vector<std::size_t>& of_requests, std::size_t requests,
+                   std::vector<Delivery>& deliveries) {
+    const Result<std::vector<bool>> ours = are_ours(jobs);
+    if (!ours.ok() && jobs.size() == requests) return ours.status();
+    std::vector<std::int64_t> ids;
+    std::vector<std::size_t> woken;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      if (!ours.ok()) {
+        deliveries[of_requests[i]] = {DeliveryState::kUnknown, "", ours.status().message()};
+      } else if ((*ours)[i]) {
+        ids.push_back(jobs[i].id);
+        woken.push_back(of_requests[i]);
+      }
+    }
+    const std::vector<std::string> complaints = client_.signal(ids, "CONT");
+    if (!ids.empty() && ids.size() == requests && std::ranges::all_of(complaints, is_slurm_silence))
+      return Status(Code::kUnavailable, complaints.front());
+    for (std::size_t i = 0; i < woken.size(); ++i)
+      if (!complaints[i].empty()) deliveries[woken[i]] = {DeliveryState::kUnknown, "", complaints[i]};
+    return {};
+  }
+
   // The job whose script is to look at `control`; nothing when there is none to tell.
   Result<std::optional<std::int64_t>> stop_in_folder(const StopRequest& request, const SlurmLaunchFolder& folder,
-                                                     std::vector<std::int64_t>& to_cancel) const {
+                                                     std::vector<NamedJob>& to_cancel) const {
     const std::string tasks = control_tasks(request, folder);
     if (request.grace && tasks == "all") {
       BERTH_TRY(folder.make().status());
       BERTH_ASSIGN(const std::string holder, folder.take_claim(kStoppedClaim));
       if (holder == kStoppedClaim)
-        if (const auto submission = folder.submission()) to_cancel.push_back(submission->job);
+        if (const auto submission = folder.submission())
+          to_cancel.push_back({submission->job, print_key(settings_.submit.database, request.tasks.front().launch)});
     } else if (!folder.exists()) {
       return std::optional<std::int64_t>();
     }
@@ -218,11 +264,8 @@ Result<std::unique_ptr<Executor>> make_slurm_executor(const ExecutorContext& con
   BERTH_ASSIGN(settings.parallel, read_integer(options.at("parallel")));
   if (settings.parallel < 1 || settings.parallel > 64)
     return Status(Code::kInvalid, fmt::format("option 'parallel': {} is not between 1 and 64", settings.parallel));
-  for (const std::string& folder : {settings.folder, settings.submit.shared_folder}) {
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error) return Status(Code::kUnavailable, fmt::format("{}: {}", folder, error.message()));
-  }
+  for (const std::string& folder : {settings.folder, settings.submit.shared_folder})
+    BERTH_TRY(make_private_folder(folder));
   return std::unique_ptr<Executor>(std::make_unique<SlurmExecutor>(std::move(settings)));
 }
 

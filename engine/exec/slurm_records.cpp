@@ -25,7 +25,7 @@ Status file_failure(const std::string& path) {
 }
 
 Status write_to(const std::string& path, int flags, std::string_view content) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644);
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
   if (file < 0) return file_failure(path);
   const bool written = write(file, content.data(), content.size()) == static_cast<ssize_t>(content.size());
   const Status failure = written ? Status() : file_failure(path);
@@ -47,7 +47,7 @@ std::vector<std::string> node_files(const std::string& path) {
 }  // namespace
 
 std::optional<std::string> read_whole_file(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (file < 0) return std::nullopt;
   std::string content;
   std::array<char, 16384> buffer;
@@ -96,7 +96,7 @@ std::string slurm_done_file(std::int32_t group, std::int32_t task) { return fmt:
 bool SlurmLaunchFolder::exists() const { return access(path_.c_str(), F_OK) == 0; }
 
 Result<bool> SlurmLaunchFolder::make() const {
-  if (mkdir(path_.c_str(), 0755) == 0) return true;
+  if (mkdir(path_.c_str(), 0700) == 0) return true;  // its script holds the environment of the job
   if (errno == EEXIST) return false;
   return file_failure(path_);
 }

@@ -65,8 +65,8 @@ std::string_view slurm_runner();
 // sbatch said no, and a repetition would hear the same ("Requested node configuration is not available"); false for
 // everything else, above all for a controller that did not answer.
 bool is_sbatch_refusal(std::string_view complaint);
-// sbatch said no, and may say yes another time: "Required partition not available (inactive or drain)", "Requested nodes
-// are busy".
+// sbatch said no, and may say yes another time: "Required partition not available (inactive or drain)", "Requested
+// nodes are busy".
 bool is_sbatch_delay(std::string_view complaint);
 // Nobody answered: "Unable to contact slurm controller (connect failure)".
 bool is_slurm_silence(std::string_view complaint);

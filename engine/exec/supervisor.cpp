@@ -116,7 +116,7 @@ class Supervisor {
   // Before the first claim, so that what runs is always found through it.
   Status write_list() const {
     if (!make_folders(order_.list)) return file_error(order_.list);
-    const Descriptor file(open(list_path().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    const Descriptor file(open(list_path().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!file.is_open()) return file_error(list_path());
     std::string text = own_.boot + "\n";
     for (const SupervisedTask& task : order_.tasks) text += task.key + "\n";

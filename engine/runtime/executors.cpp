@@ -1,12 +1,12 @@
 #include "engine/runtime/executors.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 
+#include "engine/exec/private_folder.h"
 #include "engine/runtime/node_watch.h"
 #include "engine/store/database_home.h"
 
@@ -28,14 +28,12 @@ Result<std::unique_ptr<Executor>> make_executor(Runtime& runtime, const std::str
   BERTH_ASSIGN(const ExecutorType* type, find_executor_type(record.type));
   BERTH_ASSIGN(const ExecutorOptions options, read_executor_options(*type, record.options));
   const std::string base = executors_folder(runtime.db());
-  // As the database: for its user alone. What is there already stays as somebody wanted it.
-  static_cast<void>(mkdir(base.c_str(), 0700));
-  return type->make({.name = record.name,
-                     .database = tag,
-                     .folder = fmt::format("{}/{}", base, record.name),
-                     .program = own_program(),
-                     .env = &runtime.env()},
-                    options);
+  const std::string folder = fmt::format("{}/{}", base, record.name);
+  BERTH_TRY(make_private_folder(base));
+  BERTH_TRY(make_private_folder(folder));
+  return type->make(
+      {.name = record.name, .database = tag, .folder = folder, .program = own_program(), .env = &runtime.env()},
+      options);
 }
 
 // This file drives the work, and what it tells executors to start now, it will know.

@@ -123,6 +123,19 @@ TEST_F(Slurm, AJobRunsOnceWithItsNodeDevicesAndEnvironment) {
   EXPECT_EQ(deliver(launch).external, first.external);
 }
 
+TEST_F(Slurm, AJobGetsNothingOfOurEnvironmentAndNobodyReadsIts) {
+  setenv("BERTH_SECRET", "ours", 1);
+  const Launch launch = launch_of(38, "env >>$OUT", {{"n1"}, {"n2"}});
+  ASSERT_EQ(deliver(launch).state, DeliveryState::kDone);
+  ASSERT_TRUE(comes_to(launch, TaskPhase::kEnded));
+  unsetenv("BERTH_SECRET");
+  EXPECT_NE(out(38).find("BERTH_JOB=38"), std::string::npos);
+  EXPECT_EQ(out(38).find("BERTH_SECRET"), std::string::npos);
+  const std::string folder = folder_ + "/" + print_key(tag_, launch.key);
+  EXPECT_EQ(shell("stat -c %a " + folder), "700\n");
+  EXPECT_EQ(shell("stat -c %a " + folder + "/script"), "600\n");
+}
+
 TEST_F(Slurm, AGangOfDifferentShapesStartsTogetherEachTaskWithItsOwn) {
   // n2: two tasks with two devices each, n1 and n4: one task with one; and a task without any.
   const Launch launch =
@@ -239,6 +252,25 @@ TEST_F(Slurm, SignalsAndEndsReachTheWholeGroup) {
   EXPECT_EQ(before, (std::vector{beats(31), beats(32), beats(33)}));
 }
 
+// Also one that is deaf to TERM, below a shell that is not, and whatever Slurm kills of the job by itself.
+TEST_F(Slurm, WhatSlurmCancelsEndsWhole) {
+  std::filesystem::create_directories(folder_);
+  const std::string program = folder_ + "/deaf.sh";
+  std::ofstream(program) << "#!/bin/sh\ntrap '' TERM\nwhile :; do echo up >>$OUT; sleep 0.1; done\n";
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  const Launch launch = launch_of(39, program + "; true", {{"n1"}});
+  ASSERT_EQ(deliver(launch).state, DeliveryState::kDone);
+  ASSERT_TRUE(eventually([&] { return !out(39).empty(); }));
+  shell("scancel -n " + print_key(tag_, launch.key));
+  EXPECT_TRUE(eventually([&] {
+    const bool had_ended = all(launch, TaskPhase::kEnded);
+    const std::string before = out(39);
+    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    EXPECT_TRUE(!had_ended || out(39) == before) << "it ended and ran on";
+    return out(39) == before;
+  }));
+}
+
 TEST_F(Slurm, WhatATaskLeavesBehindGoesAndItMaySayThatItIsDone) {
   const Launch launch = launch_of(34, "sleep 300 & echo done >$BERTH_DONE_FILE; exit 130", {{"n2"}});
   ASSERT_EQ(deliver(launch).state, DeliveryState::kDone);
@@ -270,6 +302,28 @@ TEST_F(Slurm, MaintenanceRefusesNothing) {
   shell("scontrol update PartitionName=berth State=UP");
   ASSERT_TRUE(comes_to(launch, TaskPhase::kEnded));
   EXPECT_EQ(out(36), "ran\n");
+}
+
+// A controller that has lost its state gives ids out again.
+TEST_F(Slurm, AnIdThatIsAnothersIsLeftAlone) {
+  std::filesystem::create_directories(folder_);
+  const std::string words = folder_ + "/foreign";
+  const std::string foreign =
+      shell("cd / && sbatch --parsable -J someones -o /dev/null -w n4 --wrap \"trap 'echo woken >>" + words +
+            "' CONT; while :; do sleep 0.1; done\"");
+  const std::string id = foreign.substr(0, foreign.find('\n'));
+  ASSERT_TRUE(eventually([&] { return shell("squeue -h -o %T -j " + id) == "RUNNING\n"; }));
+  const Launch launch = launch_of(37, "sleep 60", {{"n1"}});
+  ASSERT_EQ(deliver(launch).state, DeliveryState::kDone);
+  ASSERT_TRUE(comes_to(launch, TaskPhase::kRunning));
+  const std::string claim = folder_ + "/" + print_key(tag_, launch.key) + "/claim";
+  std::filesystem::remove(claim);
+  std::filesystem::create_symlink(id + ".0", claim);
+  const StopRequest end{live(launch), Seconds(0), ""};
+  EXPECT_EQ(must(executor_->stop({&end, 1})).front().state, DeliveryState::kDone);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  EXPECT_EQ(shell("squeue -h -o %T -j " + id), "RUNNING\n");
+  EXPECT_EQ(read_whole_file(words), std::nullopt);
 }
 
 TEST_F(Slurm, WhatHasNotStartedNeverDoes) {

@@ -262,11 +262,12 @@ TEST_F(LocalExecutorTest, WhatCannotStartSaysWhy) {
 
 TEST_F(LocalExecutorTest, ADiskThatRefusesLeavesItUnknown) {
   const Launch launch = launch_of(1, "true");
-  std::ofstream(path("exec")) << "no folder";
+  std::filesystem::create_directory(path("exec"));
+  std::ofstream(path("exec/tasks")) << "no folder";
   const Delivery unknown = must(executor()->launch({&launch, 1})).at(0);
   EXPECT_EQ(unknown.state, DeliveryState::kUnknown);
   EXPECT_NE(unknown.detail.find("Not a directory"), std::string::npos) << unknown.detail;
-  std::filesystem::remove(path("exec"));
+  std::filesystem::remove(path("exec/tasks"));
   EXPECT_TRUE(run(launch).succeeded());
 }
 
@@ -347,6 +348,35 @@ TEST_F(LocalExecutorTest, ItsFoldersAreForItsUserAlone) {
   struct stat folder = {};
   ASSERT_EQ(stat(path("exec").c_str(), &folder), 0);
   EXPECT_EQ(folder.st_mode & 0777U, 0700U);
+}
+
+TEST_F(LocalExecutorTest, AFolderOfSomebodyElseIsRefused) {
+  const auto refusal = [&] {
+    const ExecutorType& type = *must(find_executor_type("local"));
+    const ExecutorContext context = {"local", test::kDatabase, path("exec"), "/proc/self/exe", &env_};
+    return type.make(context, must(read_executor_options(type, {}))).status().message();
+  };
+  ASSERT_EQ(mkdir(path("exec").c_str(), 0700), 0);
+  EXPECT_EQ(refusal(), "");
+  ASSERT_EQ(chmod(path("exec").c_str(), 0770), 0);
+  EXPECT_EQ(refusal(), path("exec") + ": others may write to it");
+  ASSERT_EQ(rename(path("exec").c_str(), path("other").c_str()), 0);
+  std::filesystem::create_directory_symlink(path("other"), path("exec"));
+  EXPECT_EQ(refusal(), path("exec") + " is not a folder");
+  std::filesystem::remove(path("exec"));
+  if (geteuid() != 0) return;
+  ASSERT_EQ(mkdir(path("exec").c_str(), 0700), 0);
+  ASSERT_EQ(chown(path("exec").c_str(), 1234, 1234), 0);
+  EXPECT_EQ(refusal(), path("exec") + " belongs to another user (number 1234)");
+}
+
+// What the job put in the place of its log is not read for it.
+TEST_F(LocalExecutorTest, ALogThatIsALinkIsNotFollowed) {
+  std::ofstream(path("shadow")) << "secret";
+  const LiveTask task = start(launch_of(1, "rm stdout; ln -s " + path("shadow") + " stdout"));
+  wait_for_end(task);
+  const auto log = executor()->log(task, LogStream::kOutput, 0, 100);
+  EXPECT_FALSE(log.ok() && log->find("secret") != std::string::npos);
 }
 
 TEST_F(LocalExecutorTest, ATaskWithoutSupervisorCanBeStopped) {
