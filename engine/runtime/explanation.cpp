@@ -93,6 +93,22 @@ void say_state(const FoundJob& job, JobExplanation& explanation) {
   }
 }
 
+// Tasks that were placed and told, and of which their executor says that they have not begun.
+Status say_unborn_tasks(Database& db, const FoundJob& job, JobExplanation& explanation) {
+  BERTH_ASSIGN(
+      Statement row,
+      db.prepare("SELECT count(*) FILTER (WHERE t.phase IN ('pending', 'starting')), count(*), "
+                 "coalesce(max(iif(t.phase = 'starting', t.detail, '')), ''), coalesce((SELECT max(o.error) FROM "
+                 "outbox o WHERE o.run_id = r.id), '') FROM runs r JOIN run_tasks t ON t.run_id = r.id WHERE r.job_id "
+                 "= ?1 AND r.end_time IS NULL"));
+  if (!row.with(job.id).next() || row.integer(0) == 0) return row.status();
+  const std::string_view why = row.text(2).empty() ? row.text(3) : row.text(2);
+  explanation.sentence = fmt::format("its room is held, and {} of its {} have not begun{}{}", row.integer(0),
+                                     row.integer(1) == 1 ? "1 task" : fmt::format("{} tasks", row.integer(1)),
+                                     why.empty() ? "" : ": ", why);
+  return {};
+}
+
 void say_nodes(const ShapeExplanation& nodes_say, const TaskShape& shape, const Cluster& cluster,
                JobExplanation& explanation) {
   for (const ReasonCount& count : nodes_say.reasons) {
@@ -427,6 +443,7 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
   const Job* job = job_in(snapshot, found.id);
   if (job == nullptr || !rounds_look_at(*job)) {
     say_state(found, explanation);
+    if (found.state == JobState::kRunning) BERTH_TRY(say_unborn_tasks(runtime.db(), found, explanation));
     return explanation;
   }
 
