@@ -69,7 +69,7 @@ TEST_F(PredictionRecordsTest, NothingIsLearntWhenTheClockWasSetBack) {
   EXPECT_EQ(count("SELECT runs FROM prediction_keys WHERE level = 'tag'"), 3);
   const std::int64_t waits = submit_tagged("waits", "bert");
   EXPECT_OK(change(
-      *db_, [&](Change& c) { return end_job(c, waits, JobState::kCancelled); }, Seconds(10)));
+      *db_, [&](Change& c) { return cancel_job(c, waits); }, Seconds(10)));
   EXPECT_EQ(count("SELECT count(*) FROM jobs WHERE end_time < submit_time"), 0);
   expect_healthy(*db_);
 }
