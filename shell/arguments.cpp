@@ -1,5 +1,7 @@
 #include "shell/arguments.h"
 
+#include <fmt/format.h>
+
 #include <cassert>
 #include <utility>
 
@@ -74,6 +76,21 @@ const std::vector<Arguments>& Arguments::groups(std::string_view label) const {
   assert((!declared_ || declared_->contains(label)) && "the syntax has no such group");
   const auto found = groups_.find(label);
   return found == groups_.end() ? none : found->second;
+}
+
+std::string Arguments::spoken() const {
+  const std::string_view typed = *statement_;
+  std::string spoken;
+  std::size_t done = 0;
+  for (const Span& secret : secrets_) {
+    const std::string_view value = typed.substr(secret.offset, secret.length);
+    const std::size_t equals = value.find('=');
+    if (equals == std::string_view::npos) continue;
+    const std::string_view quote = value.starts_with('\'') || value.starts_with('"') ? value.substr(0, 1) : "";
+    spoken += fmt::format("{}{}***{}", typed.substr(done, secret.offset - done), value.substr(0, equals + 1), quote);
+    done = secret.offset + secret.length;
+  }
+  return spoken.append(typed.substr(done));
 }
 
 Status Arguments::fail(std::string_view name, Code code, std::string message, std::string hint) const {

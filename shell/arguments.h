@@ -35,6 +35,7 @@ struct OptionRow {
   std::string_view sentence;
   std::string_view set = {};  // which <options:set> of the syntax takes it
   bool many = false;          // also takes a list: key = (a, b)
+  bool secret = false;        // what stands behind the '=' of a value 'name=...' is kept out of events
   bool required = false;
 };
 
@@ -109,14 +110,17 @@ class Arguments {
   const std::vector<Arguments>& groups(std::string_view label) const;
 
   // The statement as typed, without `;`.
-  const std::string& statement() const { return statement_; }
+  const std::string& statement() const { return *statement_; }
+  // The same for those who may not see what is secret: 'TOKEN=***'.
+  std::string spoken() const;
 
   // An error that points at the argument.
   Status fail(std::string_view name, Code code, std::string message, std::string hint = {}) const;
 
  private:
   friend class ArgumentBuilder;
-  std::string statement_;
+  std::shared_ptr<const std::string> statement_ = std::make_shared<const std::string>();  // shared with its groups
+  std::vector<Span> secrets_;  // in the order of the statement
   std::map<std::string, std::vector<Value>, std::less<>> values_;
   NameSet words_;
   std::map<std::string, Options, std::less<>> options_;

@@ -49,7 +49,7 @@ class ArgumentBuilder {
 
  private:
   void open(Arguments& scope, std::string_view label) {
-    scope.statement_ = std::string(statement_);
+    scope.statement_ = statement_text_;
     scope.declared_ = info_.declared;
     for (const std::string& set : info_.option_sets.find(label)->second) {
       Options& options = scope.options_[set];
@@ -124,6 +124,7 @@ class ArgumentBuilder {
     Result<Value> value = read_terminal(terminal, token);
     if (!value.ok()) return std::move(value).status().prefixed("option '" + std::string(terminal.option->name) + "'");
     BERTH_TRY(check_range(*info_.find_option(terminal.option->name, terminal.option->set), *value));
+    if (terminal.option->secret) root_.secrets_.push_back(token.span);
     entry_of(*terminal.option).values.push_back(*std::move(value));
     return {};
   }
@@ -144,6 +145,7 @@ class ArgumentBuilder {
   const RowInfo& info_;
   const std::vector<Token>& tokens_;
   std::string_view statement_;
+  std::shared_ptr<const std::string> statement_text_ = std::make_shared<const std::string>(statement_);
   Arguments root_;
   Arguments group_;
   Arguments* scope_ = &root_;

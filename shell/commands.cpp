@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <new>
+#include <stdexcept>
 #include <utility>
 
 #include "engine/runtime/runtime.h"
@@ -72,8 +74,14 @@ Result<CommandTable::Call> CommandTable::parse(std::string_view statement) const
   return Call{rows_[static_cast<std::size_t>(match.row)], std::move(match.arguments)};
 }
 
-Result<Output> execute(Session& session, std::string_view statement) {
-  complete_session(session);
+Status out_of_memory() {
+  return Status(Code::kUnavailable, "there is not enough memory for this statement",
+                "nothing was changed; ask for less at a time");
+}
+
+namespace {
+
+Result<Output> execute_parsed(Session& session, std::string_view statement) {
   BERTH_ASSIGN(const CommandTable::Call call, session.commands->parse(statement));
   BERTH_TRY(find_database(session, *call.row));
   if (session.read_only && call.row->effect == Effect::kChanges) {
@@ -89,7 +97,7 @@ Result<Output> execute(Session& session, std::string_view statement) {
   session.planned = call.row->plans;
   if (session.runtime != nullptr) {
     if (session.runtime->in_transaction()) BERTH_TRY(check_in_transaction(*call.row));
-    session.runtime->speak_for(spoken_statement(session, call.arguments.statement()));
+    session.runtime->speak_for(spoken_statement(session, call.arguments.spoken()));
     if (call.row->effect == Effect::kReads && !session.runtime->read_only() && !session.runtime->in_transaction()) {
       BERTH_TRY(pass_dates_to_read(session.runtime->db(), session.runtime->now()));
     }
@@ -97,6 +105,22 @@ Result<Output> execute(Session& session, std::string_view statement) {
   Result<Output> output = call.row->handler(session, call.arguments);
   session.progress->finish();
   return output;
+}
+
+}  // namespace
+
+Result<Output> execute(Session& session, std::string_view statement) {
+  complete_session(session);
+  // What the statement had begun is rolled back on the way here.
+  try {
+    return execute_parsed(session, statement);
+  } catch (const std::bad_alloc&) {
+    session.progress->finish();
+    return out_of_memory();
+  } catch (const std::length_error&) {
+    session.progress->finish();
+    return out_of_memory();
+  }
 }
 
 }  // namespace berth

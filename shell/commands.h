@@ -87,5 +87,7 @@ void complete_session(Session& session);
 // Parses and runs one statement (without `;`). kInvalid, kConflict for a change in a read-only session, or the
 // handler's error.
 Result<Output> execute(Session& session, std::string_view statement);
+// What becomes of a statement that memory does not suffice for.
+Status out_of_memory();
 
 }  // namespace berth

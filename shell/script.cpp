@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <new>
 #include <sstream>
 
 #include "engine/base/plain_text.h"
@@ -47,7 +48,12 @@ ExitCode run_answered(Session& session, const Source& source, std::size_t offset
   const auto start = std::chrono::steady_clock::now();
   const Result<Output> output = run();
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-  const Status status = output.ok() ? session.printer->show(*output, session.display) : output.status();
+  Status status = output.status();
+  try {
+    if (output.ok()) status = session.printer->show(*output, session.display);
+  } catch (const std::bad_alloc&) {
+    status = out_of_memory().with_hint("it was carried out, but what it says is too much to print");
+  }
   if (session.display.timer) session.printer->say(fmt::format("time: {:.3f} s\n", spent.count()));
   if (!status.ok()) {
     if (output.ok() && session.printer->reader_left()) return ExitCode::kFailed;  // nobody is there to be told

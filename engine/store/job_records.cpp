@@ -26,6 +26,7 @@ namespace berth {
 namespace {
 
 constexpr std::int64_t kMostTasks = 1000000;  // of one group
+constexpr std::size_t kMostGroups = 10000;
 
 Status check_group_sizes(const TaskGroupRequest& group) {
   if (group.count < 1 || group.count > kMostTasks) {
@@ -247,14 +248,21 @@ Result<Submitter::Impl::GroupRow> Submitter::Impl::check_group(const TaskGroupRe
 
 Result<std::vector<Submitter::Impl::GroupRow>> Submitter::Impl::check_groups(const JobRequest& request) {
   if (request.groups.empty()) return Status(Code::kInvalid, "a job needs at least one group of tasks");
+  if (request.groups.size() > kMostGroups) {
+    return Status(
+        Code::kInvalid,
+        fmt::format("a job has at most {} groups of tasks, not {}", print_count(static_cast<std::int64_t>(kMostGroups)),
+                    print_count(static_cast<std::int64_t>(request.groups.size()))),
+        "equal tasks are one group: tasks = 8");
+  }
   std::vector<GroupRow> rows;
+  std::unordered_set<std::string> names;
   for (std::size_t i = 0; i < request.groups.size(); ++i) {
     const std::string where = request.groups.size() > 1 ? fmt::format("in task group {}", i + 1) : std::string();
     Result<GroupRow> row = check_group(request.groups[i], i);
     if (!row.ok()) return where.empty() ? row.status() : row.status().prefixed(where);
-    const bool same_name =
-        std::any_of(rows.begin(), rows.end(), [&](const GroupRow& other) { return other.name == row->name; });
-    if (same_name) return Status(Code::kInvalid, fmt::format("two task groups are called '{}'", row->name));
+    if (!names.insert(row->name).second)
+      return Status(Code::kInvalid, fmt::format("two task groups are called '{}'", row->name));
     const bool known_to_fit = row->group.min_tasks == 1 && hosted.contains(row->group.shape);
     if (!request.allow_infeasible && !known_to_fit) {
       if (!hosting) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <new>
 
 #include "engine/base/env.h"
 #include "engine/base/text.h"
@@ -108,6 +109,53 @@ TEST(Robustness, EveryKeywordOfAnExampleIsOffered) {
       EXPECT_TRUE(offered || !completion.kinds.empty() || !completion.expected.empty()) << text << ": " << token.text;
     }
   }
+}
+
+Result<Output> run_out_of_memory(Session&, const Arguments&) { throw std::bad_alloc(); }
+Result<Output> ask_for_too_much(Session&, const Arguments&) {
+  std::string text;
+  text.reserve(text.max_size());
+  return Output::note(text);
+}
+
+// Not the end of the program: the next statement runs.
+TEST(Robustness, AStatementThatMemoryDoesNotSufficeForFails) {
+  static constexpr CommandRow kRows[] = {
+      {.family = "test",
+       .syntax = "EAT",
+       .effect = Effect::kReads,
+       .handler = run_out_of_memory,
+       .summary = "Eats.",
+       .example = "EAT"},
+      {.family = "test",
+       .syntax = "BITE",
+       .effect = Effect::kReads,
+       .handler = ask_for_too_much,
+       .summary = "Bites.",
+       .example = "BITE"},
+  };
+  const std::span<const CommandRow> families[] = {kRows};
+  const Result<CommandTable> table = CommandTable::build(families);
+  ASSERT_TRUE(table.ok()) << table.status().message();
+  Session session;
+  session.commands = &*table;
+  for (const char* statement : {"EAT", "BITE"}) {
+    const Result<Output> output = execute(session, statement);
+    ASSERT_FALSE(output.ok());
+    EXPECT_EQ(output.status().code(), Code::kUnavailable);
+    EXPECT_NE(output.status().message().find("memory"), std::string::npos);
+  }
+}
+
+// Each group once had the text of the whole statement.
+TEST(Robustness, GroupsShareTheTextOfTheirStatement) {
+  std::string text = "SUBMIT JOB many IN QUEUE nlp GROUP g (tasks = 1)";
+  for (int i = 0; i < 8000; ++i) text += ", GROUP g" + std::to_string(i) + " (tasks = 1)";
+  const Result<CommandTable::Call> call = command_table().parse(text);
+  ASSERT_TRUE(call.ok()) << call.status().message();
+  const std::vector<Arguments>& groups = call->arguments.groups("groups");
+  ASSERT_EQ(groups.size(), 8001u);
+  for (const Arguments& group : groups) ASSERT_EQ(&group.statement(), &call->arguments.statement());
 }
 
 }  // namespace
