@@ -12,6 +12,7 @@
 #include "engine/store/migrate.h"
 #include "engine/store/past_rows.h"
 #include "engine/store/round_records.h"
+#include "engine/store/row_sums.h"
 #include "engine/store/settings.h"
 
 namespace berth {
@@ -201,6 +202,7 @@ constexpr Promise kBorrowingPromise = {
     "borrowing_sums", "what queues use above their quota is what idle quota of others and of nobody lends them"};
 constexpr Promise kHistoryPromise = {"history", "rows that the history knows are there, and those that went are gone"};
 constexpr Promise kRecordsPromise = {"records", "what rounds looked at and decided unpacks to what was recorded"};
+constexpr Promise kSumsPromise = {"rows_unchanged", "rows that nobody changes are as they were written"};
 constexpr Promise kReadablePromise = {"readable", "link groups, settings and reasons can be read"};
 
 // Adds to the findings what breaks one promise, up to `most`, then how many more there are.
@@ -340,6 +342,16 @@ Status check_records(Database& db, std::size_t most, std::vector<Finding>& findi
   return found.end({});
 }
 
+Status check_row_sums(Database& db, std::size_t most, std::vector<Finding>& findings) {
+  FindingList found(kSumsPromise, most, findings);
+  const Result<std::vector<ChangedRow>> changed = find_changed_rows(db);
+  if (!changed.ok()) return found.end(changed.status());
+  for (const ChangedRow& row : *changed)
+    found.add(fmt::format("table {} row {}", row.table, row.key),
+              "its text or numbers are not those that were written");
+  return found.end({});
+}
+
 // What only the engine can judge: notations and names.
 void check_readable(Database& db, std::vector<Finding>& findings) {
   const auto note = [&findings](std::string object, const Status& status) {
@@ -369,6 +381,7 @@ std::vector<Promise> check_promises() {
   promises.push_back(kBorrowingPromise);
   promises.push_back(kHistoryPromise);
   promises.push_back(kRecordsPromise);
+  promises.push_back(kSumsPromise);
   promises.push_back(kReadablePromise);
   return promises;
 }
@@ -386,6 +399,7 @@ Result<std::vector<Finding>> check_state(Database& db, std::size_t most) {
   BERTH_TRY(check_ledger(db, most, findings).prefixed(fmt::format("checking '{}'", kBorrowingPromise.name)));
   BERTH_TRY(check_history(db, most, findings).prefixed(fmt::format("checking '{}'", kHistoryPromise.name)));
   BERTH_TRY(check_records(db, most, findings).prefixed(fmt::format("checking '{}'", kRecordsPromise.name)));
+  BERTH_TRY(check_row_sums(db, most, findings).prefixed(fmt::format("checking '{}'", kSumsPromise.name)));
   check_readable(db, findings);
   return findings;
 }

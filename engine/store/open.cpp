@@ -13,6 +13,7 @@
 #include "engine/store/backup.h"
 #include "engine/store/history_recorder.h"
 #include "engine/store/migrate.h"
+#include "engine/store/row_sums.h"
 
 namespace berth {
 
@@ -118,6 +119,7 @@ Result<Database> open_state(const std::string& path, const OpenOptions& options)
       "PRAGMA cache_size = -65536;"          // 64 MiB: a round's changed pages stay in memory
       "PRAGMA wal_autocheckpoint = 8000"));  // 32 MiB: a round does not wait for its pages to be moved a second time
   BERTH_TRY(migrate(db));
+  BERTH_TRY(keep_row_sums(db));
   record_history(db);
   return db;
 }

@@ -14,6 +14,7 @@
 #include "engine/policy/registry.h"
 #include "engine/store/migrate.h"
 #include "engine/store/round_records.h"
+#include "engine/store/row_sums.h"
 #include "engine/store/settings.h"
 #include "engine/store/sql_text.h"
 
@@ -258,6 +259,7 @@ class Redactor {
 
   Status redact_the_rest() {
     BERTH_TRY(db_.execute("DELETE FROM meta WHERE key LIKE 'home%' OR key = 'generation'"));
+    BERTH_TRY(forget_row_sums(db_));
     BERTH_TRY(db_.execute("UPDATE meta SET value = lower(hex(randomblob(4))) WHERE key = 'tag'"));
     BERTH_TRY(db_.execute("UPDATE executors SET type = 'simulated'"));
     BERTH_TRY(db_.execute("UPDATE run_usage SET recurrence = redact_number(recurrence)"));

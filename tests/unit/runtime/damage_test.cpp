@@ -90,6 +90,13 @@ constexpr Damage kDamages[] = {
     {"EventIsMissing", "changes_journalled", "DELETE FROM events WHERE state_version = 5"},
     {"UseOfAQueue", "borrowing_sums", "UPDATE queue_use SET gpu_milli = gpu_milli + 1000"},
     {"TriggerIsMissing", "schema_whole", "SELECT 1"},
+    {"TextOfAnEvent", "rows_unchanged", "UPDATE events SET detail = 'b' || substr(detail, 2) WHERE id = 3"},
+    {"StatementOfAnEvent", "rows_unchanged", "UPDATE events SET statement = 'x' WHERE id = 3"},
+    {"TextOfAPlan", "rows_unchanged", "UPDATE plans SET plan_json = replace(plan_json, 'best_fit', 'best_fiu')"},
+    {"NameOfAGroup", "rows_unchanged", "UPDATE task_groups SET name = 'maio' WHERE job_id = 1"},
+    {"PoolOfAGroup", "rows_unchanged", "UPDATE task_groups SET pool_id = 1 WHERE job_id = 2"},
+    {"CommandOfAJob", "rows_unchanged", "UPDATE jobs SET command = 'rm -rf' WHERE name = 'command'"},
+    {"VariablesOfAJob", "rows_unchanged", "UPDATE jobs SET environment = '{\"A\":\"2\"}' WHERE name = 'command'"},
 };
 
 class Damages : public RuntimeTest {
@@ -135,6 +142,9 @@ class Damages : public RuntimeTest {
     submit("owner", "train", 2);
     round();
     pass(60);
+    JobRequest command = request("command", "train", 4);
+    command.command = {.command = "true", .environment = {{"A", "1"}}};
+    submit(command);
     submit("waits", "train", 4);
     round();
     pass(60);

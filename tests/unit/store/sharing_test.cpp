@@ -427,6 +427,7 @@ TEST_F(Sharing, CheckNamesEveryBrokenPromise) {
        "INSERT INTO record_parts (id, hash, size, data) VALUES (99, x'00', 3, x'00'); INSERT INTO round_records "
        "(recorded_at, engine, format, input_head, input_parts, plan_head, plan_parts, new_bytes) VALUES (1, '', 1, "
        "x'', 99, x'', 99, 0)"},
+      {"rows_unchanged", "UPDATE events SET detail = detail || 'x'"},
       {"readable", "UPDATE settings SET value = 'often'"},
       {"readable", "UPDATE node_types SET link_groups = '[[0 1'"},
   };

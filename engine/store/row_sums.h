@@ -1,0 +1,28 @@
+// A checksum a row of what is text and matters: events, plans, task groups, commands of jobs, texts of policies.
+//
+// A flipped bit in a text breaks no constraint and no index. The connections on which Berth writes keep the column
+// `checksum` of those rows, by temporary triggers: whatever statement writes a row, its checksum is written with it.
+// Rows of other programs, and those of older ones, have none.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/store/sqlite.h"
+
+namespace berth {
+
+// From now on this connection writes checksums.
+Status keep_row_sums(Database& db);
+
+// Rows whose checksum is not that of their columns.
+struct ChangedRow {
+  std::string table;
+  std::string key;
+};
+Result<std::vector<ChangedRow>> find_changed_rows(Database& db);
+
+// For who rewrites rows on a connection that keeps no checksums.
+Status forget_row_sums(Database& db);
+
+}  // namespace berth
