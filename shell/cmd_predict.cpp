@@ -47,6 +47,7 @@ ResultTable keys_table(const std::vector<PredictionKey>& keys) {
                                 {"p50", Align::kRight},
                                 {"p80", Align::kRight},
                                 {"p90", Align::kRight},
+                                {"bounds"},
                                 {"last_end"}},
                     .rows = {}};
   for (const PredictionKey& key : keys) {
@@ -54,6 +55,7 @@ ResultTable keys_table(const std::vector<PredictionKey>& keys) {
     table.rows.push_back({std::string(prediction_level_name(key.level)), text_or_null(key.tag), text_or_null(key.user),
                           text_or_null(key.models), text_or_null(key.request), key.runs, key.prediction.count,
                           duration_cell(estimate.p50), duration_cell(estimate.p80), duration_cell(estimate.p90),
+                          estimate.p50 == Seconds(0) ? Cell() : Cell(std::string(estimate.is_rough ? "no" : "yes")),
                           print_time(key.last_end)});
   }
   return table;
@@ -340,12 +342,15 @@ constexpr CommandRow kPredictRows[] = {
      .handler = show_predictions,
      .summary = "What is known about how long jobs run, and how well it predicted so far.",
      .example = "SHOW PREDICTIONS OF TAG 'bert-nightly'",
-     .details = "A job is predicted from the narrowest level that saw enough runs: tag+user+models+request, tag+user, "
-                "tag, user+request, user, request, all; fewer runs of its own tag go before other work. runs = ever "
-                "observed, recent = those that still count. "
-                "measured compares what was said at submission with what came: runs within 25 percent, the median "
-                "error of the p50, and how many took no longer than their p90. Settings: prediction_min_count, "
-                "prediction_half_life, prediction_retention."},
+     .details =
+         "A job is predicted from the narrowest level that saw enough runs: tag+user+models+request, tag+user, "
+         "tag, user+request, user, request, all; fewer runs of its own tag go before other work. runs = ever "
+         "observed, recent = those that still count. bounds = nine runs or more bear the p90 out: then reservations "
+         "rest on it, else on the time limit of the job. Runs that their time limit ended count as that long. "
+         "measured compares what was said at submission with what came: runs within 25 percent, the median "
+         "error of the p50, and how many took no longer than their p90. Settings: predict_durations, "
+         "prediction_min_count, "
+         "prediction_half_life, prediction_retention."},
     {.family = kPredictFamily,
      .syntax = "SHOW CALIBRATION [BY QUEUE]",
      .effect = Effect::kReads,

@@ -45,6 +45,8 @@ struct DurationEstimate {
   Seconds p90;
   bool is_given = false;       // p50 is somebody's answer even if it is 0 (or less: a noisy one)
   std::int32_t p50_milli = 0;  // thousandths of a second beyond p50: an order may tell estimates apart by them
+  // p90 rests on too few runs, or has not held: it bounds no run that has a time limit (policy/duration_predictor.h).
+  bool is_rough = false;
 
   bool operator==(const DurationEstimate&) const = default;
 };
@@ -78,10 +80,10 @@ struct Job {
   std::vector<std::int64_t> after;  // jobs it depends on that have not finished
 
   // When a run that began at `start` ends at the latest, as far as is known: the time limit, or the p90 of the
-  // estimate; -1 = nothing known.
+  // estimate if that is less and not rough; -1 = nothing known.
   Seconds expected_end(Seconds start) const {
-    if (estimate.p90 > Seconds(0) && (time_limit == Seconds(0) || estimate.p90 < time_limit))
-      return start + estimate.p90;
+    const bool is_limited = time_limit > Seconds(0) && (estimate.is_rough || estimate.p90 >= time_limit);
+    if (estimate.p90 > Seconds(0) && !is_limited) return start + estimate.p90;
     return time_limit > Seconds(0) ? start + time_limit : Seconds(-1);
   }
 

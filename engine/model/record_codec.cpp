@@ -42,8 +42,8 @@ void fields(A& a, T& x) {
 }
 template <class A, Is<DurationEstimate> T>
 void fields(A& a, T& x) {
-  auto& [p50, p80, p90, is_given, p50_milli] = x;
-  a(p50, p80, p90, is_given, p50_milli);
+  auto& [p50, p80, p90, is_given, p50_milli, is_rough] = x;
+  a(p50, p80, p90, is_given, p50_milli, is_rough);
 }
 template <class A, Is<EvictionTerms> T>
 void fields(A& a, T& x) {

@@ -60,4 +60,24 @@ DurationEstimate DurationHistory::estimate(Seconds now, Seconds half_life) const
   return {percentile(50), percentile(80), percentile(90)};
 }
 
+std::optional<Seconds> DurationHistory::bound(Seconds now, Seconds half_life) const {
+  if (count(now, half_life) < kFewestForBound) return std::nullopt;
+  std::array<Seconds, kCapacity> sorted;  // those before
+  const auto bound_of = [&](std::size_t runs) { return sorted[std::min((9 * (runs + 1) + 9) / 10, runs) - 1]; };
+  constexpr auto kFewest = static_cast<std::size_t>(kFewestForBound);
+  std::size_t size = 0;
+  std::size_t longer = 0;
+  for (const DurationSample& sample : samples_) {
+    if (size >= kFewest && sample.duration > bound_of(size)) ++longer;
+    const auto end = sorted.begin() + static_cast<std::ptrdiff_t>(size);
+    const auto place = std::upper_bound(sorted.begin(), end, sample.duration);
+    std::move_backward(place, end, end + 1);
+    *place = sample.duration;
+    ++size;
+  }
+  const std::size_t tried = size - kFewest;
+  if (longer > (tried + 9) / 10) return std::nullopt;
+  return bound_of(size);
+}
+
 }  // namespace berth

@@ -85,6 +85,9 @@ DurationEstimate estimate_of_key(PredictionLevel level, const DurationHistory& h
   const bool enough = count >= std::max<std::int64_t>(knobs.min_count, 1);
   if (!enough && (count == 0 || level > PredictionLevel::kTag)) return {};
   DurationEstimate estimate = history.estimate(now, knobs.half_life);
+  const std::optional<Seconds> bound = history.bound(now, knobs.half_life);
+  estimate.is_rough = !bound;
+  if (bound) estimate.p90 = std::max(estimate.p90, *bound);
   if (enough) return estimate;
   estimate.p80 = std::max(estimate.p80, Seconds(estimate.p50.value() * 5 / 4));
   estimate.p90 = std::max(estimate.p90, Seconds(estimate.p50.value() * 3 / 2));
@@ -96,7 +99,7 @@ Prediction predict_from(const DurationFeatures& features,
                         const PredictorKnobs& knobs, Seconds now, Seconds time_limit) {
   const auto keys = prediction_keys(features);
   std::optional<Prediction> of_few;  // of the narrowest level of the tag with too few runs
-  for (std::size_t i = 0; i < kHistoryLevels; ++i) {
+  for (std::size_t i = 0; knobs.is_on && i < kHistoryLevels; ++i) {
     const auto level = static_cast<PredictionLevel>(i);
     if (level > PredictionLevel::kTag && of_few) break;
     if (!keys[i]) continue;
@@ -104,16 +107,20 @@ Prediction predict_from(const DurationFeatures& features,
     if (history == nullptr) continue;
     const DurationEstimate estimate = estimate_of_key(level, *history, knobs, now);
     if (estimate.p50 == Seconds(0)) continue;
-    const Prediction made{
-        {capped(estimate.p50, time_limit), capped(estimate.p80, time_limit), capped(estimate.p90, time_limit)},
-        level,
-        history->count(now, knobs.half_life)};
+    Prediction made{.estimate = estimate, .level = level, .count = history->count(now, knobs.half_life)};
+    for (Seconds* each : {&made.estimate.p50, &made.estimate.p80, &made.estimate.p90})
+      *each = capped(*each, time_limit);
     if (made.count >= knobs.min_count) return made;
     if (!of_few) of_few = made;
   }
   if (of_few) return *of_few;
   if (time_limit > Seconds(0)) return {{time_limit, time_limit, time_limit}, PredictionLevel::kTimeLimit, 0};
   return {};
+}
+
+bool teaches_duration(JobState end, Seconds duration, Seconds time_limit) {
+  const bool is_out_of_time = time_limit > Seconds(0) && duration >= time_limit;
+  return end == JobState::kFinished || (end == JobState::kFailed && is_out_of_time);
 }
 
 std::int64_t prediction_error_percent(Seconds predicted, Seconds actual) {

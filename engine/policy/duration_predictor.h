@@ -9,9 +9,13 @@
 //
 // A job without a tag skips the levels that need one. Fewer runs than that of the job's own tag still say more than
 // many runs of other work: they answer before the levels without a tag, with a p80 and p90 widened to 5/4 and 3/2 of
-// the p50, since so few do not show how runs vary. Only runs that finished are observed: one that failed, was cancelled
-// or evicted says little about how long it would have taken. The job's time limit caps the answer, and is the answer
-// when nothing is known.
+// the p50, since so few do not show how runs vary. Only runs that finished are observed, and those that their time
+// limit ended (teaches_duration): one that failed, was cancelled or evicted says little about how long it would have
+// taken. The job's time limit caps the answer, and is the answer when nothing is known.
+//
+// A p90 is a belief; what is promised to others must not rest on one that runs do not bear out. Where they do, the p90
+// is at least DurationHistory::bound(), which says when; else it is rough (DurationEstimate::is_rough), and a
+// job's time limit bounds it.
 //
 // DurationPredictor keeps everything in memory (simulations, bulk imports); the database keeps the same histories as
 // rows (store/prediction_records.h) and asks through predict_from(). Pure and deterministic; a prediction and an
@@ -67,7 +71,11 @@ std::uint64_t request_feature(std::span<const TaskGroup> groups);
 // The key of each history level; nothing where the level needs a tag or a user the job does not have.
 std::array<std::optional<std::uint64_t>, kHistoryLevels> prediction_keys(const DurationFeatures& features);
 
+// What ends so tells how long such work runs: it finished, or its time limit ended it.
+bool teaches_duration(JobState end, Seconds duration, Seconds time_limit);
+
 struct PredictorKnobs {
+  bool is_on = true;               // else time limits are all that is known
   std::int64_t min_count = 3;      // runs a level must have seen to be asked first
   Seconds half_life{30 * 86400};   // of a run's weight
   std::size_t max_keys = 1000000;  // kept in memory
@@ -80,7 +88,7 @@ struct Prediction {
 
   bool operator==(const Prediction&) const = default;
 };
-// What a key of that level would answer, uncapped; all 0 where it knows too little to be asked.
+// What a key of that level would answer, uncapped; all 0 where it knows too little to be asked. is_on is not asked.
 DurationEstimate estimate_of_key(PredictionLevel level, const DurationHistory& history, const PredictorKnobs& knobs,
                                  Seconds now);
 // `history_of` finds the history of a key at a level, or null; asked level by level until one answers.

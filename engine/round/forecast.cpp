@@ -17,14 +17,20 @@ namespace {
 
 Snapshot with_median_durations(const Snapshot& snapshot) {
   Snapshot median = snapshot;
-  for (Job& job : median.jobs) job.estimate.p90 = job.estimate.p50;
-  for (RunningJob& run : median.running) run.job.estimate.p90 = run.job.estimate.p50;
+  const auto take_median = [](DurationEstimate& estimate) {
+    estimate.p90 = estimate.p50;
+    estimate.is_rough = false;
+  };
+  for (Job& job : median.jobs) take_median(job.estimate);
+  for (RunningJob& run : median.running) take_median(run.job.estimate);
   return median;
 }
 
 // Of some duration more is known than one number.
 bool has_spread(const Snapshot& snapshot) {
-  const auto is_spread = [](const Job& job) { return job.estimate.p90 != job.estimate.p50; };
+  const auto is_spread = [](const Job& job) {
+    return job.estimate.p50 > Seconds(0) && job.expected_end(Seconds(0)) != job.estimate.p50;
+  };
   return std::ranges::any_of(snapshot.jobs, is_spread) ||
          std::ranges::any_of(snapshot.running, is_spread, &RunningJob::job);
 }

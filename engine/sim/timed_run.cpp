@@ -286,7 +286,7 @@ void TimedRun::estimate(LiveJob& live) const {
       break;
     case DurationSource::kPredicted:
       live.features = features_of(next_);
-      live.teaches = next_.outcome.value_or(JobState::kFinished) == JobState::kFinished;
+      live.teaches = teaches_duration(next_.outcome.value_or(JobState::kFinished), live.duration, live.job.time_limit);
       live.estimate = predictor_.predict(live.features, now_, live.job.time_limit).estimate;
       break;
     case DurationSource::kLimit: break;

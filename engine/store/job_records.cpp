@@ -103,7 +103,7 @@ Result<JobRow> check_job_edge(Database& db, std::int64_t job, JobState to) {
 
 Status finish_job(Change& change, std::int64_t job, JobState state, std::string_view verb, const std::string& detail) {
   BERTH_ASSIGN(const JobRow row, check_job_edge(change.db(), job, state));
-  if (state == JobState::kFinished) BERTH_TRY(learn_finished_job(change, job));
+  BERTH_TRY(learn_ended_job(change, job, state));
   if (row.state == JobState::kRunning) {
     BERTH_TRY(forgive_eviction(change, job));
     BERTH_TRY(end_attempt(change, job, run_state_of(state), detail));
@@ -296,8 +296,9 @@ Result<Submitter> Submitter::make(Change& change) {
   BERTH_ASSIGN(Catalog catalog, Catalog::read(db));
   BERTH_ASSIGN(Statement job, db.prepare("INSERT INTO jobs (id, name, queue_id, priority_class_id, state, user_name, "
                                          "submit_time, time_limit_s, allow_infeasible, wait_cause, tag, "
-                                         "predicted_p50_s, predicted_p80_s, predicted_p90_s, predicted_level) "
-                                         "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"));
+                                         "predicted_p50_s, predicted_p80_s, predicted_p90_s, predicted_level, "
+                                         "predicted_p90_bounds) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
+                                         "?12, ?13, ?14, ?15, ?16)"));
   BERTH_ASSIGN(Statement group,
                db.prepare("INSERT INTO task_groups (job_id, group_index, name, task_count, min_tasks, "
                           "cpu_milli, memory_mib, gpu_count, gpu_milli, gpu_memory_mib, models, pool_id, "
@@ -352,12 +353,13 @@ Result<std::int64_t> Submitter::submit(const JobRequest& request) {
   const auto predicted = [&](Seconds duration) {
     return admitted.prediction.level == PredictionLevel::kUnknown ? std::nullopt : std::optional(duration);
   };
-  BERTH_TRY(impl_->insert_job.run(
-      id, name, queue, priority_class, job_state_name(state), user, request.submit_time.value_or(change.now()),
-      request.time_limit, request.allow_infeasible,
-      request.held ? std::optional(wait_cause_name(WaitCause::kHeld)) : std::nullopt, request.tag,
-      predicted(admitted.prediction.estimate.p50), predicted(admitted.prediction.estimate.p80),
-      predicted(admitted.prediction.estimate.p90), prediction_level_name(admitted.prediction.level)));
+  BERTH_TRY(
+      impl_->insert_job.run(id, name, queue, priority_class, job_state_name(state), user,
+                            request.submit_time.value_or(change.now()), request.time_limit, request.allow_infeasible,
+                            request.held ? std::optional(wait_cause_name(WaitCause::kHeld)) : std::nullopt, request.tag,
+                            predicted(admitted.prediction.estimate.p50), predicted(admitted.prediction.estimate.p80),
+                            predicted(admitted.prediction.estimate.p90),
+                            prediction_level_name(admitted.prediction.level), !admitted.prediction.estimate.is_rough));
   failpoint("mid_write");
   BERTH_TRY(impl_->insert_groups(id, groups));
   BERTH_TRY(write_terms(change, id, terms));

@@ -37,6 +37,7 @@ enum JobColumn {
   kJobP50,
   kJobP80,
   kJobP90,
+  kJobP90Bounds,
   kGroupIndex,
   kGroupCount,
   kGroupMinTasks,
@@ -55,13 +56,14 @@ constexpr std::string_view kJobColumns =
     "j.id, j.queue_id, j.priority_class_id, j.state, j.submit_time, j.time_limit_s, j.start_time, j.wait_reason, "
     "j.wait_cause, j.wait_beneficiary_id, j.wait_since, j.checkpoint_interval_s, j.checkpoint_grace_s, "
     "j.restart_cost_s, j.min_runtime_s, j.preemptible, j.quota_mark, j.attained_milli_s, j.evictions, "
-    "j.last_eviction, j.predicted_p50_s, j.predicted_p80_s, j.predicted_p90_s, "
+    "j.last_eviction, j.predicted_p50_s, j.predicted_p80_s, j.predicted_p90_s, j.predicted_p90_bounds, "
     "g.group_index, g.task_count, g.min_tasks, g.cpu_milli, g.memory_mib, g.gpu_count, g.gpu_milli, "
     "g.gpu_memory_mib, g.models, g.pool_id, g.locality, g.locality_required";
 
 }  // namespace
 
-JobLoader::JobLoader(Database& db, const Names& names, Loaded& loaded) : db_(db), names_(names), loaded_(loaded) {}
+JobLoader::JobLoader(Database& db, const Names& names, Loaded& loaded, bool predicts)
+    : db_(db), names_(names), loaded_(loaded), predicts_(predicts) {}
 
 // INDEXED BY and CROSS JOIN hold SQLite to the walk along the index of live jobs, so that ended ones cost nothing.
 Status JobLoader::load() {
@@ -168,7 +170,12 @@ Status JobLoader::start_job(const Statement& row) {
   job.time_limit = row.quantity<Seconds>(kJobTimeLimit);
   job.attained = row.integer(kJobAttained);
   // What is not known is NULL, which reads as 0.
-  job.estimate = {row.quantity<Seconds>(kJobP50), row.quantity<Seconds>(kJobP80), row.quantity<Seconds>(kJobP90)};
+  if (predicts_) {
+    job.estimate = {row.quantity<Seconds>(kJobP50), row.quantity<Seconds>(kJobP80), row.quantity<Seconds>(kJobP90)};
+    job.estimate.is_rough = row.integer(kJobP90Bounds) == 0;
+  } else {
+    job.estimate = {job.time_limit, job.time_limit, job.time_limit};
+  }
   EvictionTerms& terms = job.eviction;
   terms.preemptible = row.integer(kJobPreemptible) != 0;
   terms.checkpoint_interval = row.quantity<Seconds>(kJobCheckpointInterval);

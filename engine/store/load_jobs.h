@@ -25,7 +25,8 @@ class JobLoader {
     std::optional<std::int64_t> also_job;  // see LoadOptions
   };
   // `loaded` has its settings, queues and allocations.
-  JobLoader(Database& db, const Names& names, Loaded& loaded);
+  // `predicts`: what was predicted of the jobs counts, else their time limits do.
+  JobLoader(Database& db, const Names& names, Loaded& loaded, bool predicts);
   // Fills jobs, running, decayed usage of queues, shapes and last_reasons.
   Status load();
 
@@ -71,6 +72,7 @@ class JobLoader {
   Database& db_;
   Names names_;
   Loaded& loaded_;
+  bool predicts_;
   bool also_pass_ = false;                                        // reading the extra job alone
   std::vector<PlacedGroup> placed_;                               // by job, then group
   std::vector<std::int64_t> live_runs_;                           // jobs that an executor runs

@@ -107,7 +107,7 @@ Status PastJobWriter::add(const PastJob& job) {
   features.user = job.user;
   BERTH_TRY(add_groups(job, id, features));
   ++next_run_;
-  if (job.outcome == JobState::kFinished)
+  if (teaches_duration(job.outcome, job.end - job.start, job.time_limit))
     runs_.push_back({std::move(features), job.submit, job.end, job.end - job.start, job.time_limit});
   return {};
 }

@@ -225,16 +225,17 @@ Status learn_runs(PredictionRecords& records, std::vector<PastRun> runs) {
   return records.flush();
 }
 
-Status learn_finished_job(Change& change, std::int64_t job) {
+Status learn_ended_job(Change& change, std::int64_t job, JobState end) {
   Database& db = change.db();
   BERTH_ASSIGN(Statement row, db.prepare("SELECT start_time, predicted_p50_s, predicted_p80_s, predicted_p90_s, "
                                          "predicted_level, evictions > 0 AND (checkpoint_interval_s > 0 OR "
-                                         "checkpoint_grace_s > 0) "
+                                         "checkpoint_grace_s > 0), time_limit_s "
                                          "FROM jobs WHERE id = ?1"));
   if (!row.with(job).next()) return row.status();
   if (row.integer(5) != 0 || row.is_null(0)) return {};
   const Seconds duration = change.now() - row.quantity<Seconds>(0);
   if (duration <= Seconds(0)) return {};  // the clock was set back, or it did nothing
+  if (!teaches_duration(end, duration, row.quantity<Seconds>(6))) return {};
   Prediction made;
   made.estimate = {row.quantity<Seconds>(1), row.quantity<Seconds>(2), row.quantity<Seconds>(3)};
   made.level = find_prediction_level(row.text(4)).value_or(PredictionLevel::kUnknown);
@@ -252,10 +253,13 @@ Result<std::int64_t> rebuild_predictions(Change& change) {
   BERTH_ASSIGN(
       Statement rows,
       db.prepare(
-          "SELECT j.id, j.submit_time, r.end_time, r.end_time - r.start_time, j.time_limit_s "
-          "FROM runs r JOIN jobs j ON j.id = r.job_id WHERE r.state = 'succeeded' AND r.end_time > r.start_time "
+          "SELECT j.id, j.submit_time, r.end_time, r.end_time - r.start_time, j.time_limit_s, r.state = 'succeeded' "
+          "FROM runs r JOIN jobs j ON j.id = r.job_id WHERE r.state IN ('succeeded', 'failed') AND "
+          "r.end_time > r.start_time "
           "AND NOT (j.evictions > 0 AND (j.checkpoint_interval_s > 0 OR j.checkpoint_grace_s > 0)) ORDER BY r.id"));
   while (rows.next()) {
+    const JobState end = rows.integer(5) != 0 ? JobState::kFinished : JobState::kFailed;
+    if (!teaches_duration(end, rows.quantity<Seconds>(3), rows.quantity<Seconds>(4))) continue;
     BERTH_ASSIGN(JobFeatures features, read_job_features(db, rows.integer(0)));
     runs.push_back({std::move(features), rows.quantity<Seconds>(1), rows.quantity<Seconds>(2),
                     rows.quantity<Seconds>(3), rows.quantity<Seconds>(4)});

@@ -32,7 +32,7 @@ Result<JobFeatures> read_job_features(Database& db, std::int64_t job);
 
 class PredictionRecords {
  public:
-  // With the settings prediction_min_count and prediction_half_life. `db` must outlive it.
+  // With the settings predict_durations, prediction_min_count and prediction_half_life. `db` must outlive it.
   static Result<PredictionRecords> open(Database& db);
   PredictionRecords(Database& db, PredictorKnobs knobs) : db_(&db), knobs_(knobs) {}
 
@@ -64,7 +64,7 @@ class PredictionRecords {
 // The column prediction_keys.samples; kCorrupt when it is not pairs of seconds and end.
 Result<DurationHistory> read_history(std::string_view samples);
 
-// One run of the past, for learning from many at once.
+// One run of the past that teaches, for learning from many at once.
 struct PastRun {
   JobFeatures features;
   Seconds submit;
@@ -73,12 +73,12 @@ struct PastRun {
   Seconds time_limit;  // 0 = none
 };
 // Learns from `runs` as if they had ended one after the other: each is predicted from those that ended before it was
-// submitted, so the measured error is honest. They must have finished; any order.
+// submitted, so the measured error is honest. Any order.
 Status learn_runs(PredictionRecords& records, std::vector<PastRun> runs);
 
-// A job that runs has finished by itself, now: its duration is learnt and compared with what was predicted at its
+// A job that runs ends so, now: if that teaches, its duration is learnt and compared with what was predicted at its
 // submission. Nothing is learnt of a run that went on from a checkpoint: it is only a part.
-Status learn_finished_job(Change& change, std::int64_t job);
+Status learn_ended_job(Change& change, std::int64_t job, JobState end);
 
 // Forgets every key and measured error and learns them anew from the runs in the database. How many.
 Result<std::int64_t> rebuild_predictions(Change& change);

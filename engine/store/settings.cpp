@@ -78,6 +78,8 @@ constexpr Knob kKnobs[] = {
     {"order_policy", KnobType::kOrderPolicy, "priority", 0, 0, "which waiting job is tried first"},
     {"pending_delay", KnobType::kDuration, "30s", 0, 365 * kDay,
      "how long a job waits before others are evicted for it"},
+    {"predict_durations", KnobType::kBoolean, "true", 0, 0,
+     "past runs tell how long a job will run; false: only its time limit does, and default_duration if it has none"},
     {"prediction_half_life", KnobType::kDuration, "30d", 3600, 36500 * kDay,
      "how long until a past run counts half when the duration of the next is predicted"},
     {"prediction_min_count", KnobType::kInteger, "3", 1, 32,
@@ -468,6 +470,7 @@ Result<Settings> read_settings(Database& db, const SettingOverrides& overrides) 
                 .take("wpai_low_use_penalty", read_number, order.wpai_low_use_penalty)
                 .take("wpai_wait_bonus", read_number, order.wpai_wait_bonus)
                 .take("sjf_percentile", read_integer, order.sjf_percentile)
+                .take("predict_durations", read_truth, settings.predictor.is_on)
                 .take("prediction_half_life", read_duration, settings.predictor.half_life)
                 .take("prediction_min_count", read_integer, settings.predictor.min_count)
                 .take("prediction_retention", read_duration, settings.prediction_retention)

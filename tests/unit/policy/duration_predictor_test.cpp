@@ -48,6 +48,22 @@ TEST(DurationHistory, OldRunsWeighLess) {
   EXPECT_EQ(history.estimate(kNow + kHalfLife * 100, kHalfLife), DurationEstimate{});
 }
 
+TEST(DurationHistory, BoundsTheNextRunWhereRunsBearItOut) {
+  DurationHistory history;
+  for (int i = 0; i < 8; ++i) history.observe(Seconds(100), kNow);
+  EXPECT_EQ(history.bound(kNow, kHalfLife), std::nullopt);
+  history.observe(Seconds(100), kNow);
+  EXPECT_EQ(history.bound(kNow, kHalfLife), Seconds(100));
+  EXPECT_EQ(history.bound(kNow + kHalfLife, kHalfLife), std::nullopt);  // they count half by then
+  // One in ten may be longer; the bound is longer with it.
+  history.observe(Seconds(500), kNow);
+  EXPECT_EQ(history.bound(kNow, kHalfLife), Seconds(500));
+  // Each longer than all before it: nothing bounds the next.
+  DurationHistory rising;
+  for (int i = 1; i <= 20; ++i) rising.observe(Seconds(100 * i), kNow);
+  EXPECT_EQ(rising.bound(kNow, kHalfLife), std::nullopt);
+}
+
 TEST(DurationHistory, WeightHalvesAndNeverRises) {
   EXPECT_EQ(decayed_weight(Seconds(0), kHalfLife), DurationHistory::kFullWeight);
   EXPECT_EQ(decayed_weight(kHalfLife, kHalfLife), DurationHistory::kFullWeight / 2);
@@ -91,7 +107,8 @@ TEST(DurationPredictor, FewRunsOfTheTagAnswerBeforeManyOfOtherWork) {
   const Prediction few = predictor.predict(features("bert", "ann"), kNow);
   EXPECT_EQ(few.level, PredictionLevel::kTagUserModelsRequest);
   EXPECT_EQ(few.count, 1);
-  EXPECT_EQ(few.estimate, (DurationEstimate{Seconds(100), Seconds(125), Seconds(150)}));
+  EXPECT_EQ(few.estimate,
+            (DurationEstimate{.p50 = Seconds(100), .p80 = Seconds(125), .p90 = Seconds(150), .is_rough = true}));
   // Enough runs of a wider level of the tag go before too few of a narrower one.
   for (int i = 0; i < 2; ++i) predictor.observe(features("bert", "bob"), Seconds(300), kNow);
   const Prediction wider = predictor.predict(features("bert", "ann"), kNow);
@@ -103,7 +120,56 @@ TEST(DurationPredictor, TheTimeLimitCaps) {
   DurationPredictor predictor;
   for (const int duration : {100, 200, 5000}) predictor.observe(features("bert", "ann"), Seconds(duration), kNow);
   EXPECT_EQ(predictor.predict(features("bert", "ann"), kNow, Seconds(300)).estimate,
-            (DurationEstimate{Seconds(200), Seconds(300), Seconds(300)}));
+            (DurationEstimate{.p50 = Seconds(200), .p80 = Seconds(300), .p90 = Seconds(300), .is_rough = true}));
+}
+
+TEST(DurationPredictor, FewRunsBoundNothing) {
+  DurationPredictor predictor;
+  for (int i = 0; i < 3; ++i) predictor.observe(features("bert", "ann"), Seconds(600), kNow);
+  Job job;
+  job.time_limit = Seconds(3600);
+  job.estimate = predictor.predict(features("bert", "ann"), kNow, job.time_limit).estimate;
+  EXPECT_EQ(job.estimate.p90, Seconds(600));
+  EXPECT_EQ(job.expected_end(kNow), kNow + Seconds(3600));
+  for (int i = 0; i < 6; ++i) predictor.observe(features("bert", "ann"), Seconds(600), kNow);
+  job.estimate = predictor.predict(features("bert", "ann"), kNow, job.time_limit).estimate;
+  EXPECT_EQ(job.expected_end(kNow), kNow + Seconds(600));
+  // Without a limit a rough belief is better than none.
+  job.time_limit = Seconds(0);
+  job.estimate.is_rough = true;
+  EXPECT_EQ(job.expected_end(kNow), kNow + Seconds(600));
+}
+
+// Of work of many kinds, steady or not, whatever p90 is said to bound the run.
+TEST(DurationPredictor, APNinetyThatBoundsHoldsInNineOfTen) {
+  std::mt19937_64 random(7);
+  std::int64_t bounded = 0;
+  std::int64_t held = 0;
+  for (int kind = 0; kind < 400; ++kind) {
+    DurationPredictor predictor;
+    const DurationFeatures work = features(std::to_string(kind), "ann");
+    const double spread = 0.1 + 0.2 * (kind % 10);
+    std::lognormal_distribution<double> durations(7, spread);
+    for (int run = 0; run < 40; ++run) {
+      const double drift = kind % 4 == 3 && run > 20 ? 4 : 1;  // some take longer from then on
+      const Seconds actual(static_cast<std::int64_t>(1 + durations(random) * drift));
+      const DurationEstimate said = predictor.predict(work, kNow + Seconds(run)).estimate;
+      if (said.p90 > Seconds(0) && !said.is_rough) {
+        ++bounded;
+        held += actual <= said.p90;
+      }
+      predictor.observe(work, actual, kNow + Seconds(run));
+    }
+  }
+  EXPECT_GT(bounded, 5000);
+  EXPECT_GE(held * 100, bounded * 89);  // the first runs after a change are beyond it
+}
+
+TEST(DurationPredictor, SwitchedOffOnlyTimeLimitsAreKnown) {
+  DurationPredictor predictor({.is_on = false});
+  for (int i = 0; i < 9; ++i) predictor.observe(features("bert", "ann"), Seconds(600), kNow);
+  EXPECT_EQ(predictor.predict(features("bert", "ann"), kNow).level, PredictionLevel::kUnknown);
+  EXPECT_EQ(predictor.predict(features("bert", "ann"), kNow, Seconds(60)).level, PredictionLevel::kTimeLimit);
 }
 
 TEST(DurationPredictor, KeepsTheKeysObservedLast) {
