@@ -11,16 +11,22 @@ namespace berth {
 
 namespace {
 
-// "Expected start: about 14:10, nine times in ten by 16:30; ...".
+// "Expected start: about 14:10, nine times in ten by 16:30; ...". Without enough starts that show how such forecasts
+// err, nine times in ten is not said.
 std::string expected_start_line(const JobExplanation& e) {
   std::string line = fmt::format("Expected start: about {}", print_time(*e.start_p50));
   if (e.start_p90 && *e.start_p90 != *e.start_p50)
-    line += fmt::format(", nine times in ten by {}", print_time(*e.start_p90));
+    line += fmt::format(", {} {}", e.known_starts ? "if jobs run long by" : "nine times in ten by",
+                        print_time(*e.start_p90));
   if (!e.evicts.empty()) line += fmt::format(", by evicting {}", e.evicts);
   if (e.guesses > 0)
     line += fmt::format(" - if {} of which no duration is known take {} (default_duration)",
                         print_counted(e.guesses, "job"), print_duration(e.guessed_duration));
   line += ".\n";
+  if (e.known_starts)
+    line +=
+        fmt::format("How sure: not known before {} starts are; {} so far. Jobs still to come are left out.\n",
+                    StartCalibration::kFewest, *e.known_starts == 1 ? "1 is" : fmt::format("{} are", *e.known_starts));
   if (!e.told) return line;
   const auto& [p50, p90] = e.told->expected;
   line += fmt::format("Told at {}: about {}", print_time(e.told->made_at), print_time(p50));

@@ -166,21 +166,29 @@ Result<Output> show_devices(Session& session, const Arguments& arguments) {
 
 Result<Output> show_jobs(Session& session, const Arguments& arguments) {
   BERTH_TRY(check_named(session, arguments, "queue", Thing::kQueue));
+  // Of the queue and those below it. A job whose run was told to stop runs until its executor says that it is gone.
+  const std::string with_below =
+      "WITH RECURSIVE below(id, name) AS (SELECT id, name FROM queues WHERE name = ?1 UNION SELECT q.id, q.name FROM "
+      "queues q JOIN below b ON q.parent_id = b.id), stops(job_id) AS (SELECT job_id FROM runs WHERE end_time IS NULL "
+      "AND state = 'stopping') ";
   if (arguments.has_word("ALL")) {
     return query_output(session,
-                        "SELECT j.id, j.name AS job, q.name AS queue, j.state, datetime(j.submit_time, 'unixepoch') AS "
-                        "submitted, datetime(j.start_time, 'unixepoch') AS started, "
-                        "datetime(j.end_time, 'unixepoch') AS ended FROM jobs j JOIN queues q ON q.id = j.queue_id "
-                        "WHERE (?1 IS NULL OR q.name = ?1) AND (?2 IS NULL OR j.state = ?2) ORDER BY j.id",
+                        with_below +
+                            "SELECT j.id, j.name AS job, q.name AS queue, iif(j.state = 'running' AND j.id IN stops, "
+                            "'stopping', j.state) AS state, datetime(j.submit_time, 'unixepoch') AS submitted, "
+                            "datetime(j.start_time, 'unixepoch') AS started, datetime(j.end_time, 'unixepoch') AS "
+                            "ended FROM jobs j JOIN queues q ON q.id = j.queue_id WHERE (?1 IS NULL OR q.id IN (SELECT "
+                            "id FROM below)) AND (?2 IS NULL OR j.state = ?2) ORDER BY j.id",
                         given(arguments, "queue"), given(arguments, "state"));
   }
   return query_output(
       session,
-      "SELECT job_id AS id, job, queue, priority_class, user_name AS user, state, tasks, tasks_placed AS placed, "
-      "gpu_milli / 1000.0 AS gpus, "
-      "cpu_milli / 1000.0 AS cpu, memory_mib / 1024.0 AS memory_gib, datetime(submit_time, 'unixepoch') AS submitted, "
-      "iif(state = 'pending', wait_reason, NULL) AS wait_reason FROM jobs_now "
-      "WHERE (?1 IS NULL OR queue = ?1) AND (?2 IS NULL OR state = ?2) ORDER BY job_id",
+      with_below +
+          "SELECT job_id AS id, job, queue, priority_class, user_name AS user, iif(state = 'running' AND job_id IN "
+          "stops, 'stopping', state) AS state, tasks, tasks_placed AS placed, gpu_milli / 1000.0 AS gpus, cpu_milli / "
+          "1000.0 AS cpu, memory_mib / 1024.0 AS memory_gib, datetime(submit_time, 'unixepoch') AS submitted, "
+          "iif(state = 'pending', wait_reason, NULL) AS wait_reason FROM jobs_now WHERE (?1 IS NULL OR queue IN "
+          "(SELECT name FROM below)) AND (?2 IS NULL OR state = ?2) ORDER BY job_id",
       given(arguments, "queue"), given(arguments, "state"));
 }
 
@@ -297,7 +305,7 @@ constexpr CommandRow kShowRows[] = {
          "SHOW [ALL] JOBS [IN QUEUE <queue:queue>] [STATE <state:pending|held|running|finished|failed|cancelled>]",
      .effect = Effect::kReads,
      .handler = show_jobs,
-     .summary = "Jobs that wait, are held or run; ALL adds those that have ended.",
+     .summary = "Jobs that wait, are held or run; ALL adds those that have ended. Of a queue: with those below it.",
      .example = "SHOW JOBS IN QUEUE nlp STATE pending"},
     {.family = kShowFamily,
      .syntax = "SHOW TASKS [OF JOB <job:job>]",

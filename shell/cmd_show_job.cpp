@@ -47,7 +47,9 @@ struct JobPart {
 constexpr JobPart kJobParts[] = {
     {"job",
      "SELECT j.id, j.name AS job, q.name AS queue, c.name AS priority_class, j.user_name AS user, nullif(j.tag, '') AS "
-     "tag, j.state, datetime(j.submit_time, 'unixepoch') AS submitted, datetime(j.start_time, 'unixepoch') AS started, "
+     "tag, iif(j.state = 'running' AND EXISTS (SELECT 1 FROM runs r WHERE r.job_id = j.id AND r.end_time IS NULL AND "
+     "r.state = 'stopping'), 'stopping', j.state) AS state, datetime(j.submit_time, 'unixepoch') AS submitted, "
+     "datetime(j.start_time, 'unixepoch') AS started, "
      "datetime(j.end_time, 'unixepoch') AS ended, nullif(j.time_limit_s, 0) AS time_limit, j.wait_reason FROM jobs j "
      "JOIN queues q ON q.id = j.queue_id LEFT JOIN priority_classes c ON c.id = j.priority_class_id WHERE j.id = ?1"},
     {"command",  // of jobs that an executor starts
@@ -205,10 +207,13 @@ constexpr CommandRow kJobShowRows[] = {
      .handler = show_evictions,
      .summary = "Who made room for whom, by which rule, and what work it cost; newest last.",
      .example = "SHOW EVICTIONS LAST 5",
-     .details = "A victim that was told to stop stops when its grace is over; then it is done. It is withdrawn "
-                "when nobody needs its room any more: the job runs on. It has ended when the job did by itself before, "
-                "or said that it was done (HELP SUBMIT JOB). Neither cost anything. The view eviction_log has all "
-                "columns, the queues among them."},
+     .details =
+         "A victim that was told to stop stops when its grace is over; then it is done. It is withdrawn "
+         "when nobody needs its room any more: the job runs on. It has ended when the job did by itself before, "
+         "or said that it was done (HELP SUBMIT JOB). Neither cost anything. The rule says why it could be a victim: "
+         "reclaim = it ran beyond the quota of its queue, priority = it is of a lower class in the same queue, loan = "
+         "it ran on what was lent. Of those, the ones that lose least go, unless victim_policy chooses. The view "
+         "eviction_log has all columns, the queues among them."},
     {.family = kJobShowFamily,
      .syntax = "SHOW RESERVATIONS",
      .effect = Effect::kReads,

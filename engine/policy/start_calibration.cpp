@@ -81,10 +81,10 @@ std::optional<double> StartCalibration::error_quantile(const Bucket* bucket, dou
   return quantile_of(errors, level);
 }
 
-bool StartCalibration::knows_enough() const {
+std::size_t StartCalibration::known_starts() const {
   std::size_t starts = 0;
   for (const Bucket& bucket : buckets_) starts += bucket.starts;
-  return starts >= kFewest;
+  return starts;
 }
 
 ExpectedStart StartCalibration::expect(const ExpectedStart& forecast, Seconds now) {

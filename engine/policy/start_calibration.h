@@ -43,7 +43,8 @@ class StartCalibration {
   // long. As forecast while too little is known.
   ExpectedStart expect(const ExpectedStart& forecast, Seconds now);
   // Errors are believed: expect() does not look at forecast.p90.
-  bool knows_enough() const;
+  bool knows_enough() const { return known_starts() >= kFewest; }
+  std::size_t known_starts() const;
   // It was told for that job, now. A job has one expectation at a time.
   void tell(std::int64_t job, Seconds forecast, const ExpectedStart& told, Seconds now);
   // The job started, now; one of which nothing was told is ignored.

@@ -41,7 +41,8 @@ struct ScheduleOptions {
 struct PolicyFailure {
   PolicyKind kind = PolicyKind::kOrder;
   std::string policy;
-  std::string message;  // with script and line
+  std::string message;       // with script and line
+  std::string instead = {};  // what stands in for it; empty = nothing
 };
 
 struct ScheduleResult {

@@ -178,7 +178,7 @@ class CounterfactualWords {
   std::int64_t ahead_;  // jobs before it in the order
 };
 
-CounterfactualLine say_wait(const Forecast& forecast, Seconds guessed_duration) {
+CounterfactualLine say_wait(const Forecast& forecast, bool is_measured, Seconds guessed_duration) {
   CounterfactualLine line{.change = "wait", .sentence = {}, .statement = {}, .cost = {}};
   if (!forecast.p50) {
     line.sentence = "waiting alone will not start it";
@@ -186,7 +186,8 @@ CounterfactualLine say_wait(const Forecast& forecast, Seconds guessed_duration) 
   }
   line.sentence = fmt::format("wait until about {}", print_time(*forecast.p50));
   if (forecast.p90 && *forecast.p90 != *forecast.p50) {
-    line.sentence += fmt::format("; nine times in ten until {}", print_time(*forecast.p90));
+    line.sentence +=
+        fmt::format("; {} until {}", is_measured ? "nine times in ten" : "if jobs run long", print_time(*forecast.p90));
   }
   if (forecast.guesses > 0) {
     line.sentence += fmt::format(" - if {} of which no duration is known take {}",
@@ -201,7 +202,7 @@ Result<Counterfactual> explain_counterfactual(Runtime& runtime, std::string_view
                                               const std::atomic<bool>* interrupted) {
   BERTH_ASSIGN(const std::int64_t id, find_job(runtime.db(), name));
   BERTH_ASSIGN(Loaded loaded, load_for_planning(runtime, {.now = runtime.now(), .node_names = true, .also_job = id}));
-  BERTH_TRY(replace_failing_scripts(loaded.snapshot, interrupted));
+  BERTH_TRY(replace_failing_scripts(runtime.db(), loaded.snapshot, interrupted));
   const Snapshot& snapshot = loaded.snapshot;
   BERTH_ASSIGN(const JobExplanation now,
                explain_loaded_job(runtime, snapshot, id, {.interrupted = interrupted, .next_step = false}));
@@ -224,7 +225,7 @@ Result<Counterfactual> explain_counterfactual(Runtime& runtime, std::string_view
   }
   if (now.state == JobState::kPending) {
     answer.lines.push_back(say_wait({.p50 = now.start_p50, .p90 = now.start_p90, .guesses = now.guesses},
-                                    snapshot.rules.default_duration));
+                                    !now.known_starts, snapshot.rules.default_duration));
   }
   return answer;
 }

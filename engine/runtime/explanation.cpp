@@ -83,6 +83,23 @@ Result<bool> fits_alone(const Snapshot& snapshot, const Job& job) {
   return Placer(ledger, *score, {}, snapshot.seed).place_job(job).started;
 }
 
+// Whether its gang would fit the cluster with nothing running and all nodes up.
+Result<bool> fits_empty(const Snapshot& snapshot, Job job) {
+  Snapshot empty;
+  empty.cluster = snapshot.cluster;
+  empty.score_policy = "best_fit";  // any: it is about whether
+  for (Node& node : empty.cluster.nodes) {
+    node.state = NodeState::kUp;
+    node.unhealthy = 0;
+  }
+  for (TaskGroup& group : job.groups) {
+    group.placed = 0;
+    group.anchor = -1;
+    group.anchor_devices = 0;
+  }
+  return fits_alone(empty, job);
+}
+
 void say_state(const FoundJob& job, JobExplanation& explanation) {
   explanation.sentence = job.state == JobState::kRunning ? std::string("all its tasks run")
                                                          : fmt::format("it is {}", job_state_name(job.state));
@@ -286,10 +303,11 @@ std::string say_held_by(const Snapshot& snapshot, const RoundState& state, const
 }
 
 SaidReason say_order(const JobExplanation& explanation) {
-  return {fmt::format("it would fit the cluster as it runs now, but jobs ahead of it take the room: it is number {} of "
-                      "{} in the order",
-                      print_count(explanation.place), print_count(explanation.waiting)),
-          "wait", Remedy::kHigherClass};
+  std::string sentence = "it would fit the cluster as it runs now, but jobs ahead of it take the room";
+  if (explanation.place > 0)
+    sentence += fmt::format(": it is number {} of {} in the order", print_count(explanation.place),
+                            print_count(explanation.waiting));
+  return {std::move(sentence), "wait", Remedy::kHigherClass};
 }
 
 SaidReason say_nodes_lack(const Waiting& waiting, const TaskGroup& group, const ShapeExplanation& nodes_say,
@@ -317,8 +335,36 @@ SaidReason say_nodes_lack(const Waiting& waiting, const TaskGroup& group, const 
   return said;
 }
 
-// "bor (17.1 GPU-hours lost), 2 tasks of ads-7 (0.0 GPU-hours lost)"; the largest losses of many.
-Result<std::string> say_evictions(Database& db, std::vector<Eviction> evictions) {
+// Of a gang that not even the empty cluster holds.
+Result<SaidReason> say_never(const Snapshot& snapshot, const Job& job, const Waiting& waiting) {
+  const TaskGroup& group = job.groups[static_cast<std::size_t>(waiting.group)];
+  Job anywhere = job;
+  for (TaskGroup& each : anywhere.groups) each.locality = Locality::kAny;
+  BERTH_ASSIGN(const bool fits_anywhere, fits_empty(snapshot, anywhere));
+  if (!fits_anywhere) {
+    return SaidReason{fmt::format("it can never start on this cluster: its {} tasks ({} each) do not fit at once, even "
+                                  "when it is empty",
+                                  group.min_tasks, describe_shape(group.shape, snapshot.cluster)),
+                      "submit it with a smaller min_tasks, or add nodes"};
+  }
+  return SaidReason{
+      fmt::format("it can never start on this cluster: no {} holds its {} tasks ({} each), even when empty",
+                  locality_name(group.locality), group.min_tasks, describe_shape(group.shape, snapshot.cluster)),
+      "submit it with a wider or a merely preferred locality, or with a smaller min_tasks"};
+}
+
+// Why these and no others.
+std::string say_choice(const Snapshot& snapshot, const Eviction& eviction) {
+  if (eviction.rule == EvictionRule::kLoan) return "which run on what the loan lent";
+  const std::string_view among = eviction.rule == EvictionRule::kPriority
+                                     ? "jobs of lower classes in its queue"
+                                     : "jobs that run beyond the quota of their queue";
+  return snapshot.victim_policy.empty() ? fmt::format("which loses least of the {}", among)
+                                        : fmt::format("chosen by {} among {}", snapshot.victim_policy, among);
+}
+
+// "bor (17.1 GPU-hours lost), 2 tasks of ads-7 (0.0 GPU-hours lost)", and why them; the largest losses of many.
+Result<std::string> say_evictions(Database& db, const Snapshot& snapshot, std::vector<Eviction> evictions) {
   constexpr std::size_t kMost = 3;
   std::ranges::stable_sort(evictions, std::greater<>(), &Eviction::lost);
   std::vector<std::string> said;
@@ -333,6 +379,7 @@ Result<std::string> say_evictions(Database& db, std::vector<Eviction> evictions)
   }
   if (evictions.size() > kMost)
     said.push_back(print_counted(static_cast<std::int64_t>(evictions.size() - kMost), "more job"));
+  if (!evictions.empty()) said.push_back(say_choice(snapshot, evictions.front()));
   return join(said, ", ");
 }
 
@@ -354,11 +401,12 @@ Status look_ahead(Runtime& runtime, const Snapshot& snapshot, const RoundState& 
     BERTH_ASSIGN(StartCalibration calibration, read_start_calibration(runtime.db()));
     const ExpectedStart expected =
         calibration.expect({*forecast.p50, forecast.p90.value_or(*forecast.p50)}, snapshot.now);
+    if (!calibration.knows_enough()) explanation.known_starts = static_cast<std::int64_t>(calibration.known_starts());
     explanation.start_p50 = expected.p50;
     if (forecast.p90) explanation.start_p90 = expected.p90;
     BERTH_ASSIGN(explanation.told, last_expectation(runtime.db(), job.id));
     if (explanation.told && explanation.told->expected == expected) explanation.told.reset();
-    BERTH_ASSIGN(explanation.evicts, say_evictions(runtime.db(), forecast.evictions));
+    BERTH_ASSIGN(explanation.evicts, say_evictions(runtime.db(), snapshot, forecast.evictions));
   }
   explanation.guesses = forecast.guesses;
   explanation.guessed_duration = snapshot.rules.default_duration;
@@ -370,6 +418,8 @@ Status say_next_step(const Snapshot& snapshot, const Waiting& waiting, const Sai
                      const std::atomic<bool>* interrupted, JobExplanation& explanation) {
   std::string& step = explanation.next_step;
   if (said.remedy == Remedy::kNone || explanation.start_p50) step = said.next_step;
+  if (explanation.start_p50 && !explanation.evicts.empty() && said.remedy != Remedy::kNone)
+    step = fmt::format("wait until about {}, when others are evicted for it", print_time(*explanation.start_p50));
   if (said.remedy == Remedy::kNone) return {};
   const Snapshot remedied = with_remedy(snapshot, waiting.job, waiting.group, said.remedy);
   BERTH_ASSIGN(const bool helps, would_start(remedied, waiting.job, interrupted));
@@ -430,7 +480,7 @@ Result<JobExplanation> explain_job(Runtime& runtime, std::string_view name, cons
   BERTH_ASSIGN(const std::int64_t id, find_job(runtime.db(), name));
   BERTH_ASSIGN(Loaded loaded,
                load_for_planning(runtime, {.now = runtime.now(), .node_names = true, .also_job = std::nullopt}));
-  BERTH_TRY(replace_failing_scripts(loaded.snapshot, interrupted));
+  BERTH_TRY(replace_failing_scripts(runtime.db(), loaded.snapshot, interrupted));
   return explain_loaded_job(runtime, loaded.snapshot, id, {.interrupted = interrupted});
 }
 
@@ -453,7 +503,7 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
   const Ledger& ledger = planning.state->ledger();
   explanation.waiting = std::count_if(snapshot.jobs.begin(), snapshot.jobs.end(),
                                       [](const Job& waiting) { return waiting.state == JobState::kPending; });
-  explanation.place = place_in_order(snapshot, schedule.order, job->id);
+  if (job->state == JobState::kPending) explanation.place = place_in_order(snapshot, schedule.order, job->id);
   for (const Placement& placement : schedule.plan.placements) {
     if (placement.job != job->id) continue;
     explanation.placements.push_back(placement);
@@ -509,6 +559,12 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
     BERTH_ASSIGN(const bool alone, fits_alone(snapshot, *job));
     if (alone) explanation.reason = Reason::kOrder;
     said = alone ? say_order(explanation) : say_nodes_lack(*waiting, group, nodes_say, snapshot.cluster);
+    if (!alone && !explanation.start_p50 && !is_permanent(waiting->reason)) {
+      BERTH_ASSIGN(const bool could_fit, fits_empty(snapshot, *job));
+      if (!could_fit) {
+        BERTH_ASSIGN(said, say_never(snapshot, *job, *waiting));
+      }
+    }
   }
   explanation.sentence = said.sentence;
   if (options.next_step) BERTH_TRY(say_next_step(snapshot, *waiting, said, options.interrupted, explanation));

@@ -37,7 +37,7 @@ struct JobExplanation {
   std::string sentence;             // the dominant reason with numbers
   std::string next_step;            // what would help; may be empty
   std::string group;                // name of the task group that does not fit; empty when it starts
-  std::int64_t place = 0;           // in the order, from 1; 0 = not waiting
+  std::int64_t place = 0;           // in the order, from 1; 0 = not waiting, as a job is that runs and wants more tasks
   std::int64_t waiting = 0;         // jobs in the order
   std::vector<ReasonLine> reasons;  // over all nodes, most first
   std::string nearest_node;
@@ -45,6 +45,9 @@ struct JobExplanation {
   std::string held_by;               // who has what it needs: queues, and the job expected to end first
   std::optional<Seconds> start_p50;  // when it is expected to start; nothing = starts now, or nobody knows
   std::optional<Seconds> start_p90;
+  // Starts known that tell how wrong such forecasts are, where those are too few: p50 and p90 are forecasts with median
+  // and with long durations then, without jobs to come. Nothing = both hold as often as they say.
+  std::optional<std::int64_t> known_starts;
   std::string evicts;                        // whom, for that start
   std::optional<ExpectationRow> told;        // what was told of it before, where that differs
   std::int64_t guesses = 0;                  // jobs on which that rests and of which no duration is known:

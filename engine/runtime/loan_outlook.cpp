@@ -17,7 +17,7 @@ Result<std::vector<LoanOutlook>> loan_outlook(Runtime& runtime) {
   if (open == 0) return outlook;
   BERTH_ASSIGN(Loaded loaded,
                load_for_planning(runtime, {.now = runtime.now(), .node_names = false, .also_job = std::nullopt}));
-  BERTH_TRY(replace_failing_scripts(loaded.snapshot, nullptr));
+  BERTH_TRY(replace_failing_scripts(runtime.db(), loaded.snapshot, nullptr));
   const Snapshot& snapshot = loaded.snapshot;
   BERTH_ASSIGN(const Planning planning, planning_of(snapshot));
   const RoundState& state = *planning.state;

@@ -12,6 +12,7 @@
 #include "engine/lua/script_policies.h"
 #include "engine/runtime/round_driver.h"
 #include "engine/store/names.h"
+#include "engine/store/settings.h"
 
 namespace berth {
 
@@ -149,29 +150,46 @@ Status add_scripts(Database& db, Snapshot& snapshot) {
   return {};
 }
 
-void replace_failed(const std::vector<PolicyFailure>& failures, Snapshot& snapshot) {
-  for (const PolicyFailure& failure : failures) {
+namespace {
+
+// What order_policy was before the order that it is now. One that failed in another's place, or was asked for in one
+// round, has none before it.
+Result<std::string> order_before(Database& db, const std::string& failed) {
+  const std::string none(kDefaultOrder);
+  BERTH_ASSIGN(const Settings settings, read_settings(db));
+  if (settings.order_policy != failed) return none;
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT detail FROM events WHERE kind IN ('set', 'reset') AND object = "
+                                         "'order_policy' AND detail <> ?1 ORDER BY id DESC LIMIT 1"));
+  const bool is_known = row.with(failed).next();
+  BERTH_TRY(row.status());
+  if (!is_known) return none;
+  std::string before(row.text(0));
+  return check_policy(db, PolicyKind::kOrder, before).ok() ? before : none;
+}
+
+}  // namespace
+
+Status replace_failed(Database& db, std::vector<PolicyFailure>& failures, Snapshot& snapshot) {
+  for (PolicyFailure& failure : failures) {
     switch (failure.kind) {
-      case PolicyKind::kOrder: snapshot.order_policy = kDefaultOrder; break;
-      case PolicyKind::kScore: snapshot.score_policy = kDefaultScore; break;
+      case PolicyKind::kOrder: {
+        BERTH_ASSIGN(snapshot.order_policy, order_before(db, failure.policy));
+        failure.instead = snapshot.order_policy;
+        break;
+      }
+      case PolicyKind::kScore: failure.instead = snapshot.score_policy = kDefaultScore; break;
       case PolicyKind::kFilter: snapshot.filter_policy.clear(); break;
       case PolicyKind::kVictim: snapshot.victim_policy.clear(); break;
       case PolicyKind::kAdmit:
       case PolicyKind::kRightsize: break;
     }
   }
-  std::erase_if(snapshot.scripts.policies, [&](const ScriptPolicy& script) {
-    return script.name != snapshot.order_policy && script.name != snapshot.score_policy &&
-           script.name != snapshot.filter_policy && script.name != snapshot.victim_policy;
-  });
+  return add_scripts(db, snapshot);
 }
 
 std::string describe(const PolicyFailure& failure) {
-  std::string_view instead = "nothing";
-  if (failure.kind == PolicyKind::kOrder) instead = kDefaultOrder;
-  if (failure.kind == PolicyKind::kScore) instead = kDefaultScore;
   return fmt::format("{} policy {} failed, {} stands in for it: {}", policy_kind_name(failure.kind), failure.policy,
-                     instead, failure.message);
+                     failure.instead.empty() ? "nothing" : failure.instead, failure.message);
 }
 
 Status note_failures(Runtime& runtime, const std::vector<PolicyFailure>& failures) {
@@ -191,12 +209,12 @@ Status note_failures(Runtime& runtime, const std::vector<PolicyFailure>& failure
   return {};
 }
 
-Status replace_failing_scripts(Snapshot& snapshot, const std::atomic<bool>* interrupted) {
+Status replace_failing_scripts(Database& db, Snapshot& snapshot, const std::atomic<bool>* interrupted) {
   // Each time at least one is replaced.
   while (!snapshot.scripts.policies.empty()) {
-    BERTH_ASSIGN(const ScheduleResult planned, plan_schedule(snapshot, {.interrupted = interrupted}));
+    BERTH_ASSIGN(ScheduleResult planned, plan_schedule(snapshot, {.interrupted = interrupted}));
     if (planned.failures.empty()) return {};
-    replace_failed(planned.failures, snapshot);
+    BERTH_TRY(replace_failed(db, planned.failures, snapshot));
   }
   return {};
 }

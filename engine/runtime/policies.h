@@ -1,7 +1,8 @@
 // Policies in Lua: from files into the database, from there into snapshots; and what becomes of a round when one fails.
 //
 // A text is loaded and checked before it is stored, so what is stored can be loaded. A policy that fails in a round is
-// left out of it: the built-in default plans the whole round anew, and the round's record says so.
+// left out of it: the order before it, or else the built-in default, plans the whole round anew, and the round's record
+// says so.
 #pragma once
 
 #include <string>
@@ -46,14 +47,15 @@ Result<SimulatedScripts> simulated_scripts(Runtime& runtime);
 // The scripts that the snapshot's policies name, and who makes them.
 Status add_scripts(Database& db, Snapshot& snapshot);
 
-// Puts the built-in defaults in the place of policies that failed.
-void replace_failed(const std::vector<PolicyFailure>& failures, Snapshot& snapshot);
+// Puts others in the place of policies that failed, and says which: for the order of the settings the one that was set
+// before it, else the built-in defaults.
+Status replace_failed(Database& db, std::vector<PolicyFailure>& failures, Snapshot& snapshot);
 // "policy night failed, priority stood in: night:3: ..."
 std::string describe(const PolicyFailure& failure);
 // An event for each, unless one has said the same since the policy was altered.
 Status note_failures(Runtime& runtime, const std::vector<PolicyFailure>& failures);
 // Plans with the snapshot's scripts, if it has any, and replaces those that fail until none does: what a round would
 // really plan with.
-Status replace_failing_scripts(Snapshot& snapshot, const std::atomic<bool>* interrupted);
+Status replace_failing_scripts(Database& db, Snapshot& snapshot, const std::atomic<bool>* interrupted);
 
 }  // namespace berth

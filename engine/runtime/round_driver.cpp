@@ -158,7 +158,7 @@ Result<PlannedRound> plan_round(Runtime& runtime, const RoundOptions& options) {
     BERTH_ASSIGN(round.schedule, plan_snapshot(snapshot, schedule_options));
     if (round.schedule.failures.empty()) break;
     // Without them, from the start: half a round by one policy and half by another is nobody's.
-    replace_failed(round.schedule.failures, snapshot);
+    BERTH_TRY(replace_failed(runtime.db(), round.schedule.failures, snapshot));
     std::ranges::move(round.schedule.failures, std::back_inserter(round.failures));
   }
   round.seconds.place = watch.lap();
