@@ -353,16 +353,6 @@ Result<SaidReason> say_never(const Snapshot& snapshot, const Job& job, const Wai
       "submit it with a wider or a merely preferred locality, or with a smaller min_tasks"};
 }
 
-// Why these and no others.
-std::string say_choice(const Snapshot& snapshot, const Eviction& eviction) {
-  if (eviction.rule == EvictionRule::kLoan) return "which run on what the loan lent";
-  const std::string_view among = eviction.rule == EvictionRule::kPriority
-                                     ? "jobs of lower classes in its queue"
-                                     : "jobs that run beyond the quota of their queue";
-  return snapshot.victim_policy.empty() ? fmt::format("which loses least of the {}", among)
-                                        : fmt::format("chosen by {} among {}", snapshot.victim_policy, among);
-}
-
 // "bor (17.1 GPU-hours lost), 2 tasks of ads-7 (0.0 GPU-hours lost)", and why them; the largest losses of many.
 Result<std::string> say_evictions(Database& db, const Snapshot& snapshot, std::vector<Eviction> evictions) {
   constexpr std::size_t kMost = 3;
@@ -379,7 +369,7 @@ Result<std::string> say_evictions(Database& db, const Snapshot& snapshot, std::v
   }
   if (evictions.size() > kMost)
     said.push_back(print_counted(static_cast<std::int64_t>(evictions.size() - kMost), "more job"));
-  if (!evictions.empty()) said.push_back(say_choice(snapshot, evictions.front()));
+  if (!evictions.empty()) said.push_back(victim_choice_words(snapshot, evictions.front()));
   return join(said, ", ");
 }
 

@@ -192,4 +192,13 @@ std::string describe_amount(const QuotaResource& resource, std::int64_t amount) 
                               : fmt::format("{} {}", count, resource.name);
 }
 
+std::string victim_choice_words(const Snapshot& snapshot, const Eviction& eviction) {
+  if (eviction.rule == EvictionRule::kLoan) return "which run on what the loan lent";
+  const std::string_view among = eviction.rule == EvictionRule::kPriority
+                                     ? "jobs of lower classes in its queue"
+                                     : "jobs that run beyond the quota of their queue";
+  return snapshot.victim_policy.empty() ? fmt::format("which loses least of the {}", among)
+                                        : fmt::format("chosen by {} among {}", snapshot.victim_policy, among);
+}
+
 }  // namespace berth

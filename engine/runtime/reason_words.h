@@ -41,6 +41,8 @@ std::string beneficiary_words(const Eviction& eviction, NameOfJob&& name_of_job)
   if (eviction.rule == EvictionRule::kLoan) return fmt::format("loan {}", eviction.beneficiary);
   return name_of_job(eviction.beneficiary);
 }
+// Why these victims and no others: "which loses least of the jobs that run beyond the quota of their queue".
+std::string victim_choice_words(const Snapshot& snapshot, const Eviction& eviction);
 // "1 GPU", "8 GPUs"; "1 node".
 std::string count_gpus(std::int64_t count);
 std::string count_nodes(std::int64_t count);

@@ -13,8 +13,8 @@ namespace berth {
 
 struct RunOutcome {
   bool has_live_tasks = false;
-  // kSucceeded while nothing went wrong by itself; then kFailed or kLost, which the others are to stop for. Once no task
-  // is live also kEvicted, or what the run was stopped for.
+  // kSucceeded while nothing went wrong by itself; then kFailed or kLost, which the others are to stop for. Once no
+  // task is live also kEvicted, or what the run was stopped for.
   RunState state = RunState::kSucceeded;
   std::string detail;  // how the first task that did not end well ended
 };

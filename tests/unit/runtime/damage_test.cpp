@@ -48,7 +48,6 @@ constexpr Damage kDamages[] = {
     {"NodesOfARun", "runs_sized", "UPDATE runs SET nodes = '[\"a\",\"b\",\"c\",\"d\",\"e\",\"f\",\"g\",\"h\",\"i\"]'"},
     {"NegativeLostWork", "evictions_true", "UPDATE evictions SET lost_gpu_milli_s = -1 WHERE id = 1"},
     {"VictimIsBeneficiary", "evictions_true", "UPDATE evictions SET beneficiary_id = victim_id WHERE id = 1"},
-    {"VictimsQueue", "evictions_true", "UPDATE evictions SET victim_queue_id = 1 WHERE id = 1"},
     {"BeneficiarysQueue", "evictions_true", "UPDATE evictions SET beneficiary_queue_id = victim_queue_id WHERE id = 1"},
     {"RuleOfAnEviction", "evictions_true", "UPDATE evictions SET rule = 'priority' WHERE id = 1"},
     {"EvictionOfARoundToCome", "evictions_true", "UPDATE evictions SET round_id = 4711 WHERE id = 1"},

@@ -208,7 +208,7 @@ TEST_F(QueueRecords, FormATreeWhoseLeavesHoldJobs) {
   EXPECT_EQ(must_have(db_->text("SELECT parent FROM queue_usage WHERE queue = 'night'")), "all");
   EXPECT_OK(run([](Change& c) { return alter_queue(c, "night", {.name = std::nullopt, .parent = ""}); }));
   EXPECT_ERROR(run([](Change& c) { return drop_queue(c, "all"); }), Code::kConflict, "in use: 2 child queues");
-  EXPECT_ERROR(run([](Change& c) { return drop_queue(c, "train"); }), Code::kConflict, "in use: 1 job");
+  EXPECT_ERROR(run([](Change& c) { return drop_queue(c, "train"); }), Code::kConflict, "in use: 1 live job");
   EXPECT_OK(run([](Change& c) { return drop_queue(c, "night"); }));
   expect_healthy(*db_);
 }
