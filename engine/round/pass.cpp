@@ -79,9 +79,11 @@ Pass::Placing Pass::place_own_first(const Job& job, Seconds end, int levels, boo
 }
 
 PassOutcome Pass::try_job(const Job& job, bool may_evict, int levels) {
-  backfill_.turn_to(job, levels == 0);
+  const std::int64_t blocker = backfill_.closed_by(job);
+  // One that is not looked at keeps its place among those that wait longest.
+  backfill_.turn_to(job, levels == 0 && blocker == 0);
   if (!job.after.empty()) return wait(job, Reason::kDependency);
-  if (const std::int64_t blocker = backfill_.closed_by(job); blocker != 0) {
+  if (blocker != 0) {
     PassOutcome outcome = wait(job, Reason::kBlocked);
     outcome.waiting.behind_job = blocker;
     return outcome;

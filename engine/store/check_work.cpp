@@ -94,16 +94,15 @@ constexpr PromiseQuery kWorkPromises[] = {
      "SELECT 'eviction ' || id, CASE WHEN lost < 0 THEN 'it cost ' || lost || ' milli-GPU-seconds' WHEN lost > 0 "
      "AND state IN ('withdrawn', 'ended') THEN 'it was not carried out, and cost ' || lost || ' milli-GPU-seconds' "
      "WHEN tasks < 1 THEN 'it is of ' || tasks || ' tasks' WHEN rule <> 'loan' AND victim_id = beneficiary_id THEN "
-     "'job ' || victim_id || ' made room for itself' WHEN rule = 'reclaim' AND victim_queue_id = "
-     "beneficiary_queue_id THEN 'quota is taken back from other queues' WHEN rule = 'priority' AND victim_queue_id <> "
+     "'job ' || victim_id || ' made room for itself' WHEN rule = 'priority' AND victim_queue_id <> "
      "beneficiary_queue_id THEN 'by priority jobs of one queue make room for each other' WHEN time <> round_time "
      "THEN 'it is of another time than round ' || round_id ELSE 'round ' || round_id || ' was never run' END FROM "
      "(SELECT e.id, e.state, e.tasks, e.rule, e.victim_id, e.victim_queue_id, e.beneficiary_id, "
      "e.beneficiary_queue_id, e.time, e.round_id, e.lost_gpu_milli_s AS lost, "
      "o.started_at AS round_time FROM evictions e LEFT JOIN rounds o ON o.id = "
      "e.round_id) WHERE lost < 0 OR (lost > 0 AND state IN ('withdrawn', 'ended')) OR tasks < 1 OR (rule <> 'loan' "
-     "AND victim_id = beneficiary_id) OR (rule = 'reclaim' AND victim_queue_id = "
-     "beneficiary_queue_id) OR (rule = 'priority' AND victim_queue_id <> beneficiary_queue_id) OR time <> round_time "
+     "AND victim_id = beneficiary_id) OR (rule = 'priority' AND victim_queue_id <> beneficiary_queue_id) OR time <> "
+     "round_time "
      "OR round_id > (SELECT seq FROM sqlite_sequence WHERE name = 'rounds')"},
     // Those of jobs that have ended go after a while.
     {{"evictions_counted", "a job says how often it was evicted"},
@@ -135,14 +134,12 @@ constexpr PromiseQuery kWorkPromises[] = {
      "jobs j JOIN task_groups g ON g.job_id = j.id JOIN json_each('[' || replace(json_quote(g.models), '|', '\",\"') "
      "|| ']') "
      "m WHERE j.end_time IS NULL AND g.models IS NOT NULL AND m.value NOT IN (SELECT name FROM device_models)"},
-    {{"reserved_as_asked", "room is held on nodes that exist, and is what the task asks for"},
+    {{"reserved_as_asked", "room is held on nodes that exist, for a task group that exists"},
      "SELECT 'job ' || r.job_id || ' task ' || r.group_index || '.' || r.task_index, CASE WHEN n.id IS NULL THEN 'room "
      "is "
-     "held on node ' || r.node_id || ', which does not exist' ELSE 'the room that is held is not what it asks for' END "
+     "held on node ' || r.node_id || ', which does not exist' ELSE 'it has no such task group' END "
      "FROM reserved_tasks r LEFT JOIN nodes n ON n.id = r.node_id LEFT JOIN task_groups g ON g.job_id = r.job_id AND "
-     "g.group_index = r.group_index WHERE n.id IS NULL OR g.job_id IS NULL OR r.cpu_milli <> g.cpu_milli OR "
-     "r.memory_mib "
-     "<> g.memory_mib OR r.gpu_milli <> g.gpu_milli OR r.task_index >= g.task_count"},
+     "g.group_index = r.group_index WHERE n.id IS NULL OR g.job_id IS NULL"},
     {{"predictions_rise", "of what was predicted, half is at most what eight in ten are"},
      "SELECT 'job ' || name, 'it was predicted to take ' || predicted_p50_s || ' s, ' || predicted_p80_s || ' s or ' "
      "|| "

@@ -26,7 +26,7 @@ echo '-- 2: wrong usage, nothing was done.'
 run berth --jason -c 'SHOW CLUSTER'
 
 echo '-- 3: busy, somebody else runs a round; here the lease of another machine. cron tries again a minute later.'
-sqlite3 "$BERTH_DB" "INSERT OR REPLACE INTO leases VALUES ('round', 'ann', 'elsewhere', 1, 0, 4102444800, 7)"
+sqlite3 "$BERTH_DB" "INSERT OR REPLACE INTO leases (name, holder, host, pid, acquired_at, expires_at, token) VALUES ('round', 'ann', 'elsewhere', 1, 0, 4102444800, 7)"
 run berth -c 'RUN SCHEDULE'
 sqlite3 "$BERTH_DB" "DELETE FROM leases"
 

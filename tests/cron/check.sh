@@ -36,7 +36,7 @@ expect "its files" "1 1" "$(ls reports/chargeback-20??-??.html | wc -l) $(grep -
 said=$("$cron/month-end" a.db nowhere 2>&1); expect "month-end without a folder" 1 $?
 
 # Somebody else runs a round: no error, no harm, and said to whoever asks.
-sqlite3 a.db "INSERT OR REPLACE INTO leases VALUES ('round', 'ann', 'elsewhere', 1, 0, 4102444800, 7)"
+sqlite3 a.db "INSERT OR REPLACE INTO leases (name, holder, host, pid, acquired_at, expires_at, token) VALUES ('round', 'ann', 'elsewhere', 1, 0, 4102444800, 7)"
 said=$("$cron/run-round" a.db log.jsonl 2>&1); expect "run-round while another runs" "0 " "$? $said"
 said=$(berth --db a.db -c "RUN ALL" 2>&1); expect "RUN ALL while another runs" 3 $?
 expect "who it is" 1 "$(grep -c 'run by ann' <<<"$said")"

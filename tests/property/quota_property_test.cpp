@@ -170,7 +170,8 @@ bool wants(const Demand& demand, const std::string& department, const std::strin
 
 // wpai compares jobs: where a sibling holds more than it owns, so that their parent does, what is left of a quota below
 // it is nobody's before another's.
-void look_at_quotas(const Demand& demand, const Company& company) {
+std::set<std::string> short_of(const Demand& demand, const Company& company) {
+  std::set<std::string> lacking;
   const auto held = held_now(company);
   const auto holds = [&](const std::string& queue, const std::string& model) {
     const auto found = held.find({queue, model});
@@ -181,17 +182,38 @@ void look_at_quotas(const Demand& demand, const Company& company) {
       if (!wants(demand, department.name, model)) continue;
       const bool is_walked = company.snapshot.order_policy == "fair_share";
       if (!is_walked && holds(department.parent, model) > demand.owned(department.parent, model)) continue;
-      ASSERT_GE(holds(department.name, model), own) << "of " << model << ", " << department.name;
+      if (holds(department.name, model) < own) lacking.insert(department.name + " lacks " + model);
     }
   }
   for (const auto& [model, gpus] : demand.gpus()) {
     const bool is_wanted = std::ranges::any_of(
         demand.all(), [&](const Department& department) { return wants(demand, department.name, model); });
-    if (is_wanted) {
-      ASSERT_EQ(holds("", model), gpus) << model << " idle";
-    }
+    if (is_wanted && holds("", model) != gpus) lacking.insert(model + " idles");
   }
+  return lacking;
 }
+
+// For how many rounds on end each was lacking. Without reservations never; with them room may be held for a while for
+// the job that waits longest (backfill.h).
+class Shortfalls {
+ public:
+  explicit Shortfalls(BackfillMode backfill) : most_(backfill == BackfillMode::kGreedy ? 0 : kMostRounds) {}
+
+  void look(const std::set<std::string>& lacking) {
+    std::map<std::string, int> rounds;
+    for (const std::string& what : lacking) {
+      rounds[what] = rounds_[what] + 1;
+      EXPECT_LE(rounds[what], most_) << what;
+    }
+    rounds_ = std::move(rounds);
+  }
+
+ private:
+  static constexpr int kMostRounds = 15;
+
+  int most_;
+  std::map<std::string, int> rounds_;
+};
 
 std::uint64_t seeds(std::uint64_t usual) {
   const char* const more = std::getenv("BERTH_SEEDS");
@@ -220,12 +242,16 @@ TEST(QuotaProperty, OfSeveralModelsEveryQueueHoldsItsOwn) {
       company.snapshot.rules.pending_delay = Seconds(0);
       SCOPED_TRACE("seed " + std::to_string(seed) + " " + order + ": " + demand.cluster() + "; " +
                    demand.departments());
+      Shortfalls shortfalls(company.snapshot.rules.backfill);
       for (int round = 0; round < 40 && !testing::Test::HasFailure(); ++round) {
         SCOPED_TRACE("round " + std::to_string(round));
         demand.refill(company);
         const Plan plan = company.round((round + 1) * kEvery);
-        ASSERT_TRUE(plan.evictions.empty()) << "evicts for what placing could have kept";
-        look_at_quotas(demand, company);
+        // Where room was held against an owner it may be reclaimed.
+        if (company.snapshot.rules.backfill == BackfillMode::kGreedy) {
+          ASSERT_TRUE(plan.evictions.empty()) << "evicts for what placing could have kept";
+        }
+        shortfalls.look(short_of(demand, company));
       }
     }
   }

@@ -118,9 +118,12 @@ class WaitProperty : public StoreTest {
       const RunningJob& victim = loaded.snapshot.running[random.below(loaded.snapshot.running.size())];
       plan.placements.clear();
       if (victim.stop_at < Seconds(0)) {
+        const std::int64_t of_one_queue = must_have(db.integer(fmt::format(
+            "SELECT count(*) FROM jobs v JOIN jobs b ON b.queue_id IS v.queue_id WHERE v.id = {} AND b.id = {}",
+            victim.job.id, victim.job.id + 1)));
         plan.evictions.push_back({.job = victim.job.id,
                                   .beneficiary = victim.job.id + 1,
-                                  .rule = random.below(2) == 0 ? EvictionRule::kReclaim : EvictionRule::kPriority,
+                                  .rule = of_one_queue != 0 ? EvictionRule::kPriority : EvictionRule::kReclaim,
                                   .stop_at = now_ + Seconds(static_cast<std::int64_t>(random.below(2) * 100))});
       }
     }

@@ -32,7 +32,8 @@ void run_job(Snapshot& snapshot, std::int64_t id, std::vector<NodeIndex> nodes, 
                                     .gpu_milli = kWholeDevice,
                                     .gpu_memory = MiB(81920),
                                     .cpu = MilliCpu(1000),
-                                    .memory = MiB(1024)});
+                                    .memory = MiB(1024),
+                                    .start = start});
   }
   snapshot.running.push_back(std::move(run));
   std::ranges::sort(snapshot.running, {}, [](const RunningJob& job) { return job.job.id; });
