@@ -18,6 +18,7 @@ std::string expected_start_line(const JobExplanation& e) {
   if (e.start_p90 && *e.start_p90 != *e.start_p50)
     line += fmt::format(", {} {}", e.known_starts ? "if jobs run long by" : "nine times in ten by",
                         print_time(*e.start_p90));
+  if (!e.start_when.empty()) line += fmt::format(", when {}", e.start_when);
   if (!e.evicts.empty()) line += fmt::format(", by evicting {}", e.evicts);
   if (e.guesses > 0)
     line += fmt::format(" - if {} of which no duration is known take {} (default_duration)",

@@ -10,6 +10,7 @@
 #include "engine/runtime/policies.h"
 #include "engine/runtime/round_driver.h"
 #include "engine/store/names.h"
+#include "engine/store/quota_records.h"
 
 namespace berth {
 
@@ -37,12 +38,13 @@ struct RiseWords {
   std::string_view of_what;
   std::string_view keyword;
   std::int64_t QuotaTerms::*amount;
+  QuotaColumn column;
 };
 // By QuotaTerm.
 constexpr RiseWords kRiseWords[] = {
-    {"has", "", "QUOTA", &QuotaTerms::quota},
-    {"has", " as its limit", "LIMIT", &QuotaTerms::limit},
-    {"lends", "", "LEND LIMIT", &QuotaTerms::lend_limit},
+    {"has", "", "QUOTA", &QuotaTerms::quota, QuotaColumn::kQuota},
+    {"has", " as its limit", "LIMIT", &QuotaTerms::limit, QuotaColumn::kLimit},
+    {"lends", "", "LEND LIMIT", &QuotaTerms::lend_limit, QuotaColumn::kLendLimit},
 };
 
 std::string gpu_hours(std::int64_t milli_seconds) {
@@ -59,7 +61,7 @@ class CounterfactualWords {
     CounterfactualLine line;
     line.change = change_name(change.kind);
     switch (change.kind) {
-      case ChangeKind::kQuota: say_quotas(change, line); break;
+      case ChangeKind::kQuota: BERTH_TRY(say_quotas(change, line)); break;
       case ChangeKind::kModel:
         line.sentence = fmt::format("it may run on {} too", model_names(change.models, snapshot_.cluster));
         break;
@@ -114,7 +116,8 @@ class CounterfactualWords {
  private:
   const TaskGroup& group(const WhatIf& change) const { return job_.groups[static_cast<std::size_t>(change.group)]; }
 
-  void say_quotas(const WhatIf& change, CounterfactualLine& line) const {
+  // A statement changes the row that the amount comes from: with its dates, where it has some.
+  Status say_quotas(const WhatIf& change, CounterfactualLine& line) const {
     std::vector<std::string> parts;
     std::vector<std::string> statements;
     for (const QuotaRise& rise : change.quotas) {
@@ -128,11 +131,14 @@ class CounterfactualWords {
       parts.push_back(fmt::format("queue {} {} {} more{} ({} instead of {})", name, words.verb,
                                   describe_amount(resource, rise.amount), words.of_what,
                                   plain_amount(resource, before + rise.amount), plain_amount(resource, before)));
-      statements.push_back(fmt::format("ALTER QUEUE {} SET {} ({} = {});", name, words.keyword, resource.name,
-                                       plain_amount(resource, before + rise.amount)));
+      BERTH_ASSIGN(const QuotaPeriod period,
+                   period_in_force(runtime_.db(), snapshot_.queues[q].id, resource.name, words.column, snapshot_.now));
+      statements.push_back(fmt::format("ALTER QUEUE {} SET {} ({} = {}){};", name, words.keyword, resource.name,
+                                       plain_amount(resource, before + rise.amount), period_clause(period)));
     }
     line.sentence = join(parts, ", ");
     line.statement = join(statements, " ");
+    return {};
   }
 
   static std::string plain_amount(const QuotaResource& resource, std::int64_t amount) {
@@ -178,13 +184,15 @@ class CounterfactualWords {
   std::int64_t ahead_;  // jobs before it in the order
 };
 
-CounterfactualLine say_wait(const Forecast& forecast, bool is_measured, Seconds guessed_duration) {
+CounterfactualLine say_wait(const Forecast& forecast, const std::string& when, bool is_measured,
+                            Seconds guessed_duration) {
   CounterfactualLine line{.change = "wait", .sentence = {}, .statement = {}, .cost = {}};
   if (!forecast.p50) {
     line.sentence = "waiting alone will not start it";
     return line;
   }
   line.sentence = fmt::format("wait until about {}", print_time(*forecast.p50));
+  if (!when.empty()) line.sentence += fmt::format(", when {}", when);
   if (forecast.p90 && *forecast.p90 != *forecast.p50) {
     line.sentence +=
         fmt::format("; {} until {}", is_measured ? "nine times in ten" : "if jobs run long", print_time(*forecast.p90));
@@ -225,7 +233,7 @@ Result<Counterfactual> explain_counterfactual(Runtime& runtime, std::string_view
   }
   if (now.state == JobState::kPending) {
     answer.lines.push_back(say_wait({.p50 = now.start_p50, .p90 = now.start_p90, .guesses = now.guesses},
-                                    !now.known_starts, snapshot.rules.default_duration));
+                                    now.start_when, !now.known_starts, snapshot.rules.default_duration));
   }
   return answer;
 }

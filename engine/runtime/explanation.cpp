@@ -11,6 +11,7 @@
 #include "engine/round/forecast.h"
 #include "engine/round/placer.h"
 #include "engine/round/schedule.h"
+#include "engine/runtime/dated_forecast.h"
 #include "engine/runtime/policies.h"
 #include "engine/runtime/round_driver.h"
 #include "engine/store/names.h"
@@ -178,7 +179,16 @@ std::string say_borrowed_quota(const Snapshot& snapshot, std::int32_t queue, std
   return {};
 }
 
-SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const QuotaLedger& quotas, bool waiting_helps) {
+// What to wait for, before what else would help: "wait for jobs of q to end, or "; empty = waiting does not help.
+std::string say_wait_for_quota(const JobExplanation& explanation, const std::string& queue) {
+  if (!explanation.start_p50) return {};
+  if (!explanation.start_when.empty())
+    return fmt::format("wait until {}, when {}, or ", print_time(*explanation.start_p50), explanation.start_when);
+  return fmt::format("wait for jobs of {} to end, or ", queue);
+}
+
+SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const QuotaLedger& quotas,
+                     const JobExplanation& explanation) {
   const Queue* queue = queue_with(snapshot, waiting.queue);
   const auto resource = std::ranges::find(snapshot.quotas.resources, waiting.resource, &QuotaResource::name);
   if (queue == nullptr || resource == snapshot.quotas.resources.end()) {
@@ -189,7 +199,7 @@ SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const Quo
   const QuotaTerms& terms = snapshot.quotas.terms[static_cast<std::size_t>(q)][r];
   const std::string used = describe_amount(*resource, quotas.used(q, r));
   const std::string lacks = describe_amount(*resource, waiting.short_by);
-  const std::string wait = waiting_helps ? fmt::format("wait for jobs of {} to end, or ", queue->name) : "";
+  const std::string wait = say_wait_for_quota(explanation, queue->name);
   switch (waiting.reason) {
     case Reason::kLimit:
       return {fmt::format("queue {} uses {} of its limit of {}; the job is {} above it", queue->name, used,
@@ -384,10 +394,14 @@ Status look_ahead(Runtime& runtime, const Snapshot& snapshot, const RoundState& 
     next_end = expected_end_of(*next, state.rules(), snapshot.now);
   }
   explanation.held_by = say_held_by(snapshot, state, shape, next_job, next_end);
-  BERTH_ASSIGN(const Forecast forecast, forecast_start(snapshot, job.id, interrupted));
+  BERTH_ASSIGN(const DatedForecast dated, forecast_with_dates(runtime.db(), snapshot, job.id, interrupted));
+  const Forecast& forecast = dated.forecast;
   explanation.start_p50 = forecast.p50;
   explanation.start_p90 = forecast.p90;
-  if (forecast.p50) {
+  explanation.start_when = dated.when;
+  if (!dated.when.empty()) {
+    explanation.start_p90.reset();  // a date is what it is
+  } else if (forecast.p50) {
     BERTH_ASSIGN(StartCalibration calibration, read_start_calibration(runtime.db()));
     const ExpectedStart expected =
         calibration.expect({*forecast.p50, forecast.p90.value_or(*forecast.p50)}, snapshot.now);
@@ -542,7 +556,7 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
   if (waiting->reason == Reason::kPolicy) {
     said = say_policy(*waiting, snapshot);
   } else if (is_about_quota) {
-    said = say_quota(*waiting, snapshot, planning.state->quotas(), explanation.start_p50.has_value());
+    said = say_quota(*waiting, snapshot, planning.state->quotas(), explanation);
   } else if (is_behind) {
     BERTH_ASSIGN(said, say_behind(runtime, *waiting, snapshot));
   } else {

@@ -45,6 +45,7 @@ struct JobExplanation {
   std::string held_by;               // who has what it needs: queues, and the job expected to end first
   std::optional<Seconds> start_p50;  // when it is expected to start; nothing = starts now, or nobody knows
   std::optional<Seconds> start_p90;
+  std::string start_when;  // "the dated limit of q of gpu ends": the date that lets it start; empty = none
   // Starts known that tell how wrong such forecasts are, where those are too few: p50 and p90 are forecasts with median
   // and with long durations then, without jobs to come. Nothing = both hold as often as they say.
   std::optional<std::int64_t> known_starts;

@@ -28,7 +28,10 @@ inline constexpr std::string_view kDatesSql =
     "JOIN queues o ON o.id = l.lender_id JOIN queues b ON b.id = l.borrower_id JOIN "
     "(SELECT id, valid_from AS moment, 1 AS begins FROM loans UNION ALL SELECT id, valid_to, 0 FROM loans) "
     "d ON d.id = l.id WHERE l.state = 'open' UNION ALL "
-    "SELECT 'the dated quota of ' || q.name || ' of ' || t.resource, d.moment, d.begins FROM quotas t "
+    "SELECT 'the dated ' || substr(iif(t.quota IS NULL, '', ' and quota') || iif(t.limit_amount IS NULL, '', "
+    "' and limit') || iif(t.borrow_limit IS NULL, '', ' and borrow limit') || iif(t.lend_limit IS NULL, '', "
+    "' and lend limit') || iif(t.weight IS NULL, '', ' and weight'), 6) || ' of ' || q.name || ' of ' || t.resource, "
+    "d.moment, d.begins FROM quotas t "
     "JOIN queues q ON q.id = t.queue_id JOIN (SELECT id, valid_from AS moment, 1 AS begins FROM quotas "
     "UNION ALL SELECT id, valid_to, 0 FROM quotas) d ON d.id = t.id)";
 // What begins or ends by itself after `since`, up to `until`: "loan 3 of ads to nlp ended at 2026-11-01 10:00:00". Then

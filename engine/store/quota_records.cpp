@@ -132,6 +132,29 @@ Status set_quota(Change& change, const std::string& queue, std::span<const Quota
   return change.record("set quota", queue, join(words, ", ") + describe_period(period));
 }
 
+Result<QuotaPeriod> period_in_force(Database& db, std::int64_t queue, std::string_view resource, QuotaColumn column,
+                                    Seconds now) {
+  BERTH_ASSIGN(Statement row, db.prepare(fmt::format(
+                                  "SELECT valid_from, valid_to FROM quotas WHERE queue_id = ?1 AND resource = ?2 AND "
+                                  "coalesce(valid_from <= ?3, 1) AND coalesce(?3 < valid_to, 1) AND {} IS NOT NULL "
+                                  "ORDER BY coalesce(valid_from, valid_to) IS NOT NULL DESC, valid_from DESC, id DESC",
+                                  quota_column(column).column)));
+  QuotaPeriod period;
+  if (row.with(queue, resource, now).next()) {
+    if (!row.is_null(0)) period.from = row.quantity<Seconds>(0);
+    if (!row.is_null(1)) period.to = row.quantity<Seconds>(1);
+  }
+  BERTH_TRY(row.status());
+  return period;
+}
+
+std::string period_clause(const QuotaPeriod& period) {
+  std::string clause;
+  if (period.from) clause += fmt::format(" FROM '{}'", print_time(*period.from));
+  if (period.to) clause += fmt::format(" TO '{}'", print_time(*period.to));
+  return clause;
+}
+
 Status reset_quota(Change& change, const std::string& queue, std::span<const std::string> resources) {
   Database& db = change.db();
   BERTH_ASSIGN(const std::int64_t id, find_id(db, Thing::kQueue, queue));

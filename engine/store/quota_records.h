@@ -38,6 +38,12 @@ struct QuotaPeriod {
 // kInvalid when a resource is set twice, nothing is set, or a period has no time left.
 Status set_quota(Change& change, const std::string& queue, std::span<const QuotaSetting> settings,
                  const QuotaPeriod& period = {});
+// Of the row that the amount in force comes from: among those that say one, the dated row that begins last. A change to
+// another row would change nothing now. Undated where no row says one.
+Result<QuotaPeriod> period_in_force(Database& db, std::int64_t queue, std::string_view resource, QuotaColumn column,
+                                    Seconds now);
+// " FROM '2026-01-01 00:00:00' TO ...", as a statement says it; empty = undated.
+std::string period_clause(const QuotaPeriod& period);
 // Takes back all rows, dated ones too, of these resources (none named: of all).
 Status reset_quota(Change& change, const std::string& queue, std::span<const std::string> resources);
 // Those that something is said of for the queue, dated or not.
