@@ -260,13 +260,15 @@ const CommandRow kBacktestCommands[] = {
      .options = backtest_options(),
      .details =
          "live is the order and the score of the settings. It decides as live rounds do, at the moments at which jobs "
-         "come, end or are stopped, and each round_interval while jobs wait. Loans hold to the end, usage_weight plays "
-         "no part; a score that looks "
+         "come, end or are stopped, and each round_interval while jobs wait. Loans hold to the end; a score that looks "
          "at the typical workload sees that of all these jobs. Jobs come as they came and run as long as they truly "
          "ran; "
          "what was there at FROM is there; nodes, quotas and rules are today's, but for what WITH says of all policies "
          "or of one. IMPORT TRACE brings a past from elsewhere. recorded is what really happened, on the nodes that "
-         "are there. A job that its user held comes when it is released; time that it was held later is taken out of "
+         "are there. A job that was cancelled before it ran waits until "
+         "then and leaves, also where it could never start; should it start before, it is taken to run as long as "
+         "predicted. "
+         "A job that its user held comes when it is released; time that it was held later is taken out of "
          "what "
          "was recorded of it. utilisation_pct is of the GPUs from FROM to TO, or until now if TO is yet to come; "
          "gpu_hours and evictions (also of some tasks of a job) are of the jobs that count. wait and completion "

@@ -158,9 +158,12 @@ constexpr CommandRow kLoanRows[] = {
      .example = "CREATE LOAN 8 A100 FROM ads TO search UNTIL '2099-12-01' RETURN GRACE 2h",
      .details = "The lender must own that much all the time, its other loans counted. Both count the loan as their "
                 "quota; jobs that would outlast it do not start on it. In the return grace, the time before the end, "
-                "rounds stop jobs of the borrower that would still run then, where they lose least and only as many as "
-                "the lender needs to find its quota free; SHOW LOANS; says which. Without a grace the lender takes its "
-                "quota back when it needs it."},
+                "rounds look which waiting jobs of the lender need the quota at the end. Jobs of the borrower that "
+                "would still run then are told to stop, as few as suffice: at the end of the loan, those with "
+                "checkpoint_every at their last checkpoint before it, and those with checkpoint_grace are signalled so "
+                "much earlier. SHOW LOANS; says which. Where no job of the lender waits for it, nobody stops: the "
+                "borrower runs on, after the end as any queue that uses more than its quota. Without a grace the "
+                "lender takes its quota back when it needs it."},
     {.family = kLoanFamily,
      .syntax = "RETURN LOAN <loan:loan>",
      .effect = Effect::kChanges,
@@ -175,8 +178,8 @@ constexpr CommandRow kLoanRows[] = {
      .summary = "Loans that hold or are to come, and which jobs will stop for their return; ALL adds those that are "
                 "over.",
      .example = "SHOW LOANS",
-     .details = "Who is to stop is what a round would decide as things are now, for loans with a return grace; told: a "
-                "round has decided it."},
+     .details = "Who is to stop is what a round would decide with the jobs of the lender that wait now, for loans with "
+                "a return grace. Nobody waits: nobody is to stop. told: a round has decided it."},
     {.family = kLoanFamily,
      .syntax = "SHOW BORROWING",
      .effect = Effect::kReads,

@@ -462,6 +462,8 @@ bool Backfill::give_way_if(const Job& job, const Concerns& concerns) {
 void Backfill::note_started(const Job& job, std::span<const PlacedTask> placed) {
   if (state_.quotas().governs()) limits_.note_started(job, placed);
   if (first_ == job.id) first_ = 0;
+  for (Kept& kept : kept_) kept.is_settled = kept.is_settled || kept.reservation.job == job.id;
+  std::erase_if(unbound_, [&](const Reservation& row) { return row.job == job.id; });
   if (std::erase_if(held_, [&](const Held& held) { return held.reservation.job == job.id; }) > 0) {
     forget_timeline();
   } else if (timeline_) {

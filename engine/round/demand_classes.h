@@ -1,6 +1,6 @@
 // Jobs that ask for the same in the same queue and class fail for the same reason: a pass tries one of them.
 //
-// Nothing is released during a pass but by evictions, so what failed once fails for the rest of the pass or until
+// Nothing is released during a pass but by evictions, so what failed once fails for the rest of that pass or until
 // somebody was evicted - unless it failed for a reservation, or got one of its own (PassOutcome::keeps_room).
 #pragma once
 

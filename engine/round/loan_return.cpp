@@ -21,7 +21,7 @@ std::optional<Seconds> first_stop(const RunningJob& run, const RoundRules& rules
   return first;
 }
 
-// When it is to stop so that it loses least, at `end` as far as that goes.
+// When it is to stop for a loan that ends then.
 std::optional<Seconds> stop_for_end(const RunningJob& run, const RoundRules& rules, Seconds now, Seconds end) {
   const EvictionTerms& terms = run.job.eviction;
   std::optional<Seconds> stop = first_stop(run, rules);
@@ -30,11 +30,19 @@ std::optional<Seconds> stop_for_end(const RunningJob& run, const RoundRules& rul
   if (terms.checkpoint_grace > Seconds(0)) return std::max({*stop, end, now + terms.checkpoint_grace + run.end_delay});
   if (*stop > end) return std::nullopt;
   if (terms.checkpoint_interval > Seconds(0)) {
-    const Seconds since((end - run.start).value() % terms.checkpoint_interval.value());
-    return std::max(*stop, end - since);
+    const Seconds last_checkpoint = end - Seconds((end - run.start).value() % terms.checkpoint_interval.value());
+    if (last_checkpoint >= *stop) return last_checkpoint;
   }
-  const bool is_known = run.job.expected_end(run.start) >= run.start;
-  return is_known ? *stop : end;
+  return end;
+}
+
+// Of the job's tasks that it needs to start, what counts for the resource if they run where they count for it.
+std::int64_t wish_of(const QuotaLedger& quotas, const Job& job, std::size_t resource) {
+  Amounts wish = quotas.none();
+  for (const TaskGroup& group : job.groups) {
+    quotas.add_wish(group.shape, std::max(0, group.min_tasks - group.placed), wish);
+  }
+  return wish[resource];
 }
 
 // Who could be stopped for a loan, and what that frees.
@@ -42,6 +50,7 @@ struct LoanVictim {
   const RunningJob* run = nullptr;
   std::vector<std::size_t> surplus = {};  // places of its tasks, as they go
   Seconds stop = {};
+  Seconds surplus_stop = {};
   std::int64_t lost_seconds = 0;  // of each GPU
   std::int64_t class_value = 0;
   bool was_told = false;
@@ -52,7 +61,8 @@ struct LoanVictim {
 
 class LoanReturnPlanner {
  public:
-  LoanReturnPlanner(const RoundState& state, Seconds now, Seconds ahead) : state_(state), now_(now), ahead_(ahead) {
+  LoanReturnPlanner(const RoundState& state, std::span<const Job> waiting, Seconds now, Seconds ahead)
+      : state_(state), waiting_(waiting), now_(now), ahead_(ahead) {
     for (const Queue& queue : state.setup().queues) lost_.push_back(queue.lost_this_hour);
     lost_.push_back(0);
   }
@@ -70,7 +80,11 @@ class LoanReturnPlanner {
   std::int32_t branch_of(std::int32_t queue, int depth) const;
   bool lies_in(std::int32_t queue, std::int32_t branch) const;
   std::int64_t to_free(const LoanTerms& loan, std::int32_t branch) const;
+  std::int64_t unused_quota(std::int32_t lender, std::size_t resource) const;
+  std::int64_t needed(std::int32_t lender, std::size_t resource) const;
+  std::int64_t room(std::size_t resource) const { return then_->capacity(resource) - then_->used_by_all(resource); }
   std::int64_t spare(std::size_t resource) const;
+  std::int64_t lacking(std::size_t resource) const;
   bool uses_more_than_its_own(std::int32_t queue, std::int32_t branch, std::size_t resource) const;
   std::vector<LoanVictim> victims_for(const LoanTerms& loan, std::int32_t branch) const;
   void raise(const LoanTerms& loan, std::int32_t branch, LoanVictim& victim, std::size_t level);
@@ -78,21 +92,29 @@ class LoanReturnPlanner {
   Amounts held_between(const LoanVictim& victim, std::size_t from, std::size_t to) const;
   std::int64_t lost_at(const LoanVictim& victim, std::size_t level) const;
   Seconds looked_at(const LoanTerms& loan) const;
+  bool is_over(const LoanTerms& loan) const { return loan.until <= now_; }
+  // When what was lent is due back: the end of the loan, or now.
+  Seconds due_at(const LoanTerms& loan) const { return std::max(now_, loan.until); }
   bool affords(const LoanVictim& victim, std::size_t level) const;
   LoanStop stop_of(const LoanVictim& victim) const;
 
   const RoundState& state_;
+  std::span<const Job> waiting_;
   Seconds now_;
   Seconds ahead_;
   std::vector<std::int64_t> lost_;            // this hour, by queue, last that of jobs without one
   std::map<std::int64_t, std::size_t> gone_;  // for loans before: job and level
   std::optional<QuotaLedger> then_;           // at the end of the loan
   Seconds then_at_{-1};
-  std::set<std::pair<std::size_t, std::int32_t>> lenders_;  // resource and branch, of the loans looked at
+  // What is needed then, by resource and branch; of the loans looked at.
+  std::map<std::pair<std::size_t, std::int32_t>, std::int64_t> lenders_;
 };
 
 std::vector<LoanTerms> LoanReturnPlanner::due_loans() const {
   std::vector<LoanTerms> due;
+  for (const LoanTerms& loan : state_.quotas().table().ended_loans) {
+    if (is_over(loan) && loan.return_grace > Seconds(0)) due.push_back(loan);
+  }
   for (const LoanTerms& loan : state_.quotas().table().loans) {
     if (loan.until >= Seconds(kNoLimit) || loan.until <= now_ || loan.return_grace <= Seconds(0)) continue;
     if (now_ + ahead_ >= loan.until - loan.return_grace) due.push_back(loan);
@@ -128,16 +150,49 @@ bool LoanReturnPlanner::lies_in(std::int32_t queue, std::int32_t branch) const {
 std::int64_t LoanReturnPlanner::to_free(const LoanTerms& loan, std::int32_t branch) const {
   const auto r = static_cast<std::size_t>(loan.resource);
   const std::int64_t over = then_->used(branch, r) - then_->quota(branch, r);
-  return std::max<std::int64_t>(0, std::min({loan.amount, over, -spare(r)}));
+  return std::max<std::int64_t>(0, std::min({loan.amount, over, lacking(r)}));
+}
+
+std::int64_t LoanReturnPlanner::unused_quota(std::int32_t lender, std::size_t resource) const {
+  return std::max<std::int64_t>(0, then_->quota(lender, resource) - then_->used(lender, resource));
+}
+
+// What its waiting jobs could take then within its quota.
+std::int64_t LoanReturnPlanner::needed(std::int32_t lender, std::size_t resource) const {
+  std::int64_t left = unused_quota(lender, resource);
+  const std::int64_t unused = left;
+  std::optional<QuotaLedger> served;
+  for (const Job& job : waiting_) {
+    if (left == 0) break;
+    if (job.state == JobState::kRunning || !job.after.empty() || !lies_in(job.queue, lender)) continue;
+    const std::int64_t wish = wish_of(*then_, job, resource);
+    if (wish <= 0 || wish > left) continue;
+    if (!served) served = then_;
+    const Amounts demand = served->demand_to_start(job);
+    const QuotaVerdict verdict = served->judge(job.queue, demand);
+    const bool is_limited = verdict.reason == Reason::kLimit || verdict.reason == Reason::kQuota;
+    if (is_limited && lies_in(verdict.queue, lender)) continue;
+    served->take(job.queue, demand);
+    left -= wish;
+  }
+  return unused - left;
 }
 
 // What is then free beyond what the lenders own and do not use.
 std::int64_t LoanReturnPlanner::spare(std::size_t resource) const {
-  std::int64_t spare = then_->capacity(resource) - then_->used_by_all(resource);
-  for (const auto& [r, lender] : lenders_) {
-    if (r == resource) spare -= std::max<std::int64_t>(0, then_->quota(lender, r) - then_->used(lender, r));
+  std::int64_t spare = room(resource);
+  for (const auto& [lender, needs] : lenders_) {
+    if (lender.first == resource) spare -= unused_quota(lender.second, resource);
   }
   return spare;
+}
+
+std::int64_t LoanReturnPlanner::lacking(std::size_t resource) const {
+  std::int64_t lacking = -room(resource);
+  for (const auto& [lender, needs] : lenders_) {
+    if (lender.first == resource) lacking += needs;
+  }
+  return lacking;
 }
 
 bool LoanReturnPlanner::uses_more_than_its_own(std::int32_t queue, std::int32_t branch, std::size_t resource) const {
@@ -152,10 +207,16 @@ std::vector<LoanVictim> LoanReturnPlanner::victims_for(const LoanTerms& loan, st
   std::vector<LoanVictim> victims;
   for (const RunningJob& run : state_.running().all()) {
     if (run.makes_room_for_a_job() || gone_.contains(run.job.id) || !lies_in(run.job.queue, branch)) continue;
-    if (untold_end_of(run, state_.rules(), now_) <= loan.until) continue;
-    LoanVictim victim{.run = &run, .was_told = is_told_for_a_loan(run)};
+    if (untold_end_of(run, state_.rules(), now_) <= due_at(loan)) continue;
+    LoanVictim victim{.run = &run, .surplus_stop = due_at(loan), .was_told = is_told_for_a_loan(run)};
     if (victim.was_told) {
       victim.stop = run.stop_at;
+    } else if (is_over(loan)) {
+      // From now on whole jobs are taken back from as from any borrower (reclaim.h).
+      const std::optional<Seconds> first = first_stop(run, state_.rules());
+      victim.surplus = surplus_tasks(run);
+      if (!first || *first > now_ || victim.surplus.empty()) continue;
+      victim.stop = now_;
     } else {
       const std::optional<Seconds> stop = stop_for_end(run, state_.rules(), looked_at(loan), loan.until);
       if (!stop) continue;
@@ -192,7 +253,7 @@ std::int64_t LoanReturnPlanner::lost_at(const LoanVictim& victim, std::size_t le
   std::int64_t lost = 0;
   for (std::size_t i = 0; i < level; ++i) {
     const RunningTask& task = victim.run->tasks[victim.surplus[i]];
-    lost += lost_time(*victim.run, task, now_).value() * task.gpu_held().value();
+    lost += lost_time(*victim.run, task, victim.surplus_stop).value() * task.gpu_held().value();
   }
   return lost;
 }
@@ -231,13 +292,14 @@ Seconds LoanReturnPlanner::looked_at(const LoanTerms& loan) const {
 
 LoanReturn LoanReturnPlanner::plan_one(const LoanTerms& loan) {
   LoanReturn result{.loan = loan, .stops = {}};
-  look_ahead_to(loan.until);
+  look_ahead_to(due_at(loan));
   const int fork = then_->fork_depth(loan.lender, loan.borrower);
   if (fork < 0) return result;
   const std::int32_t lender = branch_of(loan.lender, fork);
   const std::int32_t branch = branch_of(loan.borrower, fork);
   const auto r = static_cast<std::size_t>(loan.resource);
-  lenders_.insert({r, lender});
+  lenders_.insert({{r, lender}, 0});
+  for (auto& [each, needs] : lenders_) needs = needed(each.second, each.first);
   std::vector<LoanVictim> victims;
   if (to_free(loan, branch) > 0) victims = victims_for(loan, branch);
   const auto is_enough = [&] { return to_free(loan, branch) == 0; };
@@ -250,7 +312,7 @@ LoanReturn LoanReturnPlanner::plan_one(const LoanTerms& loan) {
     }
   }
   for (LoanVictim& victim : victims) {
-    if (victim.level < victim.all() && !is_enough()) raise(loan, branch, victim, victim.all());
+    if (victim.level < victim.all() && !is_over(loan) && !is_enough()) raise(loan, branch, victim, victim.all());
   }
   // The dearest first: whom it takes not.
   for (auto victim = victims.rbegin(); victim != victims.rend(); ++victim) {
@@ -263,7 +325,7 @@ LoanReturn LoanReturnPlanner::plan_one(const LoanTerms& loan) {
     if (victim.level == 0) continue;
     gone_[victim.run->job.id] = victim.level;
     result.stops.push_back(stop_of(victim));
-    if (!result.stops.back().whole) result.stops.back().stop_at = looked_at(loan);
+    if (!result.stops.back().whole) result.stops.back().stop_at = victim.surplus_stop;
   }
   result.missing = to_free(loan, branch);
   result.spare = spare(r);
@@ -290,7 +352,7 @@ bool may_run_on(const RunningJob& run, std::span<const LoanReturn> returns, Seco
   bool is_over = true;
   for (const LoanReturn& each : returns) {
     if (std::ranges::find(each.stops, run.job.id, &LoanStop::job) != each.stops.end()) return false;
-    is_over = is_over && each.loan.id != run.stops_for;
+    is_over = is_over && (each.loan.id != run.stops_for || each.loan.until <= now);
   }
   return !is_over || run.stop_at - now > run.job.eviction.checkpoint_grace + run.end_delay;
 }
@@ -318,12 +380,13 @@ void keep_what_came_back(RoundState& state, Seconds now) {
 
 }  // namespace
 
-std::vector<LoanReturn> plan_loan_returns(const RoundState& state, Seconds now, Seconds ahead) {
-  return LoanReturnPlanner(state, now, ahead).plan();
+std::vector<LoanReturn> plan_loan_returns(const RoundState& state, std::span<const Job> waiting, Seconds now,
+                                          Seconds ahead) {
+  return LoanReturnPlanner(state, waiting, now, ahead).plan();
 }
 
-Status return_loans(RoundState& state, Seconds now, LoanStops& stops) {
-  const std::vector<LoanReturn> returns = plan_loan_returns(state, now);
+Status return_loans(RoundState& state, std::span<const Job> waiting, Seconds now, LoanStops& stops) {
+  const std::vector<LoanReturn> returns = plan_loan_returns(state, waiting, now);
   for (const RunningJob& run : state.running().all()) {
     if (!is_told_for_a_loan(run) || !may_run_on(run, returns, now)) continue;
     state.running().change(run.job.id)->run_on();
@@ -332,6 +395,7 @@ Status return_loans(RoundState& state, Seconds now, LoanStops& stops) {
   for (const LoanReturn& each : returns) {
     for (const LoanStop& stop : each.stops) {
       if (stop.was_told || state.rules().preemption == Preemption::kNone) continue;
+      if (!stop.whole && stop.stop_at > now) continue;
       stops.evictions.push_back({.job = stop.job,
                                  .beneficiary = each.loan.id,
                                  .rule = EvictionRule::kLoan,
@@ -352,6 +416,7 @@ Status return_loans(RoundState& state, Seconds now, LoanStops& stops) {
     }
   }
   for (const LoanReturn& each : returns) {
+    if (each.loan.until <= now) continue;
     state.quotas().keep_from(static_cast<std::size_t>(each.loan.resource), each.loan.until, each.spare);
   }
   keep_what_came_back(state, now);

@@ -1,4 +1,4 @@
-// Loans of quota are returned by planning ahead: when one ends, the lender finds its quota free.
+// Loans of quota are returned by planning ahead: when one ends, those of the lender that wait find its quota free.
 //
 // In the return grace of a loan, the time just before its end, a round looks ahead to the moment of the end: which
 // running jobs still run then as far as is known, and what queues own without the loan. What must be freed until then
@@ -6,26 +6,28 @@
 //   - the amount of the loan,
 //   - what the borrower's branch of the queue tree (below the lowest common ancestor with the lender) uses then beyond
 //     its quota,
-//   - what the lender lacks: what it then owns and does not use, less what is free.
-// Jobs of the borrower's branch are told to stop for that, as few as suffice, those first that were told already, then
-// surplus tasks of elastic jobs, then lower classes, then whoever loses least per GPU. Only preemptible jobs whose
-// queue, and every queue from there up to the branch, uses more than its quota then: nothing within its own quota is
-// stopped. Minimum run time, cool-down and the eviction budget hold as for any eviction. Jobs that end before by
-// themselves are left alone. A job is stopped when it loses least:
-//   - one that writes a checkpoint when told to, and one about whose duration nothing is known: at the end of the loan,
-//   - one that writes checkpoints by itself: at its last checkpoint before,
-//   - any other, and surplus tasks: at once, for it only gets to lose more.
-// A grace to write a checkpoint may end after the loan when the loan's own was shorter, or rounds came late. Those told
-// to stop run on when they are not needed any more: others have ended earlier than expected, or the loan was returned.
+//   - what the lender lacks: what its waiting jobs ask for and its quota then has room for, less what is free.
+// So nobody stops for a lender of which nobody waits: the borrower runs on, from the end of the loan as an ordinary
+// borrower. Jobs of the borrower's branch are told to stop for that, as few as suffice, those first that were told
+// already, then surplus tasks of elastic jobs, then lower classes, then whoever loses least per GPU. Only preemptible
+// jobs whose queue, and every queue from there up to the branch, uses more than its quota then: nothing within its own
+// quota is stopped. Minimum run time, cool-down and the eviction budget hold as for any eviction. Jobs that end before
+// by themselves are left alone. The room is used until the lender needs it: a job stops at the end of the loan, told
+// early enough that it is gone then - but one that writes checkpoints by itself at its last one before, if that is
+// still to come, for what it did after that would be lost. Surplus tasks end in the first round after the end. A grace
+// to write a checkpoint may end after the loan when the loan's own was shorter, rounds came late, or the lender's job
+// did. Those told to stop run on when they are not needed any more: others have ended earlier than expected, the
+// lender's jobs wait no longer, or the loan was returned.
 //
-// Meanwhile jobs that would borrow and outlast the loan may take no more than leaves the lender what it owns
+// Meanwhile jobs that would borrow anew and outlast the loan may take no more than leaves the lender what it owns
 // (QuotaLedger::keep_from). So it is in the first round after the end, whatever the order: the lender's jobs get what
 // is theirs before somebody borrows it anew. From then on who uses what is not its own is an ordinary borrower.
 //
-// Time: running jobs times tasks for each loan; nothing without loans in their grace.
+// Time: running jobs times tasks, and waiting jobs, for each loan; nothing without loans in their grace.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/model/plan.h"
@@ -50,17 +52,19 @@ struct LoanReturn {
   std::int64_t missing = 0;     // of what must be freed, nobody may be stopped for; milli-cores, MiB or milli-GPU
 };
 
-// How loans are returned whose grace has begun or begins within `ahead`, in the order in which they end; those without
-// a grace are not. As things are `now`, the moment of the state.
-std::vector<LoanReturn> plan_loan_returns(const RoundState& state, Seconds now, Seconds ahead = Seconds(0));
+// How loans are returned whose grace has begun or begins within `ahead`, in the order in which they end, and those that
+// are over since the last round; those without a grace are not. As things are `now`, the moment of the state.
+// `waiting`: jobs in id order, those that run among them do not count.
+std::vector<LoanReturn> plan_loan_returns(const RoundState& state, std::span<const Job> waiting, Seconds now,
+                                          Seconds ahead = Seconds(0));
 
 struct LoanStops {
   std::vector<Eviction> evictions;      // new ones
   std::vector<std::int64_t> reprieves;  // jobs told to stop that run on
 };
-// Plans the returns and carries them out in the state: surplus tasks and jobs that stop now are gone, others are told
-// to stop, and what is due to lenders is kept, also of loans that are over since the last round. With Preemption::kNone
+// Plans the returns and carries them out in the state: jobs and tasks that stop now are gone, other jobs are told to
+// stop, and what is due to lenders is kept, also of loans that are over since the last round. With Preemption::kNone
 // nobody is stopped.
-Status return_loans(RoundState& state, Seconds now, LoanStops& stops);
+Status return_loans(RoundState& state, std::span<const Job> waiting, Seconds now, LoanStops& stops);
 
 }  // namespace berth

@@ -4,9 +4,19 @@
 
 namespace berth {
 
-Pass::Pass(RoundState& state, const KeptReservations& kept, Seconds now)
+namespace {
+
+Amounts used_by_all(const QuotaLedger& quotas) {
+  Amounts used = quotas.none();
+  for (std::size_t r = 0; r < used.size(); ++r) used[r] = quotas.used_by_all(r);
+  return used;
+}
+
+}  // namespace
+
+Pass::Pass(RoundState& state, const KeptReservations& kept, Seconds now, PassKind kind)
     : state_(state), now_(now), backfill_(state, kept, now) {
-  if (state.rules().preemption == Preemption::kReclaim) reclaim_.emplace(state, now);
+  if (kind == PassKind::kFirst && state.rules().preemption == Preemption::kReclaim) reclaim_.emplace(state, now);
   state_.renew_marks();
 }
 
@@ -79,6 +89,12 @@ Pass::Placing Pass::place_own_first(const Job& job, Seconds end, int levels, boo
 }
 
 PassOutcome Pass::try_job(const Job& job, bool may_evict, int levels) {
+  PassOutcome outcome = decide(job, may_evict, levels);
+  somebody_waits_ = somebody_waits_ || !outcome.started;
+  return outcome;
+}
+
+PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
   const std::int64_t blocker = backfill_.closed_by(job);
   // One that is not looked at keeps its place among those that wait longest.
   backfill_.turn_to(job, levels == 0 && blocker == 0);
@@ -149,6 +165,7 @@ PassOutcome Pass::block(const Job& job, PassOutcome outcome, bool borrows) {
 
 std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool borrows) {
   if (!reclaim_ || backfill_.holds_room_for(job.id)) return std::nullopt;
+  const Amounts before = used_by_all(state_.quotas());
   std::optional<RoomMade> room;
   {
     std::optional<Backfill::Fence> fence;
@@ -158,10 +175,17 @@ std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool bor
   evictions_.insert(evictions_.end(), room->evictions.begin(), room->evictions.end());
   if (!borrows) backfill_.give_way_to(job, room->outcome.placed);
   backfill_.note_evicted();
-  if (!room->reservation) return start(job, std::move(room->outcome.placed));
-  backfill_.hold(*std::move(room->reservation));
-  PassOutcome outcome = wait(job, Reason::kReserved);
-  outcome.keeps_room = true;
+  PassOutcome outcome;
+  if (room->reservation) {
+    backfill_.hold(*std::move(room->reservation));
+    outcome = wait(job, Reason::kReserved);
+    outcome.keeps_room = true;
+  } else {
+    outcome = start(job, std::move(room->outcome.placed));
+  }
+  const Amounts after = used_by_all(state_.quotas());
+  for (std::size_t r = 0; r < after.size(); ++r)
+    leaves_room_ = leaves_room_ || (somebody_waits_ && after[r] < before[r]);
   return outcome;
 }
 

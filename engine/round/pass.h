@@ -5,6 +5,10 @@
 // room be made for it (Reclaim). Where quotas divide the device models, a job is placed on its queue's own before it
 // borrows others. The caller brings first the jobs for which victims were told to stop (promised()),
 // then all others in the order policy's sequence, each once.
+//
+// Evictions for a job may free more than it takes, and jobs tried before it were not there to take the rest
+// (leaves_room()). A second pass at the same moment gives it to them: all that wait and are not promised room are tried
+// again, as a round after this one would, but nobody is evicted. So it leaves no room behind, and there is no third.
 #pragma once
 
 #include <optional>
@@ -25,9 +29,12 @@ struct PassOutcome {
   bool keeps_room = false;  // its failure says nothing about jobs that ask for the same (a reservation, a budget)
 };
 
+enum class PassKind : std::uint8_t { kFirst, kSecond };
+
 class Pass {
  public:
-  Pass(RoundState& state, const KeptReservations& kept, Seconds now);
+  // `kept`: of a second pass those of the first.
+  Pass(RoundState& state, const KeptReservations& kept, Seconds now, PassKind kind = PassKind::kFirst);
 
   // Jobs that room is held for until their victims have stopped, in id order.
   std::vector<std::int64_t> promised() const { return backfill_.holders(); }
@@ -37,6 +44,10 @@ class Pass {
   // JobSequence::levels_within_quota; above 0 nobody is evicted for it, and that it does not start means nothing for
   // others.
   PassOutcome try_job(const Job& job, bool may_evict = true, int levels = 0);
+  // Evictions freed more than was taken, after somebody had been tried in vain: a second pass is due.
+  bool leaves_room() const { return leaves_room_; }
+  // Somebody could be evicted for somebody.
+  bool may_evict() const { return reclaim_ && reclaim_->has_a_cause(); }
   // Nobody behind is to be tried.
   bool closed() const { return backfill_.closed(); }
 
@@ -46,6 +57,7 @@ class Pass {
   std::optional<Seconds> expected_start(std::int64_t job) const { return backfill_.expected_start(job); }
 
  private:
+  PassOutcome decide(const Job& job, bool may_evict, int levels);
   struct Placing {
     QuotaPlacing result;
     std::int64_t would_delay = 0;
@@ -68,6 +80,8 @@ class Pass {
   Backfill backfill_;
   std::optional<Reclaim> reclaim_;  // where jobs may be evicted
   std::vector<Eviction> evictions_;
+  bool somebody_waits_ = false;
+  bool leaves_room_ = false;
 };
 
 }  // namespace berth

@@ -42,6 +42,12 @@ void Reclaim::settle(std::int64_t job) {
   if (index_) index_->retire(job);
 }
 
+bool Reclaim::has_a_cause() const {
+  if (state_.quotas().governs()) return true;
+  const auto other = [](const PriorityClass& priority_class) { return priority_class.value != 0; };
+  return std::ranges::any_of(state_.setup().priority_classes, other);
+}
+
 const VictimIndex& Reclaim::index() {
   if (!index_ || state_.may_renew_marks()) {
     state_.renew_marks();

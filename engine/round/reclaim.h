@@ -63,6 +63,8 @@ class Reclaim {
   // nodes that accept tasks are looked at; `before_search` may close some, and is called only when there is reason to
   // look. `end`: of the job, see QuotaLedger::judge.
   std::optional<RoomMade> make_room(const Job& job, Seconds end, const std::function<void()>& before_search);
+  // Quotas, or classes of more than one value: without them nobody is ever evicted.
+  bool has_a_cause() const;
   // The job has started or gained tasks in this pass: it is no victim any more.
   void settle(std::int64_t job);
 

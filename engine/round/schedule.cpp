@@ -82,7 +82,7 @@ std::vector<Reservation> kept_reservations(const Snapshot& snapshot) {
   return kept;
 }
 
-// One pass over the jobs.
+// One pass over the jobs, and a second one where evictions left room.
 class ScheduleRun {
  public:
   // `kept`: reservations of jobs that still wait.
@@ -91,46 +91,27 @@ class ScheduleRun {
       : snapshot_(snapshot),
         state_(state),
         options_(options),
-        pass_(state, {.reservations = kept, .jobs = snapshot.jobs, .ranks_move = order.keyed() == nullptr},
-              snapshot.now) {
+        ranks_move_(order.keyed() == nullptr),
+        pass_(std::in_place, state, kept_of(kept), snapshot.now) {
     result_.plan.evictions = std::move(settled.ended);
     result_.plan.reprieves = std::move(settled.reprieves);
   }
 
-  Status run(JobSequence& sequence) {
+  Status run(Ordering& ordering) {
     announce_step(options_, "place");
-    const std::vector<std::int64_t> promised = pass_.promised();
-    for (const std::int64_t id : promised) {
+    promised_ = pass_->promised();
+    for (const std::int64_t id : promised_) {
       const auto job = std::ranges::find(snapshot_.jobs, id, &Job::id);
       if (wants_tasks(*job)) BERTH_TRY(try_job(*job));
     }
-    for (;;) {
-      if (options_.place && static_cast<std::int64_t>(result_.order.size()) == *options_.place) {
-        BERTH_TRY(try_out_of_place());
-        break;
-      }
-      const std::optional<std::int32_t> index = sequence.next();
-      if (!index) break;
-      if (options_.interrupted != nullptr && options_.interrupted->load(std::memory_order_relaxed)) {
-        return Status(Code::kInterrupted, "planning was interrupted; nothing changed");
-      }
-      const Job& job = snapshot_.jobs[static_cast<std::size_t>(*index)];
-      const bool is_tried = std::ranges::binary_search(promised, job.id) || made_room(job) || early_.contains(job.id);
-      const int levels = sequence.levels_within_quota();
-      if (levels == 0) {
-        result_.order.push_back(job.id);
-        if (wants_tasks(job) && !is_tried) BERTH_TRY(try_job(job));
-      } else if (wants_tasks(job) && !is_tried && !(options_.place && job.id == options_.until_job)) {
-        BERTH_TRY(try_job(job, levels));
-      }
-      if (job.id == options_.until_job && (levels == 0 || early_.contains(job.id))) break;
-    }
-    hold_back(sequence, promised);
+    BERTH_TRY(try_in_order(*ordering.sequence));
+    if (pass_->leaves_room() && !is_settled_ && ordering.sequence->failure().empty()) BERTH_TRY(pass_again(ordering));
+    hold_back(*ordering.sequence);
     announce_step(options_, "reasons");
     name_reasons();
-    result_.plan.evictions.insert(result_.plan.evictions.end(), pass_.evictions().begin(), pass_.evictions().end());
-    result_.plan.reservations = pass_.reservations();
-    std::ranges::copy(reprieve_after(state_, pass_), std::back_inserter(result_.plan.reprieves));
+    result_.plan.evictions.insert(result_.plan.evictions.end(), pass_->evictions().begin(), pass_->evictions().end());
+    result_.plan.reservations = pass_->reservations();
+    std::ranges::copy(reprieve_after(state_, *pass_), std::back_inserter(result_.plan.reprieves));
     std::ranges::sort(result_.plan.reprieves);
     for (ReservedTask* task : reserved_tasks()) {
       task->node_id = snapshot_.cluster.nodes[static_cast<std::size_t>(task->holding.node)].id;
@@ -145,9 +126,68 @@ class ScheduleRun {
   }
 
  private:
+  KeptReservations kept_of(std::span<const Reservation> reservations) const {
+    return {.reservations = reservations, .jobs = snapshot_.jobs, .ranks_move = ranks_move_};
+  }
+
+  Status try_in_order(JobSequence& sequence) {
+    bool is_asked_tried = false;  // the job that is asked for
+    for (std::int64_t looked_at = 0;;) {
+      if (options_.place && !is_asked_tried && looked_at == *options_.place) {
+        BERTH_TRY(try_out_of_place());
+        is_asked_tried = true;
+        if (!may_fare_better()) break;
+      }
+      const std::optional<std::int32_t> index = sequence.next();
+      if (!index) break;
+      if (options_.interrupted != nullptr && options_.interrupted->load(std::memory_order_relaxed)) {
+        return Status(Code::kInterrupted, "planning was interrupted; nothing changed");
+      }
+      const Job& job = snapshot_.jobs[static_cast<std::size_t>(*index)];
+      const bool is_tried = std::ranges::binary_search(promised_, job.id) || made_room(job) ||
+                            early_.contains(job.id) || started_.contains(job.id) ||
+                            (is_asked_tried && job.id == options_.until_job);
+      const int levels = sequence.levels_within_quota();
+      if (levels == 0) {
+        ++looked_at;
+        if (!is_second_ && !is_asked_tried) result_.order.push_back(job.id);
+        if (wants_tasks(job) && !is_tried) BERTH_TRY(try_job(job));
+      } else if (wants_tasks(job) && !is_tried && !(options_.place && job.id == options_.until_job)) {
+        BERTH_TRY(try_job(job, levels));
+      }
+      if (job.id != options_.until_job || is_asked_tried) continue;
+      is_asked_tried = levels == 0 || early_.contains(job.id);
+      if (is_asked_tried && !may_fare_better()) break;
+    }
+    return {};
+  }
+
+  // The job that is asked for has been tried: evictions for others behind it could still leave it room.
+  bool may_fare_better() {
+    is_settled_ = is_second_ || asked_starts_ || pass_->holds_room_for(options_.until_job) || !pass_->may_evict();
+    return !is_settled_;
+  }
+
+  // Those that wait are tried once more; their reasons are those of this pass.
+  Status pass_again(Ordering& ordering) {
+    is_second_ = true;
+    const std::vector<Eviction>& made = pass_->evictions();
+    result_.plan.evictions.insert(result_.plan.evictions.end(), made.begin(), made.end());
+    for (const Placement& placement : result_.plan.placements) started_.insert(placement.job);
+    const std::vector<Reservation> kept = pass_->reservations();
+    pass_.emplace(state_, kept_of(kept), snapshot_.now, PassKind::kSecond);
+    promised_ = pass_->promised();
+    failed_ = {};
+    std::erase_if(waiting_jobs_, [&](const Job* job) { return !std::ranges::binary_search(promised_, job->id); });
+    std::erase_if(result_.plan.waiting,
+                  [&](const Waiting& waiting) { return !std::ranges::binary_search(promised_, waiting.job); });
+    ordering.sequence = ordering.policy->begin(*ordering.input);
+    return try_in_order(*ordering.sequence);
+  }
+
   Status try_job(const Job& job, int levels = 0) {
     const Seconds end = state_.quotas().looks_at_end() ? job.expected_end(snapshot_.now) : Seconds(0);
-    const bool may_evict = levels == 0 && may_evict_others(job, state_.rules(), snapshot_.now);
+    const bool may_evict = !is_second_ && levels == 0 && may_evict_others(job, state_.rules(), snapshot_.now);
     const std::size_t demand = classes_.of(job, may_evict, end, levels);
     if (const std::optional<std::size_t> failed = failed_.find(demand, evictions())) {
       if (levels > 0) return {};
@@ -158,16 +198,17 @@ class ScheduleRun {
     }
     ++result_.jobs_tried;
     const std::size_t made = evictions();
-    PassOutcome outcome = pass_.try_job(job, true, levels);
+    PassOutcome outcome = pass_->try_job(job, true, levels);
     if (levels > 0 && !outcome.started) {
       if (!outcome.keeps_room) failed_.note(demand, evictions());
       return {};
     }
     if (levels > 0) early_.insert(job.id);
+    asked_starts_ = asked_starts_ || (outcome.started && job.id == options_.until_job);
     if (outcome.refusal) outcome.waiting.beneficiary = queue_id(state_.quotas().in_the_way(*outcome.refusal));
     for (const PlacedTask& task : outcome.placed) result_.plan.placements.push_back(placement_of(snapshot_, job, task));
     // What was evicted for a job was never there for others.
-    if (made == evictions()) {
+    if (made == evictions() && !is_second_) {
       for (const PlacedTask& task : outcome.placed) taken_.push_back(task.holding);
     }
     if (!outcome.started) {
@@ -186,11 +227,11 @@ class ScheduleRun {
   }
 
   // A job that runs already and is held back gains no more tasks, and does not wait.
-  void hold_back(const JobSequence& sequence, const std::vector<std::int64_t>& promised) {
+  void hold_back(const JobSequence& sequence) {
     for (const HeldBack& held : sequence.held_back()) {
       const Job& job = snapshot_.jobs[static_cast<std::size_t>(held.job)];
       if (job.state == JobState::kRunning || !wants_tasks(job)) continue;
-      if (std::ranges::binary_search(promised, job.id)) continue;  // tried before the order was asked
+      if (std::ranges::binary_search(promised_, job.id)) continue;  // tried before the order was asked
       Waiting waiting{.job = job.id, .reason = Reason::kPolicy, .words = held.words};
       if (!job.groups.empty()) waiting.needed = job.groups.front().min_tasks;
       add_waiting(job, waiting);
@@ -202,7 +243,7 @@ class ScheduleRun {
     return job == snapshot_.jobs.end() || !wants_tasks(*job) ? Status() : try_job(*job);
   }
 
-  std::size_t evictions() const { return pass_.evictions().size(); }
+  std::size_t evictions() const { return pass_->evictions().size(); }
 
   // A running job with tasks still to place that was evicted in this pass, lost some, or is to stop: it gains none.
   bool made_room(const Job& job) const {
@@ -231,7 +272,7 @@ class ScheduleRun {
       const TaskShape& shape = waiting_jobs_[i]->groups[static_cast<std::size_t>(waiting.group)].shape;
       const auto [entry, added] = dominant.try_emplace(shape, Reason::kNone);
       if (added) entry->second = explain_shape(state_.ledger(), shape).dominant;
-      // It fits now: evictions for a job after it left more room than that one took.
+      // It fits now: a filter keeps it off, or evictions for a job behind it left room.
       if (entry->second == Reason::kNone)
         entry->second = snapshot_.filter_policy.empty() ? Reason::kOrder : Reason::kPolicy;
       waiting.reason = entry->second;
@@ -285,7 +326,13 @@ class ScheduleRun {
   const Snapshot& snapshot_;
   RoundState& state_;
   const ScheduleOptions& options_;
-  Pass pass_;
+  bool ranks_move_;
+  std::optional<Pass> pass_;
+  bool is_second_ = false;
+  bool asked_starts_ = false;                 // of until_job
+  bool is_settled_ = false;                   // its fate is known
+  std::vector<std::int64_t> promised_;        // see Pass
+  std::unordered_set<std::int64_t> started_;  // in the first pass, of two
   ScheduleResult result_;
   std::vector<const Job*> waiting_jobs_;  // parallel to plan.waiting
   std::vector<Holding> taken_;            // by jobs that started on what was free
@@ -330,11 +377,11 @@ Result<Ordering> ordering_of(const Snapshot& snapshot, const RoundState& state) 
 
 Result<ScheduleResult> plan_schedule_on(const Snapshot& snapshot, RoundState& state, const ScheduleOptions& options) {
   announce_step(options, "order");
-  BERTH_ASSIGN(const Ordering ordering, ordering_of(snapshot, state));
+  BERTH_ASSIGN(Ordering ordering, ordering_of(snapshot, state));
   const std::vector<Reservation> kept = kept_reservations(snapshot);
-  BERTH_ASSIGN(SettledStops settled, settle_stops(state, kept, snapshot.now));
+  BERTH_ASSIGN(SettledStops settled, settle_stops(state, kept, snapshot.jobs, snapshot.now));
   ScheduleRun run(snapshot, state, *ordering.policy, options, kept, std::move(settled));
-  BERTH_TRY(run.run(*ordering.sequence));
+  BERTH_TRY(run.run(ordering));
   ScheduleResult result = std::move(run).result();
   if (std::string failure = ordering.sequence->failure(); !failure.empty())
     result.failures.push_back({PolicyKind::kOrder, snapshot.order_policy, std::move(failure)});

@@ -23,8 +23,9 @@ namespace berth {
 
 struct ScheduleOptions {
   const std::atomic<bool>* interrupted = nullptr;  // Ctrl-C: the round ends with kInterrupted and no plan
-  // The pass ends when this job has been tried: what comes after it in the order cannot change its fate. Of those that
-  // wait only its reason is looked for at the nodes. 0 = all jobs.
+  // The round ends when the fate of this job is known: when it has been tried, and where others may be evicted and it
+  // did not start, when it has been tried again (Pass::leaves_room). Of those that wait only its reason is looked for
+  // at the nodes. 0 = all jobs.
   std::int64_t until_job = 0;
   // Tried after so many jobs of the order instead of at its own place in it; nothing = at its own.
   std::optional<std::int64_t> place = {};

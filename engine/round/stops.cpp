@@ -36,7 +36,8 @@ Result<std::vector<Eviction>> end_stopped_jobs(RoundState& state, Seconds now) {
 
 }  // namespace
 
-Result<SettledStops> settle_stops(RoundState& state, std::span<const Reservation> kept, Seconds now) {
+Result<SettledStops> settle_stops(RoundState& state, std::span<const Reservation> kept, std::span<const Job> jobs,
+                                  Seconds now) {
   SettledStops settled;
   const auto holds_room = [&](std::int64_t job) {
     return std::ranges::any_of(kept, [&](const Reservation& reservation) {
@@ -46,7 +47,7 @@ Result<SettledStops> settle_stops(RoundState& state, std::span<const Reservation
   reprieve_jobs(state, holds_room, settled.reprieves);
   BERTH_ASSIGN(settled.ended, end_stopped_jobs(state, now));
   LoanStops loans;
-  BERTH_TRY(return_loans(state, now, loans));
+  BERTH_TRY(return_loans(state, jobs, now, loans));
   settled.ended.insert(settled.ended.end(), loans.evictions.begin(), loans.evictions.end());
   settled.reprieves.insert(settled.reprieves.end(), loans.reprieves.begin(), loans.reprieves.end());
   return settled;

@@ -20,8 +20,10 @@ struct SettledStops {
 };
 
 // Carries out in the state what is due `now`; loans are returned, too (loan_return.h). `kept`: reservations that
-// earlier rounds made for jobs that still wait.
-Result<SettledStops> settle_stops(RoundState& state, std::span<const Reservation> kept, Seconds now);
+// earlier rounds made for jobs that still wait. `jobs`: all that wait, in id order, perhaps others that run; only
+// loans that end ask for them.
+Result<SettledStops> settle_stops(RoundState& state, std::span<const Reservation> kept, std::span<const Job> jobs,
+                                  Seconds now);
 
 // After the pass: who runs on because it holds no room any more for the beneficiary.
 std::vector<std::int64_t> reprieve_after(RoundState& state, const Pass& pass);

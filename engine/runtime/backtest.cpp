@@ -215,10 +215,13 @@ Status Backtest::read() {
   BERTH_ASSIGN(const Settings settings, read_settings(runtime_.db(), request_.overrides));
   BERTH_ASSIGN(cluster_, simulated_cluster(runtime_, request_.cluster));
   BERTH_ASSIGN(capacity_there_, database_capacity(runtime_));
+  const bool past_use_counts =
+      std::ranges::any_of(contenders_, [](const Contender& each) { return each.options.order_knobs.usage_weight > 0; });
   BERTH_ASSIGN(history_, read_recorded_history(runtime_, {.from = request_.from,
                                                           .to = request_.to,
                                                           .unfinished = request_.unfinished,
-                                                          .default_duration = settings.rules.default_duration}));
+                                                          .default_duration = settings.rules.default_duration,
+                                                          .asks_for_use = past_use_counts}));
   BERTH_ASSIGN(QuotaState owned, load_quotas(runtime_.db(), runtime_.now()));
   BERTH_ASSIGN(std::vector<PriorityClass> classes, read_priority_classes(runtime_.db()));
   const auto open = [this]() -> Result<std::unique_ptr<JobReader>> { return read_from(history_.jobs); };
@@ -231,6 +234,8 @@ Status Backtest::read() {
   input_.history = std::move(history_.learnt);
   input_.begin = request_.from;
   input_.resumed = std::move(history_.resumed);
+  input_.accepted = std::move(history_.accepted);
+  input_.used = std::move(history_.used);
   for (const Queue& queue : input_.queues) queues_.push_back(queue.name);
   for (std::size_t i = 0; i < history_.counted.size(); ++i) {
     const auto queue = std::ranges::find(queues_, history_.jobs[history_.first_counted + i].queue);
@@ -269,8 +274,13 @@ void Backtest::note_assumptions() {
                                     ? "left out"
                                     : "taken to run as long as predicted, or as they have if that is longer"));
   }
-  if (history_.never_ran > 0)
-    notes.push_back(fmt::format("ended without having run: {}, left out", print_counted(history_.never_ran, "job")));
+  if (history_.withdrawn > 0)
+    notes.push_back(fmt::format("ended without having run: {}; they wait until then, and leave",
+                                print_counted(history_.withdrawn, "job")));
+  if (history_.never_ran > 0) {
+    notes.push_back(fmt::format("ended at once, or while they waited for other jobs: {}, left out",
+                                print_counted(history_.never_ran, "job")));
+  }
   if (history_.dependent > 0) {
     notes.push_back(fmt::format("came after others: {}, here waiting for nothing but room",
                                 print_counted(history_.dependent, "job")));

@@ -89,6 +89,7 @@ class HistoryReader {
     if (history_.counted.empty()) return nothing_there();
     BERTH_TRY(read_learnt());
     BERTH_TRY(read_held());
+    if (request_.asks_for_use) BERTH_TRY(read_used());
     return std::move(history_);
   }
 
@@ -98,6 +99,7 @@ class HistoryReader {
   Status add(const Statement& row);
   Status read_learnt();
   Status read_held();
+  Status read_used();
   Status nothing_there();
   TraceJob job_of(const Statement& row) const;
   Status add_groups(std::int64_t id, TraceJob& job);
@@ -229,7 +231,10 @@ Status HistoryReader::add(const Statement& row) {
   BERTH_ASSIGN(const JobState state, read_job_state(row.text(kState)));
   const bool has_ended = !row.is_null(kEnd);
   BERTH_ASSIGN(const std::vector<Attempt> attempts, attempts_of(row));
-  if (has_ended && attempts.empty()) {
+  const bool is_withdrawn = has_ended && attempts.empty();
+  const bool waited_for_room =
+      row.integer(kDependencies) == 0 && row.quantity<Seconds>(kEnd) > row.quantity<Seconds>(kSubmit);
+  if (is_withdrawn && !waited_for_room) {
     ++history_.never_ran;
     return {};
   }
@@ -245,7 +250,7 @@ Status HistoryReader::add(const Statement& row) {
   job.outcome = has_ended ? state : JobState::kFinished;
   const Seconds done = work_from(job.terms, attempts, 0);
   Seconds assumed;  // beyond what has been seen
-  if (!has_ended) {
+  if (!has_ended || is_withdrawn) {
     Seconds expected = request_.default_duration;
     if (job.time_limit > Seconds(0)) expected = job.time_limit;
     if (!row.is_null(kPredicted)) expected = row.quantity<Seconds>(kPredicted);
@@ -253,6 +258,12 @@ Status HistoryReader::add(const Statement& row) {
   }
   job.duration = done + assumed;
   history_.dependent += row.integer(kDependencies);
+  history_.withdrawn += is_withdrawn ? 1 : 0;
+  if (attempts.empty() && row.integer(kDependencies) == 0) {
+    history_.accepted.push_back({.job = history_.jobs.size(),
+                                 .until = is_withdrawn ? row.quantity<Seconds>(kEnd) : runtime_.now(),
+                                 .leaves = is_withdrawn});
+  }
   history_.jobs.push_back(std::move(job));
   const TraceJob& added = history_.jobs.back();
   if (added.submit < request_.from) {
@@ -278,40 +289,62 @@ Status HistoryReader::read_window() {
   return rows.status();
 }
 
-// Nothing is learnt of a run that went on from a checkpoint: it is only a part.
+// As a database learns of ends (prediction_records.h): nothing of a run that went on from a checkpoint, for it is only
+// a part.
 Status HistoryReader::read_learnt() {
   BERTH_ASSIGN(Statement rows, db().prepare(fmt::format(
-                                   "SELECT {} WHERE j.end_time <= ?1 AND j.state = 'finished' AND NOT "
+                                   "SELECT {} WHERE j.end_time <= ?1 AND j.end_time > j.start_time AND NOT "
                                    "(j.evictions > 0 AND (j.checkpoint_interval_s > 0 OR j.checkpoint_grace_s > 0)) "
                                    "AND j.start_time IS NOT NULL ORDER BY j.end_time, j.id",
                                    kHistoryColumns)));
   rows.with(request_.from);
   while (rows.next()) {
     TraceJob job = job_of(rows);
-    BERTH_TRY(add_groups(rows.integer(kId), job));
     const auto end = rows.quantity<Seconds>(kEnd);
-    history_.learnt.push_back({features_of(job), std::max(end - rows.quantity<Seconds>(kStart), Seconds(0)), end});
+    const Seconds duration = end - rows.quantity<Seconds>(kStart);
+    BERTH_ASSIGN(const JobState state, read_job_state(rows.text(kState)));
+    if (!teaches_duration(state, duration, job.time_limit)) continue;
+    BERTH_TRY(add_groups(rows.integer(kId), job));
+    history_.learnt.push_back({features_of(job), duration, end});
   }
   return rows.status();
 }
 
 // A run held what it held last since run_sizes says no more. ?1 to ?2: the stretch that counts.
+constexpr std::string_view kHeldSql =
+    "WITH held (job_id, gpu_milli, from_time, to_time) AS ("
+    "SELECT job_id, gpu_milli, from_time, to_time FROM run_sizes WHERE from_time < ?2 AND to_time > ?1 UNION ALL "
+    "SELECT job_id, gpu_milli, max(start_time, coalesce((SELECT max(s.to_time) FROM run_sizes s WHERE s.job_id = "
+    "runs.job_id AND s.to_time <= coalesce(runs.end_time, ?2)), 0)), coalesce(end_time, ?2) FROM runs "
+    "WHERE start_time < ?2 AND coalesce(end_time, ?2) > ?1 UNION ALL "
+    // Those that run without an executor: they become runs when they end.
+    "SELECT j.id, s.gpu_total_milli, max(j.start_time, coalesce((SELECT max(z.to_time) FROM run_sizes z WHERE z.job_id "
+    "= j.id), 0)), ?2 FROM live_jobs j JOIN allocation_sizes s ON s.job_id = j.id WHERE j.state = 'running' "
+    "AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.job_id = j.id AND r.end_time IS NULL)) ";
+
 Status HistoryReader::read_held() {
-  BERTH_ASSIGN(
-      Statement sum,
-      db().prepare(
-          "WITH held (gpu_milli, from_time, to_time) AS ("
-          "SELECT gpu_milli, from_time, to_time FROM run_sizes WHERE from_time < ?2 AND to_time > ?1 UNION ALL "
-          "SELECT gpu_milli, max(start_time, coalesce((SELECT max(s.to_time) FROM run_sizes s WHERE s.job_id = "
-          "runs.job_id AND s.to_time <= coalesce(runs.end_time, ?2)), 0)), coalesce(end_time, ?2) FROM runs "
-          "WHERE start_time < ?2 AND coalesce(end_time, ?2) > ?1 UNION ALL "
-          // Those that run without an executor: they become runs when they end.
-          "SELECT s.gpu_total_milli, max(j.start_time, coalesce((SELECT max(z.to_time) FROM run_sizes z WHERE z.job_id "
-          "= j.id), 0)), ?2 FROM live_jobs j JOIN allocation_sizes s ON s.job_id = j.id WHERE j.state = 'running' "
-          "AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.job_id = j.id AND r.end_time IS NULL)) "
-          "SELECT coalesce(sum(gpu_milli * max(0, min(to_time, ?2) - max(from_time, ?1))), 0) FROM held"));
+  BERTH_ASSIGN(Statement sum, db().prepare(fmt::format("{}SELECT coalesce(sum(gpu_milli * max(0, min(to_time, ?2) - "
+                                                       "max(from_time, ?1))), 0) FROM held",
+                                                       kHeldSql)));
   if (sum.with(request_.from, std::min(request_.to, runtime_.now())).next()) history_.held = sum.integer(0);
   return sum.status();
+}
+
+Status HistoryReader::read_used() {
+  BERTH_ASSIGN(Statement rows,
+               db().prepare(fmt::format("{}SELECT q.name, h.gpu_milli, h.from_time, min(h.to_time, ?2) FROM held h "
+                                        "JOIN jobs j ON j.id = h.job_id JOIN queues q ON q.id = j.queue_id WHERE "
+                                        "h.gpu_milli > 0 AND h.from_time < min(h.to_time, ?2) ORDER BY h.from_time, "
+                                        "h.job_id",
+                                        kHeldSql)));
+  rows.with(Seconds(0), request_.from);
+  while (rows.next()) {
+    history_.used.push_back({.queue = std::string(rows.text(0)),
+                             .gpu = rows.quantity<MilliGpu>(1),
+                             .start = rows.quantity<Seconds>(2),
+                             .end = rows.quantity<Seconds>(3)});
+  }
+  return rows.status();
 }
 
 Status HistoryReader::nothing_there() {

@@ -21,7 +21,8 @@ Result<std::vector<LoanOutlook>> loan_outlook(Runtime& runtime) {
   const Snapshot& snapshot = loaded.snapshot;
   BERTH_ASSIGN(const Planning planning, planning_of(snapshot));
   const RoundState& state = *planning.state;
-  for (const LoanReturn& each : plan_loan_returns(state, snapshot.now, kAlways)) {
+  for (const LoanReturn& each : plan_loan_returns(state, snapshot.jobs, snapshot.now, kAlways)) {
+    if (each.loan.until <= snapshot.now) continue;
     LoanOutlook& loan = outlook.emplace_back();
     loan.loan = each.loan.id;
     const QuotaResource& resource = state.quotas().resource(static_cast<std::size_t>(each.loan.resource));

@@ -32,37 +32,60 @@ Status DeviceFloor::begin_pass(Seconds now, const QueueOrder& order) {
   settled_ = {};
   if (state_.rules().preemption == Preemption::kReclaim) {
     count_losses(now);
-    BERTH_ASSIGN(settled_, settle_stops(state_, reservations_, now));
+    constexpr std::span<const Job> kNobody;  // loans of a simulation do not end
+    BERTH_ASSIGN(settled_, settle_stops(state_, reservations_, kNobody, now));
     note_reprieves();
   }
   ranks_move_ = order.keyed() == nullptr;
   const KeptReservations kept{.reservations = reservations_, .jobs = reserved_jobs_, .ranks_move = ranks_move_};
   pass_.emplace(state_, kept, now);
+  is_second_ = false;
   return {};
+}
+
+void DeviceFloor::begin_second_pass() {
+  note_shrunk();
+  keep_reservations();
+  const KeptReservations kept{.reservations = reservations_, .jobs = reserved_jobs_, .ranks_move = ranks_move_};
+  pass_.emplace(state_, kept, pass_time_, PassKind::kSecond);
+  is_second_ = true;
+}
+
+// What the next pass is told of this one.
+void DeviceFloor::keep_reservations() {
+  reservations_ = pass_->reservations();
+  for (Job& job : newly_reserved_) {
+    const auto place = std::ranges::lower_bound(reserved_jobs_, job.id, {}, &Job::id);
+    if (place != reserved_jobs_.end() && place->id == job.id) {
+      *place = std::move(job);
+    } else {
+      reserved_jobs_.insert(place, std::move(job));
+    }
+  }
+  newly_reserved_.clear();
+  std::erase_if(reserved_jobs_, [&](const Job& job) {
+    return !std::ranges::binary_search(reservations_, job.id, {}, &Reservation::job);
+  });
 }
 
 PassOutcome DeviceFloor::try_job(const Job& job, int levels) {
   PassOutcome outcome = pass_->try_job(job, true, levels);
-  if (!ranks_move_ || outcome.started || !pass_->has_reservation(job.id)) return outcome;
-  const auto place = std::ranges::lower_bound(reserved_jobs_, job.id, {}, &Job::id);
-  if (place == reserved_jobs_.end() || place->id != job.id) reserved_jobs_.insert(place, job);
+  if (ranks_move_ && !outcome.started && pass_->has_reservation(job.id)) newly_reserved_.push_back(job);
   return outcome;
 }
 
 void DeviceFloor::end_pass() {
   if (pass_) {
     note_shrunk();
-    reservations_ = pass_->reservations();
+    keep_reservations();
     settled_.reprieves.clear();
     if (state_.rules().preemption == Preemption::kReclaim) settled_.reprieves = reprieve_after(state_, *pass_);
     note_reprieves();
     pass_.reset();
   } else {
     reservations_.clear();
+    reserved_jobs_.clear();
   }
-  std::erase_if(reserved_jobs_, [&](const Job& job) {
-    return !std::ranges::binary_search(reservations_, job.id, {}, &Reservation::job);
-  });
   released_.clear();
   if (state_.ledger().change_count() - changes_forgotten_ > kLongestChangeLog) {
     state_.placer().forget_changes();
@@ -123,6 +146,15 @@ Status DeviceFloor::end(std::int64_t job) {
   if (run == nullptr) return Status(Code::kInternal, fmt::format("job {} does not run", job));
   for (const RunningTask& task : run->tasks) released_.push_back(task.holding.node);
   return state_.end(job);
+}
+
+void DeviceFloor::forget(std::int64_t job) {
+  std::erase_if(reservations_, [&](const Reservation& each) { return each.job == job; });
+  std::erase_if(reserved_jobs_, [&](const Job& each) { return each.id == job; });
+}
+
+void DeviceFloor::note_past_use(std::span<const Queue> queues) {
+  for (std::size_t q = 0; q < queues_.size(); ++q) queues_[q].decayed_usage = queues[q].decayed_usage;
 }
 
 bool DeviceFloor::takes_one_more(const TaskGroup& group, std::span<const NodeIndex> nodes) const {

@@ -24,6 +24,9 @@ class DeviceFloor : public Floor {
   bool is_stopping(std::int64_t job) const override;
   PassOutcome try_job(const Job& job, int levels) override;
   bool closed() const override { return pass_->closed(); }
+  bool leaves_room() const override { return pass_->leaves_room(); }
+  void begin_second_pass() override;
+  bool is_second_pass() const override { return is_second_; }
   std::span<const Eviction> evictions() const override { return pass_->evictions(); }
   void note_lost(const Eviction& eviction, std::int32_t queue) override;
   void end_pass() override;
@@ -31,6 +34,8 @@ class DeviceFloor : public Floor {
 
   std::optional<std::vector<PlacedTask>> place(const Job& job, Seconds now) override;
   Status end(std::int64_t job) override;
+  void forget(std::int64_t job) override;
+  void note_past_use(std::span<const Queue> queues) override;
   void read_groups(Job& job) const override;
 
   std::span<const NodeIndex> released() const override { return released_; }
@@ -57,8 +62,9 @@ class DeviceFloor : public Floor {
   void count_losses(Seconds now);
   void note_shrunk();
   void note_reprieves();
+  void keep_reservations();
 
-  std::vector<Queue> queues_;  // with what they lost in the last hour
+  std::vector<Queue> queues_;  // with what they lost in the last hour, and used
   RoundState state_;
   EmptyCluster possible_;
   std::optional<Pass> pass_;
@@ -67,7 +73,9 @@ class DeviceFloor : public Floor {
   std::deque<Loss> losses_;                // of the last hour
   std::vector<Reservation> reservations_;  // kept from moment to moment
   bool ranks_move_ = false;                // KeptReservations
-  std::vector<Job> reserved_jobs_;         // in id order; where ranks move
+  std::vector<Job> reserved_jobs_;         // in id order; where ranks move. The pass refers to them
+  std::vector<Job> newly_reserved_;        // in this pass
+  bool is_second_ = false;
   std::vector<NodeIndex> released_;
   std::size_t changes_forgotten_ = 0;  // of the ledger's log, up to here
 };

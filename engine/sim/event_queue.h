@@ -17,6 +17,7 @@ namespace berth {
 enum class EventKind : std::uint8_t {
   kEnd,     // a job has run its time
   kStop,    // a victim's grace is over: a moment at which the floor ends it
+  kLeave,   // a job is withdrawn; `attempt` is its id
   kMoment,  // nothing but a look at who waits
 };
 

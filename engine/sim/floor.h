@@ -32,6 +32,11 @@ class Floor {
   virtual PassOutcome try_job(const Job& job, int levels) = 0;
   // Nobody behind the last one is to be tried.
   virtual bool closed() const = 0;
+  // After a pass in which evictions left room (Pass::leaves_room()): begins a second one at the same moment, in which
+  // nobody is evicted and jobs that room is held for are not tried.
+  virtual bool leaves_room() const { return false; }
+  virtual void begin_second_pass() {}
+  virtual bool is_second_pass() const { return false; }
   // Of this pass, so far. Jobs that stop at once have ended already.
   virtual std::span<const Eviction> evictions() const = 0;
   // By one of these, for the budget of the victim's queue.
@@ -48,6 +53,12 @@ class Floor {
   virtual std::optional<std::vector<PlacedTask>> place(const Job& job, Seconds now) = 0;
   // It ends, or is evicted. It must run.
   virtual Status end(std::int64_t job) = 0;
+
+  // A waiting job is withdrawn: nothing is held for it any more.
+  virtual void forget(std::int64_t job) { (void)job; }
+
+  // What queues have used by now, before a pass: Queue::decayed_usage.
+  virtual void note_past_use(std::span<const Queue> queues) { (void)queues; }
 
   // How many tasks of each group of a running job are placed, and where.
   virtual void read_groups(Job& job) const { (void)job; }

@@ -44,6 +44,21 @@ struct ResumedJob {
   Seconds first_start{-1};
 };
 
+// A job that was accepted and waited, and had not started by then.
+struct AcceptedJob {
+  std::size_t job = 0;  // its place in the input
+  Seconds until;        // it waits so long though it can never start here
+  bool leaves = false;  // and then leaves, waiting or running: it was cancelled, or failed, before it ever ran
+};
+
+// GPUs that jobs of a queue held before the simulation begins.
+struct PastUseStretch {
+  std::string queue;
+  MilliGpu gpu;
+  Seconds start;
+  Seconds end;
+};
+
 struct TimedInput {
   const Cluster* cluster = nullptr;  // must outlive the input; starts empty
   std::vector<Queue> queues;         // those of a database, then those that jobs name
@@ -62,6 +77,8 @@ struct TimedInput {
   // left of them, running ones on whichever nodes they fit. Nothing = it begins, empty, with the first submission.
   std::optional<Seconds> begin = {};
   std::vector<ResumedJob> resumed = {};
+  std::vector<PastUseStretch> used = {};   // where past use counts
+  std::vector<AcceptedJob> accepted = {};  // in order of `job`
 };
 
 // What the scheduler believes about durations.

@@ -48,6 +48,19 @@ Status TimedRun::pass() {
     interrupt(slot, jobs_[slot].lost_at_stop);
   }
   for (const std::int64_t job : floor_.reprieves()) reprieve(jobs_.slot_of(job));
+  try_waiting();
+  if (floor_.leaves_room() && waiting_->order_failure().empty()) {
+    floor_.begin_second_pass();
+    waiting_->begin_pass(input, floor_);
+    try_waiting();
+  }
+  floor_.end_pass();
+  for (const std::int64_t job : floor_.reprieves()) reprieve(jobs_.slot_of(job));
+  flush_to_wait();
+  return {};
+}
+
+void TimedRun::try_waiting() {
   for (std::size_t evictions = 0; !floor_.closed();) {
     const std::int32_t slot = waiting_->next();
     if (slot < 0) break;
@@ -63,10 +76,6 @@ Status TimedRun::pass() {
       waiting_->tried(alone ? Tried::kFailedAlone : Tried::kFailed);
     }
   }
-  floor_.end_pass();
-  for (const std::int64_t job : floor_.reprieves()) reprieve(jobs_.slot_of(job));
-  flush_to_wait();
-  return {};
 }
 
 void TimedRun::start_or_grow(std::int32_t slot, const std::vector<PlacedTask>& placed, Seconds start) {
@@ -82,7 +91,7 @@ void TimedRun::start_or_grow(std::int32_t slot, const std::vector<PlacedTask>& p
     ++group.placed;
     if (group.anchor < 0) group.anchor = task.holding.node;
     if (group.anchor == task.holding.node) group.anchor_devices |= task.holding.devices;
-    live.held_milli += group.shape.gpu_total().value();
+    hold(live, group.shape.gpu_total().value());
   }
   live.missing -= static_cast<std::int32_t>(placed.size());
   note_places(live, placed, start);
@@ -140,7 +149,7 @@ void TimedRun::shrink(std::int32_t slot, const Eviction& eviction) {
   if (live.is_waiting) wait_no_longer(slot);
   for (const TaskName& task : eviction.tasks) {
     ++live.missing;
-    live.held_milli -= live.job.groups[static_cast<std::size_t>(task.group)].shape.gpu_total().value();
+    hold(live, -live.job.groups[static_cast<std::size_t>(task.group)].shape.gpu_total().value());
   }
   floor_.read_groups(live.job);
   count_eviction(live, eviction.lost);
@@ -156,7 +165,7 @@ void TimedRun::interrupt(std::int32_t slot, std::int64_t lost) {
   live.left += live.job.eviction.restart_cost + unsaved_work(live.job.eviction, elapsed) - elapsed;
   live.is_running = false;
   live.stop_at = Seconds(-1);
-  live.held_milli = 0;
+  hold(live, -live.held_milli);
   live.missing = static_cast<std::int32_t>(live.task_count);
   --running_jobs_;
   live.job.state = JobState::kPending;
@@ -186,6 +195,11 @@ void TimedRun::count_eviction(LiveJob& live, std::int64_t lost) {
 void TimedRun::count_service(LiveJob& live) const {
   live.attained += live.held_milli * (now_ - live.counted_at).value();
   live.counted_at = now_;
+}
+
+void TimedRun::hold(LiveJob& live, std::int64_t more) {
+  live.held_milli += more;
+  if (past_use_) past_use_->hold(live.job.queue, more, now_);
 }
 
 // ---- replanning -----------------------------------------------------------------------------------------------------
@@ -251,7 +265,7 @@ Snapshot TimedRun::snapshot_now() const {
   snapshot.now = now_;
   snapshot.seed = options_.seed;
   snapshot.cluster = *input_.cluster;
-  snapshot.queues = input_.queues;
+  snapshot.queues = queues_;
   snapshot.priority_classes = input_.priority_classes;
   snapshot.quotas = input_.quotas;
   if (!snapshot.quotas.resources.empty())

@@ -44,6 +44,7 @@ TimedRun::TimedRun(const TimedInput& input, const TimedOptions& options, const Q
       floor_(floor),
       reader_(std::move(reader)),
       modeller_(*input.cluster, input.queues, input.priority_classes),
+      queues_(input.queues),
       jobs_(options.rules.preemption == Preemption::kReclaim),
       predictor_(options.predictor),
       told_starts_(options.expectation_sample, options.seed),
@@ -53,7 +54,7 @@ TimedRun::TimedRun(const TimedInput& input, const TimedOptions& options, const Q
                   .seed = options.seed,
                   .jobs = {},
                   .priority_classes = input.priority_classes,
-                  .queues = input.queues,
+                  .queues = queues_,
                   .aging_interval = options.aging_interval,
                   .quotas = &floor.use(),
                   .knobs = options.order_knobs};
@@ -69,6 +70,10 @@ TimedRun::TimedRun(const TimedInput& input, const TimedOptions& options, const Q
 
 const OrderInput& TimedRun::order_input() {
   order_input_.now = now_;
+  if (past_use_) {
+    past_use_->write_to(queues_, now_);
+    floor_.note_past_use(queues_);
+  }
   return order_input_;
 }
 
@@ -94,6 +99,7 @@ Result<SimulationResult> TimedRun::run(const PolicyChoice& choice) {
   const double begin = processor_seconds();
   BERTH_TRY(read_next());
   learn_history();
+  remember_use();
   std::int64_t moments = 0;
   while (const std::optional<Seconds> moment = next_moment()) {
     now_ = *moment;
@@ -140,6 +146,7 @@ Status TimedRun::read_next() {
 bool TimedRun::is_void(const TimedEvent& event) const {
   if (event.kind == EventKind::kMoment) return false;
   const LiveJob& live = jobs_[event.slot];
+  if (event.kind == EventKind::kLeave) return live.job.id != event.attempt;
   if (!live.is_running || live.attempt != event.attempt) return true;
   return event.kind == EventKind::kStop && live.stop_at != event.time;
 }
@@ -160,7 +167,9 @@ Status TimedRun::take_events() {
   if (round_ && *round_ <= now_) round_.reset();
   while (events_.next_time() == now_) {
     const TimedEvent event = events_.take();
-    if (event.kind == EventKind::kEnd && !is_void(event)) BERTH_TRY(end_job(event.slot));
+    if (is_void(event)) continue;
+    if (event.kind == EventKind::kEnd) BERTH_TRY(end_job(event.slot));
+    if (event.kind == EventKind::kLeave) BERTH_TRY(withdraw(event.slot));
   }
   flush_to_wait();
   while (has_next_ && next_arrival_ == now_) {
@@ -225,11 +234,14 @@ Status TimedRun::admit() {
   std::optional<std::string> never = floor_.why_never(live.job);
   if (never) never = missing_models().value_or(*std::move(never));
   if (options_.keep_tasks) add_task_rows(live, never ? TaskOutcome::kInfeasible : TaskOutcome::kFailed);
-  if (never) {
-    note_infeasible(live.name, *never);
+  if (never) note_infeasible(live.name, *never);
+  const AcceptedJob* const accepted = find_accepted(id);
+  if (never && (accepted == nullptr || accepted->until <= now_)) {
     jobs_.remove(slot);
     return {};
   }
+  if (accepted != nullptr && (never || accepted->leaves))
+    events_.schedule(std::max(accepted->until, now_), EventKind::kLeave, slot, id);
   const std::vector<ResumedJob>& there = input_.resumed;
   const auto place = static_cast<std::size_t>(id - 1);
   while (next_resumed_ < there.size() && there[next_resumed_].job < place) ++next_resumed_;
@@ -249,6 +261,33 @@ Status TimedRun::admit() {
     to_wait_.push_back(slot);
     flush_to_wait();
   }
+  return {};
+}
+
+const AcceptedJob* TimedRun::find_accepted(std::int64_t id) {
+  const std::vector<AcceptedJob>& all = input_.accepted;
+  const auto place = static_cast<std::size_t>(id - 1);
+  while (next_accepted_ < all.size() && all[next_accepted_].job < place) ++next_accepted_;
+  return next_accepted_ < all.size() && all[next_accepted_].job == place ? &all[next_accepted_] : nullptr;
+}
+
+// It did not end by itself, wherever it got to.
+Status TimedRun::withdraw(std::int32_t slot) {
+  LiveJob& live = jobs_[slot];
+  ++result_.row.events;
+  if (live.is_running) {
+    BERTH_TRY(floor_.end(live.job.id));
+    count_service(live);
+    last_end_ = std::max(last_end_, now_);
+    leave(slot);
+    return {};
+  }
+  floor_.forget(live.job.id);
+  if (!queue_waits_.empty() && live.job.queue >= 0)
+    queue_waits_[static_cast<std::size_t>(live.job.queue)].waiting.erase({live.job.gpu_total().value(), slot});
+  if (live.is_waiting) wait_no_longer(slot);
+  if (replan_) replan_->remove(slot);
+  jobs_.remove(slot);
   return {};
 }
 
@@ -298,6 +337,16 @@ void TimedRun::learn_history() {
   const std::vector<HistoryRun>& runs = input_.history;
   const Seconds beyond = runs.empty() ? Seconds(0) : std::max(Seconds(0), runs.back().end - first_submit_);
   for (const HistoryRun& run : runs) predictor_.observe(run.features, run.duration, run.end - beyond);
+}
+
+void TimedRun::remember_use() {
+  if (options_.order_knobs.usage_weight <= 0) return;
+  past_use_.emplace(queues_.size(), options_.order_knobs.usage_half_life, input_.begin.value_or(first_submit_));
+  for (const PastUseStretch& stretch : input_.used) {
+    const auto queue = std::ranges::find(queues_, stretch.queue, &Queue::name);
+    if (queue == queues_.end()) continue;
+    past_use_->add_past(static_cast<std::size_t>(queue - queues_.begin()), stretch.gpu, stretch.start, stretch.end);
+  }
 }
 
 // The estimate of what is left to do.
@@ -371,6 +420,7 @@ void TimedRun::leave(std::int32_t slot) {
   times_of(live.job).note_delivered(live.attained);
   if (JobResult* told = kept(live.job)) told->delivered = live.attained;
   if (live.is_waiting) wait_no_longer(slot);
+  hold(live, -live.held_milli);
   if (replan_) replan_->remove(slot);
   --running_jobs_;
   jobs_.remove(slot);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "engine/sim/job_times.h"
 #include "engine/sim/live_jobs.h"
 #include "engine/sim/own_quota.h"
+#include "engine/sim/past_use.h"
 #include "engine/sim/replan.h"
 #include "engine/sim/timed.h"
 #include "engine/sim/told_starts.h"
@@ -43,11 +45,14 @@ class TimedRun {
   std::optional<Seconds> next_moment();
   Status take_events();
   Status admit();
+  const AcceptedJob* find_accepted(std::int64_t id);
+  Status withdraw(std::int32_t slot);
   void loosen_models();
   void set_terms(LiveJob& live) const;
   void resume_jobs();
   void estimate(LiveJob& live) const;
   void learn_history();
+  void remember_use();
   DurationEstimate estimate_of_rest(const LiveJob& live) const;
   void add_task_rows(const LiveJob& live, TaskOutcome state);
   std::optional<std::string> missing_models() const;
@@ -63,6 +68,7 @@ class TimedRun {
   // ---- what is decided
   Status decide();
   Status pass();
+  void try_waiting();
   void start_or_grow(std::int32_t slot, const std::vector<PlacedTask>& placed, Seconds start);
   void begin_run(std::int32_t slot, Seconds start);
   void carry_out(const Eviction& eviction);
@@ -73,6 +79,7 @@ class TimedRun {
   void refresh_running();
   void count_eviction(LiveJob& live, std::int64_t lost);
   void count_service(LiveJob& live) const;
+  void hold(LiveJob& live, std::int64_t more);
   void schedule_round();
 
   // ---- what is told
@@ -95,7 +102,9 @@ class TimedRun {
   std::unique_ptr<JobReader> reader_;
   JobModeller modeller_;
   EventQueue events_;
-  OrderInput order_input_;  // without its jobs
+  std::vector<Queue> queues_;        // those of the input, with what they have used
+  std::optional<PastUse> past_use_;  // where it counts
+  OrderInput order_input_;           // without its jobs
   Seconds now_;
   std::optional<Seconds> round_;  // a moment that must come, whatever happens
   LiveJobs jobs_;
@@ -108,6 +117,7 @@ class TimedRun {
   ToldStarts told_starts_;
   std::vector<std::pair<std::int32_t, std::int64_t>> newcomers_;  // of whose start is to be told: slot, id
   std::size_t next_resumed_ = 0;
+  std::size_t next_accepted_ = 0;
   std::vector<std::pair<std::int32_t, Seconds>> to_resume_;  // slots that run when it begins, and since when
   TraceJob next_;                                            // has not arrived yet
   bool has_next_ = false;

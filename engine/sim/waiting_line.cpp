@@ -85,7 +85,7 @@ void WaitingLine::begin_pass(const OrderInput& input, const Floor& floor) {
 
 std::int32_t WaitingLine::next() {
   if (!promised_) promised_ = floor_->promised();
-  while (next_promised_ < promised_->size()) {
+  while (!floor_->is_second_pass() && next_promised_ < promised_->size()) {
     current_ = place_of((*promised_)[next_promised_++]);
     if (is_worth_trying(current_)) return slots_[current_];
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/base/failpoint.h"
+#include "engine/policy/decayed_use.h"
 #include "engine/store/queue_use.h"
 #include "engine/store/settings.h"
 #include "engine/store/usage_records.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "engine/policy/decayed_use.h"
 #include "engine/store/run_records.h"
 #include "engine/store/usage_records.h"
 

@@ -1,25 +1,10 @@
 #include "engine/store/usage_records.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "engine/policy/decayed_use.h"
 
 namespace berth {
-
-namespace {
-
-double decay_over(Seconds time, Seconds half_life) {
-  return std::exp2(-static_cast<double>(std::max(Seconds(0), time).value()) / static_cast<double>(half_life.value()));
-}
-
-}  // namespace
-
-double decayed_service(MilliGpu gpu, Seconds start, Seconds end, Seconds now, Seconds half_life) {
-  if (end <= start) return 0;
-  constexpr double kLn2 = 0.693147180559945309417;
-  const double rate = kLn2 / static_cast<double>(half_life.value());
-  return static_cast<double>(gpu.value()) / rate *
-         (decay_over(now - end, half_life) - decay_over(now - start, half_life));
-}
 
 Status read_usage(Database& db, Snapshot& snapshot) {
   BERTH_ASSIGN(Statement rows, db.prepare("SELECT queue_id, gpu_milli_s, updated_at FROM decayed_usage "

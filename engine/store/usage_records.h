@@ -9,13 +9,9 @@
 
 namespace berth {
 
-// milli-GPU-seconds that count at `now` of `gpu` used from `start` to `end` <= now: the integral of
-// gpu * 2^-((now - t) / half_life).
-double decayed_service(MilliGpu gpu, Seconds start, Seconds end, Seconds now, Seconds half_life);
-
 // What ended attempts count now, into Queue::decayed_usage of the queue itself (not of those above it).
 Status read_usage(Database& db, Snapshot& snapshot);
-// Tasks of `queue` that end now have used so much, see decayed_service().
+// Tasks of `queue` that end now have used so much, see policy/decayed_use.h.
 Status add_usage(Change& change, std::int64_t queue, double service, Seconds half_life);
 
 }  // namespace berth

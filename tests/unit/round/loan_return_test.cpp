@@ -25,6 +25,8 @@ struct Lent : Company {
     if (seconds > 0) waiting_job(id).time_limit = Seconds(seconds);
     return id;
   }
+  // A job of the lender that needs all that it will own; what it owns during the loan does not suffice.
+  std::int64_t need(int tasks = 8) { return submit("ads", "gpus=1 tasks=" + std::to_string(tasks)); }
 };
 
 TEST(LoanReturnTest, NothingHappensBeforeTheGrace) {
@@ -46,6 +48,7 @@ TEST(LoanReturnTest, AsFewAsSufficeAndThoseThatLoseLeast) {
     world.running_job(job).job.eviction.restart_cost = Seconds(10);
   }
   world.running_job(cheap).job.eviction.checkpoint_grace = Seconds(60);
+  const std::int64_t owner = world.need(6);
   // At the end search would use 12, 4 beyond its own, and 4 would be free of the 8 of ads.
   const Plan plan = world.round(kUntil - kGrace);
   ASSERT_EQ(plan.evictions.size(), 1u);
@@ -55,7 +58,6 @@ TEST(LoanReturnTest, AsFewAsSufficeAndThoseThatLoseLeast) {
   EXPECT_EQ(plan.evictions[0].stop_at, Seconds(kUntil));
   EXPECT_EQ(plan.evictions[0].lost, 0);
   EXPECT_TRUE(world.round(kUntil - 5000).evictions.empty()) << "told once";
-  const std::int64_t owner = world.submit("ads", "gpus=1 tasks=6");
   EXPECT_EQ(world.round(kUntil).evictions.size(), 1u) << "it stops now";
   EXPECT_TRUE(world.runs(owner));
   EXPECT_FALSE(world.runs(cheap));
@@ -69,6 +71,7 @@ TEST(LoanReturnTest, StopsWhereLeastIsLost) {
   world.round(0);
   world.running_job(saves).job.eviction.checkpoint_interval = Seconds(6000);
   world.running_job(saves).job.eviction.restart_cost = Seconds(5);
+  world.need();
   Plan plan = world.round(kUntil - kGrace);
   ASSERT_EQ(plan.evictions.size(), 1u);
   EXPECT_EQ(plan.evictions[0].job, saves);
@@ -76,20 +79,65 @@ TEST(LoanReturnTest, StopsWhereLeastIsLost) {
   EXPECT_EQ(plan.evictions[0].lost, 5 * 7000);
   EXPECT_TRUE(world.runs(loses));
 
-  Lent other;
-  const std::int64_t known = other.run("gpus=1 tasks=14", 200'000);
-  other.round(0);
-  plan = other.round(kUntil - kGrace);
-  ASSERT_EQ(plan.evictions.size(), 1u);
-  EXPECT_EQ(plan.evictions[0].stop_at, Seconds(kUntil - kGrace)) << "the longer it runs, the more it loses";
-  EXPECT_FALSE(other.runs(known));
-
   Lent third;
   third.run("gpus=1 tasks=14");
   third.round(30'000);
+  third.need();
   plan = third.round(kUntil - kGrace);
   ASSERT_EQ(plan.evictions.size(), 1u);
   EXPECT_EQ(plan.evictions[0].stop_at, Seconds(kUntil)) << "it may end by itself before";
+}
+
+TEST(LoanReturnTest, TheRoomIsUsedUntilTheEnd) {
+  for (const std::int64_t checkpoint_every : {0, 20'000, 85'000}) {
+    Lent world;
+    const std::int64_t lent = world.run("gpus=1 tasks=14", 200'000);
+    world.round(0);
+    world.running_job(lent).job.eviction.checkpoint_interval = Seconds(checkpoint_every);
+    const std::int64_t owner = world.need();
+    const Plan plan = world.round(kUntil - kGrace);
+    ASSERT_EQ(plan.evictions.size(), 1u);
+    EXPECT_EQ(plan.evictions[0].stop_at, Seconds(kUntil)) << "no checkpoint is to come before";
+    world.round(kUntil - 1);
+    EXPECT_TRUE(world.runs(lent));
+    world.round(kUntil);
+    EXPECT_FALSE(world.runs(lent));
+    EXPECT_TRUE(world.runs(owner));
+  }
+}
+
+TEST(LoanReturnTest, NobodyStopsForALenderOfWhomNobodyWaits) {
+  Lent world;
+  const std::int64_t lent = world.run("gpus=1 tasks=14", 200'000);
+  world.round(0);
+  EXPECT_TRUE(world.round(kUntil - kGrace).evictions.empty());
+  const std::int64_t other = world.submit("", "gpus=8");
+  EXPECT_TRUE(world.round(kUntil - 2000).evictions.empty()) << "it is nobody of the lender";
+  const std::int64_t greedy = world.submit("ads", "gpus=1 tasks=9");
+  EXPECT_TRUE(world.round(kUntil - 1000).evictions.empty()) << "it wants more than the lender owns";
+  std::erase_if(world.snapshot.quotas.loans, [](const LoanTerms&) { return true; });
+  for (const std::int64_t now : {kUntil, kUntil + 600}) EXPECT_TRUE(world.round(now).evictions.empty());
+  EXPECT_TRUE(world.runs(lent));
+  EXPECT_FALSE(world.runs(other) || world.runs(greedy));
+}
+
+TEST(LoanReturnTest, AsMuchAsTheLendersJobsNeed) {
+  Lent world;
+  std::vector<std::int64_t> lent;
+  for (int i = 0; i < 7; ++i) lent.push_back(world.run("gpus=2", 200'000));
+  world.round(0);
+  const std::int64_t owner = world.need(4);
+  Plan plan = world.round(kUntil - kGrace);
+  EXPECT_EQ(plan.evictions.size(), 1u) << "two of four are free";
+  const std::int64_t later = world.need(3);
+  plan = world.round(kUntil - 3000);
+  EXPECT_EQ(plan.evictions.size(), 2u);
+  std::erase_if(world.snapshot.jobs, [&](const Job& job) { return job.id == later; });
+  plan = world.round(kUntil - 2000);
+  EXPECT_EQ(plan.reprieves.size(), 2u) << "its job is gone";
+  world.round(kUntil);
+  EXPECT_TRUE(world.runs(owner));
+  EXPECT_EQ(std::ranges::count_if(lent, [&](std::int64_t job) { return world.runs(job); }), 6);
 }
 
 TEST(LoanReturnTest, WhatEndsBeforeIsLeftAloneAndNothingThatOutlastsItStarts) {
@@ -110,18 +158,19 @@ TEST(LoanReturnTest, NobodyBorrowsWhatIsDue) {
   world.submit("other", "gpus=4");
   world.round(0);
   world.running_job(lent).job.eviction.checkpoint_interval = Seconds(3000);
+  const std::int64_t owner = world.submit("ads", "gpus=1 tasks=8");
   world.round(kUntil - kGrace);
   world.round(kUntil - 1000);
   EXPECT_FALSE(world.runs(lent));
   EXPECT_TRUE(world.runs(own));
   const std::int64_t much = world.submit("other", "gpus=1");
   const Plan plan = world.round(kUntil - 900);
-  ASSERT_EQ(plan.waiting.size(), 2u);
+  ASSERT_EQ(plan.waiting.size(), 3u);
   for (const Waiting& waiting : plan.waiting) {
+    if (waiting.job == owner) continue;
     EXPECT_TRUE(waiting.job == lent || waiting.job == much);
     EXPECT_EQ(waiting.reason, Reason::kLenderKeeps);
   }
-  const std::int64_t owner = world.submit("ads", "gpus=1 tasks=8");
   world.round(kUntil);
   EXPECT_TRUE(world.runs(owner));
 }
@@ -148,6 +197,7 @@ TEST(LoanReturnTest, RunsOnWhenOthersEndEarlier) {
   world.waiting_job(other).time_limit = Seconds(300'000);
   world.round(0);
   world.running_job(told).job.eviction.checkpoint_grace = Seconds(60);
+  world.need();
   Plan plan = world.round(kUntil - kGrace);
   ASSERT_EQ(plan.evictions.size(), 1u);
   plan = world.round(kUntil - 3000);
@@ -161,6 +211,7 @@ TEST(LoanReturnTest, RunsOnWhenTheLoanWasReturnedEarly) {
   const std::int64_t told = world.run("gpus=1 tasks=14", 200'000);
   world.round(0);
   world.running_job(told).job.eviction.checkpoint_grace = Seconds(60);
+  world.need();
   world.round(kUntil - kGrace);
   world.snapshot.quotas.loans.clear();
   const Plan plan = world.round(kUntil - 5000);
@@ -171,12 +222,17 @@ TEST(LoanReturnTest, SurplusOfElasticJobsFirst) {
   Lent world;
   const std::int64_t elastic = world.run("gpus=1 tasks=14 min=2", 200'000);
   world.round(0);
-  const Plan plan = world.round(kUntil - kGrace);
+  const std::int64_t owner = world.need();
+  EXPECT_TRUE(world.round(kUntil - kGrace).evictions.empty());
+  EXPECT_EQ(world.tasks_of(elastic), 14u) << "until the end";
+  std::swap(world.snapshot.quotas.loans, world.snapshot.quotas.ended_loans);
+  const Plan plan = world.round(kUntil);
   ASSERT_EQ(plan.evictions.size(), 1u);
   EXPECT_FALSE(plan.evictions[0].whole);
+  EXPECT_EQ(plan.evictions[0].rule, EvictionRule::kLoan);
   EXPECT_EQ(plan.evictions[0].tasks.size(), 6u) << "what ads owns, less what is free";
   EXPECT_EQ(world.tasks_of(elastic), 8u);
-  EXPECT_EQ(world.round(kUntil - 5000).placements.size(), 0u) << "it does not grow again";
+  EXPECT_TRUE(world.runs(owner));
 }
 
 TEST(LoanReturnTest, NothingIsStoppedThatCannotBe) {
@@ -184,9 +240,10 @@ TEST(LoanReturnTest, NothingIsStoppedThatCannotBe) {
   const std::int64_t fixed = world.run("gpus=1 tasks=14", 200'000);
   world.round(0);
   world.running_job(fixed).job.eviction.preemptible = false;
+  world.need();
   EXPECT_TRUE(world.round(kUntil - kGrace).evictions.empty());
   const Planning planning = must(planning_of(world.snapshot));
-  const std::vector<LoanReturn> returns = plan_loan_returns(*planning.state, world.snapshot.now);
+  const std::vector<LoanReturn> returns = plan_loan_returns(*planning.state, world.snapshot.jobs, world.snapshot.now);
   ASSERT_EQ(returns.size(), 1u);
   EXPECT_EQ(returns[0].missing, 6000);
 }
@@ -200,6 +257,7 @@ TEST(LoanReturnTest, ASiblingWithinItsOwnQuotaIsNotStopped) {
   const std::int64_t lent = world.submit("b", "gpus=1 tasks=10");
   for (const std::int64_t job : {within, lent}) world.waiting_job(job).time_limit = Seconds(200'000);
   world.round(0);
+  world.submit("ads", "gpus=1 tasks=8");
   const Plan plan = world.round(kUntil - kGrace);
   ASSERT_EQ(plan.evictions.size(), 1u);
   EXPECT_EQ(plan.evictions[0].job, lent);
@@ -210,6 +268,7 @@ TEST(LoanReturnTest, TheBudgetHolds) {
   Lent world("ads A100=8 / search A100=8 budget=1000");
   world.run("gpus=1 tasks=14", 200'000);
   world.round(0);
+  world.need();
   EXPECT_TRUE(world.round(kUntil - kGrace).evictions.empty());
 }
 

@@ -404,5 +404,28 @@ TEST(ReclaimTest, AVictimRunsOnWhenTheBeneficiaryStartsElsewhere) {
   EXPECT_TRUE(world.runs(told));
 }
 
+TEST(ReclaimTest, WhatAnEvictionLeavesGoesToAJobThatWasTriedBefore) {
+  Company world("1x8:A100", "ads gpu=8 / search");
+  world.snapshot.order_policy = "priority";
+  world.snapshot.rules.min_runtime = Seconds(0);
+  const std::int64_t guest = world.submit("search", "gpus=8");
+  world.round(0);
+  world.snapshot.now = Seconds(100);
+  const std::int64_t owner = world.submit("ads", "gpus=4");
+  world.snapshot.now = Seconds(140);
+  const std::int64_t fresh = world.submit("ads", "gpus=3");
+  const std::int64_t large = world.submit("ads", "gpus=2");
+  for (const std::int64_t job : {fresh, large}) world.waiting_job(job).priority_class = 1;
+  const Plan plan = world.round(140);
+  EXPECT_EQ(victims_of(plan), Ids{guest});
+  EXPECT_TRUE(world.runs(owner));
+  EXPECT_TRUE(world.runs(fresh)) << "first in the order, but it has not waited long enough to evict";
+  ASSERT_EQ(plan.waiting.size(), 1u);
+  EXPECT_EQ(plan.waiting[0].job, large);
+  EXPECT_FALSE(world.runs(large)) << "one GPU is left";
+  ASSERT_EQ(plan.placements.size(), 2u);
+  EXPECT_EQ(plan.placements[0].job, owner) << "its decision is first: the other rests on it";
+}
+
 }  // namespace
 }  // namespace berth::test
