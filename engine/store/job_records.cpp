@@ -103,9 +103,9 @@ Result<JobRow> check_job_edge(Database& db, std::int64_t job, JobState to) {
 
 Status finish_job(Change& change, std::int64_t job, JobState state, std::string_view verb, const std::string& detail) {
   BERTH_ASSIGN(const JobRow row, check_job_edge(change.db(), job, state));
-  BERTH_TRY(learn_ended_job(change, job, state));
+  if (row.state == JobState::kRunning) BERTH_TRY(forgive_eviction(change, job));
+  BERTH_TRY(learn_ended_job(change, job, state));  // of one that was told to stop and came to its end, too
   if (row.state == JobState::kRunning) {
-    BERTH_TRY(forgive_eviction(change, job));
     BERTH_TRY(end_attempt(change, job, run_state_of(state), detail));
   } else {
     BERTH_TRY(end_wait(change, job));

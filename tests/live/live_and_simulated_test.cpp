@@ -3,9 +3,11 @@
 //
 // Live is a database whose clock the test moves: it submits, says when jobs end, runs a round at each such moment, when
 // a victim's grace is over and at each round_interval while jobs wait, and keeps count itself of the work that is left.
+// Some users cancel what has not begun after a while.
 //
 // What differs by design is left out (HELP BACKTEST names it): scores that look at the typical workload, of which a
-// simulation knows all; past use (usage_weight); loans that end; nodes and quotas that change; jobs after others.
+// simulation knows all; qssf, whose order changes a second later, when no live round is due; loans that end; nodes and
+// quotas that change; jobs after others.
 //
 // BERTH_SEEDS=500 for so many histories, BERTH_SEED=7 for another first one, BERTH_SEED=new for one that is drawn.
 #include <fmt/format.h>
@@ -34,6 +36,7 @@ struct WantedJob {
   std::string name;
   std::int64_t submit = 0;
   std::int64_t duration = 0;
+  std::int64_t patience = -1;  // how long it waits for its first start until it is cancelled; -1 = for ever
   std::int64_t every = 0;
   std::int64_t grace = 0;
   std::int64_t restart = 0;
@@ -84,6 +87,13 @@ class History {
         last_change = moment;
         has_cause = true;
       }
+      for (const std::string& name : given_up(moment)) {
+        must_say("CANCEL JOB " + name);
+        cancelled_.insert(name);
+        ++cancellations;
+        last_change = moment;
+        has_cause = true;
+      }
       for (; next < jobs_.size() && jobs_[next].submit == moment; ++next) has_cause |= submit(jobs_[next]);
       if (next > 0) last_change = std::max(last_change, jobs_[std::min(next, jobs_.size() - 1)].submit);
       if (!has_cause) continue;  // all that came was refused
@@ -124,6 +134,7 @@ class History {
   std::int64_t rounds = 0;
   std::int64_t evictions = 0;
   std::int64_t simulated_evictions = 0;
+  std::int64_t cancellations = 0;
 
  private:
   static constexpr int kJobs = 36;
@@ -169,6 +180,10 @@ class History {
     const std::string order = pick<std::string>(
         {"fifo", "priority", "smallest_first", "fair_share", "fair_share", "drf", "wpai", "sjf", "least_work", "las"});
     say("SET order_policy = " + order);
+    if (random_.below(3) == 0) {
+      say(fmt::format("SET usage_weight = {}", pick<std::string>({"0.5", "1", "3"})));
+      say(fmt::format("SET usage_half_life = {}", pick<std::string>({"10m", "1h"})));
+    }
     say("SET score_policy = " + pick<std::string>({"best_fit", "worst_fit", "gpu_packing"}));
     const std::string backfill = pick<std::string>({"greedy", "none", "none_per_queue", "easy", "conservative"});
     say("SET backfill = " + backfill);
@@ -211,6 +226,7 @@ class History {
     job.name = fmt::format("j{}", number);
     job.submit = kBegin + up_to(4000);
     job.duration = pick({10, 60, 300, 900, 2000}) + up_to(300);
+    if (random_.below(8) == 0) job.patience = 1 + up_to(1500);
     if (random_.below(3) == 0) job.every = 60 + up_to(300);
     if (random_.below(3) == 0) job.grace = 20 + up_to(200);
     if (random_.below(3) == 0) job.restart = up_to(60);
@@ -235,7 +251,8 @@ class History {
   }
 
   bool submit(const WantedJob& job) {
-    story_ += fmt::format("-- {}: {}; runs {}\n", job.submit - kBegin, job.statement, job.duration);
+    story_ +=
+        fmt::format("-- {}: {}; runs {}, waits {}\n", job.submit - kBegin, job.statement, job.duration, job.patience);
     const Status said = execute(*session_, job.statement).status();
     if (!said.ok()) return false;  // it could never run here
     wanted_[job.name] = job;
@@ -252,8 +269,23 @@ class History {
     if (next < jobs_.size()) take(jobs_[next].submit);
     for (const std::string& name : running_) take(state_.at(name).start + state_.at(name).left);
     for (const std::int64_t stop : stops_) take(stop);
+    for (const auto& [name, job] : state_) take(gives_up_at(name, job));
     take(round);
     return moment;
+  }
+
+  // -1 = it does not.
+  std::int64_t gives_up_at(const std::string& name, const LiveState& job) const {
+    const WantedJob& wanted = wanted_.at(name);
+    const bool waits = job.first_start < 0 && !cancelled_.contains(name);
+    return wanted.patience >= 0 && waits ? wanted.submit + wanted.patience : -1;
+  }
+  std::vector<std::string> given_up(std::int64_t moment) const {
+    std::vector<std::string> names;
+    for (const auto& [name, job] : state_) {
+      if (gives_up_at(name, job) == moment) names.push_back(name);
+    }
+    return names;
   }
 
   // By (start, id): in the order in which a simulation lets them end.
@@ -306,6 +338,7 @@ class History {
   std::map<std::string, WantedJob> wanted_;
   std::map<std::string, LiveState> state_;
   std::set<std::string> running_;
+  std::set<std::string> cancelled_;
   std::set<std::int64_t> stops_;
   bool is_regular_ = false;
   std::int64_t patience_ = 0;
@@ -325,6 +358,7 @@ TEST_F(LiveAndSimulatedTest, StartEndAndAreEvictedAlike) {
   const std::uint64_t first = first_seed();
   std::int64_t rounds = 0;
   std::int64_t evictions = 0;
+  std::int64_t cancellations = 0;
   int differing = 0;
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     History history(seed, path(fmt::format("{}.db", seed)));
@@ -332,6 +366,7 @@ TEST_F(LiveAndSimulatedTest, StartEndAndAreEvictedAlike) {
     const std::map<std::string, Spell> simulated = history.simulated();
     rounds += history.rounds;
     evictions += history.evictions;
+    cancellations += history.cancellations;
     const bool is_equal = live == simulated && history.evictions == history.simulated_evictions;
     std::filesystem::remove(path(fmt::format("{}.db", seed)));
     if (is_equal) continue;
@@ -350,9 +385,11 @@ TEST_F(LiveAndSimulatedTest, StartEndAndAreEvictedAlike) {
                   << history.evictions << " and " << history.simulated_evictions << "\n"
                   << differences << (std::getenv("BERTH_STORY") != nullptr ? history.story() : std::string());
   }
-  fmt::print("{} histories, {} rounds, {} evictions, {} differ\n", seeds, rounds, evictions, differing);
+  fmt::print("{} histories, {} rounds, {} evictions, {} cancelled, {} differ\n", seeds, rounds, evictions,
+             cancellations, differing);
   if (seeds >= 12) {
     EXPECT_GT(evictions, 0) << "else the test says little";
+    EXPECT_GT(cancellations, 0);
   }
 }
 
