@@ -244,10 +244,19 @@ Result<Output> generate_trace_statement(Session& session, const Arguments& argum
 }
 
 Result<Output> export_statement(Session& session, const Arguments& arguments) {
-  const bool nodes = arguments.has_word("NODES");
-  BERTH_ASSIGN(std::string text, nodes ? export_nodes(engine_of(session)) : export_jobs(engine_of(session)));
-  return written(session, arguments, std::move(text),
-                 Output::note(fmt::format("{} written to {}", nodes ? "nodes" : "live jobs", arguments.text("file"))));
+  if (arguments.has_word("NODES")) {
+    BERTH_ASSIGN(std::string text, export_nodes(engine_of(session)));
+    return written(session, arguments, std::move(text),
+                   Output::note(fmt::format("nodes written to {}", arguments.text("file"))));
+  }
+  BERTH_ASSIGN(ExportedJobs jobs, export_jobs(engine_of(session)));
+  Output output = Output::note(fmt::format("live jobs written to {}", arguments.text("file")));
+  if (!jobs.held.empty()) {
+    constexpr std::size_t kMostNamed = 10;
+    output.add_note(fmt::format("written as held, without the job that failed or was cancelled before {}: {}",
+                                jobs.held.size() == 1 ? "it" : "them", join_some(jobs.held, kMostNamed)));
+  }
+  return written(session, arguments, std::move(jobs.csv), std::move(output));
 }
 
 Result<Output> snapshot_save(Session& session, const Arguments& arguments) {
@@ -361,7 +370,8 @@ constexpr CommandRow kDataRows[] = {
      .options = kReplaceOptions,
      .details = "A name that ends in .gz is compressed; '-' is standard output. A read-only session may write files, "
                 "too, but nothing overwrites the open database. IMPORT makes the same nodes and jobs of it; jobs that "
-                "run will wait again. An apostrophe stands before text that a spreadsheet would take for a formula. "
+                "run will wait again, and those that wait for a job that failed or was cancelled are held. An "
+                "apostrophe stands before text that a spreadsheet would take for a formula. "
                 "The variables of jobs are in the file: keep it from others."},
     {.family = kDataFamily,
      .syntax = "SNAPSHOT SAVE <file:file> [REDACTED] [WITH (<options>)]",

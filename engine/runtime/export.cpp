@@ -61,7 +61,7 @@ Result<std::string> export_nodes(Runtime& runtime) {
   return berth_nodes_csv(nodes);
 }
 
-Result<std::string> export_jobs(Runtime& runtime) {
+Result<ExportedJobs> export_jobs(Runtime& runtime) {
   BERTH_ASSIGN(
       Statement rows,
       runtime.db().prepare(
@@ -71,13 +71,15 @@ Result<std::string> export_jobs(Runtime& runtime) {
           "coalesce(p.name, ''), g.locality, "
           "g.locality_required, j.tag, coalesce(j.time_limit_s, 0), j.preemptible, j.checkpoint_interval_s, "
           "j.checkpoint_grace_s, j.restart_cost_s, j.min_runtime_s, (SELECT json_group_array(name) FROM (SELECT a.name "
-          "FROM dependencies d JOIN jobs a ON a.id = d.after_id WHERE d.job_id = j.id AND d.state <> 'met' ORDER BY "
+          "FROM dependencies d JOIN jobs a ON a.id = d.after_id WHERE d.job_id = j.id AND d.state = 'open' ORDER BY "
           "a.id)), coalesce(j.command, ''), j.working_directory, j.environment, j.image, j.checkpoint_signal, "
-          "j.retry_limit, j.state = 'held', j.allow_infeasible FROM jobs j JOIN queues q ON q.id = j.queue_id JOIN "
+          "j.retry_limit, j.state = 'held', j.allow_infeasible, EXISTS (SELECT 1 FROM dependencies b WHERE b.job_id = "
+          "j.id AND b.state = 'broken') FROM jobs j JOIN queues q ON q.id = j.queue_id JOIN "
           "task_groups g ON g.job_id = j.id "
           "LEFT JOIN priority_classes c ON c.id = j.priority_class_id LEFT JOIN pools p ON p.id = g.pool_id "
           "WHERE j.state IN ('pending', 'held', 'running') ORDER BY j.id, g.group_index"));
   std::vector<TraceJob> jobs;
+  ExportedJobs exported;
   std::int64_t last = -1;
   while (rows.next()) {
     if (rows.integer(0) != last) {
@@ -106,7 +108,9 @@ Result<std::string> export_jobs(Runtime& runtime) {
         work.checkpoint_signal = rows.text(30);
         work.retries = rows.integer(31);
       }
-      job.held = rows.integer(32) != 0;
+      const bool never_starts = rows.integer(34) != 0;
+      if (never_starts) exported.held.push_back(job.name);
+      job.held = rows.integer(32) != 0 || never_starts;
       job.allow_infeasible = rows.integer(33) != 0;
       jobs.push_back(std::move(job));
     }
@@ -126,7 +130,8 @@ Result<std::string> export_jobs(Runtime& runtime) {
     jobs.back().groups.push_back(std::move(group));
   }
   BERTH_TRY(rows.status());
-  return berth_jobs_csv(jobs);
+  exported.csv = berth_jobs_csv(jobs);
+  return exported;
 }
 
 }  // namespace berth

@@ -55,6 +55,12 @@ Result<ImportReport> import_trace(Runtime& runtime, const std::string& path, con
 
 // Nodes and jobs of the database in Berth's own CSV, as import reads it. Jobs: those waiting, held or running.
 Result<std::string> export_nodes(Runtime& runtime);
-Result<std::string> export_jobs(Runtime& runtime);
+// A job after one that failed or was cancelled never starts: it is written as held and without that dependency, for the
+// other is not in the file, and no job of its name there is meant.
+struct ExportedJobs {
+  std::string csv;
+  std::vector<std::string> held;  // names of those
+};
+Result<ExportedJobs> export_jobs(Runtime& runtime);
 
 }  // namespace berth
