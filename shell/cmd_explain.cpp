@@ -44,7 +44,7 @@ Result<Output> explain_job_statement(Session& session, const Arguments& argument
   if (!e.held_by.empty()) text += fmt::format("In use there: {}.\n", e.held_by);
   if (!e.nearest_node.empty() && !e.nearest_lacks.empty())
     text += fmt::format("Nearest node: {}, which lacks {}.\n", e.nearest_node, e.nearest_lacks);
-  if (e.place > 0 && !e.starts)
+  if (e.place > 0 && !e.starts && !e.never_starts)
     text += fmt::format("Place in the order: {} of {}.\n", print_count(e.place), print_count(e.waiting));
   if (e.start_p50) text += expected_start_line(e);
   if (!e.next_step.empty())

@@ -164,13 +164,18 @@ Result<Output> show_devices(Session& session, const Arguments& arguments) {
                       names, arguments.has_word("UNHEALTHY") ? std::optional<std::string>("unhealthy") : std::nullopt);
 }
 
+// A job that was told to stop runs until its grace is over or its executor says that it is gone.
+constexpr std::string_view kStops =
+    "stops(job_id) AS (SELECT job_id FROM runs WHERE end_time IS NULL AND state = 'stopping' UNION SELECT job_id FROM "
+    "stopping_jobs)";
+
 Result<Output> show_jobs(Session& session, const Arguments& arguments) {
   BERTH_TRY(check_named(session, arguments, "queue", Thing::kQueue));
-  // Of the queue and those below it. A job whose run was told to stop runs until its executor says that it is gone.
-  const std::string with_below =
+  // Of the queue and those below it.
+  const std::string with_below = fmt::format(
       "WITH RECURSIVE below(id, name) AS (SELECT id, name FROM queues WHERE name = ?1 UNION SELECT q.id, q.name FROM "
-      "queues q JOIN below b ON q.parent_id = b.id), stops(job_id) AS (SELECT job_id FROM runs WHERE end_time IS NULL "
-      "AND state = 'stopping') ";
+      "queues q JOIN below b ON q.parent_id = b.id), {} ",
+      kStops);
   if (arguments.has_word("ALL")) {
     return query_output(session,
                         with_below +
@@ -202,11 +207,11 @@ Result<Output> show_tasks(Session& session, const Arguments& arguments) {
   BERTH_ASSIGN(
       ResultTable table,
       query_table(session,
-                  "SELECT job, task_group, task_index AS task, state, node, device_mask AS devices, "
-                  "gpu_count * gpu_milli / 1000.0 AS gpus, "
-                  "cpu_milli / 1000.0 AS cpu, memory_mib / 1024.0 AS memory_gib FROM tasks t WHERE ?1 IS NULL OR "
-                  "job_id = ?1 "
-                  "ORDER BY job_id, group_index, task_index",
+                  fmt::format("WITH {} SELECT job, task_group, task_index AS task, iif(state = 'running' AND job_id IN "
+                              "stops, 'stopping', state) AS state, node, device_mask AS devices, gpu_count * gpu_milli "
+                              "/ 1000.0 AS gpus, cpu_milli / 1000.0 AS cpu, memory_mib / 1024.0 AS memory_gib FROM "
+                              "tasks t WHERE ?1 IS NULL OR job_id = ?1 ORDER BY job_id, group_index, task_index",
+                              kStops),
                   job));
   constexpr std::size_t kDevices = 5;
   for (std::vector<Cell>& row : table.rows) {

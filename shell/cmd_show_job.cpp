@@ -47,8 +47,9 @@ struct JobPart {
 constexpr JobPart kJobParts[] = {
     {"job",
      "SELECT j.id, j.name AS job, q.name AS queue, c.name AS priority_class, j.user_name AS user, nullif(j.tag, '') AS "
-     "tag, iif(j.state = 'running' AND EXISTS (SELECT 1 FROM runs r WHERE r.job_id = j.id AND r.end_time IS NULL AND "
-     "r.state = 'stopping'), 'stopping', j.state) AS state, datetime(j.submit_time, 'unixepoch') AS submitted, "
+     "tag, iif(j.state = 'running' AND (EXISTS (SELECT 1 FROM runs r WHERE r.job_id = j.id AND r.end_time IS NULL AND "
+     "r.state = 'stopping') OR EXISTS (SELECT 1 FROM stopping_jobs s WHERE s.job_id = j.id)), 'stopping', j.state) AS "
+     "state, datetime(j.submit_time, 'unixepoch') AS submitted, "
      "datetime(j.start_time, 'unixepoch') AS started, "
      "datetime(j.end_time, 'unixepoch') AS ended, nullif(j.time_limit_s, 0) AS time_limit, j.wait_reason FROM jobs j "
      "JOIN queues q ON q.id = j.queue_id LEFT JOIN priority_classes c ON c.id = j.priority_class_id WHERE j.id = ?1"},

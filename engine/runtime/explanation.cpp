@@ -13,6 +13,7 @@
 #include "engine/round/schedule.h"
 #include "engine/runtime/dated_forecast.h"
 #include "engine/runtime/policies.h"
+#include "engine/runtime/quota_words.h"
 #include "engine/runtime/round_driver.h"
 #include "engine/store/names.h"
 
@@ -77,11 +78,11 @@ std::int64_t place_in_order(const Snapshot& snapshot, const std::vector<std::int
   return place;
 }
 
-// Whether the job would fit the cluster as it runs now, nobody else waiting.
-Result<bool> fits_alone(const Snapshot& snapshot, const Job& job) {
+// Whether the job would fit the cluster as it runs now, nobody else waiting; or what it lacks then.
+Result<JobOutcome> place_alone(const Snapshot& snapshot, const Job& job) {
   BERTH_ASSIGN(Ledger ledger, ledger_of(snapshot));
   BERTH_ASSIGN(const std::unique_ptr<NodeScore> score, score_of(snapshot));
-  return Placer(ledger, *score, {}, snapshot.seed).place_job(job).started;
+  return Placer(ledger, *score, {}, snapshot.seed).place_job(job);
 }
 
 // Whether its gang would fit the cluster with nothing running and all nodes up.
@@ -98,7 +99,8 @@ Result<bool> fits_empty(const Snapshot& snapshot, Job job) {
     group.anchor = -1;
     group.anchor_devices = 0;
   }
-  return fits_alone(empty, job);
+  BERTH_ASSIGN(const JobOutcome outcome, place_alone(empty, job));
+  return outcome.started;
 }
 
 void say_state(const FoundJob& job, JobExplanation& explanation) {
@@ -146,96 +148,18 @@ void say_nodes(const ShapeExplanation& nodes_say, const TaskShape& shape, const 
   }
 }
 
-const Queue* queue_with(const Snapshot& snapshot, std::int64_t id) {
-  const auto found = std::ranges::find(snapshot.queues, id, &Queue::id);
-  return found == snapshot.queues.end() ? nullptr : &*found;
+QuotaWait wait_for_quota(const JobExplanation& explanation) {
+  if (explanation.start_when.empty()) return {.helps = explanation.start_p50.has_value()};
+  return {.helps = true,
+          .date = fmt::format("{}, when {}", print_time(*explanation.start_p50), explanation.start_when)};
 }
 
-// The loan of it that ends next and is in its return grace.
-const LoanTerms* loan_to_return(const Snapshot& snapshot, std::int32_t resource) {
-  const LoanTerms* next = nullptr;
-  for (const LoanTerms& loan : snapshot.quotas.loans) {
-    const bool is_due =
-        loan.until > snapshot.now && loan.return_grace > Seconds(0) && loan.until - loan.return_grace <= snapshot.now;
-    if (loan.resource == resource && is_due && (next == nullptr || loan.until < next->until)) next = &loan;
-  }
-  return next;
-}
-
-// The first of it that is over since the last round.
-const LoanTerms* ended_loan(const Snapshot& snapshot, std::int32_t resource) {
-  const auto loan = std::ranges::find(snapshot.quotas.ended_loans, resource, &LoanTerms::resource);
-  return loan == snapshot.quotas.ended_loans.end() ? nullptr : &*loan;
-}
-
-// " (4 A100 of it on loan until ...)"; empty = no loan to the queue ends.
-std::string say_borrowed_quota(const Snapshot& snapshot, std::int32_t queue, std::int32_t resource) {
-  for (const LoanTerms& loan : snapshot.quotas.loans) {
-    if (loan.borrower != queue || loan.resource != resource || loan.until.value() >= kNoLimit) continue;
-    return fmt::format(" ({} of it on loan until {}: for jobs that end before)",
-                       describe_amount(snapshot.quotas.resources[static_cast<std::size_t>(resource)], loan.amount),
-                       print_time(loan.until));
-  }
-  return {};
-}
-
-// What to wait for, before what else would help: "wait for jobs of q to end, or "; empty = waiting does not help.
-std::string say_wait_for_quota(const JobExplanation& explanation, const std::string& queue) {
-  if (!explanation.start_p50) return {};
-  if (!explanation.start_when.empty())
-    return fmt::format("wait until {}, when {}, or ", print_time(*explanation.start_p50), explanation.start_when);
-  return fmt::format("wait for jobs of {} to end, or ", queue);
-}
-
-SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const QuotaLedger& quotas,
-                     const JobExplanation& explanation) {
-  const Queue* queue = queue_with(snapshot, waiting.queue);
-  const auto resource = std::ranges::find(snapshot.quotas.resources, waiting.resource, &QuotaResource::name);
-  if (queue == nullptr || resource == snapshot.quotas.resources.end()) {
-    return {std::string(reason_words(waiting.reason)), ""};
-  }
-  const auto q = static_cast<std::int32_t>(queue - snapshot.queues.data());
-  const auto r = static_cast<std::size_t>(resource - snapshot.quotas.resources.begin());
-  const QuotaTerms& terms = snapshot.quotas.terms[static_cast<std::size_t>(q)][r];
-  const std::string used = describe_amount(*resource, quotas.used(q, r));
-  const std::string lacks = describe_amount(*resource, waiting.short_by);
-  const std::string wait = say_wait_for_quota(explanation, queue->name);
-  switch (waiting.reason) {
-    case Reason::kLimit:
-      return {fmt::format("queue {} uses {} of its limit of {}; the job is {} above it", queue->name, used,
-                          describe_amount(*resource, terms.limit), lacks),
-              fmt::format("{}raise the limit of {}", wait, queue->name)};
-    case Reason::kLenderKeeps:
-      if (const LoanTerms* loan = loan_to_return(snapshot, static_cast<std::int32_t>(r)); loan != nullptr) {
-        const std::string& lender = snapshot.queues[static_cast<std::size_t>(loan->lender)].name;
-        const std::string end = print_time(loan->until);
-        return {fmt::format("it would take {} more than the quota of queue {} ({}) and still run at {}, when loan {} "
-                            "ends: what is free then is kept for queue {}",
-                            lacks, queue->name, describe_amount(*resource, quotas.quota(q, r)), end, loan->id, lender),
-                fmt::format("wait until {}", end), Remedy::kEarlierEnd};
-      }
-      if (const LoanTerms* loan = ended_loan(snapshot, static_cast<std::int32_t>(r)); loan != nullptr) {
-        return {
-            fmt::format("it would take {} more than the quota of queue {} ({}); loan {} has just ended, and in this "
-                        "round what is free is for queue {} first",
-                        lacks, queue->name, describe_amount(*resource, quotas.quota(q, r)), loan->id,
-                        snapshot.queues[static_cast<std::size_t>(loan->lender)].name),
-            "wait for the round after"};
-      }
-      return {fmt::format("it would take {} more than the quota of queue {} ({}), and what is idle is quota that its "
-                          "owners do not lend",
-                          lacks, queue->name, describe_amount(*resource, quotas.quota(q, r))),
-              fmt::format("{}raise the quota of {} or the lend limit of another", wait, queue->name)};
-    default:
-      return {fmt::format("queue {} uses {} of its quota of {}{}{}; the job needs {} more", queue->name, used,
-                          describe_amount(*resource, quotas.quota(q, r)),
-                          say_borrowed_quota(snapshot, q, static_cast<std::int32_t>(r)),
-                          terms.borrow_limit >= kNoLimit || terms.borrow_limit == 0
-                              ? " and may not borrow"
-                              : fmt::format(" and may borrow {}", describe_amount(*resource, terms.borrow_limit)),
-                          lacks),
-              fmt::format("{}raise the quota of {}", wait, queue->name)};
-  }
+// It comes after a job that failed or was cancelled.
+Result<bool> waits_for_ever(Database& db, std::int64_t job) {
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT 1 FROM dependencies WHERE job_id = ?1 AND state = 'broken'"));
+  const bool is_broken = row.with(job).next();
+  BERTH_TRY(row.status());
+  return is_broken;
 }
 
 // Which jobs it comes after, how they are, and what to do when one will never finish.
@@ -272,7 +196,7 @@ Result<SaidReason> say_dependencies(Runtime& runtime, std::int64_t job) {
 }
 
 // Reasons that name another job, or that are about none of nodes and quotas.
-Result<SaidReason> say_behind(Runtime& runtime, const Waiting& waiting, const Snapshot& snapshot) {
+Result<SaidReason> say_behind(Runtime& runtime, const Waiting& waiting, const Snapshot& snapshot, const Plan& plan) {
   std::string other = "another job";
   if (waiting.behind_job != 0) {
     const Result<std::string> name = job_name(runtime.db(), waiting.behind_job);
@@ -283,7 +207,17 @@ Result<SaidReason> say_behind(Runtime& runtime, const Waiting& waiting, const Sn
                                   backfill_mode_name(snapshot.rules.backfill)),
                       "wait for it to start", Remedy::kBackfill};
   }
-  if (waiting.reason == Reason::kReserved && waiting.behind_job == 0) {
+  const bool makes_room = waiting.reason == Reason::kReserved && waiting.behind_job == 0;
+  const bool was_told = std::ranges::any_of(snapshot.running, [&](const RunningJob& run) {
+    return run.makes_room_for_a_job() && run.stops_for == waiting.job;
+  });
+  const auto victims = std::ranges::count(plan.evictions, waiting.job, &Eviction::beneficiary);
+  if (makes_room && !was_told && victims > 0) {
+    return SaidReason{fmt::format("the next round makes room for it: it tells {} to stop, and it starts when {} ended",
+                                  print_counted(victims, "job"), victims == 1 ? "that has" : "they have"),
+                      "RUN SCHEDULE;"};
+  }
+  if (makes_room) {
     return SaidReason{"room is being made for it: jobs that were told to stop are still writing their checkpoints", ""};
   }
   if (waiting.reason == Reason::kReserved) {
@@ -343,6 +277,19 @@ SaidReason say_nodes_lack(const Waiting& waiting, const TaskGroup& group, const 
   }
   if (waiting.in_pieces) said.sentence += "; as many GPUs as it lacks are free, but scattered";
   return said;
+}
+
+// The round looked at nodes on which jobs ahead of it have started: what it lacks on the nodes as they are now.
+Waiting as_it_is_now(Waiting waiting, const JobOutcome& alone, const ShapeExplanation& nodes_say) {
+  if (is_permanent(waiting.reason) || alone.group != waiting.group) return waiting;
+  waiting.fits = alone.fits;
+  waiting.needed = alone.needed;
+  if (alone.reason != Reason::kNone) {
+    waiting.reason = alone.reason;
+  } else if (nodes_say.dominant != Reason::kNone) {
+    waiting.reason = nodes_say.dominant;
+  }
+  return waiting;
 }
 
 // Of a gang that not even the empty cluster holds.
@@ -504,7 +451,6 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
   BERTH_ASSIGN(const Planning planning, planning_of(snapshot));
   BERTH_ASSIGN(const ScheduleResult schedule,
                plan_schedule_on(snapshot, *planning.state, {.interrupted = options.interrupted, .until_job = id}));
-  const Ledger& ledger = planning.state->ledger();
   explanation.waiting = std::count_if(snapshot.jobs.begin(), snapshot.jobs.end(),
                                       [](const Job& waiting) { return waiting.state == JobState::kPending; });
   if (job->state == JobState::kPending) explanation.place = place_in_order(snapshot, schedule.order, job->id);
@@ -540,12 +486,13 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
   }
   const TaskGroup& group = job->groups[static_cast<std::size_t>(waiting->group)];
   BERTH_ASSIGN(explanation.group, group_name(runtime, job->id, waiting->group));
-  const ShapeExplanation nodes_say = explain_shape(ledger, group.shape);
+  BERTH_ASSIGN(const Planning now, planning_of(snapshot));  // the other one is as after the round
+  const ShapeExplanation nodes_say = explain_shape(now.state->ledger(), group.shape);
   say_nodes(nodes_say, group.shape, snapshot.cluster, explanation);
   std::stable_partition(explanation.reasons.begin(), explanation.reasons.end(),
                         [&](const ReasonLine& line) { return line.reason == waiting->reason; });
   if (!is_permanent(waiting->reason)) {
-    BERTH_TRY(look_ahead(runtime, snapshot, *planning.state, *job, group.shape, options.interrupted, explanation));
+    BERTH_TRY(look_ahead(runtime, snapshot, *now.state, *job, group.shape, options.interrupted, explanation));
   }
   const bool is_about_quota =
       waiting->reason == Reason::kQuota || waiting->reason == Reason::kLimit || waiting->reason == Reason::kLenderKeeps;
@@ -553,24 +500,31 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
                          waiting->reason == Reason::kDependency;
   SaidReason said;
   explanation.reason = waiting->reason;
+  if (waiting->reason == Reason::kDependency) {
+    BERTH_ASSIGN(explanation.never_starts, waits_for_ever(runtime.db(), job->id));
+    if (explanation.never_starts) explanation.held_by.clear();
+  }
   if (waiting->reason == Reason::kPolicy) {
     said = say_policy(*waiting, snapshot);
   } else if (is_about_quota) {
-    said = say_quota(*waiting, snapshot, planning.state->quotas(), explanation);
+    said = say_quota(*waiting, snapshot, now.state->quotas(), planning.state->quotas(), wait_for_quota(explanation));
   } else if (is_behind) {
-    BERTH_ASSIGN(said, say_behind(runtime, *waiting, snapshot));
+    BERTH_ASSIGN(said, say_behind(runtime, *waiting, snapshot, schedule.plan));
   } else {
-    BERTH_ASSIGN(const bool alone, fits_alone(snapshot, *job));
-    if (alone) explanation.reason = Reason::kOrder;
-    said = alone ? say_order(explanation) : say_nodes_lack(*waiting, group, nodes_say, snapshot.cluster);
-    if (!alone && !explanation.start_p50 && !is_permanent(waiting->reason)) {
+    BERTH_ASSIGN(const JobOutcome alone, place_alone(snapshot, *job));
+    if (alone.started) explanation.reason = Reason::kOrder;
+    said = alone.started ? say_order(explanation)
+                         : say_nodes_lack(as_it_is_now(*waiting, alone, nodes_say), group, nodes_say, snapshot.cluster);
+    if (!alone.started && !explanation.start_p50 && !is_permanent(waiting->reason)) {
       BERTH_ASSIGN(const bool could_fit, fits_empty(snapshot, *job));
       if (!could_fit) {
         BERTH_ASSIGN(said, say_never(snapshot, *job, *waiting));
+        explanation.never_starts = true;
       }
     }
   }
   explanation.sentence = said.sentence;
+  if (is_permanent(waiting->reason)) explanation.never_starts = true;
   if (options.next_step) BERTH_TRY(say_next_step(snapshot, *waiting, said, options.interrupted, explanation));
   return explanation;
 }

@@ -32,7 +32,8 @@ struct ReasonLine {
 struct JobExplanation {
   std::string job;
   JobState state = JobState::kPending;
-  bool starts = false;  // the next round would start it
+  bool starts = false;        // the next round would start it
+  bool never_starts = false;  // as things are, whatever ends: it has no place in the order
   Reason reason = Reason::kNone;
   std::string sentence;             // the dominant reason with numbers
   std::string next_step;            // what would help; may be empty

@@ -1,0 +1,109 @@
+#include "engine/runtime/quota_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/base/text.h"
+
+namespace berth {
+
+namespace {
+
+const Queue* queue_with(const Snapshot& snapshot, std::int64_t id) {
+  const auto found = std::ranges::find(snapshot.queues, id, &Queue::id);
+  return found == snapshot.queues.end() ? nullptr : &*found;
+}
+
+// The loan of it that ends next and is in its return grace.
+const LoanTerms* loan_to_return(const Snapshot& snapshot, std::int32_t resource) {
+  const LoanTerms* next = nullptr;
+  for (const LoanTerms& loan : snapshot.quotas.loans) {
+    const bool is_due =
+        loan.until > snapshot.now && loan.return_grace > Seconds(0) && loan.until - loan.return_grace <= snapshot.now;
+    if (loan.resource == resource && is_due && (next == nullptr || loan.until < next->until)) next = &loan;
+  }
+  return next;
+}
+
+// The first of it that is over since the last round.
+const LoanTerms* ended_loan(const Snapshot& snapshot, std::int32_t resource) {
+  const auto loan = std::ranges::find(snapshot.quotas.ended_loans, resource, &LoanTerms::resource);
+  return loan == snapshot.quotas.ended_loans.end() ? nullptr : &*loan;
+}
+
+// " (4 A100 of it on loan until ...)"; empty = no loan to the queue ends.
+std::string say_borrowed_quota(const Snapshot& snapshot, std::int32_t queue, std::int32_t resource) {
+  for (const LoanTerms& loan : snapshot.quotas.loans) {
+    if (loan.borrower != queue || loan.resource != resource || loan.until.value() >= kNoLimit) continue;
+    return fmt::format(" ({} of it on loan until {}: for jobs that end before)",
+                       describe_amount(snapshot.quotas.resources[static_cast<std::size_t>(resource)], loan.amount),
+                       print_time(loan.until));
+  }
+  return {};
+}
+
+// "4 GPUs", or "4 GPUs (6 GPUs after the next round, for jobs ahead of it)".
+std::string say_use(const QuotaResource& resource, std::int64_t now, std::int64_t after) {
+  const std::string used = describe_amount(resource, now);
+  if (after == now) return used;
+  return fmt::format("{} ({} after the next round, for jobs ahead of it)", used, describe_amount(resource, after));
+}
+
+}  // namespace
+
+SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const QuotaLedger& quotas,
+                     const QuotaLedger& after, const QuotaWait& waiting_helps) {
+  const Queue* queue = queue_with(snapshot, waiting.queue);
+  const auto resource = std::ranges::find(snapshot.quotas.resources, waiting.resource, &QuotaResource::name);
+  if (queue == nullptr || resource == snapshot.quotas.resources.end()) {
+    return {std::string(reason_words(waiting.reason)), ""};
+  }
+  const auto q = static_cast<std::int32_t>(queue - snapshot.queues.data());
+  const auto r = static_cast<std::size_t>(resource - snapshot.quotas.resources.begin());
+  const QuotaTerms& terms = snapshot.quotas.terms[static_cast<std::size_t>(q)][r];
+  const std::string used = say_use(*resource, quotas.used(q, r), after.used(q, r));
+  const std::string lacks = describe_amount(*resource, waiting.short_by);
+  std::string wait;
+  if (waiting_helps.helps && waiting_helps.date.empty())
+    wait = fmt::format("wait for jobs of {} to end, or ", queue->name);
+  if (waiting_helps.helps && !waiting_helps.date.empty()) wait = fmt::format("wait until {}, or ", waiting_helps.date);
+  switch (waiting.reason) {
+    case Reason::kLimit:
+      return {fmt::format("queue {} uses {} of its limit of {}; the job is {} above it", queue->name, used,
+                          describe_amount(*resource, terms.limit), lacks),
+              fmt::format("{}raise the limit of {}", wait, queue->name)};
+    case Reason::kLenderKeeps:
+      if (const LoanTerms* loan = loan_to_return(snapshot, static_cast<std::int32_t>(r)); loan != nullptr) {
+        const std::string& lender = snapshot.queues[static_cast<std::size_t>(loan->lender)].name;
+        const std::string end = print_time(loan->until);
+        return {fmt::format("it would take {} more than the quota of queue {} ({}) and still run at {}, when loan {} "
+                            "ends: what is free then is kept for queue {}",
+                            lacks, queue->name, describe_amount(*resource, quotas.quota(q, r)), end, loan->id, lender),
+                fmt::format("wait until {}", end), Remedy::kEarlierEnd};
+      }
+      if (const LoanTerms* loan = ended_loan(snapshot, static_cast<std::int32_t>(r)); loan != nullptr) {
+        return {
+            fmt::format("it would take {} more than the quota of queue {} ({}); loan {} has just ended, and in this "
+                        "round what is free is for queue {} first",
+                        lacks, queue->name, describe_amount(*resource, quotas.quota(q, r)), loan->id,
+                        snapshot.queues[static_cast<std::size_t>(loan->lender)].name),
+            "wait for the round after"};
+      }
+      return {fmt::format("it would take {} more than the quota of queue {} ({}), and what is idle is quota that its "
+                          "owners do not lend",
+                          lacks, queue->name, describe_amount(*resource, quotas.quota(q, r))),
+              fmt::format("{}raise the quota of {} or the lend limit of another", wait, queue->name)};
+    default:
+      return {fmt::format("queue {} uses {} of its quota of {}{}{}; the job needs {} more", queue->name, used,
+                          describe_amount(*resource, quotas.quota(q, r)),
+                          say_borrowed_quota(snapshot, q, static_cast<std::int32_t>(r)),
+                          terms.borrow_limit >= kNoLimit || terms.borrow_limit == 0
+                              ? " and may not borrow"
+                              : fmt::format(" and may borrow {}", describe_amount(*resource, terms.borrow_limit)),
+                          lacks),
+              fmt::format("{}raise the quota of {}", wait, queue->name)};
+  }
+}
+
+}  // namespace berth
