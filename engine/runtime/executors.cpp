@@ -27,6 +27,7 @@ Result<std::unique_ptr<Executor>> make_executor(Runtime& runtime, const std::str
                                                 const ExecutorRecord& record) {
   BERTH_ASSIGN(const ExecutorType* type, find_executor_type(record.type));
   BERTH_ASSIGN(const ExecutorOptions options, read_executor_options(*type, record.options));
+  BERTH_TRY(check_folder(runtime.db()));  // else an empty one would stand in its place
   const std::string base = executors_folder(runtime.db());
   const std::string folder = fmt::format("{}/{}", base, record.name);
   BERTH_TRY(make_private_folder(base));

@@ -127,7 +127,7 @@ Status write_mark(const std::string& path, const Mark& mark) {
 }
 
 // First in the database, then in the folder, which until then has `before`; empty = none need be there.
-Status change_mark(Database& db, const std::string& before) {
+Status put_next_mark(Database& db, const std::string& before) {
   BERTH_ASSIGN(const std::string path, mark_path(db));
   Mark mark;
   BERTH_ASSIGN(mark.word, db.text("SELECT lower(hex(randomblob(8)))"));
@@ -137,6 +137,14 @@ Status change_mark(Database& db, const std::string& before) {
   BERTH_TRY(put.run(mark.word, before));
   failpoint("mid_write");
   return write_mark(path, mark);
+}
+
+// The first mark of a folder is replaced at once: from then on the database knows that one must be there.
+Status change_mark(Database& db, const std::string& before) {
+  if (!before.empty()) return put_next_mark(db, before);
+  BERTH_TRY(put_next_mark(db, ""));
+  BERTH_ASSIGN(const std::string first, meta_text(db, "home_mark"));
+  return put_next_mark(db, first);
 }
 
 Status raise_job_ids(Database& db, std::int64_t last) {
@@ -199,6 +207,26 @@ Status adopt_home(Database& db) {
   return go_on_from(db, read_mark(path).value_or(Mark()));
 }
 
+Status check_folder(Database& db) {
+  if (is_in_memory(db)) return {};
+  BERTH_ASSIGN(const std::string before, meta_text(db, "home_mark_before"));
+  BERTH_ASSIGN(const std::string path, mark_path(db));
+  if (before.empty() || read_mark(path)) return {};
+  BERTH_ASSIGN(const Home present, present_home(db));
+  BERTH_ASSIGN(const std::optional<Home> home, recorded_home(db));
+  const std::string folder = executors_folder(db);
+  const std::string put_back = home && home->path != present.path
+                                   ? fmt::format(
+                                         "the database was moved from '{0}': move '{0}.executors' to '{1}', "
+                                         "too; ",
+                                         home->path, folder)
+                                   : "put it back; ";
+  return Status(
+      Code::kConflict,
+      fmt::format("the folder '{}' of this database's executors is missing or empty: nobody knows what runs", folder),
+      put_back + "or ALTER DATABASE ADOPT goes on without it: what runs is given up as lost, and may start again");
+}
+
 Result<Restoration> check_home(Database& db, Seconds now) {
   if (is_in_memory(db)) return Restoration::kNone;
   BERTH_TRY(check_in_place(db));
@@ -213,18 +241,11 @@ Result<Restoration> check_home(Database& db, Seconds now) {
                   "ALTER DATABASE FORK makes it one to try things out, on simulated executors; ALTER DATABASE ADOPT "
                   "lets it drive the work, when the other one is out of use");
   }
+  BERTH_TRY(check_folder(db));
   BERTH_ASSIGN(const std::string word, meta_text(db, "home_mark"));
   BERTH_ASSIGN(const std::string before, meta_text(db, "home_mark_before"));
   BERTH_ASSIGN(const std::string path, mark_path(db));
   const std::optional<Mark> told = read_mark(path);
-  if (!told && !before.empty()) {
-    return Status(Code::kConflict,
-                  fmt::format("what executors keep for this database is not beside it in '{}'", executors_folder(db)),
-                  home && home->path != present.path
-                      ? fmt::format("it was moved from '{0}': move '{0}.executors' as well; ", home->path) +
-                            "ALTER DATABASE ADOPT goes on without"
-                      : "ALTER DATABASE ADOPT goes on without: what runs is then lost to it");
-  }
   if (home != present) BERTH_TRY(write_home(db, present));
   if (!told || told->word == word || told->word == before) return Restoration::kNone;
   BERTH_TRY(go_on_from(db, *told));

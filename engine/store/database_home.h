@@ -29,6 +29,9 @@ Status record_home(Database& db);
 // The same for a copy, which begins a new generation.
 Status adopt_home(Database& db);
 
+// kConflict where executors have kept something for this database and its folder is not there, or is empty.
+Status check_folder(Database& db);
+
 enum class Restoration : std::uint8_t { kNone, kNoticed };
 // The first time: records the home. Begins a new generation when the file was restored. kConflict in a copy, with what
 // it is a copy of and what to do; likewise where its executors' folder is not beside it.

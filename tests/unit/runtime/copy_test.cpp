@@ -181,23 +181,31 @@ TEST_F(Copy, AMarkThatWasHalfMovedIsNone) {
   }
 }
 
+// After a single launch, too.
 TEST_F(Copy, AFileThatWasMovedWithoutItsFolderSaysSo) {
   {
     const auto original = runtime(path());
     EXPECT_OK(check_home(original->db(), env_.now()));
     EXPECT_OK(move_mark(original->db()));
-    EXPECT_OK(move_mark(original->db()));
   }
   const std::string moved = path() + ".moved";
   std::filesystem::rename(path(), moved);
-  EXPECT_ERROR(check_home(runtime(moved)->db(), env_.now()), Code::kConflict, "is not beside it");
+  EXPECT_ERROR(check_home(runtime(moved)->db(), env_.now()), Code::kConflict, moved + ".executors");
+  EXPECT_ERROR(sync(*runtime(moved)), Code::kConflict, "is missing or empty");
+  EXPECT_ERROR(reach_executor(*runtime(moved), "here"), Code::kConflict, "is missing or empty");
+  EXPECT_FALSE(std::filesystem::exists(moved + ".executors"));
+  std::filesystem::create_directory(moved + ".executors");
+  EXPECT_ERROR(sync(*runtime(moved)), Code::kConflict, "is missing or empty");
+  std::filesystem::remove(moved + ".executors");
   std::filesystem::rename(path() + ".executors", moved + ".executors");
   EXPECT_EQ(must_have(check_home(runtime(moved)->db(), env_.now())), Restoration::kNone);
   std::filesystem::remove_all(moved + ".executors");
   const auto alone = runtime(moved);
-  EXPECT_ERROR(check_home(alone->db(), env_.now()), Code::kConflict, "is not beside it");
+  EXPECT_ERROR(check_home(alone->db(), env_.now()), Code::kConflict, "is missing or empty");
   EXPECT_OK(adopt_home(alone->db()));
   EXPECT_EQ(must_have(check_home(alone->db(), env_.now())), Restoration::kNone);
+  std::filesystem::remove_all(moved + ".executors");
+  EXPECT_ERROR(check_home(alone->db(), env_.now()), Code::kConflict, "is missing or empty");
 }
 
 TEST_F(Copy, OneThatIsAdoptedDrivesTheWork) {
