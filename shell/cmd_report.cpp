@@ -245,6 +245,7 @@ constexpr CommandRow kReportRows[] = {
          "owned = used of it + lent + idle, loans counted; "
          "used = used of the own quota + borrowed; what all borrow is what all lend and what is nobody's (unowned, for "
          "programs). Counted as time passes, by the quotas and loans of that time. "
+         "A job that ended between two syncs of its executor holds its room until the second one. "
          "Quotas that overlap (a model, its family, gpu) are owned once, and what runs is "
          "covered by the narrowest first. BY model: what is used or lent counts for the model in use, what is idle or "
          "loaned for what the quota is of. unused: held but not utilised, of runs whose utilisation RECORD USAGE "

@@ -131,9 +131,7 @@ std::string state_words(const RowView& before, const RowView& after) {
   if (to == "held") return "held";
   if (to == "pending" && from == "held") return "released";
   if (to == "pending") {
-    return more("evictions") ? "evicted, waits again"
-           : more("losses")  ? "lost with its node, waits again"
-                             : "waits again";
+    return more("evictions") ? "evicted, waits again" : more("losses") ? "lost, waits again" : "waits again";
   }
   return from == "running" || to == "cancelled" ? to : "ran and " + to;
 }

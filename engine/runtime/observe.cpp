@@ -247,6 +247,7 @@ class Observer {
       return outcome.state == RunState::kSucceeded ? Status() : stop_run(change, *run, outcome.state, outcome.detail);
     }
     ++report_.ended_runs;
+    if (outcome.state == RunState::kLost) ++report_.lost_runs;
     BERTH_TRY(conclude_run(change, *run, outcome.state, outcome.detail));
     return outcome.state == RunState::kSucceeded ? record_peaks(change, *run) : Status();
   }

@@ -16,6 +16,7 @@ struct SyncReport {
   std::int64_t asked_tasks = 0;
   std::int64_t started_runs = 0;  // all of whose tasks run now
   std::int64_t ended_runs = 0;
+  std::int64_t lost_runs = 0;  // of those: nobody saw how they ended
   std::int64_t drifts = 0;
   std::int64_t nodes_lost = 0;
   std::int64_t nodes_back = 0;

@@ -40,6 +40,7 @@ Status ScheduledRun::end(const Status& result, const std::string& summary) {
 std::string summary_of(const SyncOutcome& sync) {
   std::string words = fmt::format("{} asked about, {} began, {} ended", print_counted(sync.seen.asked_tasks, "task"),
                                   print_counted(sync.seen.started_runs, "run"), sync.seen.ended_runs);
+  if (sync.seen.lost_runs > 0) words += fmt::format(" ({} lost)", sync.seen.lost_runs);
   if (sync.seen.drifts > 0) words += fmt::format(", {}", print_counted(sync.seen.drifts, "drift"));
   if (!sync.seen.strays.empty())
     words += fmt::format(", {} held", print_counted(static_cast<std::int64_t>(sync.seen.strays.size()), "stray task"));

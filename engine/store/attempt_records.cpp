@@ -22,7 +22,7 @@ constexpr std::string_view kHeldByTasks =
     "WHERE a.job_id = ?1 AND (?2 IS NULL OR (a.group_index = ?2 AND a.task_index = ?3)) "
     "GROUP BY j.queue_id, a.start_time ORDER BY a.start_time";
 
-Status note_use(Change& change, std::int64_t job, std::optional<TaskName> task, Seconds half_life) {
+Status note_use(Change& change, std::int64_t job, std::optional<TaskName> task, Seconds end, Seconds half_life) {
   BERTH_ASSIGN(Statement held, change.db().prepare(kHeldByTasks));
   held.with(job, task ? std::optional(task->group) : std::nullopt, task ? std::optional(task->task) : std::nullopt);
   std::int64_t queue = 0;
@@ -34,8 +34,8 @@ Status note_use(Change& change, std::int64_t job, std::optional<TaskName> task, 
     const auto gpu = held.quantity<MilliGpu>(2);
     holds_some = true;
     queue = held.integer(0);
-    used += gpu.value() * std::max(Seconds(0), change.now() - start).value();
-    decayed += decayed_service(gpu, start, change.now(), change.now(), half_life);
+    used += gpu.value() * std::max(Seconds(0), end - start).value();
+    decayed += decayed_service(gpu, start, end, change.now(), half_life);
   }
   BERTH_TRY(held.status());
   if (task && !holds_some) {
@@ -73,13 +73,13 @@ Result<Seconds> half_life_of_usage(Database& db) {
 }
 
 // The attempt as a row: of a run that an executor has, its own row.
-Status note_end(Change& change, std::int64_t job, RunState ended, std::string_view detail) {
+Status note_end(Change& change, std::int64_t job, RunState ended, std::string_view detail, Seconds at) {
   Database& db = change.db();
   BERTH_ASSIGN(const std::optional<LiveRun> live, live_run_of(db, job));
   std::int64_t run = 0;
   if (live) {
     run = live->id;
-    BERTH_TRY(end_live_run(change, *live, ended, detail));
+    BERTH_TRY(end_live_run(change, *live, ended, detail, at));
   } else {
     BERTH_ASSIGN(
         Statement insert,
@@ -87,26 +87,20 @@ Status note_end(Change& change, std::int64_t job, RunState ended, std::string_vi
                    "detail) SELECT ?1, 1 + coalesce(max(attempt), 0), ?2, (SELECT coalesce(start_time, 0) FROM "
                    "jobs WHERE id = ?1), (SELECT max(?3, coalesce(start_time, 0)) FROM jobs WHERE id = ?1), 0, 0, "
                    "'[]', ?4 FROM runs WHERE job_id = ?1"));
-    BERTH_TRY(insert.run(job, run_state_name(ended), change.now(), detail));
+    BERTH_TRY(insert.run(job, run_state_name(ended), at, detail));
     run = db.last_row_id();
   }
-  BERTH_ASSIGN(
-      Statement held,
-      db.prepare("UPDATE runs SET (tasks, gpu_milli, nodes) = (SELECT count(*), coalesce(sum(a.gpu_milli * "
-                 "g.gpu_count), 0), json_group_array(DISTINCT n.name) FROM allocations a JOIN nodes n ON n.id = "
-                 "a.node_id JOIN task_groups g ON g.job_id = a.job_id AND g.group_index = a.group_index "
-                 "WHERE a.job_id = ?2) WHERE id = ?1"));
-  return held.run(run, job);
+  return note_held(db, run, job);
 }
 
 }  // namespace
 
-Status end_attempt(Change& change, std::int64_t job, RunState ended, std::string_view detail) {
+Status end_attempt(Change& change, std::int64_t job, RunState ended, std::string_view detail, Seconds at) {
   Database& db = change.db();
   change.use_changed();
   BERTH_ASSIGN(const Seconds half_life, half_life_of_usage(db));
-  BERTH_TRY(note_use(change, job, std::nullopt, half_life));
-  BERTH_TRY(note_end(change, job, ended, detail));
+  BERTH_TRY(note_use(change, job, std::nullopt, at, half_life));
+  BERTH_TRY(note_end(change, job, ended, detail, at));
   BERTH_ASSIGN(const std::vector<std::int64_t> draining, draining_nodes_of(db, job));
   BERTH_TRY(take_away_use(change, job));
   BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM allocations WHERE job_id = ?1"));
@@ -139,7 +133,7 @@ Status end_tasks(Change& change, std::int64_t job, std::span<const TaskName> tas
   BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM allocations WHERE job_id = ?1 AND group_index = ?2 AND "
                                             "task_index = ?3"));
   for (const TaskName& task : tasks) {
-    BERTH_TRY(note_use(change, job, task, half_life));
+    BERTH_TRY(note_use(change, job, task, change.now(), half_life));
     BERTH_TRY(take_away_use(change, job, task));
     BERTH_TRY(remove.run(job, task.group, task.task));
   }

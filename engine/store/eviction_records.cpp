@@ -127,10 +127,10 @@ Result<Eviction> told_eviction(Change& change, std::int64_t job) {
   return e;
 }
 
-Status evict_job(Change& change, const Eviction& e, const BeneficiaryRow& beneficiary) {
+Status evict_job(Change& change, const Eviction& e, const BeneficiaryRow& beneficiary, Seconds ended) {
   BERTH_TRY(end_attempt(change, e.job, RunState::kEvicted,
-                        fmt::format("{} for {}", eviction_rule_name(e.rule), beneficiary.name)));
-  BERTH_TRY(begin_wait(change, e.job, cause_of(e.rule), beneficiary.queue));
+                        fmt::format("{} for {}", eviction_rule_name(e.rule), beneficiary.name), ended));
+  BERTH_TRY(begin_wait(change, e.job, cause_of(e.rule), beneficiary.queue, ended));
   failpoint("mid_eviction");
   BERTH_ASSIGN(Statement update, change.db().prepare("UPDATE jobs SET state = 'pending', last_eviction = ?2 "
                                                      "WHERE id = ?1"));
@@ -175,7 +175,7 @@ Result<EvictionCounts> write_evictions(Change& change, std::int64_t round, const
       ++counts.shrunk;
     } else if (ends_now) {
       if (victim.was_told) BERTH_TRY(close_stop(change, e.job, "done"));
-      BERTH_TRY(evict_job(change, e, beneficiary));
+      BERTH_TRY(evict_job(change, e, beneficiary, change.now()));
       ++counts.ended;
     } else if (!victim.was_told) {
       BERTH_TRY(tell_to_stop(change, e, stop_at));
@@ -188,11 +188,11 @@ Result<EvictionCounts> write_evictions(Change& change, std::int64_t round, const
   return counts;
 }
 
-Status finish_eviction(Change& change, std::int64_t job) {
+Status finish_eviction(Change& change, std::int64_t job, Seconds ended) {
   BERTH_ASSIGN(const Eviction e, told_eviction(change, job));
   BERTH_ASSIGN(const BeneficiaryRow beneficiary, read_beneficiary(change.db(), e));
   BERTH_TRY(close_stop(change, job, "done"));
-  return evict_job(change, e, beneficiary);
+  return evict_job(change, e, beneficiary, ended);
 }
 
 Status forgive_eviction(Change& change, std::int64_t job) { return close_stop(change, job, "ended"); }

@@ -24,8 +24,8 @@ struct EvictionCounts {
 // more) or would keep less than a gang.
 Result<EvictionCounts> write_evictions(Change& change, std::int64_t round, const Plan& plan);
 
-// A job that an executor ran has ended because it was told to stop: it waits again.
-Status finish_eviction(Change& change, std::int64_t job);
+// A job that an executor ran has ended at that moment, because it was told to stop: it waits again.
+Status finish_eviction(Change& change, std::int64_t job, Seconds ended);
 
 // A job that may have been told to stop has ended by itself: it lost nothing.
 Status forgive_eviction(Change& change, std::int64_t job);

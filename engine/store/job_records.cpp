@@ -101,12 +101,13 @@ Result<JobRow> check_job_edge(Database& db, std::int64_t job, JobState to) {
                             job_state_name(to), job_edge_reason(row.state, to)));
 }
 
-Status finish_job(Change& change, std::int64_t job, JobState state, std::string_view verb, const std::string& detail) {
+Status finish_job(Change& change, std::int64_t job, JobState state, std::string_view verb, const std::string& detail,
+                  Seconds ended) {
   BERTH_ASSIGN(const JobRow row, check_job_edge(change.db(), job, state));
   if (row.state == JobState::kRunning) BERTH_TRY(forgive_eviction(change, job));
-  BERTH_TRY(learn_ended_job(change, job, state));  // of one that was told to stop and came to its end, too
+  BERTH_TRY(learn_ended_job(change, job, state, ended));  // of one that was told to stop and came to its end, too
   if (row.state == JobState::kRunning) {
-    BERTH_TRY(end_attempt(change, job, run_state_of(state), detail));
+    BERTH_TRY(end_attempt(change, job, run_state_of(state), detail, ended));
   } else {
     BERTH_TRY(end_wait(change, job));
     BERTH_TRY(drop_reservation(change, job));
@@ -115,7 +116,7 @@ Status finish_job(Change& change, std::int64_t job, JobState state, std::string_
   BERTH_ASSIGN(Statement update,
                change.db().prepare("UPDATE jobs SET state = ?2, end_time = max(?3, coalesce(start_time, submit_time)) "
                                    "WHERE id = ?1"));
-  BERTH_TRY(update.run(job, job_state_name(state), change.now()));
+  BERTH_TRY(update.run(job, job_state_name(state), ended));
   BERTH_TRY(settle_dependencies(change, job, state));
   return change.record(verb, row.name, detail);
 }
@@ -388,7 +389,7 @@ Result<std::int64_t> submit_job(Change& change, const JobRequest& request) {
 
 Status cancel_job(Change& change, std::int64_t job) {
   BERTH_ASSIGN(const std::optional<LiveRun> run, live_run_of(change.db(), job));
-  if (!run) return finish_job(change, job, JobState::kCancelled, "cancel job", {});
+  if (!run) return finish_job(change, job, JobState::kCancelled, "cancel job", {}, change.now());
   BERTH_ASSIGN(const JobRow row, check_job_edge(change.db(), job, JobState::kCancelled));
   if (run->stop_state == RunState::kCancelled)
     return Status(Code::kConflict, fmt::format("job '{}' has been told to stop already", row.name));
@@ -406,7 +407,7 @@ Status end_job(Change& change, std::int64_t job, JobState state, const std::stri
     return Status(Code::kConflict, fmt::format("an executor runs job '{}': it says itself when it ends", row.name),
                   "CANCEL JOB stops it");
   }
-  return finish_job(change, job, state, state == JobState::kFinished ? "finish job" : "fail job", detail);
+  return finish_job(change, job, state, state == JobState::kFinished ? "finish job" : "fail job", detail, change.now());
 }
 
 namespace {
@@ -421,9 +422,10 @@ Result<bool> may_retry(Change& change, const LiveRun& run, RunState ended) {
 }
 
 Status retry_job(Change& change, const LiveRun& run, RunState ended, const std::string& detail) {
+  BERTH_ASSIGN(const Seconds at, end_of_tasks(change, run));
   BERTH_TRY(forgive_eviction(change, run.job));
-  BERTH_TRY(end_attempt(change, run.job, ended, detail));
-  BERTH_TRY(begin_wait(change, run.job, WaitCause::kRound));
+  BERTH_TRY(end_attempt(change, run.job, ended, detail, at));
+  BERTH_TRY(begin_wait(change, run.job, WaitCause::kRound, 0, at));
   BERTH_ASSIGN(Statement update,
                change.db().prepare("UPDATE jobs SET state = 'pending', failures = failures + ?2, losses = losses + ?3 "
                                    "WHERE id = ?1"));
@@ -435,16 +437,17 @@ Status retry_job(Change& change, const LiveRun& run, RunState ended, const std::
 }  // namespace
 
 Status conclude_run(Change& change, const LiveRun& run, RunState ended, const std::string& detail) {
+  BERTH_ASSIGN(const Seconds at, end_of_tasks(change, run));
   switch (ended) {
-    case RunState::kSucceeded: return finish_job(change, run.job, JobState::kFinished, "finish job", detail);
-    case RunState::kCancelled: return finish_job(change, run.job, JobState::kCancelled, "end job", "cancelled");
-    case RunState::kEvicted: return finish_eviction(change, run.job);
+    case RunState::kSucceeded: return finish_job(change, run.job, JobState::kFinished, "finish job", detail, at);
+    case RunState::kCancelled: return finish_job(change, run.job, JobState::kCancelled, "end job", "cancelled", at);
+    case RunState::kEvicted: return finish_eviction(change, run.job, at);
     case RunState::kFailed:
     case RunState::kLost: {
       BERTH_ASSIGN(const bool again, may_retry(change, run, ended));
       if (again) return retry_job(change, run, ended, detail);
       return finish_job(change, run.job, JobState::kFailed, "fail job",
-                        ended == RunState::kLost ? "lost: " + detail : detail);
+                        ended == RunState::kLost ? "lost: " + detail : detail, at);
     }
     default: return Status(Code::kInternal, fmt::format("a run does not end as {}", run_state_name(ended)));
   }

@@ -225,7 +225,7 @@ Status learn_runs(PredictionRecords& records, std::vector<PastRun> runs) {
   return records.flush();
 }
 
-Status learn_ended_job(Change& change, std::int64_t job, JobState end) {
+Status learn_ended_job(Change& change, std::int64_t job, JobState end, Seconds ended) {
   Database& db = change.db();
   BERTH_ASSIGN(Statement row, db.prepare("SELECT start_time, predicted_p50_s, predicted_p80_s, predicted_p90_s, "
                                          "predicted_level, evictions > 0 AND (checkpoint_interval_s > 0 OR "
@@ -233,7 +233,7 @@ Status learn_ended_job(Change& change, std::int64_t job, JobState end) {
                                          "FROM jobs WHERE id = ?1"));
   if (!row.with(job).next()) return row.status();
   if (row.integer(5) != 0 || row.is_null(0)) return {};
-  const Seconds duration = change.now() - row.quantity<Seconds>(0);
+  const Seconds duration = ended - row.quantity<Seconds>(0);
   if (duration <= Seconds(0)) return {};  // the clock was set back, or it did nothing
   if (!teaches_duration(end, duration, row.quantity<Seconds>(6))) return {};
   Prediction made;
@@ -242,7 +242,7 @@ Status learn_ended_job(Change& change, std::int64_t job, JobState end) {
   BERTH_ASSIGN(const JobFeatures features, read_job_features(db, job));
   BERTH_ASSIGN(PredictionRecords records, PredictionRecords::open(db));
   records.compare(made, duration);
-  BERTH_TRY(records.observe(features, duration, change.now()));
+  BERTH_TRY(records.observe(features, duration, ended));
   return records.flush();
 }
 

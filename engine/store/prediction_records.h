@@ -76,9 +76,9 @@ struct PastRun {
 // submitted, so the measured error is honest. Any order.
 Status learn_runs(PredictionRecords& records, std::vector<PastRun> runs);
 
-// A job that runs ends so, now: if that teaches, its duration is learnt and compared with what was predicted at its
-// submission. Nothing is learnt of a run that went on from a checkpoint: it is only a part.
-Status learn_ended_job(Change& change, std::int64_t job, JobState end);
+// A job that runs has ended so at that moment: if that teaches, its duration is learnt and compared with what was
+// predicted at its submission. Nothing is learnt of a run that went on from a checkpoint: it is only a part.
+Status learn_ended_job(Change& change, std::int64_t job, JobState end, Seconds ended);
 
 // Forgets every key and measured error and learns them anew from the runs in the database. How many.
 Result<std::int64_t> rebuild_predictions(Change& change);

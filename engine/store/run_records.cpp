@@ -176,6 +176,7 @@ Status write_launches(Change& change, std::int64_t round, std::span<const Placem
       BERTH_ASSIGN(run, run_for_launch(change, round, placement->job));
       sequence = last.with(run).next() ? last.integer(0) : -1;
       BERTH_TRY(last.status());
+      if (run != 0) BERTH_TRY(note_held(db, run, placement->job));
     }
     if (run == 0) continue;
     if (!is_same_job || launched[i - 1].first != executor) BERTH_TRY(outbox.put(executor, "launch", run, ++sequence));
@@ -210,11 +211,30 @@ Status stop_run(Change& change, const LiveRun& run, RunState stop_state, std::st
   return tell_executors(change, run.id, "stop");
 }
 
-Status end_live_run(Change& change, const LiveRun& run, RunState ended, std::string_view detail) {
+Result<Seconds> end_of_tasks(Change& change, const LiveRun& run) {
+  BERTH_ASSIGN(Statement row,
+               change.db().prepare("SELECT max(r.start_time, min(?2, coalesce((SELECT max(end_time) FROM run_tasks "
+                                   "WHERE run_id = r.id), ?2))) FROM runs r WHERE r.id = ?1"));
+  const Seconds end = row.with(run.id, change.now()).next() ? row.quantity<Seconds>(0) : change.now();
+  BERTH_TRY(row.status());
+  return end;
+}
+
+Status note_held(Database& db, std::int64_t run, std::int64_t job) {
+  BERTH_ASSIGN(
+      Statement held,
+      db.prepare("UPDATE runs SET (tasks, gpu_milli, nodes) = (SELECT count(*), coalesce(sum(a.gpu_milli * "
+                 "g.gpu_count), 0), json_group_array(DISTINCT n.name) FROM allocations a JOIN nodes n ON n.id = "
+                 "a.node_id JOIN task_groups g ON g.job_id = a.job_id AND g.group_index = a.group_index "
+                 "WHERE a.job_id = ?2) WHERE id = ?1"));
+  return held.run(run, job);
+}
+
+Status end_live_run(Change& change, const LiveRun& run, RunState ended, std::string_view detail, Seconds at) {
   Database& db = change.db();
   BERTH_ASSIGN(Statement update, db.prepare("UPDATE runs SET state = ?2, end_time = max(?3, start_time), detail = ?4 "
                                             "WHERE id = ?1"));
-  BERTH_TRY(update.run(run.id, run_state_name(ended), change.now(), detail));
+  BERTH_TRY(update.run(run.id, run_state_name(ended), at, detail));
   BERTH_TRY(note_change(db, run.id, run_state_name(run.state), ended, detail, change.now()));
   BERTH_ASSIGN(Statement told, db.prepare("DELETE FROM outbox WHERE run_id = ?1"));
   return told.run(run.id);

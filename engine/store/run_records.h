@@ -32,7 +32,7 @@ enum class RunState : std::uint8_t {
   kSucceeded,  // what follows has ended
   kFailed,
   kEvicted,
-  kLost,  // with its node: nobody saw how it ended
+  kLost,  // nobody saw how it ended: its node, or whoever stood by it, is gone
   kCancelled,
 };
 std::string_view run_state_name(RunState state);
@@ -63,8 +63,12 @@ Status set_run_state(Database& db, const LiveRun& run, RunState to, std::string_
 // Its executors are told to end it; what it holds stays its own until they say that it has. A run that is stopping
 // already is at most cancelled instead.
 Status stop_run(Change& change, const LiveRun& run, RunState stop_state, std::string_view detail);
-// It has ended: the row's end, and what it held.
-Status end_live_run(Change& change, const LiveRun& run, RunState ended, std::string_view detail);
+// When the last of its tasks ended, as their executors say: no earlier than it began, and no later than now.
+Result<Seconds> end_of_tasks(Change& change, const LiveRun& run);
+// It has ended at that moment, and this is when we know.
+Status end_live_run(Change& change, const LiveRun& run, RunState ended, std::string_view detail, Seconds at);
+// What its job holds now, into the row.
+Status note_held(Database& db, std::int64_t run, std::int64_t job);
 // It is told of an eviction: its executors are to send its checkpoint signal, if it has one. `until`: when it is to be
 // told to end.
 Status signal_run(Change& change, const LiveRun& run, Seconds until);

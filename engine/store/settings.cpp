@@ -65,7 +65,7 @@ constexpr Knob kKnobs[] = {
     {"lender_share", KnobType::kInteger, "100", 0, 100,
      "chargeback: percent of what borrowers pay for a queue's quota that is credited to that queue"},
     {"loss_retries", KnobType::kInteger, "3", 0, 1000,
-     "how often a job that was lost with its node is started again, beyond its own retries"},
+     "how often a job whose end nobody saw, as its node or supervisor is gone, starts again, beyond its own retries"},
     {"min_runtime", KnobType::kDuration, "10m", 0, 365 * kDay,
      "how long a job runs before it may be evicted, unless it says itself"},
     {"node_back_after", KnobType::kDuration, "1m", 0, kDay,

@@ -42,7 +42,8 @@ Status end_wait(Change& change, std::int64_t job) {
   return update.run(job);
 }
 
-Status begin_wait(Change& change, std::int64_t job, WaitCause cause, std::int64_t beneficiary) {
+Status begin_wait(Change& change, std::int64_t job, WaitCause cause, std::int64_t beneficiary,
+                  std::optional<Seconds> since) {
   BERTH_TRY(write_stretch(change, job));
   BERTH_ASSIGN(Statement update,
                change.db().prepare("UPDATE jobs SET wait_reason = NULL, wait_cause = ?2, wait_beneficiary_id = ?3, "
@@ -50,7 +51,7 @@ Status begin_wait(Change& change, std::int64_t job, WaitCause cause, std::int64_
                                    "max(to_time) FROM wait_stretches WHERE job_id = ?1), 0)) WHERE id = ?1"));
   const std::optional<std::string_view> name =
       cause == WaitCause::kRound ? std::nullopt : std::optional(wait_cause_name(cause));
-  return update.run(job, name, known_queue(beneficiary), change.now());
+  return update.run(job, name, known_queue(beneficiary), since.value_or(change.now()));
 }
 
 Result<std::vector<LastReason>> read_last_reasons(Database& db) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,9 +18,10 @@ namespace berth {
 
 // A pending or held job waits no longer; nothing for one that runs. To be called before its state changes.
 Status end_wait(Change& change, std::int64_t job);
-// From now on the job, whatever it did until now, waits for this; `beneficiary` is a queue, 0 = none. To be called
+// From now on, or since an earlier moment, the job waits for this; `beneficiary` is a queue, 0 = none. To be called
 // before its state changes.
-Status begin_wait(Change& change, std::int64_t job, WaitCause cause, std::int64_t beneficiary = 0);
+Status begin_wait(Change& change, std::int64_t job, WaitCause cause, std::int64_t beneficiary = 0,
+                  std::optional<Seconds> since = std::nullopt);
 
 // What every live job was last found to wait for, in id order.
 Result<std::vector<LastReason>> read_last_reasons(Database& db);
