@@ -476,7 +476,7 @@ std::int64_t Backfill::closed_by(const Job& job) const {
   const std::int64_t closer = closed_by_ != 0 || job.queue < 0 || closed_queues_.empty()
                                   ? closed_by_
                                   : closed_queues_[static_cast<std::size_t>(job.queue)];
-  return closer == job.id ? 0 : closer;
+  return closer == job.id || (closer != 0 && holds_room_for(job.id)) ? 0 : closer;
 }
 
 void Backfill::hold(Reservation reservation) {

@@ -100,7 +100,7 @@ class Backfill {
   // Others have been evicted in the state.
   void note_evicted() { forget_timeline(); }
 
-  // The job is not to be tried any more, because of that one; 0 = go on.
+  // The job is not to be tried any more, because of that one; 0 = go on, as for all that room was made for.
   std::int64_t closed_by(const Job& job) const;
   // Nobody at all is to be tried any more.
   bool closed() const { return closed_by_ != 0 && !is_closer_to_come_; }

@@ -153,6 +153,15 @@ void DeviceFloor::forget(std::int64_t job) {
   std::erase_if(reserved_jobs_, [&](const Job& each) { return each.id == job; });
 }
 
+Seconds DeviceFloor::holds_until(Seconds made_by) const {
+  Seconds until(-1);
+  for (const Reservation& each : reservations_) {
+    if (each.made_at <= made_by)
+      until = std::max({until, each.expected + state_.rules().reservation_ttl, each.expires});
+  }
+  return until;
+}
+
 void DeviceFloor::note_past_use(std::span<const Queue> queues) {
   for (std::size_t q = 0; q < queues_.size(); ++q) queues_[q].decayed_usage = queues[q].decayed_usage;
 }

@@ -35,6 +35,7 @@ class DeviceFloor : public Floor {
   std::optional<std::vector<PlacedTask>> place(const Job& job, Seconds now) override;
   Status end(std::int64_t job) override;
   void forget(std::int64_t job) override;
+  Seconds holds_until(Seconds made_by) const override;
   void note_past_use(std::span<const Queue> queues) override;
   void read_groups(Job& job) const override;
 

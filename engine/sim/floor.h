@@ -57,6 +57,11 @@ class Floor {
   // A waiting job is withdrawn: nothing is held for it any more.
   virtual void forget(std::int64_t job) { (void)job; }
 
+  // The last moment up to which something is held for a waiting job, of what was first held by `made_by`.
+  virtual Seconds holds_until(Seconds made_by) const {
+    (void)made_by;
+    return Seconds(-1);
+  }
   // What queues have used by now, before a pass: Queue::decayed_usage.
   virtual void note_past_use(std::span<const Queue> queues) { (void)queues; }
 

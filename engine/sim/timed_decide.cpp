@@ -251,9 +251,10 @@ void TimedRun::schedule_round() {
   const bool is_regular = options_.regular_rounds || options_.rules.preemption == Preemption::kReclaim;
   if (!is_regular || waiting_->size() == 0 || round_) return;
   // Nothing runs or comes: once room held for jobs is free as well, who waits now waits for good.
-  const Seconds last_change = std::max({last_end_, previous_submit_, first_submit_});
+  const Seconds last_change = std::max({last_end_, last_withdrawal_, previous_submit_, first_submit_});
   const Seconds patience = options_.rules.reservation_ttl + options_.rules.pending_delay;
-  if (running_jobs_ == 0 && !has_next_ && now_ > last_change + patience) return;
+  const Seconds end = last_change + patience;
+  if (running_jobs_ == 0 && !has_next_ && now_ > std::max(end, floor_.holds_until(end))) return;
   if (options_.round_interval > Seconds(0)) round_ = now_ + options_.round_interval;
 }
 

@@ -275,10 +275,10 @@ const AcceptedJob* TimedRun::find_accepted(std::int64_t id) {
 Status TimedRun::withdraw(std::int32_t slot) {
   LiveJob& live = jobs_[slot];
   ++result_.row.events;
+  last_withdrawal_ = now_;
   if (live.is_running) {
     BERTH_TRY(floor_.end(live.job.id));
     count_service(live);
-    last_end_ = std::max(last_end_, now_);
     leave(slot);
     return {};
   }

@@ -135,6 +135,7 @@ class TimedRun {
   };
   std::vector<QueueWait> queue_waits_;  // by queue; empty without quotas
   Seconds last_end_;
+  Seconds last_withdrawal_;
   UtilisationLog utilisation_;
   std::chrono::steady_clock::duration deciding_{};
   SimulationResult result_;

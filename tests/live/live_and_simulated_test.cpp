@@ -101,7 +101,8 @@ class History {
       ++rounds;
       look(moment);
       const bool waits = number(std::string(kWaiting)) > 0;
-      const bool gives_up = running_.empty() && next == jobs_.size() && moment > last_change + patience_;
+      const std::int64_t end = last_change + patience_;
+      const bool gives_up = running_.empty() && next == jobs_.size() && moment > std::max(end, held_until(end));
       if (is_regular_ && waits && round < 0 && !gives_up) round = moment + kInterval;
     }
     std::map<std::string, Spell> spells;
@@ -195,6 +196,7 @@ class History {
     say(fmt::format("SET pending_delay = {}s", delay));
     say(fmt::format("SET reservation_ttl = {}s", ttl));
     patience_ = delay + ttl;
+    ttl_ = ttl;
     say(fmt::format("SET min_runtime = {}s", pick({0, 200, 900})));
     say(fmt::format("SET eviction_cooldown = {}s", pick({0, 600})));
     if (random_.below(3) == 0) say("SET eviction_budget = 0.5");
@@ -274,6 +276,13 @@ class History {
     return moment;
   }
 
+  // Of what was held for waiting jobs by then.
+  std::int64_t held_until(std::int64_t made_by) {
+    return number(
+        fmt::format("SELECT coalesce(max(max(expected + {}, coalesce(expires, 0))), 0) FROM reservations WHERE "
+                    "made_at <= {}",
+                    ttl_, made_by));
+  }
   // -1 = it does not.
   std::int64_t gives_up_at(const std::string& name, const LiveState& job) const {
     const WantedJob& wanted = wanted_.at(name);
@@ -342,6 +351,7 @@ class History {
   std::set<std::int64_t> stops_;
   bool is_regular_ = false;
   std::int64_t patience_ = 0;
+  std::int64_t ttl_ = 0;
 };
 
 std::uint64_t first_seed() {

@@ -427,5 +427,22 @@ TEST(ReclaimTest, WhatAnEvictionLeavesGoesToAJobThatWasTriedBefore) {
   EXPECT_EQ(plan.placements[0].job, owner) << "its decision is first: the other rests on it";
 }
 
+TEST(ReclaimTest, WhomRoomWasMadeForIsNotKeptWaitingByWhoClosesThePass) {
+  Company world("2x8:A100", "ads gpu=8 / search / other gpu=1");
+  world.snapshot.rules.backfill = BackfillMode::kNone;
+  for (int i = 0; i < 2; ++i) {
+    const std::int64_t guest = world.submit("search", "gpus=8");
+    world.waiting_job(guest).eviction.checkpoint_grace = Seconds(120);
+  }
+  world.round(0);
+  const std::int64_t owner = world.submit("ads", "gpus=8");
+  world.snapshot.now = Seconds(999);
+  const std::int64_t closer = world.submit("other", "gpus=1");
+  EXPECT_EQ(world.round(1000).evictions.size(), 1u);
+  world.round(1120);
+  EXPECT_TRUE(world.runs(owner));
+  EXPECT_FALSE(world.runs(closer));
+}
+
 }  // namespace
 }  // namespace berth::test
