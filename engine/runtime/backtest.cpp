@@ -203,6 +203,7 @@ Status Backtest::choose() {
     options.round_interval = request_.round_interval;
     // Where whoever fits starts, time alone changes nothing.
     options.regular_rounds = settings.rules.backfill != BackfillMode::kGreedy;
+    options.order_moments = false;
     options.keep_jobs = true;
     options.measured = {request_.from, measured_until()};
     contenders_.push_back(std::move(contender));

@@ -125,6 +125,7 @@ struct TimedOptions {
   ReplanTies replan_ties = ReplanTies::kKeep;  // preemption = replan: who goes first of equals, see replan.h
   Seconds round_interval{60};                  // of evictions: while jobs wait, there is a moment at least so often
   bool regular_rounds = false;  // whether or not anything may be evicted: what rounds expect of durations goes stale
+  bool order_moments = true;    // a moment also when the order of those that wait changes by itself; no live round is
   bool try_all = false;         // every waiting job at every moment, as a live round does
   bool keep_tasks = true;
   bool keep_jobs = false;

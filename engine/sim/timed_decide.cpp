@@ -27,9 +27,8 @@ Status TimedRun::decide() {
     BERTH_TRY(replan());
   } else if (waiting_->size() > 0 || options_.rules.preemption == Preemption::kReclaim) {
     BERTH_TRY(pass());
-    if (const std::optional<Seconds> change = waiting_->order_changes_at()) {
-      events_.schedule(*change, EventKind::kMoment);
-    }
+    const std::optional<Seconds> change = options_.order_moments ? waiting_->order_changes_at() : std::nullopt;
+    if (change) events_.schedule(*change, EventKind::kMoment);
   } else {
     floor_.end_pass();
   }

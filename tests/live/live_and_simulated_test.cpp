@@ -6,8 +6,7 @@
 // Some users cancel what has not begun after a while.
 //
 // What differs by design is left out (HELP BACKTEST names it): scores that look at the typical workload, of which a
-// simulation knows all; qssf, whose order changes a second later, when no live round is due; loans that end; nodes and
-// quotas that change; jobs after others.
+// simulation knows all; loans that end; nodes and quotas that change; jobs after others.
 //
 // BERTH_SEEDS=500 for so many histories, BERTH_SEED=7 for another first one, BERTH_SEED=new for one that is drawn.
 #include <fmt/format.h>
@@ -178,8 +177,8 @@ class History {
       if (random_.below(3) == 0) say(fmt::format("ALTER QUEUE {} SET WEIGHT {}", queue, 1 + up_to(3)));
     }
     build_quotas();
-    const std::string order = pick<std::string>(
-        {"fifo", "priority", "smallest_first", "fair_share", "fair_share", "drf", "wpai", "sjf", "least_work", "las"});
+    const std::string order = pick<std::string>({"fifo", "priority", "smallest_first", "fair_share", "fair_share",
+                                                 "drf", "wpai", "sjf", "least_work", "las", "qssf"});
     say("SET order_policy = " + order);
     if (random_.below(3) == 0) {
       say(fmt::format("SET usage_weight = {}", pick<std::string>({"0.5", "1", "3"})));
