@@ -158,7 +158,7 @@ std::optional<Seconds> TimedRun::next_moment() {
   }
   std::optional<Seconds> moment = events_.next_time();
   if (has_next_ && (!moment || next_arrival_ < *moment)) moment = next_arrival_;
-  if (moment && round_ && *round_ < *moment) moment = round_;
+  if (round_ && (!moment || *round_ < *moment)) moment = round_;
   return moment;
 }
 
