@@ -76,7 +76,7 @@ Result<CommandTable::Call> CommandTable::parse(std::string_view statement) const
 
 Status out_of_memory() {
   return Status(Code::kUnavailable, "there is not enough memory for this statement",
-                "nothing was changed; ask for less at a time");
+                "ask for less at a time; SHOW EVENTS tells whether anything was changed");
 }
 
 namespace {

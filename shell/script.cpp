@@ -3,15 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <new>
-#include <sstream>
 
+#include "engine/base/file_bytes.h"
 #include "engine/base/plain_text.h"
 #include "engine/base/text.h"
 #include "shell/commands.h"
@@ -123,14 +120,8 @@ Result<std::string> read_script_file(const std::string& file) {
   std::error_code ignored;
   if (std::filesystem::is_directory(file, ignored))
     return Status(Code::kUnavailable, "'" + file + "' is a folder, not a file");
-  errno = 0;
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  if (stream) text << stream.rdbuf();
-  if (!stream || stream.bad()) {
-    return Status(Code::kUnavailable, "cannot read '" + file + "': " + std::strerror(errno != 0 ? errno : EIO));
-  }
-  return std::string(without_byte_order_mark(text.str()));
+  BERTH_ASSIGN(const std::string text, read_file_bytes(file));
+  return std::string(without_byte_order_mark(text));
 }
 
 Result<ExitCode> run_script_file(Session& session, const std::string& file) {

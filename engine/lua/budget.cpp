@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <lua.hpp>
 
+#include "engine/base/out_of_memory.h"
+
 namespace berth {
 
 namespace {
@@ -145,6 +147,12 @@ int raise_overrun(lua_State* lua) {
   return lua_error(lua);
 }
 
+int call_within_memory(lua_State* lua, int (*function)(lua_State*)) {
+  int results = 0;
+  if (!has_memory_for([&] { results = function(lua); })) return luaL_error(lua, "there is not enough memory");
+  return results;
+}
+
 void* allocate_within_budget(void* of, void* block, std::size_t old_size, std::size_t new_size) {
   ScriptBudget& budget = *static_cast<ScriptBudget*>(of);
   // For a new object old_size says what it is.
@@ -182,7 +190,10 @@ void* allocate_within_budget(void* of, void* block, std::size_t old_size, std::s
     budget.left_in_all -= cost;
   }
   void* const result = std::realloc(block, new_size);
-  if (result == nullptr) return nullptr;
+  if (result == nullptr) {
+    budget.refusal = Refusal::kMachine;
+    return nullptr;
+  }
   budget.memory += after - before;
   budget.large_blocks += large_part(after) - large_part(before);
   budget.peak = std::max(budget.peak, budget.memory);

@@ -18,7 +18,7 @@ struct lua_State;
 namespace berth {
 
 // Why memory was refused last.
-enum class Refusal : std::uint8_t { kNone, kMemory, kText, kStack };
+enum class Refusal : std::uint8_t { kNone, kMemory, kText, kStack, kMachine };
 
 enum class Overrun : std::uint8_t { kNone, kInstructions, kTime, kInterrupt };
 
@@ -74,6 +74,8 @@ class WatchedWork {
 bool find_line(lua_State* lua, int level, lua_Debug& at);
 // Raises the error of an overrun again.
 int raise_overrun(lua_State* lua);
+// Calls a function of ours for Lua: where it runs out of memory that is an error of the script.
+int call_within_memory(lua_State* lua, int (*function)(lua_State*));
 // lua_Alloc of a state; `budget` is a ScriptBudget.
 void* allocate_within_budget(void* budget, void* block, std::size_t old_size, std::size_t new_size);
 

@@ -53,12 +53,14 @@ const char* key_as_text(lua_State* lua, int index) {
 }
 
 // __index of the library: the last stop. Upvalues: library, defined.
-int refuse_unknown_name(lua_State* lua) {
+int refuse_name(lua_State* lua) {
   char hint[120];
   const char* const name = key_as_text(lua, 2);
   write_hint(lua, name, {lua_upvalueindex(1), lua_upvalueindex(2)}, hint, sizeof hint);
   return luaL_error(lua, "no variable or function named '%s'%s", name, hint);
 }
+
+int refuse_unknown_name(lua_State* lua) { return call_within_memory(lua, refuse_name); }
 
 // __newindex of the environment. Upvalues: library, defined.
 int assign_global(lua_State* lua) {
@@ -81,12 +83,14 @@ int refuse_assignment(lua_State* lua) {
 }
 
 // __index of what a protected table shows. Upvalues: what it is, the table.
-int refuse_unknown_field(lua_State* lua) {
+int refuse_field(lua_State* lua) {
   char hint[120];
   const char* const name = key_as_text(lua, 2);
   write_hint(lua, name, {lua_upvalueindex(2)}, hint, sizeof hint);
   return luaL_error(lua, "%s has no field '%s'%s", lua_tostring(lua, lua_upvalueindex(1)), name, hint);
 }
+
+int refuse_unknown_field(lua_State* lua) { return call_within_memory(lua, refuse_field); }
 
 int count_of_protected(lua_State* lua) {
   lua_pushinteger(lua, static_cast<lua_Integer>(lua_rawlen(lua, lua_upvalueindex(1))));

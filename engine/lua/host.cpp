@@ -122,9 +122,26 @@ std::string refusal_text(const ScriptBudget& budget) {
   switch (budget.refusal) {
     case Refusal::kText: return fmt::format("a text longer than {} bytes", budget.limits.longest_text);
     case Refusal::kStack: return "calls nested too deep, or with too many arguments";
+    case Refusal::kMachine: return "there is not enough memory";
     default: return fmt::format("more than {} bytes of memory", budget.limits.memory);
   }
 }
+
+struct ProtectedCall {
+  int (*body)(lua_State*);
+  void* data;
+};
+
+// Takes a ProtectedCall.
+int call_protected(lua_State* lua) {
+  const ProtectedCall call = *static_cast<const ProtectedCall*>(lua_touserdata(lua, 1));
+  lua_pushlightuserdata(lua, call.data);
+  lua_replace(lua, 1);
+  return call_within_memory(lua, call.body);
+}
+
+// Upvalues: what the function finds as its own, and the function.
+int call_native(lua_State* lua) { return call_within_memory(lua, lua_tocfunction(lua, lua_upvalueindex(2))); }
 
 struct CallRequest {
   std::string_view function;
@@ -212,13 +229,21 @@ ScriptHost::~ScriptHost() {
 
 Status ScriptHost::protect(int (*body)(lua_State*), void* data) {
   // Neither of these allocates: a light function, a light pointer.
-  lua_pushcfunction(lua_, body);
-  lua_pushlightuserdata(lua_, data);
+  ProtectedCall call{body, data};
+  lua_pushcfunction(lua_, call_protected);
+  lua_pushlightuserdata(lua_, &call);
   if (lua_pcall(lua_, 1, LUA_MULTRET, 0) == LUA_OK) return {};
   const char* const text = lua_tostring(lua_, -1);
   Status failed(Code::kInvalid, told(text == nullptr ? "unknown error" : text));
   lua_pop(lua_, 1);
   return failed;
+}
+
+Status ScriptHost::run(int (*body)(lua_State*), void* data) {
+  ProtectedCall call{body, data};
+  lua_pushcfunction(lua_, call_protected);
+  lua_pushlightuserdata(lua_, &call);
+  return call_on_stack(1, 0);
 }
 
 Status ScriptHost::add_global(std::string_view table, std::string_view name, int (*push)(lua_State*), void* data) {
@@ -234,7 +259,8 @@ Status ScriptHost::add_function(std::string_view table, std::string_view name, F
   return add_global(
       table, name,
       [](lua_State* lua) {
-        lua_pushcclosure(lua, call_registered, 1);
+        lua_pushcfunction(lua, call_registered);
+        lua_pushcclosure(lua, call_native, 2);
         return 1;
       },
       functions_.back().get());
@@ -252,7 +278,8 @@ Status ScriptHost::add_native(std::string_view table, std::string_view name, int
         const Native& given = *static_cast<const Native*>(lua_touserdata(lua, -1));
         lua_pop(lua, 1);
         lua_pushlightuserdata(lua, given.data);
-        lua_pushcclosure(lua, given.function, 1);
+        lua_pushcfunction(lua, given.function);
+        lua_pushcclosure(lua, call_native, 2);
         return 1;
       },
       &native);

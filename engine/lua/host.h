@@ -82,17 +82,18 @@ class ScriptHost {
   // The budget of all calls is full again.
   void refill();
 
-  // For those who bind their own views: the state, and a call of the function and arguments on its stack under a full
-  // budget, which leaves `results` values, or none and the error.
+  // For those who bind their own views: the state, and `body(state, data)` with errors caught, those of Lua and memory
+  // that runs out; outside of calls, or as one under a full budget.
   lua_State* state() const { return lua_; }
-  Status call_on_stack(int arguments, int results);
-  // Runs `body(state, data)` with Lua's errors caught: for what may run out of memory.
   Status protect(int (*body)(lua_State*), void* data);
+  Status run(int (*body)(lua_State*), void* data);
 
  private:
   struct Registered;
   ScriptHost() = default;
   static int call_registered(lua_State* lua);
+  // The function and arguments on the stack under a full budget; leaves `results` values, or none and the error.
+  Status call_on_stack(int arguments, int results);
   Status add_global(std::string_view table, std::string_view name, int (*push)(lua_State*), void* data);
 
   // "night.lua:3: what was wrong": one position, the script's whole name, one line of bounded length.

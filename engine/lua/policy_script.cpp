@@ -333,11 +333,6 @@ void PolicyScript::push_hook(lua_State* lua, Hook hook) const {
   lua_rawgeti(lua, LUA_REGISTRYINDEX, refs_[static_cast<std::size_t>(hook)]);
 }
 
-Status PolicyScript::call(int (*body)(lua_State*), void* data) {
-  lua_State* const lua = host_->state();
-  lua_pushcfunction(lua, body);
-  lua_pushlightuserdata(lua, data);
-  return host_->call_on_stack(1, 0);
-}
+Status PolicyScript::call(int (*body)(lua_State*), void* data) { return host_->run(body, data); }
 
 }  // namespace berth

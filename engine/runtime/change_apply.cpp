@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <optional>
 
+#include "engine/base/file_bytes.h"
 #include "engine/base/text.h"
 #include "engine/runtime/sync.h"
 
@@ -17,10 +14,7 @@ namespace berth {
 namespace {
 
 Result<std::string> digest_of_file(const std::string& name) {
-  std::ifstream file(name, std::ios::binary);
-  if (!file) return Status(Code::kUnavailable, fmt::format("cannot open '{}': {}", name, std::strerror(errno)));
-  const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) return Status(Code::kUnavailable, fmt::format("cannot read '{}': {}", name, std::strerror(errno)));
+  BERTH_ASSIGN(const std::string bytes, read_file_bytes(name));
   return digest_of(bytes);
 }
 

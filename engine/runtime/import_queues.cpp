@@ -2,12 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <set>
-#include <sstream>
 
+#include "engine/base/file_bytes.h"
 #include "engine/base/text.h"
 #include "engine/exec/process.h"
 #include "engine/exec/slurm_accounts.h"
@@ -22,13 +19,7 @@ namespace {
 constexpr std::string_view kRootAccount = "root";
 
 Result<std::string> accounts_text(const std::string& file) {
-  if (!file.empty()) {
-    std::ifstream stream(file);
-    if (!stream) return Status(Code::kUnavailable, fmt::format("cannot read '{}': {}", file, std::strerror(errno)));
-    std::ostringstream text;
-    text << stream.rdbuf();
-    return std::move(text).str();
-  }
+  if (!file.empty()) return read_file_bytes(file);
   const Result<ProcessOutput> said = run_process({.command = {"sacctmgr", "--noheader", "--parsable2", "show", "assoc",
                                                               fmt::format("format={}", kSacctmgrFormat)}});
   if (!said.ok()) {

@@ -3,6 +3,8 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "engine/store/database_home.h"
 #include "engine/store/history_recorder.h"
 #include "engine/store/open.h"
@@ -55,9 +57,9 @@ Status Runtime::begin_transaction() {
 }
 
 Status Runtime::commit_transaction() {
-  const Status committed = enclosing_->commit();
-  enclosing_.reset();
-  return committed;
+  // Gone on every way out, also when memory runs out here.
+  std::optional<Transaction> ending = std::exchange(enclosing_, std::nullopt);
+  return ending->commit();
 }
 
 Runtime::Reading Runtime::reading() {

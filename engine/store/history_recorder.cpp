@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/base/out_of_memory.h"
 #include "engine/store/kept_tables.h"
 #include "engine/store/undo_log.h"
 
@@ -97,6 +98,7 @@ class HistoryRecorder : public WriteWatch {
   Status before_commit(Database& db) override;
   void end() override {
     active_ = false;
+    has_memory_ = true;
     time_.reset();
     is_load_ = false;
     entries_.clear();
@@ -117,12 +119,15 @@ class HistoryRecorder : public WriteWatch {
   static void before_change(void* self, sqlite3*, int operation, const char* database, const char* table, sqlite3_int64,
                             sqlite3_int64) {
     auto* recorder = static_cast<HistoryRecorder*>(self);
-    if (recorder->active_ && std::strcmp(database, "main") == 0) recorder->note(operation, table);
+    if (!recorder->active_ || std::strcmp(database, "main") != 0) return;
+    if (!has_memory_for([&] { recorder->note(operation, table); })) recorder->has_memory_ = false;
   }
   // Called as statements are prepared, for each column that they or triggers of theirs may update. All other columns of
   // a row that changes need no comparing: of wide tables that is most of the cost.
   static int note_statement(void* self, int action, const char* table, const char* column, const char*, const char*) {
-    if (action == SQLITE_UPDATE) static_cast<HistoryRecorder*>(self)->may_update(table, column);
+    auto* recorder = static_cast<HistoryRecorder*>(self);
+    if (action == SQLITE_UPDATE && !has_memory_for([&] { recorder->may_update(table, column); }))
+      recorder->all_may_change_ = true;
     return SQLITE_OK;
   }
   void may_update(const std::string& table, const std::string& column);
@@ -149,14 +154,16 @@ class HistoryRecorder : public WriteWatch {
 
   sqlite3* connection_ = nullptr;
   const Env* clock_ = nullptr;
-  bool active_ = false;  // changes are noted
-  bool wanted_ = false;  // by the setting, as the transaction began
+  bool active_ = false;     // changes are noted
+  bool has_memory_ = true;  // for all of them, so far
+  bool wanted_ = false;     // by the setting, as the transaction began
   bool has_tables_ = false;
   bool is_load_ = false;
   std::optional<Seconds> time_;
   std::int64_t schema_ = -1;
   std::vector<RowLayout> layouts_;
   std::vector<std::uint64_t> may_change_;                  // columns of each
+  bool all_may_change_ = false;                            // there was no memory to note which
   std::set<std::pair<std::string, std::string>> updated_;  // tables and columns of all statements so far
   std::unordered_map<std::string, std::size_t> by_name_;
   std::size_t last_found_ = 0;
@@ -245,7 +252,7 @@ void HistoryRecorder::note_update(std::size_t table, const RowLayout& layout) {
   std::uint64_t changed = 0;
   const int count = static_cast<int>(layout.columns.size());
   for (int i = 0; i < count; ++i) {
-    if ((may_change_[table] >> i & 1) != 0 && !equal_values(old_value(i), new_value(i)))
+    if ((all_may_change_ || (may_change_[table] >> i & 1) != 0) && !equal_values(old_value(i), new_value(i)))
       changed |= std::uint64_t{1} << i;
   }
   if (changed == 0) return;
@@ -327,6 +334,7 @@ Status HistoryRecorder::before_commit(Database& db) {
   }
   BERTH_ASSIGN(const std::int64_t moments, db.integer("SELECT EXISTS (SELECT 1 FROM history_moments)"));
   if (moments == 0) return write_moment(db, "begin").status();
+  if (!has_memory_) return Status(Code::kUnavailable, "there is not enough memory to note what changes");
   if (entries_.empty()) return {};
   BERTH_ASSIGN(const std::int64_t moment, write_moment(db, is_load_ ? "load" : "change"));
   BERTH_TRY(write_changes(db, moment));

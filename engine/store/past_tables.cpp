@@ -7,6 +7,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "engine/base/out_of_memory.h"
 #include "engine/base/text.h"
 #include "engine/store/kept_tables.h"
 #include "engine/store/past_rows.h"
@@ -56,8 +57,15 @@ std::string at_moment(std::string_view sql, Seconds moment) {
   return out + std::string(sql.substr(copied));
 }
 
+struct ReadTables {
+  std::set<std::string> names;
+  bool is_complete = true;  // else there was no memory for more
+};
+
 int note_table(void* tables, int action, const char* first, const char*, const char*, const char*) {
-  if (action == SQLITE_READ && first != nullptr) static_cast<std::set<std::string>*>(tables)->insert(first);
+  auto* const read = static_cast<ReadTables*>(tables);
+  if (action == SQLITE_READ && first != nullptr && !has_memory_for([&] { read->names.insert(first); }))
+    read->is_complete = false;
   return SQLITE_OK;
 }
 
@@ -75,12 +83,13 @@ class PastBuilder {
   Status add(const std::string& relation) {
     BERTH_TRY(check_relation(relation));
     // SQLite tells which tables a view comes down to.
-    std::set<std::string> read;
+    ReadTables read;
     sqlite3_set_authorizer(past_.handle(), note_table, &read);
     const Status prepared = past_.prepare("SELECT * FROM " + sql_name(relation)).status();
     sqlite3_set_authorizer(past_.handle(), nullptr, nullptr);
     BERTH_TRY(Status(prepared).prefixed(fmt::format("in view {}", relation)));
-    for (const std::string& name : read) {
+    if (!read.is_complete) return Status(Code::kUnavailable, "there is not enough memory for this statement");
+    for (const std::string& name : read.names) {
       if (!is_table(name) || !filled_.insert(name).second) continue;
       Status status = fill(name);
       if (!status.ok() && name != relation)

@@ -10,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "engine/base/out_of_memory.h"
 #include "engine/base/text.h"
 #include "engine/policy/registry.h"
 #include "engine/store/migrate.h"
@@ -152,13 +153,18 @@ void redact_text(sqlite3_context* context, int, sqlite3_value** arguments) {
     return std::string_view(bytes == nullptr ? "" : bytes, static_cast<std::size_t>(sqlite3_value_bytes(arguments[i])));
   };
   if (sqlite3_value_type(arguments[1]) == SQLITE_NULL) return sqlite3_result_null(context);
-  const std::string out = static_cast<Labels*>(sqlite3_user_data(context))->apply(text(0), text(1));
-  sqlite3_result_text(context, out.data(), static_cast<int>(out.size()), SQLITE_TRANSIENT);
+  const bool has_memory = has_memory_for([&] {
+    const std::string out = static_cast<Labels*>(sqlite3_user_data(context))->apply(text(0), text(1));
+    sqlite3_result_text(context, out.data(), static_cast<int>(out.size()), SQLITE_TRANSIENT);
+  });
+  if (!has_memory) sqlite3_result_error_nomem(context);
 }
 
 void redact_number(sqlite3_context* context, int, sqlite3_value** arguments) {
   Labels* labels = static_cast<Labels*>(sqlite3_user_data(context));
-  sqlite3_result_int64(context, labels->of_number(sqlite3_value_int64(arguments[0])));
+  const bool has_memory =
+      has_memory_for([&] { sqlite3_result_int64(context, labels->of_number(sqlite3_value_int64(arguments[0]))); });
+  if (!has_memory) sqlite3_result_error_nomem(context);
 }
 
 std::string_view rule_of(std::string_view rules, std::string_view column) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/base/failpoint.h"
+#include "engine/base/out_of_memory.h"
 #include "engine/base/text.h"
 
 namespace berth {
@@ -192,11 +193,9 @@ void Statement::give_back() {
   if (handle_ == nullptr) return;
   sqlite3_reset(handle_);
   sqlite3_clear_bindings(handle_);
-  if (home_->idle.size() < kIdleStatements) {
-    home_->idle.emplace(sqlite3_sql(handle_), handle_);
-  } else {
-    sqlite3_finalize(handle_);
-  }
+  const bool is_kept = home_->idle.size() < kIdleStatements &&
+                       has_memory_for([&] { home_->idle.emplace(sqlite3_sql(handle_), handle_); });
+  if (!is_kept) sqlite3_finalize(handle_);
   handle_ = nullptr;
 }
 
