@@ -1,0 +1,130 @@
+// Evictions of pods, through the whole of Berth: the program and the real kubectl against the stub of an API server;
+// the test is the kubelet.
+
+#include <ctime>
+
+#include "tests/crash/killed_berth.h"
+#include "tests/kubernetes/kubernetes_fixture.h"
+#include "tests/kubernetes/stub_api_server.h"
+
+namespace berth::test {
+namespace {
+
+class EvictedPods : public KilledBerth {
+ protected:
+  void SetUp() override {
+    KilledBerth::SetUp();
+    if (!has_kubectl()) GTEST_SKIP() << kNoKubectl;
+    for (const char* node : {"n1", "n2", "n3", "n4", "n5"}) server_.add_node(ready_node(node, 0));
+    berth(
+        fmt::format("CREATE NODE TYPE box WITH (cpu = 4, memory = 15GiB); CREATE QUEUE own; CREATE QUEUE guest; ALTER "
+                    "QUEUE own SET QUOTA (cpu = 20); ALTER QUEUE guest SET QUOTA (cpu = 0); CREATE EXECUTOR k8s TYPE "
+                    "kubernetes WITH (kubectl = '{}', kubeconfig = '{}', namespace = berth, image = busybox); "
+                    "SET min_runtime = 0; SET pending_delay = 0; SET eviction_cooldown = 0; SET "
+                    "stop_grace = 30s",
+                    kubectl_program(), server_.kubeconfig()));
+    for (int i = 1; i <= 5; ++i)
+      berth(
+          fmt::format("CREATE POOL p{0}; CREATE NODE n{0} TYPE box IN POOL p{0}; SUBMIT JOB g{0} IN QUEUE guest WITH "
+                      "(cpu = 4, pool = p{0}, time_limit = 1h, command = train); SUBMIT JOB after{0} IN QUEUE guest "
+                      "WITH (cpu = 1, pool = p{0}, time_limit = 1h, after = g{0}, command = report)",
+                      i));
+    berth("RUN ALL");
+    for (int i = 1; i <= 5; ++i) server_.set_status(pod_of_job(fmt::format("g{}", i)), status(running_status()));
+    berth("RUN SYNC");
+    ASSERT_EQ(count("runs WHERE state = 'running'"), 5);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // never told in the second of their start
+  }
+
+  // The pod of a job's last attempt.
+  std::string pod_of_job(const std::string& job) const {
+    Database db = open();
+    std::string name =
+        must_have(db.text("SELECT t.external FROM runs r JOIN jobs j ON j.id = r.job_id JOIN run_tasks "
+                          "t ON t.run_id = r.id WHERE j.name = '" +
+                          job + "' ORDER BY r.attempt DESC LIMIT 1"));
+    // Until it is seen it goes by its launch: "berth-...-JOB-ATTEMPT-l0".
+    if (const std::size_t launch = name.rfind("-l0"); launch == name.size() - 3) name.replace(launch, 3, "-0-0");
+    return name;
+  }
+  // As of now, instead of some day.
+  static Json status(Json told, const std::string& message = "") {
+    const std::string now = time_of_now();
+    Json& state = told["containerStatuses"][0]["state"];
+    if (state.contains("running")) state["running"]["startedAt"] = now;
+    if (state.contains("terminated")) state["terminated"].update({{"finishedAt", now}, {"message", message}});
+    return told;
+  }
+  static std::string time_of_now() {
+    const std::time_t now = std::time(nullptr);
+    std::tm parts{};
+    char text[40];
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
+    return text;
+  }
+  void run_to_the_end(const std::string& job) {
+    server_.set_status(pod_of_job(job), status(ended_status(0, "Completed")));
+  }
+  void take_back() {
+    for (int i = 1; i <= 5; ++i)
+      berth(fmt::format(
+          "SUBMIT JOB owner{0} IN QUEUE own WITH (cpu = 4, pool = p{0}, time_limit = 1h, command = serve)", i));
+  }
+
+  StubApiServer server_;
+};
+
+TEST_F(EvictedPods, WaitAgainHoweverTheyEndInTheirGrace) {
+  take_back();
+  berth("RUN ALL");
+  for (int i = 1; i <= 5; ++i)
+    ASSERT_TRUE(server_.pod(pod_of_job(fmt::format("g{}", i)))["metadata"].contains("deletionTimestamp")) << i;
+  server_.set_status(pod_of_job("g1"), status(ended_status(0, "Completed")));
+  server_.set_status(pod_of_job("g2"), status(ended_status(1, "Error")));
+  server_.remove_pod(pod_of_job("g3"));  // its kubelet was faster than Berth's next look
+  server_.set_status(pod_of_job("g4"), status(ended_status(0, "Completed"), "done"));
+  server_.set_status(pod_of_job("g5"), status(ended_status(143, "Error")));
+  berth("RUN ALL");
+  for (const char* job : {"g1", "g2", "g4", "g5"}) server_.remove_pod(pod_of_job(job));
+  berth("RUN ALL");
+  EXPECT_EQ(count("jobs WHERE name IN ('g1', 'g2', 'g3', 'g5') AND state = 'pending' AND failures + losses = 0"), 4);
+  EXPECT_EQ(count("jobs WHERE name = 'g4' AND state = 'finished'"), 1);
+  EXPECT_EQ(count("runs r JOIN jobs j ON j.id = r.job_id WHERE j.name GLOB 'after*' AND j.name <> 'after4'"), 0);
+  EXPECT_EQ(count("evictions WHERE state = 'done' AND rule = 'reclaim'"), 4);
+  EXPECT_EQ(count("evictions WHERE state = 'ended' AND rule = 'reclaim'"), 1);
+  for (const std::string part : {"owner", "g", "after"}) {
+    for (int i = 1; i <= 5; ++i) {
+      const std::string job = part + std::to_string(i);
+      if (job != "g4") run_to_the_end(job);
+    }
+    berth("RUN ALL");
+    berth("RUN ALL");
+  }
+  EXPECT_EQ(count("jobs WHERE state <> 'finished'"), 0);
+  EXPECT_EQ(count("runs r JOIN jobs j ON j.id = r.job_id WHERE j.name GLOB 'g?' AND r.attempt = 2 AND r.state = "
+                  "'succeeded'"),
+            4);
+  Database db = open();
+  expect_healthy(db);
+}
+
+// The pod ends well between Berth's last look and the deletion, which takes its end away with it.
+TEST_F(EvictedPods, ADeletionThatMeetsAnEndedPod) {
+  take_back();
+  berth("RUN SCHEDULE");
+  for (int i = 1; i <= 5; ++i) run_to_the_end(fmt::format("g{}", i));
+  berth("RUN ALL");
+  berth("RUN ALL");
+  EXPECT_EQ(count("jobs WHERE name GLOB 'g?' AND failures + losses > 0"), 0);
+  // Either it was seen to be done, or it runs again: never neither.
+  EXPECT_EQ(count("jobs WHERE name GLOB 'g?' AND state IN ('pending', 'finished')"), 5);
+  EXPECT_EQ(count("jobs a JOIN jobs g ON a.name = 'after' || substr(g.name, 2) JOIN runs r ON r.job_id = a.id WHERE "
+                  "g.name GLOB 'g?' AND g.state <> 'finished'"),
+            0);
+  EXPECT_EQ(count("jobs WHERE name GLOB 'owner*' AND state = 'running'"), 5);
+  Database db = open();
+  expect_healthy(db);
+}
+
+}  // namespace
+}  // namespace berth::test
