@@ -3,7 +3,7 @@
 #
 #   --all        the suite with random tests on more cases, drawn anew: BERTH_SEED of the first is printed, BERTH_SEEDS
 #                of them (100)
-#   --asserts    a Debug build: assertions on, invariants checked after every step
+#   --asserts    a build with assertions; invariants are checked after every step
 #   --sanitize   the whole suite under the address and undefined-behaviour sanitizers, then what uses threads (label
 #                threads) under the thread sanitizer; slow
 #
@@ -32,7 +32,7 @@ case $kind in
     echo "BERTH_SEED=$BERTH_SEED BERTH_SEEDS=$BERTH_SEEDS"
     run_suite "${BERTH_PRESET:-release}" "$@"
     ;;
-  --asserts) run_suite dev "$@" ;;
+  --asserts) run_suite asserts "$@" ;;
   --sanitize)
     export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=1}
     export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}

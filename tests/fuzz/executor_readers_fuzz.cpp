@@ -1,6 +1,5 @@
 // Readers of what other programs print - Slurm, kubectl, nvidia-smi - and of our own records of local tasks: any bytes
 // give values within their bounds, or an error that says something.
-#include <filesystem>
 #include <fstream>
 
 #include "engine/exec/kubernetes_node.h"
@@ -61,16 +60,12 @@ void look_at_kubernetes(std::string_view text) {
 }
 
 void look_at_record(std::string_view text) {
-  static const std::string folder = [] {
-    std::string made = (std::filesystem::temp_directory_path() / ("berth_fuzz_" + std::to_string(getpid()))).string();
-    std::filesystem::create_directories(made);
-    return made;
-  }();
-  for (const char* const name : {"/record", "/control"})
-    std::ofstream(folder + name, std::ios::binary | std::ios::trunc) << text;
-  (void)is_read(berth::read_record(folder), text);
+  static const berth::test::FuzzFolder folder;
+  for (const char* const name : {"record", "control"})
+    std::ofstream(folder.path(name), std::ios::binary | std::ios::trunc) << text;
+  (void)is_read(berth::read_record(folder.path()), text);
   std::size_t offset = 0;
-  (void)berth::read_requests(folder, offset);
+  (void)berth::read_requests(folder.path(), offset);
   promise(offset <= text.size(), "a reader stays within its file", text);
 }
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,25 @@ inline void promise(bool kept, std::string_view what, std::string_view of = {}) 
   std::fprintf(stderr, "broken promise: %s: %s\n", std::string(what).c_str(), std::string(of).c_str());
   std::abort();
 }
+
+// A folder of this process that goes with it.
+class FuzzFolder {
+ public:
+  FuzzFolder() : path_(std::filesystem::temp_directory_path() / ("berth_fuzz_" + std::to_string(getpid()))) {
+    std::filesystem::create_directories(path_);
+  }
+  ~FuzzFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  FuzzFolder(const FuzzFolder&) = delete;
+  FuzzFolder& operator=(const FuzzFolder&) = delete;
+
+  std::string path(const std::string& name = "") const { return name.empty() ? path_ : path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
 
 // The bytes as a file that readers can open by name; it lives in memory and goes with its object.
 class MemoryFile {

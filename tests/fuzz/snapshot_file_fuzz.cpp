@@ -1,5 +1,4 @@
 // Saved databases, damaged: loading one refuses it and keeps what is there, or takes it and keeps every promise.
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -23,8 +22,7 @@ constexpr berth::Seconds kNow{1700000000};
 
 class Files {
  public:
-  Files() : folder_(std::filesystem::temp_directory_path() / ("berth_snapshots_" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(folder_);
+  Files() {
     berth::Database db = must(berth::open_state(path("sound.db")));
     berth::Change change = must(berth::Change::begin(db, "fuzz", kNow));
     promise(
@@ -37,13 +35,12 @@ class Files {
     std::ifstream file(path("saved.db"), std::ios::binary);
     saved_.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
   }
-  ~Files() { std::filesystem::remove_all(folder_); }
 
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string path(const std::string& name) const { return folder_.path(name); }
   const std::string& saved() const { return saved_; }
 
  private:
-  std::filesystem::path folder_;
+  berth::test::FuzzFolder folder_;
   std::string saved_;
 };
 
