@@ -236,6 +236,21 @@ Result<ResultTable> read_table(Session& session, std::string_view sql, std::span
 
 }  // namespace
 
+namespace {
+
+// Names of tables and columns are words: one of three letters with a letter replaced is another word ("env", "end").
+// What is meant may be longer.
+std::string suggest_sql_name(std::string_view word, const std::vector<std::string>& names) {
+  constexpr std::size_t kShortWord = 3;
+  if (word.size() > kShortWord) return suggest(word, names);
+  const std::string start = to_lower(word);
+  const auto longer =
+      std::ranges::find_if(names, [&](const std::string& each) { return to_lower(each).starts_with(start); });
+  return word.size() < kShortWord || longer == names.end() ? std::string() : fmt::format("did you mean '{}'?", *longer);
+}
+
+}  // namespace
+
 Status with_nearest_name(Status status, const Session& session) {
   for (const auto& [phrase, kind] : {std::pair{"no such table: ", "table"}, std::pair{"no such column: ", "column"}}) {
     const std::size_t at = status.message().find(phrase);
@@ -245,7 +260,8 @@ Status with_nearest_name(Status status, const Session& session) {
     const std::vector<std::string> names = session.names(kind, "");
     const bool is_elsewhere =
         std::ranges::any_of(names, [&](const std::string& each) { return equals_ignoring_case(each, name); });
-    std::string hint = is_elsewhere ? fmt::format("other tables have a column '{}'", name) : suggest(name, names);
+    std::string hint =
+        is_elsewhere ? fmt::format("other tables have a column '{}'", name) : suggest_sql_name(name, names);
     return std::move(status).with_hint(std::move(hint));
   }
   return status;
