@@ -6,6 +6,7 @@
 
 #include "engine/base/text.h"
 #include "engine/sim/trace_model.h"
+#include "engine/store/past_jobs.h"
 
 namespace berth {
 
@@ -54,7 +55,7 @@ constexpr std::string_view kHistoryColumns =
 struct Attempt {
   Seconds start;
   Seconds end;
-  bool is_imported = false;  // it ran elsewhere; when it started may be made up
+  bool is_imported = false;  // it ran elsewhere, and nobody said when it started
 };
 
 // What an attempt that did not end the job lost, and what the next one began with.
@@ -160,9 +161,9 @@ Status HistoryReader::add_groups(std::int64_t id, TraceJob& job) {
 // Ended ones, and the one that runs, up to now.
 Result<std::vector<Attempt>> HistoryReader::attempts_of(const Statement& row) {
   std::vector<Attempt> attempts;
-  BERTH_ASSIGN(Statement rows, db().prepare("SELECT start_time, coalesce(end_time, ?2), detail = 'imported' FROM runs "
+  BERTH_ASSIGN(Statement rows, db().prepare("SELECT start_time, coalesce(end_time, ?2), detail = ?3 FROM runs "
                                             "WHERE job_id = ?1 ORDER BY attempt"));
-  rows.with(row.integer(kId), runtime_.now());
+  rows.with(row.integer(kId), runtime_.now(), kImported);
   while (rows.next()) {
     const auto start = rows.quantity<Seconds>(0);
     attempts.push_back({start, std::max(rows.quantity<Seconds>(1), start), rows.integer(2) != 0});

@@ -34,6 +34,7 @@ PastJob past_job(const TraceJob& job, const ImportOptions& options, const TraceI
   past.tag = job.tag;
   past.submit = job.submit + shift;
   past.start = std::max(job.start.value_or(job.submit), job.submit) + shift;
+  past.knows_start = job.start.has_value();
   past.end = past.start + *job.duration;
   past.outcome = job.outcome.value_or(JobState::kFinished);
   past.time_limit = job.time_limit;

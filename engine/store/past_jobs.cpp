@@ -40,7 +40,7 @@ Result<PastJobWriter> PastJobWriter::make(Change& change) {
                           "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"));
   BERTH_ASSIGN(Statement run, db.prepare("INSERT INTO runs (id, job_id, attempt, start_time, end_time, state, tasks, "
                                          "gpu_milli, nodes, detail) "
-                                         "VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?7, '[]', 'imported')"));
+                                         "VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?7, '[]', ?8)"));
   BERTH_ASSIGN(Statement usage,
                db.prepare("INSERT INTO run_usage (run_id, group_index, recurrence, end_time, cpu_mean_milli, "
                           "cpu_peak_milli, memory_peak_mib, gpu_mean_milli, gpu_memory_peak_mib, out_of_memory) "
@@ -98,8 +98,8 @@ Status PastJobWriter::add(const PastJob& job) {
   const std::int64_t seconds = (job.end - job.start).value();
   BERTH_TRY(statements_.job.run(id, job.name, queue, priority_class, job_state_name(job.outcome), job.user, job.submit,
                                 job.start, job.end, job.time_limit, job.tag, gpus.value() * seconds));
-  BERTH_TRY(
-      statements_.run.run(next_run_, id, job.start, job.end, run_state_name(run_state_of(job.outcome)), tasks, gpus));
+  BERTH_TRY(statements_.run.run(next_run_, id, job.start, job.end, run_state_name(run_state_of(job.outcome)), tasks,
+                                gpus, job.knows_start ? kImportedWithStart : kImported));
   if (job.start > job.submit)
     BERTH_TRY(statements_.wait.run(id, job.submit, job.start, wait_cause_name(WaitCause::kRound)));
   JobFeatures features;

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/policy/rightsizing.h"
@@ -15,6 +16,10 @@
 #include "engine/store/prediction_records.h"
 
 namespace berth {
+
+// What the run of such a job says of itself (runs.detail).
+inline constexpr std::string_view kImported = "imported";
+inline constexpr std::string_view kImportedWithStart = "imported with its start";
 
 struct PastGroup {
   TaskGroupRequest asked;
@@ -29,6 +34,7 @@ struct PastJob {
   std::string tag;
   Seconds submit;
   Seconds start;
+  bool knows_start = false;  // else it is made up: the moment of its submission
   Seconds end;
   JobState outcome = JobState::kFinished;  // or kFailed, kCancelled
   Seconds time_limit;                      // 0 = none
