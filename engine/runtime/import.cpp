@@ -39,10 +39,10 @@ class NodeImport {
   NodeImport(Change& change, const ImportOptions& options, ImportReport& report)
       : change_(change), options_(options), report_(report), missing_(change, options.create_missing, report) {}
 
-  Status run(std::span<const TraceNode> nodes) {
+  Status run(std::span<const TraceNode> nodes, std::vector<Status> unreadable) {
     BERTH_TRY(read_types());
     NodeAdder adder(change_);
-    RowErrors errors(options_.skip_bad_rows, report_);
+    RowErrors errors(options_.skip_bad_rows, report_, std::move(unreadable));
     std::vector<const TraceNode*> added;
     for (const TraceNode& node : nodes) {
       const Status done = add(node, adder);
@@ -50,6 +50,7 @@ class NodeImport {
       BERTH_TRY(errors.take(done, node.place));
       if (added.size() == nodes.size() / 2) failpoint("mid_write");
     }
+    BERTH_TRY(errors.verdict());
     BERTH_TRY(adder.finish());
     for (const TraceNode* node : added) BERTH_TRY(bring_into_state(*node).prefixed(node->place));
     report_.added = static_cast<std::int64_t>(added.size());
@@ -211,39 +212,45 @@ class JobImport {
   std::optional<AdmitPolicy> policy_;
 };
 
-}  // namespace
-
-Result<ImportReport> import_nodes(Runtime& runtime, const std::string& path, const ImportOptions& options) {
-  BERTH_ASSIGN(
-      const ReadRecords<TraceNode> read,
-      read_trace_nodes(options.format, path, {.skip_bad_rows = options.skip_bad_rows, .format = options.trace}));
-  BERTH_ASSIGN(ImportReport report, import_nodes(runtime, read.records, options));
-  const std::vector<std::string> unreadable = import_sentences(read.skipped);
-  report.skipped.insert(report.skipped.begin(), unreadable.begin(), unreadable.end());
-  return report;
-}
-
-Result<ImportReport> import_nodes(Runtime& runtime, std::span<const TraceNode> nodes, const ImportOptions& options) {
+Result<ImportReport> import_read_nodes(Runtime& runtime, std::span<const TraceNode> nodes,
+                                       std::vector<Status> unreadable, const ImportOptions& options) {
   ImportReport report;
-  if (nodes.empty()) return report;
-  const Result<std::int64_t> version =
-      runtime.change([&](Change& change) { return NodeImport(change, options, report).run(nodes); });
+  if (nodes.empty()) {
+    BERTH_TRY(RowErrors(options.skip_bad_rows, report, std::move(unreadable)).verdict());
+    return report;
+  }
+  const Result<std::int64_t> version = runtime.change(
+      [&](Change& change) { return NodeImport(change, options, report).run(nodes, std::move(unreadable)); });
   if (!version.ok()) return version.status();
   return report;
 }
 
+}  // namespace
+
+Result<ImportReport> import_nodes(Runtime& runtime, const std::string& path, const ImportOptions& options) {
+  BERTH_ASSIGN(ReadRecords<TraceNode> read,
+               read_trace_nodes(options.format, path, {.skip_bad_rows = true, .format = options.trace}));
+  return import_read_nodes(runtime, read.records, std::move(read.skipped), options);
+}
+
+Result<ImportReport> import_nodes(Runtime& runtime, std::span<const TraceNode> nodes, const ImportOptions& options) {
+  return import_read_nodes(runtime, nodes, {}, options);
+}
+
 Result<ImportReport> import_jobs(Runtime& runtime, const std::string& path, const ImportOptions& options) {
-  BERTH_ASSIGN(
-      const ReadRecords<TraceJob> read,
-      read_trace_jobs(options.format, path, {.skip_bad_rows = options.skip_bad_rows, .format = options.trace}));
+  BERTH_ASSIGN(ReadRecords<TraceJob> read,
+               read_trace_jobs(options.format, path, {.skip_bad_rows = true, .format = options.trace}));
   ImportReport report;
-  report.skipped = import_sentences(read.skipped);
-  if (read.records.empty()) return report;
+  RowErrors errors(options.skip_bad_rows, report, std::move(read.skipped));
+  if (read.records.empty()) {
+    BERTH_TRY(errors.verdict());
+    return report;
+  }
   const Result<std::int64_t> version = runtime.change([&](Change& change) -> Status {
     JobImport import(change, options, report);
     BERTH_TRY(import.begin());
-    RowErrors errors(options.skip_bad_rows, report);
     for (const TraceJob& job : read.records) BERTH_TRY(errors.take(import.add(job), job.place));
+    BERTH_TRY(errors.verdict());
     return import.finish();
   });
   if (!version.ok()) return version.status();

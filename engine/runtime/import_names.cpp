@@ -54,12 +54,20 @@ bool is_bad_row(const Status& status) {
 
 }  // namespace
 
+RowErrors::RowErrors(bool skips, ImportReport& report, std::vector<Status> unreadable)
+    : skips_(skips), report_(report), bad_(std::move(unreadable)) {
+  for (const Status& status : bad_) report_.skipped.push_back(status.message());
+}
+
+Status RowErrors::verdict() const { return skips_ || bad_.empty() ? Status() : as_one_error(bad_); }
+
 Status RowErrors::take(Status status, const std::string& place) {
   if (status.ok()) return {};
   const bool bad = is_bad_row(status);
   status = std::move(status).prefixed(place);
-  if (!skips_ || !bad) return status;
+  if (!bad) return status;
   report_.skipped.push_back(status.message());
+  bad_.push_back(std::move(status));
   return {};
 }
 
@@ -82,13 +90,6 @@ TaskGroupRequest group_request(const TraceTaskGroup& group) {
   request.locality = group.locality;
   request.locality_required = group.locality_required;
   return request;
-}
-
-std::vector<std::string> import_sentences(const std::vector<Status>& skipped) {
-  std::vector<std::string> text;
-  text.reserve(skipped.size());
-  for (const Status& status : skipped) text.push_back(status.message());
-  return text;
 }
 
 }  // namespace berth

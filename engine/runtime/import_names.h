@@ -48,20 +48,23 @@ class MissingNames {
   std::set<std::pair<Thing, std::string>> there_;
 };
 
-// What becomes of rows that are refused: the first refuses the file, or each is reported and left out.
+// What becomes of rows that cannot be read or are refused: each is reported and left out, or all together refuse the
+// file.
 class RowErrors {
  public:
-  RowErrors(bool skips, ImportReport& report) : skips_(skips), report_(report) {}
+  // `unreadable`: found before.
+  RowErrors(bool skips, ImportReport& report, std::vector<Status> unreadable = {});
   // ok where the import goes on, with `status` reported unless it is ok itself.
   Status take(Status status, const std::string& place);
+  // After the last row: ok, or what refuses the file.
+  Status verdict() const;
 
  private:
   bool skips_;
   ImportReport& report_;
+  std::vector<Status> bad_;
 };
 
 TaskGroupRequest group_request(const TraceTaskGroup& group);
-
-std::vector<std::string> import_sentences(const std::vector<Status>& skipped);
 
 }  // namespace berth

@@ -72,16 +72,15 @@ Status ensure_names(MissingNames& missing, const PastJob& job) {
 
 Result<ImportReport> import_trace(Runtime& runtime, const std::string& path, const ImportOptions& options,
                                   const TraceImport& import) {
-  BERTH_ASSIGN(
-      const ReadRecords<TraceJob> read,
-      read_trace_jobs(options.format, path, {.skip_bad_rows = options.skip_bad_rows, .format = options.trace}));
+  BERTH_ASSIGN(ReadRecords<TraceJob> read,
+               read_trace_jobs(options.format, path, {.skip_bad_rows = true, .format = options.trace}));
   ImportReport report;
-  report.skipped = import_sentences(read.skipped);
+  RowErrors errors(options.skip_bad_rows, report, std::move(read.skipped));
+  if (read.records.empty()) BERTH_TRY(errors.verdict());
   BERTH_TRY(check_durations(read.records, path, options));
   const Seconds shift = import.shift ? trace_shift(read.records, runtime.now()) : Seconds(0);
   const Result<std::int64_t> version = runtime.change([&](Change& change) -> Status {
     MissingNames missing(change, options.create_missing, report);
-    RowErrors errors(options.skip_bad_rows, report);
     Seconds last_end(INT64_MIN);
     BERTH_ASSIGN(PastJobWriter writer, PastJobWriter::make(change));
     for (const TraceJob& job : read.records) {
@@ -103,6 +102,7 @@ Result<ImportReport> import_trace(Runtime& runtime, const std::string& path, con
       ++report.added;
       last_end = std::max(last_end, past.end);
     }
+    BERTH_TRY(errors.verdict());
     BERTH_ASSIGN(const Settings settings, read_settings(change.db()));
     report.too_old = report.added > 0 && last_end < runtime.now() - settings.prediction_retention;
     BERTH_TRY(writer.finish());

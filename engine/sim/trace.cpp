@@ -41,7 +41,7 @@ constexpr TraceFormat kTraceFormats[] = {
     {"swf", "the Standard Workload Format of the Parallel Workloads Archive", nullptr, open_swf_jobs},
 };
 
-// Reads to the end. A bad record ends it, or is noted and passed over.
+// Reads to the end, past bad records.
 template <class Record>
 Result<ReadRecords<Record>> read_all_records(RecordReader<Record>& reader, const ReadOptions& options) {
   ReadRecords<Record> read;
@@ -51,7 +51,10 @@ Result<ReadRecords<Record>> read_all_records(RecordReader<Record>& reader, const
     Result<bool> more = reader.next(record);
     Status problem = more.status();
     if (problem.ok()) {
-      if (!*more) return read;
+      if (!*more) {
+        if (!options.skip_bad_rows && !read.skipped.empty()) return as_one_error(read.skipped);
+        return read;
+      }
       const auto [first, is_new] = place_of.try_emplace(record.name, record.place);
       if (is_new) {
         read.records.push_back(std::move(record));
@@ -60,7 +63,7 @@ Result<ReadRecords<Record>> read_all_records(RecordReader<Record>& reader, const
       problem = Status(Code::kInvalid, fmt::format("{}: the name '{}' was given before, at {}", record.place,
                                                    record.name, first->second));
     }
-    if (!options.skip_bad_rows || problem.code() != Code::kInvalid) return problem;
+    if (problem.code() != Code::kInvalid) return problem;
     read.skipped.push_back(std::move(problem));
   }
 }
@@ -97,6 +100,16 @@ class MemoryJobReader : public JobReader {
 };
 
 }  // namespace
+
+Status as_one_error(std::span<const Status> bad) {
+  constexpr std::size_t kMostTold = 20;
+  const Status& first = bad.front();
+  std::string text = first.message();
+  for (std::size_t i = 1; i < std::min(kMostTold, bad.size()); ++i) text += "; " + bad[i].message();
+  if (bad.size() > kMostTold)
+    text += fmt::format("; and {}", print_counted(static_cast<std::int64_t>(bad.size() - kMostTold), "more bad row"));
+  return Status(first.code(), std::move(text), first.hint());
+}
 
 std::optional<std::int64_t> TraceJob::estimate(std::string_view by) const {
   for (const TraceEstimate& each : estimates) {

@@ -168,7 +168,7 @@ std::vector<std::string_view> recognise_trace(const std::string& path, TraceCont
 // What would tell the durations that no job of such a file has by itself; empty = the file tells them, or nothing does.
 std::string_view durations_hint(std::string_view format, const TraceOptions& options);
 
-// All or nothing, unless bad records are to be skipped: then each skipped one is reported.
+// All or nothing, and then all bad records are told; unless they are to be skipped: then each skipped one is reported.
 struct ReadOptions {
   bool skip_bad_rows = false;
   TraceOptions format = {};
@@ -178,6 +178,9 @@ struct ReadRecords {
   std::vector<Record> records;
   std::vector<Status> skipped;
 };
+
+// What is wrong with several records as one error: the first ones in words, and how many more. `bad` is not empty.
+Status as_one_error(std::span<const Status> bad);
 
 // kInvalid where the format has no nodes, or no jobs.
 Result<std::unique_ptr<NodeReader>> open_trace_nodes(std::string_view format, const std::string& path,
