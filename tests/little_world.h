@@ -88,8 +88,20 @@ class LittleWorld {
     ends_.erase(id);
   }
 
+  // It waits again, from its beginning.
+  void evict(std::int64_t id) {
+    Job job = std::ranges::find(snapshot.running, id, [](const RunningJob& run) { return run.job.id; })->job;
+    end(id);
+    for (TaskGroup& group : job.groups) {
+      group.placed = 0;
+      group.anchor = -1;
+    }
+    snapshot.jobs.insert(std::ranges::upper_bound(snapshot.jobs, id, {}, &Job::id), std::move(job));
+    starts_.erase(id);
+  }
+
   void carry_out(const Plan& plan) {
-    for (const Eviction& eviction : plan.evictions) end(eviction.job);
+    for (const Eviction& eviction : plan.evictions) evict(eviction.job);
     for (const Placement& p : plan.placements) {
       const auto job = std::ranges::find(snapshot.jobs, p.job, &Job::id);
       if (!ends_.contains(p.job)) {

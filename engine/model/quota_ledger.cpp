@@ -351,7 +351,8 @@ void QuotaLedger::look_at_holds(std::int32_t queue, const Amounts& demand, Secon
   for (const QuotaHold& hold : holds_) {
     const std::int64_t wanted = demand[hold.resource];
     if (wanted == 0 || wanted <= hold.spare || until <= hold.from || !counts_for(queue, hold.resource)) continue;
-    if (hold.job == asking_.second || hold.age() > asking_ || !lies_in(queue, hold.queue)) continue;
+    if (hold.job == asking_.second || hold.age() > asking_) continue;
+    if (hold.is_lent ? !verdict.borrows || queue == hold.home : !lies_in(queue, hold.queue)) continue;
     if (hold.yields && !verdict.borrows && queue != hold.home) continue;
     verdict = {.reason = Reason::kReserved,
                .queue = hold.queue,
@@ -379,8 +380,13 @@ void QuotaLedger::drop_holds_of(std::int64_t job) {
 
 void QuotaLedger::take_beside_holds(std::int32_t queue, const Amounts& amounts, Seconds until) {
   for (QuotaHold& hold : holds_) {
-    const bool counts = until > hold.from && counts_for(queue, hold.resource) && lies_in(queue, hold.queue);
-    if (counts) hold.spare -= amounts[hold.resource];
+    const std::size_t r = hold.resource;
+    if (until <= hold.from || !counts_for(queue, r)) continue;
+    if (hold.is_lent && queue != hold.home) {
+      hold.spare -= std::clamp<std::int64_t>(counted(queue, r) - quota(queue, r), 0, amounts[r]);
+    } else if (hold.is_lent || lies_in(queue, hold.queue)) {
+      hold.spare -= amounts[r];
+    }
   }
 }
 

@@ -61,16 +61,17 @@ struct QuotaVerdict {
 };
 
 // Room under the limit of a queue that a job waits for. Jobs of that queue and of those below it that do not end by
-// `from` may take no more than `spare`.
+// `from` may take no more than `spare`. Of what owners lend (`is_lent`): jobs of all other queues that borrow.
 struct QuotaHold {
   std::int64_t job = 0;
   std::int32_t home = -1;  // the queue of the job
   Seconds made_at;
-  std::int32_t queue = -1;  // whose limit it is
+  std::int32_t queue = -1;  // whose limit it is; -1 = is_lent
   std::size_t resource = 0;
   Seconds from;
   std::int64_t spare = 0;
-  bool yields = false;  // to jobs of other queues that are within their quota
+  bool yields = false;   // to jobs of other queues that are within their quota
+  bool is_lent = false;  // what owners lend, whoever borrows it
 
   // Older holds first.
   auto age() const { return std::pair(made_at, job); }
@@ -147,7 +148,7 @@ class QuotaLedger {
   void clear_holds() { holds_.clear(); }
   // From now on judge() is asked about this job: its own holds do not count, nor any younger than (made_at, job).
   void judge_for(std::int64_t job, Seconds made_at) { asking_ = std::pair(made_at, job); }
-  // What a job takes that ends then is taken from the spare room beside holds.
+  // What a job takes (already taken) that ends then is taken from the spare room beside holds.
   void take_beside_holds(std::int32_t queue, const Amounts& amounts, Seconds until);
 
   // What still runs on nodes that are not up counts as capacity until it ends (`sign` 1, then -1): what ends there

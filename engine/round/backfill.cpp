@@ -100,7 +100,7 @@ void Backfill::begin_with_kept() {
     const QuotaVerdict verdict = quotas.judge(job.queue, quotas.demand_to_start(job), last_end_of(job, now_));
     if (!verdict.admitted()) {
       if (verdict.held_for != 0 || is_over(row, verdict)) continue;
-      if (closes) close_branch(job, verdict.queue);
+      if (closes) close_limit(job, verdict, row.made_at);
       if (!closes && is_due) keep_room_under_limits(job, row);
       continue;
     }
@@ -334,6 +334,12 @@ void Backfill::close_branch(const Job& job, std::int32_t branch) {
   }
 }
 
+void Backfill::close_limit(const Job& job, const QuotaVerdict& refusal, Seconds made_at) {
+  close_branch(job, refusal.queue);
+  const bool is_lent = refusal.reason == Reason::kLenderKeeps;
+  if (is_lent && state_.rules().backfill == BackfillMode::kNone) limits_.close_lent(job, made_at);
+}
+
 bool Backfill::note_blocked(const Job& job, bool borrows) {
   const BackfillMode mode = state_.rules().backfill;
   if (mode == BackfillMode::kGreedy) return false;
@@ -380,7 +386,7 @@ void Backfill::note_refused(const Job& job, const QuotaVerdict& refusal) {
     if (row == nullptr || ranks_move_ || !is_behind) keep_row(job, std::move(kept));
     return;
   }
-  close_branch(job, refusal.queue);
+  close_limit(job, refusal, kept.made_at);
   if (ranks_move_) keep_row(job, std::move(kept));
 }
 
@@ -405,11 +411,14 @@ std::vector<Backfill::Booking>& Backfill::bookings_of(const Job& gang) {
 bool Backfill::reserve(const Job& job, bool borrows, bool is_first) {
   const Job gang = gang_of(job);
   const Seconds duration = end_of(job) - now_;
+  const Reservation* row = row_of(job);
   const Reservation* kept = kept_for(job);
-  const bool is_promise = kept != nullptr && is_first;
+  // What its limits promised holds for nodes, too: else each would begin anew when the other gets in the way.
+  const bool had_no_nodes = ranks_move_ && row != nullptr && row->tasks.empty();
+  const bool is_promise = is_first && (kept != nullptr || had_no_nodes);
   Held held;
   held.duration = duration;
-  held.is_due = is_promise && kept->expected <= now_;
+  held.is_due = is_promise && row->expected <= now_;
   StartBounds bounds;
   if (kept != nullptr) {
     bounds.before = timeline().free_from(state_.ledger(), kept->tasks, duration, job.id);
@@ -426,8 +435,8 @@ bool Backfill::reserve(const Job& job, bool borrows, bool is_first) {
   held.start = found ? found->time : bounds.before;
   if (!held.is_due) booked.push_back({tasks, duration, held.start});
   held.reservation = {.job = job.id,
-                      .made_at = kept != nullptr ? kept->made_at : now_,
-                      .expected = is_promise ? std::min(kept->expected, held.start) : held.start,
+                      .made_at = kept != nullptr || had_no_nodes ? row->made_at : now_,
+                      .expected = is_promise ? std::min(row->expected, held.start) : held.start,
                       .tasks = found ? reserved_tasks(found->placed, state_.cluster()) : kept->tasks};
   held.gives_way = gives_way(borrows, held.reservation.expected);
   held.queue = job.queue;

@@ -171,6 +171,7 @@ class Backfill {
   void bind(const Kept& kept, bool borrows);
   void close(const Job& job);
   void close_branch(const Job& job, std::int32_t branch);
+  void close_limit(const Job& job, const QuotaVerdict& refusal, Seconds made_at);
   bool gives_way(bool borrows, Seconds expected) const;
   // It has held room in vain that owners do not lend.
   bool is_over(const Reservation& row, const QuotaVerdict& refusal) const;

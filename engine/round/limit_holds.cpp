@@ -49,25 +49,42 @@ void LimitHolds::hold(const Job& job, const Terms& terms) {
   const bool borrows = wants_to_borrow(job);
   const Seconds end = end_of(job, std::max(now_, terms.from));
   std::optional<QuotaLedger> then;  // made when a limit is found
+  const auto hold_unless_held = [&](std::int32_t queue, std::size_t r, bool is_lent, const auto& spare) {
+    const auto is_this = [&](const QuotaHold& hold) { return hold.queue == queue && hold.resource == r; };
+    if (std::ranges::any_of(quotas.holds(), is_this)) return;
+    if (!then) then = used_from(terms.from);
+    quotas.hold({.job = job.id,
+                 .home = job.queue,
+                 .made_at = terms.made_at,
+                 .queue = queue,
+                 .resource = r,
+                 .from = terms.from,
+                 .spare = spare(),
+                 .yields = terms.yields,
+                 .is_lent = is_lent});
+  };
   for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
     if (demand[r] == 0 || !quotas.is_governed(r) || !quotas.counts_for(job.queue, r)) continue;
+    const auto left_to_borrow = [&] { return then->left_to_borrow(job.queue, r, demand[r]); };
     for (std::int32_t q = job.queue; q >= 0; q = state_.setup().queues[static_cast<std::size_t>(q)].parent) {
       const std::int64_t most = quotas.most(q, r, end);
       const bool is_lent = q == job.queue && borrows && quotas.has_promises(r);
-      const auto is_this = [&](const QuotaHold& hold) { return hold.queue == q && hold.resource == r; };
-      if ((most >= kNoLimit && !is_lent) || std::ranges::any_of(quotas.holds(), is_this)) continue;
-      if (!then) then = used_from(terms.from);
-      std::int64_t spare = most - then->counted(q, r) - demand[r];
-      if (is_lent) spare = std::min(spare, then->left_to_borrow(q, r, demand[r]));
-      quotas.hold({.job = job.id,
-                   .home = job.queue,
-                   .made_at = terms.made_at,
-                   .queue = q,
-                   .resource = r,
-                   .from = terms.from,
-                   .spare = spare,
-                   .yields = terms.yields});
+      if (most >= kNoLimit && !is_lent) continue;
+      hold_unless_held(q, r, false, [&] {
+        const std::int64_t spare = most - then->counted(q, r) - demand[r];
+        return is_lent ? std::min(spare, left_to_borrow()) : spare;
+      });
     }
+    if (borrows && quotas.has_promises(r)) hold_unless_held(-1, r, true, left_to_borrow);
+  }
+}
+
+void LimitHolds::close_lent(const Job& job, Seconds made_at) {
+  QuotaLedger& quotas = state_.quotas();
+  const Amounts demand = quotas.demand_to_start(job);
+  for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
+    if (demand[r] == 0 || !quotas.has_promises(r) || !quotas.counts_for(job.queue, r)) continue;
+    quotas.hold({.job = job.id, .home = job.queue, .made_at = made_at, .resource = r, .from = now_, .is_lent = true});
   }
 }
 

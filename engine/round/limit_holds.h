@@ -7,8 +7,8 @@
 //
 // The promise: the time of a hold never moves later. Once it has come, what has started since is taken to stay for
 // ever, so all that starts later fits beside the job; when what ran when it came has ended, the limit admits the job.
-// Not so for what owners do not lend: others may borrow meanwhile. Such a hold begins anew when it is late by
-// RoundRules::reservation_ttl.
+// What owners lend is held against all who would borrow it, but not against the owners: such a hold begins anew when it
+// is late by RoundRules::reservation_ttl.
 //
 // A hold of a job that borrows yields to jobs of other queues that are within their quota; see Backfill.
 //
@@ -37,6 +37,8 @@ class LimitHolds {
     bool yields = false;
   };
   void hold(const Job& job, const Terms& terms);
+  // Nobody else borrows what owners lend.
+  void close_lent(const Job& job, Seconds made_at);
   // A job has started, or gained tasks.
   void note_started(const Job& job, std::span<const PlacedTask> placed);
 

@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
-#include <random>
 #include <set>
 
 #include "engine/base/env.h"
@@ -23,6 +22,7 @@
 #include "engine/runtime/runtime.h"
 #include "shell/commands.h"
 #include "shell/session_factory.h"
+#include "tests/seeds.h"
 #include "tests/unit/store/store_fixture.h"
 
 namespace berth::test {
@@ -353,23 +353,16 @@ class History {
   std::int64_t ttl_ = 0;
 };
 
-std::uint64_t first_seed() {
-  const char* text = std::getenv("BERTH_SEED");
-  if (text == nullptr) return 1;
-  return std::string_view(text) == "new" ? std::random_device()() : std::strtoull(text, nullptr, 10);
-}
-
 class LiveAndSimulatedTest : public StoreTest {};
 
 TEST_F(LiveAndSimulatedTest, StartEndAndAreEvictedAlike) {
-  const char* text = std::getenv("BERTH_SEEDS");
-  const std::uint64_t seeds = text == nullptr ? 12 : std::strtoull(text, nullptr, 10);
-  const std::uint64_t first = first_seed();
+  const Seeds seeds = wanted_seeds(12);
+  const std::uint64_t histories = seeds.end - seeds.first;
   std::int64_t rounds = 0;
   std::int64_t evictions = 0;
   std::int64_t cancellations = 0;
   int differing = 0;
-  for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
+  for (std::uint64_t seed = seeds.first; seed < seeds.end; ++seed) {
     History history(seed, path(fmt::format("{}.db", seed)));
     const std::map<std::string, Spell> live = history.live();
     const std::map<std::string, Spell> simulated = history.simulated();
@@ -394,9 +387,9 @@ TEST_F(LiveAndSimulatedTest, StartEndAndAreEvictedAlike) {
                   << history.evictions << " and " << history.simulated_evictions << "\n"
                   << differences << (std::getenv("BERTH_STORY") != nullptr ? history.story() : std::string());
   }
-  fmt::print("{} histories, {} rounds, {} evictions, {} cancelled, {} differ\n", seeds, rounds, evictions,
+  fmt::print("{} histories, {} rounds, {} evictions, {} cancelled, {} differ\n", histories, rounds, evictions,
              cancellations, differing);
-  if (seeds >= 12) {
+  if (histories >= 12) {
     EXPECT_GT(evictions, 0) << "else the test says little";
     EXPECT_GT(cancellations, 0);
   }

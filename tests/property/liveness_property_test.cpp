@@ -5,12 +5,11 @@
 // one large job waiting. Durations are over- and underestimated. What starts late is named with the bound.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "engine/base/env.h"
 #include "tests/departments.h"
 #include "tests/little_world.h"
 #include "tests/property/world.h"
+#include "tests/seeds.h"
 
 namespace berth::test {
 namespace {
@@ -56,6 +55,10 @@ std::vector<Scene> scenes() {
        two_nodes,
        "q gpu=4 / z gpu=8 gpu.lend=2",
        {{"q", few, {"gpus=8", "gpus=6"}}, {"z", {}, {}}}},
+      {"at what is not lent, others borrow",
+       two_nodes,
+       "q gpu=4 / y / z gpu=8 gpu.lend=2",
+       {{"q", few, {"gpus=8", "gpus=6"}}, {"y", few, {}}, {"z", {}, {}}}},
       {"at a limit above",
        two_nodes,
        "p gpu.limit=8 / a < p / b < p gpu.limit=6",
@@ -69,7 +72,8 @@ std::vector<Scene> scenes() {
 
 class LiveWorld {
  public:
-  LiveWorld(const Scene& scene, const std::string& order, BackfillMode backfill, std::uint64_t seed)
+  LiveWorld(const Scene& scene, const std::string& order, BackfillMode backfill, Preemption preemption,
+            std::uint64_t seed)
       : scene_(scene), random_(seed), world_(scene.cluster) {
     departments_ = departments_from(world_.snapshot.cluster, scene.departments.empty() ? "all" : scene.departments);
     Snapshot& snapshot = world_.snapshot;
@@ -78,7 +82,7 @@ class LiveWorld {
     snapshot.order_policy = order;
     snapshot.rules.backfill = backfill;
     snapshot.rules.backfill_depth = 5;
-    snapshot.rules.preemption = Preemption::kNone;
+    snapshot.rules.preemption = preemption;
     snapshot.rules.reservation_ttl = Seconds(kPatience);
     snapshot.rules.default_duration = Seconds(kLongest);
     snapshot.priority_classes = {{.id = 1, .name = "high", .value = 1}, {.id = 2, .name = "low", .value = 0}};
@@ -99,7 +103,7 @@ class LiveWorld {
     for (Seconds now(0); now < until;) {
       refill();
       const Plan plan = world_.round(now);
-
+      for (const Eviction& eviction : plan.evictions) waiting_[eviction.job] = now;
       for (const auto& [job, submit] : waiting_) {
         if (world_.start_of(job)) continue;
         ASSERT_LT(now, submit + bound()) << late(job, plan);
@@ -153,29 +157,27 @@ class LiveWorld {
   std::map<std::int64_t, std::pair<std::size_t, bool>> kinds_;
 };
 
-std::uint64_t seeds_wanted() {
-  const char* text = std::getenv("BERTH_SEEDS");
-  return text == nullptr ? 1 : static_cast<std::uint64_t>(std::atoll(text));
-}
-
 class LivenessTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(LivenessTest, EveryJobStarts) {
   const std::string order = GetParam();
+  const Seeds seeds = wanted_seeds(1, 10);
   for (const Scene& scene : scenes()) {
     for (const BackfillMode mode : {BackfillMode::kEasy, BackfillMode::kConservative, BackfillMode::kNone}) {
-      for (std::uint64_t seed = 1; seed <= seeds_wanted(); ++seed) {
-        SCOPED_TRACE("seed " + std::to_string(seed) + ", " + order + ", " + std::string(backfill_mode_name(mode)) +
-                     ", " + scene.name);
-        LiveWorld world(scene, order, mode, seed);
-        world.run(Seconds(2 * world.bound().value()));
-        if (HasFatalFailure()) break;
+      for (const Preemption preemption : {Preemption::kNone, Preemption::kReclaim}) {
+        for (std::uint64_t seed = seeds.first; seed < seeds.end; ++seed) {
+          SCOPED_TRACE("seed " + std::to_string(seed) + ", " + order + ", " + std::string(backfill_mode_name(mode)) +
+                       (preemption == Preemption::kNone ? ", " : ", reclaim, ") + scene.name);
+          LiveWorld world(scene, order, mode, preemption, seed);
+          world.run(Seconds(2 * world.bound().value()));
+          if (HasFatalFailure()) break;
+        }
       }
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Orders, LivenessTest, testing::Values("fifo", "priority", "las", "fair_share", "drf"),
+INSTANTIATE_TEST_SUITE_P(Orders, LivenessTest, testing::Values("fifo", "priority", "las", "fair_share", "drf", "wpai"),
                          [](const auto& each) { return std::string(each.param); });
 
 }  // namespace

@@ -3,14 +3,13 @@
 // BERTH_SEEDS=500 for so many worlds, BERTH_SEED=7 for another first one, BERTH_SEED=new for one that is drawn.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <map>
-#include <random>
 #include <set>
 
 #include "engine/base/env.h"
 #include "tests/company.h"
 #include "tests/property/world.h"
+#include "tests/seeds.h"
 
 namespace berth::test {
 namespace {
@@ -215,21 +214,9 @@ class Shortfalls {
   std::map<std::string, int> rounds_;
 };
 
-std::uint64_t seeds(std::uint64_t usual) {
-  const char* const more = std::getenv("BERTH_SEEDS");
-  return more == nullptr ? usual : static_cast<std::uint64_t>(std::strtoull(more, nullptr, 10));
-}
-
-std::uint64_t first_seed() {
-  const char* const text = std::getenv("BERTH_SEED");
-  if (text == nullptr) return 1;
-  return std::string(text) == "new" ? std::random_device{}() : std::strtoull(text, nullptr, 10);
-}
-
 TEST(QuotaProperty, OfSeveralModelsEveryQueueHoldsItsOwn) {
-  const std::uint64_t first = first_seed();
-  const std::uint64_t end = first + seeds(30);
-  for (std::uint64_t seed = first; seed < end && !testing::Test::HasFailure(); ++seed) {
+  const Seeds seeds = wanted_seeds(30);
+  for (std::uint64_t seed = seeds.first; seed < seeds.end && !testing::Test::HasFailure(); ++seed) {
     for (const char* const order : {"fair_share", "wpai"}) {
       Demand demand(seed);
       Random random(seed);
