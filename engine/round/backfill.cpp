@@ -1,6 +1,7 @@
 #include "engine/round/backfill.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/round/start_search.h"
 
@@ -49,11 +50,6 @@ std::vector<ReservedTask> reserved_tasks(std::span<const PlacedTask> placed, con
     tasks.push_back({.group = task.group, .task = task.task, .node_id = node_id, .holding = task.holding});
   }
   return tasks;
-}
-
-Seconds last_end_of(const Job& job, Seconds now) {
-  const Seconds end = job.expected_end(now);
-  return end < now ? kNever : end;
 }
 
 DemandKey backfill_demand(const Job& job) {
@@ -343,28 +339,32 @@ void Backfill::close_limit(const Job& job, const QuotaVerdict& refusal, Seconds 
 bool Backfill::note_blocked(const Job& job, bool borrows) {
   const BackfillMode mode = state_.rules().backfill;
   if (mode == BackfillMode::kGreedy) return false;
+  if (mode == BackfillMode::kNone || mode == BackfillMode::kNonePerQueue) return close_behind(job, borrows);
   const Reservation* row = row_of(job);
-  if (mode == BackfillMode::kNone || mode == BackfillMode::kNonePerQueue) {
-    const bool closes = closed_by(job) == 0;
-    if (ranks_move_ && !earliest_start(state_, timeline(), gang_of(job), end_of(job) - now_, {})) return false;
-    close(job);
-    if (ranks_move_ && (closes || row != nullptr))
-      unbound_.push_back(row != nullptr ? *row
-                                        : Reservation{.job = job.id, .made_at = now_, .expected = now_, .tasks = {}});
-    return is_like_first(job);
-  }
   drop_held(job.id);
-  const bool is_first = ranks_move_ ? first_ == 0 || first_ == job.id : backfilled() == 0;
-  const bool may_reserve =
-      mode == BackfillMode::kEasy ? is_first && backfilled() == 0 : backfilled() < state_.rules().backfill_depth;
+  const bool is_first = ranks_move_ ? first_ == job.id || takes_turn(job) : backfilled() == 0;
+  const bool may_reserve = mode == BackfillMode::kEasy
+                               ? is_first && backfilled() == 0
+                               : (ranks_move_ && is_first) || backfilled() < state_.rules().backfill_depth;
   if (may_reserve && reserve(job, borrows, is_first)) {
-    if (is_first) first_ = job.id;
+    if (is_first) make_first(job, row == nullptr);
     keep_room_under_limits(job, held_.back().reservation);
+    if (!is_first) note_waiter(job, borrows);
     return true;
   }
-  if (first_ == job.id) first_ = 0;
+  if (first_ == job.id) end_turn();
   if (row != nullptr && (ranks_move_ || row->tasks.empty())) keep_row(job, *row);
+  note_waiter(job, borrows);
   return is_like_first(job);
+}
+
+bool Backfill::fits_one_day(const Job& job) {
+  DemandKey key = backfill_demand(job);
+  key.push_back(job.queue);
+  const auto [known, is_new] = fits_one_day_.try_emplace(std::move(key), false);
+  if (is_new)
+    known->second = earliest_start(state_, timeline(), gang_of(job), end_of(job) - now_, {.from = now_}).has_value();
+  return known->second;
 }
 
 void Backfill::note_refused(const Job& job, const QuotaVerdict& refusal) {
@@ -372,7 +372,7 @@ void Backfill::note_refused(const Job& job, const QuotaVerdict& refusal) {
   if (mode == BackfillMode::kGreedy || holds_room_for(job.id)) return;
   const Reservation* row = row_of(job);
   drop_held(job.id);
-  if (first_ == job.id) first_ = 0;
+  if (first_ == job.id) end_turn();
   if (row != nullptr && is_over(*row, refusal)) row = nullptr;
   const bool is_behind = refusal.held_for != 0 || limits_.is_held(job, refusal);
   if (row == nullptr && is_behind) return;
@@ -470,7 +470,6 @@ bool Backfill::give_way_if(const Job& job, const Concerns& concerns) {
 
 void Backfill::note_started(const Job& job, std::span<const PlacedTask> placed) {
   if (state_.quotas().governs()) limits_.note_started(job, placed);
-  if (first_ == job.id) first_ = 0;
   for (Kept& kept : kept_) kept.is_settled = kept.is_settled || kept.reservation.job == job.id;
   std::erase_if(unbound_, [&](const Reservation& row) { return row.job == job.id; });
   if (std::erase_if(held_, [&](const Held& held) { return held.reservation.job == job.id; }) > 0) {
@@ -479,6 +478,8 @@ void Backfill::note_started(const Job& job, std::span<const PlacedTask> placed) 
     const Seconds end = end_of(job);
     for (const PlacedTask& task : placed) timeline_->add_end({end, now_, task.holding});
   }
+  if (oldest_ && oldest_->job.id == job.id) oldest_.reset();
+  if (first_ == job.id) end_turn();
 }
 
 std::int64_t Backfill::closed_by(const Job& job) const {
@@ -504,6 +505,10 @@ bool Backfill::holds_room_for(std::int64_t job) const {
 bool Backfill::has_reservation(std::int64_t job) const {
   return std::ranges::any_of(held_, [&](const Held& held) { return held.reservation.job == job; }) ||
          std::ranges::find(unbound_, job, &Reservation::job) != unbound_.end();
+}
+
+bool Backfill::may_be_first(std::int64_t job) const {
+  return first_ == job || (oldest_ && oldest_->job.id == job) || has_reservation(job);
 }
 
 std::vector<std::int64_t> Backfill::holders() const {
@@ -535,6 +540,8 @@ std::vector<Reservation> Backfill::reservations() const {
   for (const Kept& kept : kept_) {
     if (ranks_move_ && !kept.is_settled && !is_there(kept.reservation)) sorted.push_back(kept.reservation);
   }
+  if (is_first_new_ && std::ranges::find(sorted, first_, &Reservation::job) == sorted.end())
+    sorted.push_back({.job = first_, .made_at = now_, .expected = now_, .tasks = {}});
   std::ranges::sort(sorted, {}, &Reservation::job);
   return sorted;
 }

@@ -15,9 +15,10 @@
 //
 // Who is first. Orders that sort jobs by a key of each (QueueOrder::keyed) put a job before another by what it is: the
 // reservation goes to a new first, and jobs before it in the order pass. Where ranks move with what queues use
-// (fair_share, drf, wpai, scripts) a queue that has just given something back would pass every time. There the job that
-// was blocked longest counts as first until it starts, and its reservation binds from the start of the pass once it is
-// due. With none, that job closes the pass from its start.
+// (fair_share, drf, wpai, scripts) a queue that has just given something back would pass every time. There one counts
+// as first until it starts, and its reservation binds from the start of the pass once it is due; then the turn is that
+// of the job that came first of all that the pass finds waiting for room. With none, the first closes the pass from its
+// start.
 //
 // The first job of a queue that its quota or a limit refuses (limit_holds.h) gets a reservation without tasks: later
 // jobs of that queue, and of those below where the limit is, do not take what it waits for.
@@ -88,6 +89,8 @@ class Backfill {
   // The job may start, but does not fit or would delay another. True when it got a reservation.
   // `borrows`: it would start beyond its quota.
   bool note_blocked(const Job& job, bool borrows);
+  // The job is not looked at, since another closes the pass.
+  void note_closed(const Job& job);
   // Its quota or a limit refuses the job.
   void note_refused(const Job& job, const QuotaVerdict& refusal);
   // For a job within its quota: the reservation of that one holds nothing more in this pass, if it gives way to the
@@ -103,7 +106,7 @@ class Backfill {
   // The job is not to be tried any more, because of that one; 0 = go on, as for all that room was made for.
   std::int64_t closed_by(const Job& job) const;
   // Nobody at all is to be tried any more.
-  bool closed() const { return closed_by_ != 0 && !is_closer_to_come_; }
+  bool closed() const { return closed_by_ != 0 && !is_closer_to_come_ && !is_first_new_; }
 
   // Room made by evicting others that are still stopping.
   void hold(Reservation reservation);
@@ -111,7 +114,9 @@ class Backfill {
   bool holds_room_for(std::int64_t job) const;
   // Of this pass so far.
   bool has_reservation(std::int64_t job) const;
-  // Those jobs, in id order.
+  // It may have a reservation after the pass.
+  bool may_be_first(std::int64_t job) const;
+  // Those that room is held for, in id order.
   std::vector<std::int64_t> holders() const;
 
   // When the job is expected to start; nothing = it has no reservation.
@@ -154,6 +159,12 @@ class Backfill {
     std::int64_t would_delay = 0;
   };
 
+  using Age = std::pair<Seconds, std::int64_t>;  // submit time and id
+  struct Waiter {
+    Job job;
+    bool borrows = false;
+  };
+
   // A gang was found to start then at the earliest: one of the same kind that is no smaller and runs no shorter will
   // not start earlier.
   struct Booking {
@@ -178,6 +189,15 @@ class Backfill {
   const Reservation* row_of(const Job& job) const;
   const Reservation* kept_for(const Job& job) const;
   bool is_like_first(const Job& job) const;
+  // Nobody is first, or a job that this pass made first and that came later; that one is none any more.
+  bool takes_turn(const Job& job);
+  void note_waiter(const Job& job, bool borrows);
+  // The first starts, or does not wait for room any more: the turn is the next one's.
+  void end_turn();
+  void make_first(const Job& job, bool is_new);
+  // If all that runs ends.
+  bool fits_one_day(const Job& job);
+  bool close_behind(const Job& job, bool borrows);
   void keep_room_under_limits(const Job& job, const Reservation& row);
   // Its reservation stays without the tasks.
   void keep_row(const Job& job, Reservation row);
@@ -200,7 +220,11 @@ class Backfill {
   std::int64_t closed_by_ = 0;
   bool is_closer_to_come_ = false;                    // it is still to be tried
   std::vector<std::int64_t> closed_queues_;           // by queue: the job that blocks it; empty = none
-  std::int64_t first_ = 0;                            // where ranks move: the job blocked longest; 0 = none
+  std::int64_t first_ = 0;                            // where ranks move: see above; 0 = none
+  bool is_first_new_ = false;                         // this pass made it first
+  Age first_age_;                                     // of a new first
+  std::optional<Waiter> oldest_;                      // where ranks move: of the jobs that wait behind the first
+  std::map<DemandKey, bool> fits_one_day_;            // by queue and what they ask for
   std::vector<Kept> kept_;                            // oldest first; count when their job is blocked again
   std::vector<Reservation> unbound_;                  // hold no nodes in this pass, and stay
   std::vector<Held> held_;                            // those that count

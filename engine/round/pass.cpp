@@ -100,12 +100,12 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
   backfill_.turn_to(job, levels == 0 && blocker == 0);
   if (!job.after.empty()) return wait(job, Reason::kDependency);
   if (blocker != 0) {
+    if (levels == 0) backfill_.note_closed(job);
     PassOutcome outcome = wait(job, Reason::kBlocked);
     outcome.waiting.behind_job = blocker;
     return outcome;
   }
-  const Seconds expected_end = job.expected_end(now_);
-  const Seconds end = expected_end < now_ ? kNever : expected_end;
+  const Seconds end = last_end_of(job, now_);
   const QuotaLedger& quotas = state_.quotas();
   const QuotaVerdict verdict =
       quotas.governs() ? quotas.judge(job.queue, quotas.demand_to_start(job), end) : QuotaVerdict{};

@@ -39,7 +39,8 @@ class Pass {
   // Jobs that room is held for until their victims have stopped, in id order.
   std::vector<std::int64_t> promised() const { return backfill_.holders(); }
   bool holds_room_for(std::int64_t job) const { return backfill_.holds_room_for(job); }
-  bool has_reservation(std::int64_t job) const { return backfill_.has_reservation(job); }
+  // Blocked: it may have a reservation after the pass.
+  bool may_be_first(std::int64_t job) const { return backfill_.may_be_first(job); }
   // `may_evict`: room may be made for it by evictions, as far as the rules say so. `levels`: see
   // JobSequence::levels_within_quota; above 0 nobody is evicted for it, and that it does not start means nothing for
   // others.

@@ -17,6 +17,11 @@ void for_each_device(DeviceMask devices, Visit visit) {
 
 }  // namespace
 
+Seconds last_end_of(const Job& job, Seconds now) {
+  const Seconds end = job.expected_end(now);
+  return end < now ? kNever : end;
+}
+
 void Timeline::Amounts::add(const Holding& holding, int sign) {
   cpu += sign * holding.cpu.value();
   memory += sign * holding.memory.value();

@@ -23,6 +23,9 @@
 namespace berth {
 
 inline constexpr Seconds kNever{kNoLimit};
+
+// When a run that begins `now` ends at the latest, as far as is known; kNever = nothing is known.
+Seconds last_end_of(const Job& job, Seconds now);
 inline constexpr Seconds kNoneEnded{-1};
 
 // A running task and when it is expected to end.

@@ -70,7 +70,7 @@ void DeviceFloor::keep_reservations() {
 
 PassOutcome DeviceFloor::try_job(const Job& job, int levels) {
   PassOutcome outcome = pass_->try_job(job, true, levels);
-  if (ranks_move_ && !outcome.started && pass_->has_reservation(job.id)) newly_reserved_.push_back(job);
+  if (ranks_move_ && !outcome.started && pass_->may_be_first(job.id)) newly_reserved_.push_back(job);
   return outcome;
 }
 

@@ -22,9 +22,9 @@ struct ToldStarts {
 // `known_runs` of each kind of job lasted `known`; then jobs of these kinds come and use `used` of their limit of an
 // hour. Counts first reservations, and the jobs that started later. `beliefs_bind`: also those that few runs bear out.
 ToldStarts told_starts(std::uint64_t seed, int known_runs, Seconds known, std::int64_t used,
-                       bool beliefs_bind = false) {
+                       bool beliefs_bind = false, const char* departments = "ads") {
   Random random(seed);
-  Company company("4x4:A100", "ads");
+  Company company("4x4:A100", departments);
   Snapshot& snapshot = company.snapshot;
   snapshot.order_policy = "fifo";
   snapshot.rules.backfill = BackfillMode::kEasy;
@@ -86,6 +86,18 @@ TEST(ToldStartProperty, ABeliefThatRunsBearOutIsPromised) {
     all.missed += one.missed;
   }
   EXPECT_GT(all.told, 10u);
+  EXPECT_EQ(all.missed, 0u);
+}
+
+// Where all is the queue's own, nobody borrows and nothing gives way.
+TEST(ToldStartProperty, AQuotaOfTheWholeClusterChangesNothing) {
+  ToldStarts all;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    const ToldStarts one = told_starts(seed, 0, Seconds(600), kHour, false, "ads gpu=16");
+    all.told += one.told;
+    all.missed += one.missed;
+  }
+  EXPECT_GT(all.told, 100u);
   EXPECT_EQ(all.missed, 0u);
 }
 

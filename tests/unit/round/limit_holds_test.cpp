@@ -85,6 +85,93 @@ TEST(MovingRanksTest, ABorrowerGivesWayForABoundedTime) {
   EXPECT_LE(*world.start_of(big), at(6500 + 1100));
 }
 
+// The reservation goes each time to the job that q submitted last, unless age decides whose turn it is.
+TEST(MovingRanksTest, TheTurnIsThatOfTheJobThatCameFirst) {
+  for (const char* order : {"fair_share", "drf", "wpai"}) {
+    for (const BackfillMode mode : {BackfillMode::kEasy, BackfillMode::kConservative, BackfillMode::kNone}) {
+      SCOPED_TRACE(std::string(order) + ", " + std::string(backfill_mode_name(mode)));
+      LittleWorld world = world_with(order, mode, "q / z");
+      submit_to(world, 0, "gpus=4", 50);
+      submit_to(world, 0, "gpus=4", 100);
+      submit_to(world, 0, "gpus=4", 100);
+      world.round(at(0));
+      const std::int64_t big = submit_to(world, 1, "gpus=8", 100);
+      world.round(at(0));
+      for (std::int64_t now = 50; now <= 10000 && !world.start_of(big); now += 50) {
+        submit_to(world, 0, "gpus=4", 100);
+        world.round(at(now));
+      }
+      ASSERT_TRUE(world.start_of(big));
+      EXPECT_LE(*world.start_of(big), at(300));
+    }
+  }
+}
+
+// With none, two queues with large jobs close the pass by turns before the small one of a third is looked at.
+TEST(MovingRanksTest, AJobThatIsNotLookedAtHasItsTurn) {
+  for (const char* order : {"fair_share", "drf", "wpai"}) {
+    SCOPED_TRACE(order);
+    LittleWorld world = world_with(order, BackfillMode::kNone, "p / q / z");
+    submit_to(world, 0, "gpus=8", 100);
+    world.round(at(0));
+    submit_to(world, 1, "gpus=8", 100);
+    world.round(at(0));
+    const std::int64_t small = submit_to(world, 2, "gpus=1", 100);
+    submit_to(world, 0, "gpus=8", 100);
+    world.round(at(0));
+    for (std::int64_t now = 100; now <= 10000 && !world.start_of(small); now += 100) {
+      submit_to(world, (now / 100) % 2 == 0 ? 0 : 1, "gpus=8", 100);
+      world.round(at(now));
+    }
+    ASSERT_TRUE(world.start_of(small));
+    EXPECT_LE(*world.start_of(small), at(300));
+  }
+}
+
+// One waits at a limit, the other for nodes: neither makes the other begin anew.
+TEST(MovingRanksTest, TwoThatWaitDoNotTakeEachOthersTurn) {
+  for (const char* order : {"fair_share", "drf"}) {
+    SCOPED_TRACE(order);
+    LittleWorld world = world_with(order, BackfillMode::kEasy, "p gpu=4 / q gpu.limit=8 / z");
+    world.snapshot.rules.reservation_ttl = at(600);
+    submit_to(world, 0, "gpus=4", 100);
+    submit_to(world, 1, "gpus=2", 30);
+    world.round(at(0));
+    const std::int64_t limited = submit_to(world, 1, "gpus=8", 100);
+    const std::int64_t other = submit_to(world, 2, "gpus=8", 100);
+    world.round(at(0));
+    world.round(at(30));
+    for (std::int64_t now = 50; now <= 20000 && !(world.start_of(limited) && world.start_of(other)); now += 50) {
+      if (now % 100 == 50) submit_to(world, 0, "gpus=4", 100);
+      world.round(at(now));
+    }
+    ASSERT_TRUE(world.start_of(limited));
+    ASSERT_TRUE(world.start_of(other));
+    EXPECT_LE(std::max(*world.start_of(limited), *world.start_of(other)), at(2000));
+  }
+}
+
+// Its reservation gives way to one within its quota, and it starts all the same, elsewhere.
+TEST(MovingRanksTest, WhatStartsKeepsNoReservation) {
+  for (const char* order : {"fair_share", "drf"}) {
+    for (const BackfillMode mode : {BackfillMode::kEasy, BackfillMode::kConservative}) {
+      SCOPED_TRACE(std::string(order) + ", " + std::string(backfill_mode_name(mode)));
+      LittleWorld world = world_with(order, mode, "p gpu=4 / z");
+      submit_to(world, 1, "gpus=4", 100);
+      submit_to(world, 1, "gpus=2", 100);
+      submit_to(world, 1, "gpus=1", 1000);
+      submit_to(world, 1, "gpus=1", 200, 100);
+      world.round(at(0));
+      const std::int64_t waits = submit_to(world, 1, "gpus=1", 300);
+      world.round(at(0));
+      submit_to(world, 0, "gpus=4", 50);
+      const Plan plan = world.round(at(101));
+      EXPECT_TRUE(starts_in(plan, waits));
+      EXPECT_EQ(reservation_in(plan, waits), nullptr);
+    }
+  }
+}
+
 // ---- room under limits ----------------------------------------------------------------------------------------------
 
 // Whatever says so, q may use 4 of 8 GPUs.

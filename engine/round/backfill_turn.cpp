@@ -1,0 +1,79 @@
+// Whose turn it is, where ranks move with what queues use: see backfill.h.
+#include <algorithm>
+#include <utility>
+
+#include "engine/round/backfill.h"
+
+namespace berth {
+
+bool Backfill::close_behind(const Job& job, bool borrows) {
+  const bool closes = closed_by(job) == 0;
+  if (ranks_move_ && !fits_one_day(job)) return false;
+  close(job);
+  if (!ranks_move_) return false;
+  const Reservation* row = row_of(job);
+  if (row != nullptr) {
+    unbound_.push_back(*row);
+  } else if (state_.rules().backfill == BackfillMode::kNonePerQueue) {
+    if (closes) unbound_.push_back({.job = job.id, .made_at = now_, .expected = now_, .tasks = {}});
+    return is_like_first(job);
+  }
+  note_waiter(job, borrows);
+  if (oldest_ && takes_turn(oldest_->job)) make_first(oldest_->job, true);
+  return is_like_first(job);
+}
+
+void Backfill::note_closed(const Job& job) {
+  if (!ranks_move_ || closed_by_ == 0 || row_of(job) != nullptr) return;
+  if (std::ranges::all_of(job.groups, [](const TaskGroup& group) { return group.placed >= group.min_tasks; })) return;
+  const QuotaLedger& quotas = state_.quotas();
+  if (quotas.governs() && !quotas.judge(job.queue, quotas.demand_to_start(job), last_end_of(job, now_)).admitted())
+    return;
+  note_waiter(job, false);
+  if (is_first_new_ && oldest_ && takes_turn(oldest_->job)) make_first(oldest_->job, true);
+}
+
+bool Backfill::takes_turn(const Job& job) {
+  if (first_ == 0) return true;
+  if (!is_first_new_ || first_age_ <= Age(job.submit, job.id) || !fits_one_day(job)) return false;
+  if (state_.rules().backfill == BackfillMode::kEasy) {
+    drop_held(first_);
+    state_.quotas().drop_holds_of(first_);
+  }
+  return true;
+}
+
+void Backfill::make_first(const Job& job, bool is_new) {
+  if (first_ != job.id) is_first_new_ = is_new;
+  first_ = job.id;
+  first_age_ = {job.submit, job.id};
+  if (oldest_ && oldest_->job.id == first_) oldest_.reset();
+}
+
+void Backfill::note_waiter(const Job& job, bool borrows) {
+  if (!ranks_move_ || job.id == first_) return;
+  if (oldest_ && Age(oldest_->job.submit, oldest_->job.id) < Age(job.submit, job.id)) return;
+  if (fits_one_day(job)) oldest_ = {job, borrows};
+}
+
+void Backfill::end_turn() {
+  const bool closes = state_.rules().backfill == BackfillMode::kNone;
+  if (closes && closed_by_ == first_) {
+    closed_by_ = 0;
+    is_closer_to_come_ = false;
+  }
+  first_ = 0;
+  is_first_new_ = false;
+  if (closes || state_.rules().backfill == BackfillMode::kNonePerQueue || !oldest_) return;
+  const Waiter next = *std::exchange(oldest_, std::nullopt);
+  const Job& job = next.job;
+  const auto is_held = [&](const Held& held) { return held.reservation.job == job.id; };
+  if (std::ranges::any_of(held_, is_held)) return make_first(job, true);
+  if (state_.rules().backfill == BackfillMode::kEasy && backfilled() > 0) return;
+  state_.quotas().judge_for(job.id, kNever);
+  if (!reserve(job, next.borrows, true)) return;
+  make_first(job, true);
+  keep_room_under_limits(job, held_.back().reservation);
+}
+
+}  // namespace berth
