@@ -68,34 +68,56 @@ QuotaLedger::QuotaLedger(const Cluster& cluster, std::span<const Queue> queues, 
   }
   add_up_quotas();
   count_loans(now);
+  count_models_for_all();
   count_promises();
-  find_open();
+  find_unowned();
 }
 
-void QuotaLedger::find_open() {
+void QuotaLedger::find_unowned() {
+  unowned_.assign(row_count() * resource_count(), 0);
   open_.assign(row_count() * resource_count(), 0);
-  for (std::size_t q = 0; q < row_count(); ++q) {
-    for (std::size_t r = 0; r < resource_count(); ++r) open_[at(q, r)] = leaves_open(q, r) ? 1 : 0;
+  for (std::size_t r = 0; r < resource_count(); ++r) {
+    const bool is_owned =
+        std::ranges::any_of(table_.terms, [&](const std::vector<QuotaTerms>& terms) { return terms[r].has_quota; });
+    for (std::size_t q = 0; q < row_count(); ++q) {
+      if (!says_nothing_of(q, r)) continue;
+      const bool is_covered = leaves_open(q, r);
+      unowned_[at(q, r)] = !is_owned || is_covered ? 1 : 0;
+      bool has_limit = false;
+      for (std::size_t up = q; up < row_count(); up = above(up)) {
+        has_limit = has_limit || table_.terms[up][r].limit < kNoLimit;
+      }
+      open_[at(q, r)] = is_covered && !has_limit ? 1 : 0;
+    }
   }
+}
+
+bool QuotaLedger::says_nothing_of(std::size_t row, std::size_t resource) const {
+  if (quota_[at(row, resource)] != 0) return false;
+  for (std::size_t q = row; q < row_count(); q = above(q)) {
+    const QuotaTerms& said = table_.terms[q][resource];
+    if (said.has_quota || said.borrow_limit < kNoLimit) return false;
+  }
+  return true;
 }
 
 bool QuotaLedger::leaves_open(std::size_t row, std::size_t resource) const {
-  if (table_.resources[resource].kind == ResourceKind::kGpu || quota_[at(row, resource)] != 0) return false;
-  bool has_gpus = false;
-  for (std::size_t q = row; q < row_count(); q = above(q)) {
-    const QuotaTerms& said = table_.terms[q][resource];
-    if (said.has_quota || said.limit < kNoLimit) return false;
-    for (std::size_t r = 0; r < resource_count(); ++r) {
-      has_gpus = has_gpus || (table_.resources[r].kind == ResourceKind::kGpu && table_.terms[q][r].has_quota);
+  const QuotaResource& asked = table_.resources[resource];
+  for (std::size_t r = 0; r < resource_count(); ++r) {
+    const QuotaResource& other = table_.resources[r];
+    const bool covers = other.kind == ResourceKind::kGpu &&
+                        (asked.kind != ResourceKind::kGpu || (other.models == 0 && asked.models != 0));
+    for (std::size_t q = row; covers && q < row_count(); q = above(q)) {
+      if (table_.terms[q][r].has_quota) return true;
     }
   }
-  return has_gpus;
+  return false;
 }
 
 Amounts QuotaLedger::counting(std::int32_t queue, const Amounts& amounts) const {
   Amounts counting = amounts;
   for (std::size_t r = 0; r < resource_count(); ++r) {
-    if (open_[at(row(queue), r)] != 0) counting[r] = 0;
+    if (unowned_[at(row(queue), r)] != 0) counting[r] = 0;
   }
   return counting;
 }
@@ -128,6 +150,24 @@ void QuotaLedger::add_up_quotas() {
       const std::size_t parent = above(q);
       if (parent < row_count() && !table_.terms[parent][r].has_quota) quota_[at(parent, r)] += quota_[at(q, r)];
     }
+  }
+}
+
+void QuotaLedger::count_models_for_all() {
+  const auto is_all = [](const QuotaResource& one) { return one.kind == ResourceKind::kGpu && one.models == 0; };
+  const auto all = static_cast<std::size_t>(std::ranges::find_if(table_.resources, is_all) - table_.resources.begin());
+  if (governed_[all] == 0) return;
+  std::vector<std::int64_t> below(row_count(), -1);  // -1 = it has no children
+  for (const std::size_t q : rows_children_first()) {
+    std::int64_t& quota = quota_[at(q, all)];
+    std::int64_t of_models = 0;
+    for (std::size_t r = 0; r < resource_count(); ++r) {
+      const QuotaResource& one = table_.resources[r];
+      if (one.kind == ResourceKind::kGpu && one.models != 0) of_models += quota_[at(q, r)];
+    }
+    if (!table_.terms[q][all].has_quota)
+      quota = below[q] < 0 ? quota + of_models : std::max({quota, of_models, below[q]});
+    if (above(q) < row_count()) below[above(q)] = std::max<std::int64_t>(0, below[above(q)]) + quota;
   }
 }
 
@@ -234,7 +274,7 @@ ModelSet QuotaLedger::models_within(std::int32_t queue, int levels) const {
   ModelSet models = models_here_;
   for (std::size_t r = 0; r < resource_count(); ++r) {
     const QuotaResource& resource = table_.resources[r];
-    if (governed_[r] == 0 || resource.kind != ResourceKind::kGpu) continue;
+    if (!has_quota_of(queue, r) || resource.kind != ResourceKind::kGpu) continue;
     bool is_left = true;
     for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
       is_left = is_left && (depth_[q] >= levels || used_[at(q, r)] < quota_[at(q, r)]);
@@ -291,21 +331,23 @@ QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Secon
     bool borrows = false;
     std::int64_t above_quota = 0;
     std::size_t over = row_count();  // nearest the root
-    const bool is_open = open_[at(row(queue), r)] != 0;
-    if (is_open) {
+    const bool is_unowned = unowned_[at(row(queue), r)] != 0;
+    if (is_unowned) {
       over = row(queue);
       above_quota = demand[r];
     }
-    for (std::size_t q = row(queue); q < row_count() && !is_open; q = above(q)) {
+    for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
       const QuotaTerms& terms = table_.terms[q][r];
-      const std::int64_t after = used_[at(q, r)] - uncounted_[at(q, r)] + demand[r];
+      const std::int64_t use_after = used_[at(q, r)] + demand[r];
+      const std::int64_t after = use_after - uncounted_[at(q, r)];
       const auto refuse = [&](Reason reason, std::int64_t short_by) {
         return QuotaVerdict{.reason = reason,
                             .queue = q < queues_.size() ? static_cast<std::int32_t>(q) : -1,
                             .resource = static_cast<std::int32_t>(r),
                             .short_by = short_by};
       };
-      if (after > terms.limit) return refuse(Reason::kLimit, after - terms.limit);
+      if (use_after > terms.limit) return refuse(Reason::kLimit, use_after - terms.limit);
+      if (is_unowned) continue;
       const std::int64_t own = quota_lasting(at(q, r), until);
       if (after <= own) continue;
       if (after - own > terms.borrow_limit) return refuse(Reason::kQuota, after - own - terms.borrow_limit);
@@ -317,7 +359,7 @@ QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Secon
       over = q;
       above_quota = after - own;
     }
-    if (!borrows && !is_open) continue;
+    if (!borrows && !is_unowned) continue;
     verdict.borrows = verdict.borrows || borrows;
     const auto lender_keeps = [&](std::int64_t short_by) {
       return QuotaVerdict{.reason = Reason::kLenderKeeps,
@@ -369,6 +411,17 @@ std::int64_t QuotaLedger::most(std::int32_t queue, std::size_t resource, Seconds
   return std::min(terms.limit, quota_lasting(at(row(queue), resource), until) + terms.borrow_limit);
 }
 
+std::int64_t QuotaLedger::left_of_most(std::int32_t queue, std::size_t resource, Seconds until) const {
+  const QuotaTerms& terms = table_.terms[row(queue)][resource];
+  std::int64_t left = kNoLimit;
+  if (terms.limit < kNoLimit) left = terms.limit - used(queue, resource);
+  if (terms.borrow_limit < kNoLimit) {
+    const std::int64_t may_hold = quota_lasting(at(row(queue), resource), until) + terms.borrow_limit;
+    left = std::min(left, may_hold - counted(queue, resource));
+  }
+  return left;
+}
+
 std::int64_t QuotaLedger::left_to_borrow(std::int32_t queue, std::size_t resource, std::int64_t demand) const {
   const std::int64_t promised = promised_after(row(queue), resource, demand);
   return capacity_[resource] - used_by_all_[resource] - demand - promised;
@@ -411,7 +464,7 @@ void QuotaLedger::change_usage(std::int32_t queue, const Amounts& amounts, std::
       }
       promised_to_all_[r] += change;
     }
-    if (open_[at(row(queue), r)] != 0) {
+    if (unowned_[at(row(queue), r)] != 0) {
       for (std::size_t q = row(queue); q < row_count(); q = above(q)) uncounted_[at(q, r)] += more;
     }
     used_by_all_[r] += more;

@@ -3,10 +3,11 @@
 // Quota of a queue: what its row says (a parent without one: the sum over its children), plus what it borrows by loans
 // now, minus what it lends. Usage of a queue: that of its own jobs and of all queues below. A resource that no queue
 // has a quota or a limit of is not governed and never refuses anybody; of a governed one, a queue without a row has
-// quota 0 - but for CPU and memory of a queue whose path has quotas of GPUs and says nothing of CPU or memory: those do
-// not count for it (counts_for), neither against it nor against queues above it. CPU, memory and all GPUs are counted
-// also where the table does not name them: orders compare queues by them. Jobs without a queue (index -1) are those of
-// one more root, without quota.
+// quota 0 - but for what its path says nothing of beside quotas that cover it: CPU and memory beside quotas of GPUs,
+// the GPUs of a model beside a quota of all GPUs. Those do not count for it (counts_for, where no limit does, either),
+// and neither does what nobody has a quota of (has_quota_of). A queue with quotas of models and none of all GPUs owns
+// as many of all as of these models. CPU, memory and all GPUs are counted also where the table does not name them:
+// orders compare queues by them. Jobs without a queue (index -1) are those of one more root, without quota.
 //
 // A job that asks for `demand` may start when, for each governed resource,
 //   1. no queue on its path (itself up to the root) exceeds its limit, nor its quota by more than its borrow limit, and
@@ -89,7 +90,11 @@ class QuotaLedger {
   bool counts_for(std::int32_t queue, std::size_t resource) const {
     return governed_[resource] != 0 && open_[at(row(queue), resource)] == 0;
   }
-  // What counts against the quota of the queue: used() but for that of queues below for which it does not count.
+  // Jobs of the queue are judged by its quota of it, too; else by limits alone.
+  bool has_quota_of(std::int32_t queue, std::size_t resource) const {
+    return governed_[resource] != 0 && unowned_[at(row(queue), resource)] == 0;
+  }
+  // What counts against the quota of the queue: used() but for that of queues below that are not judged by one.
   std::int64_t counted(std::int32_t queue, std::size_t resource) const {
     return used_[at(row(queue), resource)] - uncounted_[at(row(queue), resource)];
   }
@@ -140,6 +145,8 @@ class QuotaLedger {
   std::int64_t left_to_borrow(std::int32_t queue, std::size_t resource, std::int64_t demand) const;
   // The most that the queue may hold by its limit and, for jobs that end by `until`, its quota and borrow limit.
   std::int64_t most(std::int32_t queue, std::size_t resource, Seconds until) const;
+  // Of that, what it does not use; kNoLimit = nothing bounds it.
+  std::int64_t left_of_most(std::int32_t queue, std::size_t resource, Seconds until) const;
 
   // judge() looks at holds, too, until clear_holds(); used for passes.
   void hold(const QuotaHold& hold) { holds_.push_back(hold); }
@@ -224,11 +231,14 @@ class QuotaLedger {
   std::vector<std::size_t> rows_children_first() const;
   void complete_resources();
   void add_up_quotas();
+  void count_models_for_all();
   void count_loans(Seconds now);
   void count_promises();
-  void find_open();
+  void find_unowned();
+  // Its quotas of other GPUs say all there is to say.
   bool leaves_open(std::size_t row, std::size_t resource) const;
-  // Without what does not count for the queue.
+  bool says_nothing_of(std::size_t row, std::size_t resource) const;
+  // Without that of which the queue has no quota to be judged by.
   Amounts counting(std::int32_t queue, const Amounts& amounts) const;
   void change_usage(std::int32_t queue, const Amounts& amounts, std::int64_t sign);
   // What stays promised to all after `row` has taken `demand` more.
@@ -249,13 +259,14 @@ class QuotaLedger {
   std::vector<std::uint8_t> has_promises_;  // by resource: somebody has a lend limit
   std::vector<int> depth_;
   std::vector<std::size_t> above_;
-  std::vector<std::int64_t> quota_;           // by at()
-  std::vector<std::int64_t> used_;            // by at()
-  std::vector<std::int64_t> uncounted_;       // by at(): of used_, that of queues for which it does not count
-  std::vector<std::uint8_t> open_;            // by at(): it does not count for jobs of the queue
-  std::vector<std::int64_t> marked_;          // by at()
-  std::vector<std::int64_t> kept_;            // by at(): quota that is not lent
-  std::vector<std::int64_t> promised_;        // by at(): of that, and of what queues below keep, not in use
+  std::vector<std::int64_t> quota_;      // by at()
+  std::vector<std::int64_t> used_;       // by at()
+  std::vector<std::int64_t> uncounted_;  // by at(): of used_, that of queues for which it does not count
+  std::vector<std::uint8_t> unowned_;    // by at(): no quota is to be judged by
+  std::vector<std::uint8_t> open_;       // by at(): of these, those without a limit on the path beside other quotas
+  std::vector<std::int64_t> marked_;     // by at()
+  std::vector<std::int64_t> kept_;       // by at(): quota that is not lent
+  std::vector<std::int64_t> promised_;   // by at(): of that, and of what queues below keep, not in use
   std::vector<std::int64_t> promised_below_;  // by at(): sum of promised_ over the children
   std::vector<std::int64_t> promised_to_all_;
   std::vector<std::int64_t> used_by_all_;

@@ -154,7 +154,7 @@ class WpaiSequence : public RewindableSequence {
   double own_part(const Group& group, const Amounts& demand) const {
     double own = 1;
     for (std::size_t r = 0; r < (*usage_).resource_count(); ++r) {
-      if (!(*usage_).counts_for(group.queue, r) || demand[r] == 0) continue;
+      if (!(*usage_).has_quota_of(group.queue, r) || demand[r] == 0) continue;
       for (std::int32_t q = group.queue;; q = input_.queues[static_cast<std::size_t>(q)].parent) {
         const auto unused = static_cast<double>((*usage_).quota(q, r) - (*usage_).counted(q, r));
         own = std::min(own, std::clamp(unused / static_cast<double>(demand[r]), 0.0, 1.0));

@@ -71,7 +71,7 @@ void LimitHolds::hold(const Job& job, const Terms& terms) {
       const bool is_lent = q == job.queue && borrows && quotas.has_promises(r);
       if (most >= kNoLimit && !is_lent) continue;
       hold_unless_held(q, r, false, [&] {
-        const std::int64_t spare = most - then->counted(q, r) - demand[r];
+        const std::int64_t spare = then->left_of_most(q, r, end) - demand[r];
         return is_lent ? std::min(spare, left_to_borrow()) : spare;
       });
     }
@@ -110,7 +110,7 @@ bool LimitHolds::wants_to_borrow(const Job& job) const {
   const QuotaLedger& quotas = state_.quotas();
   const Amounts demand = quotas.demand_to_start(job);
   for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
-    if (demand[r] == 0 || !quotas.is_governed(r) || !quotas.counts_for(job.queue, r)) continue;
+    if (demand[r] == 0 || !quotas.has_quota_of(job.queue, r)) continue;
     for (std::int32_t q = job.queue; q >= 0; q = state_.setup().queues[static_cast<std::size_t>(q)].parent) {
       if (demand[r] > quotas.quota(q, r)) return true;
     }

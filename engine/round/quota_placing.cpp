@@ -1,6 +1,7 @@
 #include "engine/round/quota_placing.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace berth {
 
@@ -47,6 +48,30 @@ bool ask_for_less(Job& job) {
   return asks_for_less;
 }
 
+// Without as many surplus tasks as use what the placement uses too much of; false: nothing would be left to place.
+bool ask_without_excess(const QuotaLedger& quotas, const QuotaVerdict& refusal, std::span<const PlacedTask> placed,
+                        Job& job) {
+  std::int64_t of_one = 0;
+  for (const PlacedTask& task : placed) {
+    Amounts held = quotas.none();
+    quotas.add_holding(task.holding, held);
+    of_one = std::max(of_one, held[static_cast<std::size_t>(refusal.resource)]);
+  }
+  if (of_one == 0) return false;
+  std::int64_t excess = (refusal.short_by + of_one - 1) / of_one;
+  bool places_some = false;
+  bool has_surplus = false;
+  for (auto group = job.groups.rbegin(); group != job.groups.rend(); ++group) {
+    const std::int32_t least = std::max(group->min_tasks, group->placed);
+    const auto fewer = static_cast<std::int32_t>(std::min<std::int64_t>(excess, group->count - least));
+    has_surplus = has_surplus || fewer > 0;
+    group->count -= std::max(0, fewer);
+    excess -= std::max(0, fewer);
+    places_some = places_some || group->count > group->placed;
+  }
+  return has_surplus && places_some;
+}
+
 }  // namespace
 
 QuotaPlacing place_within_quota(const QuotaLedger& quotas, Ledger& ledger, const Job& job, Seconds end,
@@ -57,6 +82,7 @@ QuotaPlacing place_within_quota(const QuotaLedger& quotas, Ledger& ledger, const
     return result;
   }
   Job wanted = within_quota(quotas, job, levels);
+  Job in_full = wanted;  // on the models that are left
   for (;;) {
     const Ledger::Checkpoint before = ledger.checkpoint();
     result.outcome = place(wanted);
@@ -66,10 +92,11 @@ QuotaPlacing place_within_quota(const QuotaLedger& quotas, Ledger& ledger, const
     result.verdict = quotas.judge(job.queue, taken, end);
     if (result.verdict.within(levels)) return result;
     ledger.rollback(before);
+    const std::vector<PlacedTask> placed = std::exchange(result.outcome.placed, {});
     result.outcome.started = false;
-    result.outcome.placed.clear();
     const bool is_refused = !result.verdict.admitted();
-    if (!is_refused && ask_for_less(wanted)) continue;
+    if (is_refused ? ask_without_excess(quotas, result.verdict, placed, wanted) : ask_for_less(wanted)) continue;
+    if (is_refused) wanted = in_full;
     const std::int32_t short_of = is_refused ? result.verdict.resource : result.verdict.borrowed;
     const ModelSet used_up = quotas.resource(static_cast<std::size_t>(short_of)).models;
     if (used_up == 0 || !leave_out_models(wanted, used_up, ledger.cluster().models.size())) {
@@ -77,6 +104,7 @@ QuotaPlacing place_within_quota(const QuotaLedger& quotas, Ledger& ledger, const
       return result;
     }
     result.narrowed = true;
+    in_full = wanted;
   }
 }
 

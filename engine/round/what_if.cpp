@@ -292,7 +292,7 @@ class WhatIfSearch : private ForkedRound {
   WhatIf quota_for(const Amounts& demand, const QuotaLedger& quotas) {
     WhatIf change{.kind = ChangeKind::kQuota};
     for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
-      if (!quotas.counts_for(job().queue, r) || demand[r] == 0) continue;
+      if (!quotas.has_quota_of(job().queue, r) || demand[r] == 0) continue;
       for (std::int32_t q = job().queue; q >= 0; q = snapshot_.queues[static_cast<std::size_t>(q)].parent) {
         const bool sums_children =
             q != job().queue && !snapshot_.quotas.terms[static_cast<std::size_t>(q)][r].has_quota;

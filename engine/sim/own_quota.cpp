@@ -13,7 +13,7 @@ OwnQuota::OwnQuota(const QuotaLedger& quotas)
 
 bool OwnQuota::fits(std::int32_t queue, const Amounts& demand, const Amounts& held) const {
   for (std::size_t r = 0; r < demand.size(); ++r) {
-    if (quotas_.counts_for(queue, r) && demand[r] > 0 && held[r] + demand[r] > quotas_.quota(queue, r)) return false;
+    if (quotas_.has_quota_of(queue, r) && demand[r] > 0 && held[r] + demand[r] > quotas_.quota(queue, r)) return false;
   }
   return true;
 }

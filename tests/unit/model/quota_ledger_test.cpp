@@ -16,8 +16,12 @@ struct World {
   QuotaLedger ledger(std::int64_t now = 0) const {
     return {cluster, departments.queues, departments.table, Seconds(now)};
   }
-  Amounts gpus(const QuotaLedger& ledger, std::int64_t count) const {
+  Amounts gpus(const QuotaLedger& ledger, std::int64_t count, std::string_view model = {}) const {
     TaskShape shape;
+    if (!model.empty()) shape.cpu = MilliCpu(1000);
+    for (std::size_t m = 0; m < cluster.models.size(); ++m) {
+      if (cluster.models[m].name == model) shape.models = ModelSet{1} << m;
+    }
     shape.gpu_count = 1;
     shape.gpu_milli = kWholeDevice;
     Amounts amounts = ledger.none();
@@ -101,6 +105,48 @@ TEST(QuotaLedgerTest, AModelCountsForEveryResourceThatHasIt) {
   EXPECT_EQ(held[0], 0);
   EXPECT_EQ(held[1], 2000);
   EXPECT_EQ(held[2], 2000);
+}
+
+// A limit of somebody else's, or a quota of one model, makes nobody a borrower who owns what covers it.
+TEST(QuotaLedgerTest, WhatAQueueSaysNothingOfIsCoveredByItsOtherQuotas) {
+  for (const char* text : {"nlp gpu=4 / web A100.limit=4", "nlp gpu=4 / web A100=4", "nlp gpu=4 A100.limit=8 / web",
+                           "nlp gpu=4 cpu.limit=64 / web cpu=8"}) {
+    SCOPED_TRACE(text);
+    const World world(text);
+    QuotaLedger ledger = world.ledger();
+    const Amounts four = world.gpus(ledger, 4, "A100");
+    const QuotaVerdict verdict = ledger.judge(world("nlp"), four);
+    EXPECT_TRUE(verdict.admitted());
+    EXPECT_FALSE(verdict.borrows);
+    ledger.take(world("nlp"), four);
+    const std::uint32_t marks = ledger.mark(world("nlp"), four);
+    EXPECT_EQ(marks, ledger.all_marks(world("nlp")));
+    EXPECT_FALSE(ledger.may_reclaim(world("web"), world.gpus(ledger, 1), world("nlp"), marks));
+    EXPECT_TRUE(ledger.judge(world("nlp"), world.gpus(ledger, 1, "A100")).borrows);
+  }
+}
+
+TEST(QuotaLedgerTest, QuotasOfModelsAreQuotasOfGpus) {
+  const World world("nlp gpu=16 / vis / v1 < vis A100=8 T4=4 / v2 < vis A100=2");
+  QuotaLedger ledger = world.ledger();
+  const Amounts eight = world.gpus(ledger, 8, "A100");
+  EXPECT_FALSE(ledger.judge(world("v1"), eight).borrows);
+  ledger.take(world("v1"), eight);
+  EXPECT_EQ(ledger.mark(world("v1"), eight), ledger.all_marks(world("v1")));
+  EXPECT_TRUE(ledger.judge(world("v1"), world.gpus(ledger, 1, "A100")).borrows);
+  EXPECT_FALSE(ledger.judge(world("v1"), world.gpus(ledger, 4, "T4")).borrows);
+  EXPECT_FALSE(ledger.judge(world("v2"), world.gpus(ledger, 2, "A100")).borrows);
+  EXPECT_FALSE(ledger.judge(world("nlp"), world.gpus(ledger, 16, "T4")).borrows);
+}
+
+// Nobody owns it, so nobody borrows it; the limit holds all the same.
+TEST(QuotaLedgerTest, ALimitAloneMakesNoBorrowers) {
+  const World world("a gpu.limit=4 / b");
+  QuotaLedger ledger = world.ledger();
+  EXPECT_FALSE(ledger.judge(world("a"), world.gpus(ledger, 4)).borrows);
+  EXPECT_FALSE(ledger.judge(world("b"), world.gpus(ledger, 40)).borrows);
+  EXPECT_EQ(ledger.judge(world("a"), world.gpus(ledger, 5)).reason, Reason::kLimit);
+  EXPECT_FALSE(ledger.may_reclaim(world("a"), world.gpus(ledger, 1), world("b"), 0));
 }
 
 TEST(QuotaLedgerTest, WhatAnOwnerDoesNotLendStaysFree) {
