@@ -239,21 +239,6 @@ Result<Output> import_slurm_accounts(Session& session, const Arguments& argument
   return output;
 }
 
-}  // namespace
-
-void add_strays(const std::vector<Stray>& strays, Output& output) {
-  constexpr std::size_t kMostNamed = 10;
-  for (std::size_t i = 0; i < std::min(strays.size(), kMostNamed); ++i)
-    output.add_note(fmt::format("stray, held: {}", strays[i].words()));
-  if (strays.size() > kMostNamed)
-    output.add_note(fmt::format("and {} more stray tasks: SHOW DRIFT", strays.size() - kMostNamed));
-  if (strays.empty()) return;
-  output.add_note("this database does not know them; STOP STRAYS ends them, KEEP STRAYS lets them run to their end");
-  output.findings = true;
-}
-
-namespace {
-
 ResultTable sync_table(const SyncOutcome& outcome) {
   return {.title = "sync",
           .columns = {{"asked_tasks"},
@@ -285,35 +270,6 @@ Result<Output> run_sync_statement(Session& session, const Arguments&) {
   return output;
 }
 
-// ---- strays
-
-Result<std::optional<std::int64_t>> named_stray_job(const Arguments& arguments) {
-  if (!arguments.has("job")) return std::optional<std::int64_t>();
-  const Result<std::int64_t> number = read_integer(arguments.text("job"));
-  if (number.ok()) return std::optional(*number);
-  return arguments.fail("job", Code::kInvalid, fmt::format("'{}' is not a number", arguments.text("job")),
-                        "jobs of strays go by number: SHOW DRIFT");
-}
-
-Result<Output> judge_strays_statement(Session& session, const Arguments& arguments, StrayVerdict verdict,
-                                      std::string_view note) {
-  BERTH_ASSIGN(const std::optional<std::int64_t> job, named_stray_job(arguments));
-  return change_with_note(session, std::string(note), [&](Change& change) -> Status {
-    Status judged = judge_strays(change, job, verdict).status();
-    return arguments.has("job") ? blame(std::move(judged), arguments.span("job")) : judged;
-  });
-}
-
-Result<Output> stop_strays_statement(Session& session, const Arguments& arguments) {
-  return judge_strays_statement(session, arguments, StrayVerdict::kStop,
-                                "the next sync stops them; then their nodes are open and their jobs released again");
-}
-
-Result<Output> keep_strays_statement(Session& session, const Arguments& arguments) {
-  return judge_strays_statement(session, arguments, StrayVerdict::kKeep,
-                                "they run to their end; until then their nodes get nothing new");
-}
-
 Result<Output> show_drift(Session& session, const Arguments&) {
   Output output;
   BERTH_ASSIGN(
@@ -329,13 +285,16 @@ Result<Output> show_drift(Session& session, const Arguments&) {
       query_table(session,
                   "SELECT s.job_id AS job, j.name, s.attempt, s.group_index || '.' || s.task_index AS task, "
                   "nullif(s.node, '') AS node, e.name AS executor, datetime(s.since, 'unixepoch') AS since, "
-                  "CASE s.verdict WHEN 'none' THEN 'held' ELSE s.verdict END AS verdict FROM strays s LEFT JOIN "
+                  "CASE s.verdict WHEN 'none' THEN 'held' ELSE s.verdict END AS verdict, CASE WHEN j.id IS NULL THEN "
+                  "'no such job here' WHEN j.state = 'held' THEN 'held: not told how the stray ends' ELSE j.state END "
+                  "AS job_here FROM strays s LEFT JOIN "
                   "jobs j ON j.id = s.job_id LEFT JOIN executors e ON e.id = s.executor_id ORDER BY "
                   "s.executor_id, s.job_id, s.attempt, s.generation, s.group_index, s.task_index"));
   strays.title = "strays";
   if (!strays.rows.empty()) {
     output.add(std::move(strays));
-    output.add_note("this database does not know the stray tasks; STOP STRAYS ends them, KEEP STRAYS lets them run");
+    output.add_note(
+        "this database does not know the stray tasks; STOP STRAYS ends them, KEEP STRAYS lets them run, unrecorded");
   }
   BERTH_ASSIGN(ResultTable nodes,
                query_table(session,
@@ -553,26 +512,6 @@ std::vector<CommandRow> make_rows() {
            "What is true wins; SHOW DRIFT lists what was found other than expected. Effects that wait in the outbox "
            "are told again, drains are passed on, and the nodes that executors have are compared with those here: new "
            "ones are only told, unless setting import_new_nodes is true."},
-      {.family = kExecutorFamily,
-       .syntax = "STOP STRAYS [OF JOB <job:stray_job>]",
-       .effect = Effect::kChanges,
-       .handler = stop_strays_statement,
-       .summary = "Stops tasks at executors that this database knows nothing of, as after it was restored.",
-       .example = "STOP STRAYS OF JOB 12",
-       .details =
-           "They began after the state that was restored. Until a statement decides they run on, their nodes get "
-           "nothing new, their jobs are held and a sync ends with exit code 4; SHOW DRIFT lists them. Jobs go by "
-           "the number that they had then.",
-       .ask = ask_always},
-      {.family = kExecutorFamily,
-       .syntax = "KEEP STRAYS [OF JOB <job:stray_job>]",
-       .effect = Effect::kChanges,
-       .handler = keep_strays_statement,
-       .summary = "Lets tasks that this database knows nothing of run to their end; syncs report them no more.",
-       .example = "KEEP STRAYS",
-       .details =
-           "Their nodes get nothing new until then, and their jobs stay held: RELEASE JOB runs such a job again, "
-           "CANCEL JOB ends it."},
       {.family = kExecutorFamily,
        .syntax = "SHOW DRIFT",
        .effect = Effect::kReads,
