@@ -19,6 +19,17 @@ TEST_F(BatchTest, JsonIsAnArrayOfObjects) {
             "[\n{\"column1\": 1, \"column2\": null},\n{\"column1\": 2, \"column2\": 3.0}\n]\n");
 }
 
+TEST_F(BatchTest, JsonIsOneValueAStatementThatAnswers) {
+  EXPECT_EQ(run("berth --json -c \"CREATE QUEUE nlp\" 2>/dev/null").output, "");
+  EXPECT_EQ(run("berth --json -c \"SELECT name FROM jobs\"").output, "[]\n");
+  EXPECT_EQ(run("berth --json -c \"VALUES (1); VALUES (2)\"").output,
+            "[\n{\"column1\": 1}\n]\n[\n{\"column1\": 2}\n]\n");
+  const std::string queue = run("berth --json -c \"SHOW QUEUES\" 2>/dev/null").output;
+  EXPECT_TRUE(queue.starts_with("[\n{\"queue\": \"nlp\"")) << queue;
+  const std::string tables = run("berth --json -c \"PLAN DROP QUEUE nlp\" 2>/dev/null").output;
+  EXPECT_TRUE(tables.starts_with("{\"plan\": [\n{")) << tables;
+}
+
 TEST_F(BatchTest, JsonOfAPlanThatChangesNothingIsEmptyTables) {
   EXPECT_EQ(run("berth --json -c \"PLAN CREATE QUEUE nlp\" 2>/dev/null").output,
             "{\"plan\": [\n{\"plan\": 1, \"statement\": \"CREATE QUEUE nlp\", \"starts_jobs\": 0, "

@@ -85,6 +85,29 @@ TEST_F(TerminalTest, ErrorsPointAtTheWord) {
   shell.expect("berth> ");
 }
 
+TEST_F(TerminalTest, WhatATaskWroteMovesNoCursor) {
+  PseudoTerminal shell = start();
+  shell.expect("berth> ");
+  shell.type(
+      "CREATE NODE TYPE box WITH (cpu = 8, memory = 64GiB); CREATE NODE n1 TYPE box; CREATE QUEUE q; "
+      "CREATE EXECUTOR here TYPE local WITH (node = n1, limits = none);\n");
+  shell.expect("executor here created");
+  shell.type("SUBMIT JOB x IN QUEUE q WITH (cpu = 1, command = 'printf \"one\\033]0;owned\\007two\"'); RUN ALL;\n");
+  shell.expect("1 job started");
+  for (int tries = 0; tries < 20 && shell.raw().find("finished/") == std::string::npos; ++tries) {
+    usleep(200'000);
+    shell.type("RUN SYNC; SELECT state || '/' AS now FROM jobs;\n");
+    shell.expect("now");
+    shell.expect("berth> ");
+  }
+  shell.type("SHOW LOG OF JOB x;\n");
+  shell.expect("one");
+  shell.expect("two");
+  shell.expect("berth> ");
+  EXPECT_EQ(shell.raw().find("\x1b]0;owned"), std::string::npos);
+  EXPECT_NE(shell.raw().find("]0;owned"), std::string::npos);
+}
+
 TEST_F(TerminalTest, TabCompletesKeywords) {
   PseudoTerminal shell = start();
   shell.expect("berth> ");
