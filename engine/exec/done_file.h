@@ -1,8 +1,8 @@
-// How a task says that its work is done although it was told to stop for an eviction: it writes the word "done" into
-// the file that BERTH_DONE_FILE names. Then it does not run again, however its processes ended.
+// A task that was told to stop runs again later, unless it says that its work is done: it writes the word "done" into
+// the file that BERTH_DONE_FILE names. The exit code then does not matter.
 //
-// A file, as each executor can read one after the end (on Kubernetes it is the termination message), and as wrappers
-// and launchers between the program and us make exit codes of their own.
+// Why a file and not an exit code: wrappers and launchers often replace the exit code of the program they run. Every
+// executor can read a file after the task has ended; on Kubernetes it is the pod's termination message.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ namespace berth {
 
 inline constexpr std::string_view kDoneVariable = "BERTH_DONE_FILE";
 
-// Its first word is "done".
+// True when the first word is "done".
 bool says_done(std::string_view content);
-// Whether there is such a file, a plain one, and it says so. Its task may have put anything there.
+// True when the file exists, is a regular file and says so; the task may have made anything else of it.
 bool reads_done(const std::string& path);
 
 }  // namespace berth

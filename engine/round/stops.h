@@ -1,7 +1,7 @@
-// Jobs that earlier rounds told to stop: what becomes of them before a pass and after it, live and simulated.
+// A job that an earlier round told to stop (because another job needs its room) either ends or runs on.
 //
-// One whose time has come ends, and makes room before anything else is looked at. One runs on when no room is held any
-// more for the job that it was to make room for.
+// It ends in the first round after its grace is over, before that round tries any waiting job. It runs on if the
+// other job does not need the room any more. Live rounds and simulations use the same functions.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@
 namespace berth {
 
 struct SettledStops {
-  std::vector<Eviction> ended;          // by id; then those that loans need, which may stop later
+  std::vector<Eviction> ended;          // jobs whose grace is over, by id; then those that loans evict, now or later
   std::vector<std::int64_t> reprieves;  // jobs that run on
 };
 
-// Carries out in the state what is due `now`; loans are returned, too (loan_return.h). `kept`: reservations that
-// earlier rounds made for jobs that still wait. `jobs`: all that wait, in id order, perhaps others that run; only
-// loans that end ask for them.
+// Before the pass: changes `state` accordingly, and returns loans (loan_return.h). `kept`: reservations that earlier
+// rounds made, of jobs that still wait. `jobs`: all that wait, in id order, perhaps others that run; only loans that end
+// ask for them.
 Result<SettledStops> settle_stops(RoundState& state, std::span<const Reservation> kept, std::span<const Job> jobs,
                                   Seconds now);
 
-// After the pass: who runs on because it holds no room any more for the beneficiary.
+// After the pass: jobs run on if the pass dropped the reservation of the job that needed their room.
 std::vector<std::int64_t> reprieve_after(RoundState& state, const Pass& pass);
 
 }  // namespace berth
