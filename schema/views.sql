@@ -219,7 +219,7 @@ CREATE VIEW waits_by_queue_and_day AS
 CREATE VIEW eviction_log AS
   SELECT e.id AS eviction, e.round_id, e.time, v.name AS victim, vq.name AS victim_queue,
          iif(e.rule = 'loan', 'loan ' || e.beneficiary_id, b.name) AS beneficiary,
-         bq.name AS beneficiary_queue, e.rule, e.tasks, e.whole, e.lost_gpu_milli_s, e.state
+         bq.name AS beneficiary_queue, e.rule, e.tasks, e.whole, e.lost_gpu_milli_s, e.state, e.why, e.candidates
   FROM evictions e
   LEFT JOIN jobs v ON v.id = e.victim_id
   LEFT JOIN queues vq ON vq.id = e.victim_queue_id
@@ -343,12 +343,13 @@ CREATE VIEW chargeback_losses AS
 -- When waiting jobs were expected to start, and when they did: the first start after that was told (NULL = none yet).
 -- left_at: when it stopped waiting for that start without one, because its user held it or it ended.
 CREATE VIEW eta AS
-  SELECT job_id, job, queue, made_at, forecast, p50, p90,
+  SELECT job_id, job, queue, made_at, forecast, p50, p90, known_starts,
          iif(coalesce(held_at, started) >= started, started, NULL) AS start_time,
          state, end_time,
          iif(coalesce(held_at, started) >= started, NULL, coalesce(held_at, end_time)) AS left_at
   FROM (
-    SELECT e.job_id, j.name AS job, q.name AS queue, e.made_at, e.forecast, e.p50, e.p90, j.state, j.end_time,
+    SELECT e.job_id, j.name AS job, q.name AS queue, e.made_at, e.forecast, e.p50, e.p90, e.known_starts, j.state,
+           j.end_time,
            coalesce((SELECT min(r.start_time) FROM runs r WHERE r.job_id = e.job_id AND r.start_time >= e.made_at),
                     iif(j.start_time >= e.made_at, j.start_time, NULL)) AS started,
            coalesce((SELECT min(w.from_time) FROM wait_stretches w

@@ -83,9 +83,13 @@ constexpr CommandRow kAssertionRows[] = {
                 "AND resource = 'gpu' AND borrowed > 4000",
      .details =
          "Asked on what a plan would leave, before it is committed. A plan breaks it by rows that were not there "
-         "before; such a round is refused, or cut before the first decision that does (setting "
-         "assertion_action), and the exit code is 4. PLAN shows the round that was cut, and APPLY PLAN carries out "
-         "that. One that fails, or takes longer than the setting assertion_budget_ms, stops rounds, with an error."},
+         "before. The jobs whose start would do that are held back, the rest of the round is done, and the exit code "
+         "is 4; PLAN shows that round, APPLY PLAN carries it out, EXPLAIN JOB and the events say what held a job back. "
+         "A round is refused as a whole if it breaks the assertion without any job, and with SET assertion_action = "
+         "refuse. Rows are compared whole: a row whose values change is a new one. So what tells how bad it is "
+         "belongs among the columns (count(*) AS jobs), and what may change without harm does not: else more of the "
+         "same goes unseen, or what is harmless is held back. One that fails, or takes longer than the setting "
+         "assertion_budget_ms, stops rounds, with an error."},
     {.family = kAssertionFamily,
      .syntax = "ALTER ASSERTION <assertion:assertion> {ON | OFF}",
      .effect = Effect::kChanges,
@@ -121,10 +125,32 @@ void add_broken(const std::vector<BrokenAssertion>& broken, Output& output) {
   output.findings = true;
 }
 
-std::string held_back_sentence(std::int64_t decisions, std::string_view first_job) {
-  std::string sentence = fmt::format("{} is held back, which would break an assertion", first_job);
-  if (decisions > 1) sentence += fmt::format(", and {} behind it", counted(decisions - 1, "decision"));
-  return sentence;
+void add_held_back(std::span<const HeldBackJob> seen, std::span<const AssertionHold> holds,
+                   const std::function<std::string(std::int64_t)>& name_of_job, Output& output) {
+  constexpr std::size_t kMostNamed = 5;
+  if (seen.empty()) return;
+  ResultTable table{
+      .title = "held_back",
+      .columns = {{"job"}, {"assertion"}, {"violations"}, {.name = "example", .wrap = true}, {"like_job"}},
+      .rows = {}};
+  for (const HeldBackJob& each : seen) {
+    const std::string job = name_of_job(each.job);
+    table.rows.push_back({job, each.broken.name, each.broken.new_rows, each.broken.examples.front(), std::monostate()});
+    if (table.rows.size() <= kMostNamed)
+      output.add_note(fmt::format("{} is held back by {}", job, describe(each.broken)));
+  }
+  std::int64_t untried = 0;
+  for (const AssertionHold& hold : holds) {
+    if (hold.like_job == 0) continue;
+    ++untried;
+    const auto like = std::ranges::find(seen, hold.like_job, &HeldBackJob::job);
+    table.rows.push_back({name_of_job(hold.job), like == seen.end() ? Cell(std::monostate()) : Cell(like->broken.name),
+                          std::monostate(), std::monostate(), name_of_job(hold.like_job)});
+  }
+  if (seen.size() > kMostNamed) output.add_note(fmt::format("and {} more are", seen.size() - kMostNamed));
+  if (untried > 0) output.add_note(fmt::format("with them {} like them, untried", counted(untried, "job")));
+  output.add(std::move(table), Audience::kPrograms);
+  output.findings = true;
 }
 
 std::span<const CommandRow> assertion_commands() { return kAssertionRows; }

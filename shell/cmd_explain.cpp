@@ -16,7 +16,7 @@ namespace {
 std::string expected_start_line(const JobExplanation& e) {
   std::string line = fmt::format("Expected start: about {}", print_time(*e.start_p50));
   if (e.start_p90 && *e.start_p90 != *e.start_p50)
-    line += fmt::format(", {} {}", e.known_starts ? "if jobs run long by" : "nine times in ten by",
+    line += fmt::format(", {} {}", e.is_measured() ? "nine times in ten by" : "if jobs run long by",
                         print_time(*e.start_p90));
   if (!e.start_when.empty()) line += fmt::format(", when {}", e.start_when);
   if (!e.evicts.empty()) line += fmt::format(", by evicting {}", e.evicts);
@@ -24,14 +24,17 @@ std::string expected_start_line(const JobExplanation& e) {
     line += fmt::format(" - if {} of which no duration is known take {} (default_duration)",
                         print_counted(e.guesses, "job"), print_duration(e.guessed_duration));
   line += ".\n";
-  if (e.known_starts)
+  if (!e.is_measured() && e.start_when.empty())
     line +=
         fmt::format("How sure: not known before {} starts are; {} so far. Jobs still to come are left out.\n",
-                    StartCalibration::kFewest, *e.known_starts == 1 ? "1 is" : fmt::format("{} are", *e.known_starts));
+                    StartCalibration::kFewest, e.known_starts == 1 ? "1 is" : fmt::format("{} are", e.known_starts));
   if (!e.told) return line;
   const auto& [p50, p90] = e.told->expected;
   line += fmt::format("Told at {}: about {}", print_time(e.told->made_at), print_time(p50));
-  if (p90 != p50) line += fmt::format(", nine times in ten by {}", print_time(p90));
+  if (p90 != p50)
+    line +=
+        fmt::format(", {} by {}", is_measured_start(e.told->known_starts) ? "nine times in ten" : "if jobs run long",
+                    print_time(p90));
   return line + ".\n";
 }
 
@@ -67,12 +70,17 @@ Result<Output> explain_job_statement(Session& session, const Arguments& argument
                   {"start_p50"},
                   {"start_p90"},
                   {"guessed_durations"},
-                  {"evicts"}},
+                  {"evicts"},
+                  {"start_is_measured"},
+                  {"known_starts"}},
       .rows = {{e.job, std::string(job_state_name(e.state)), static_cast<std::int64_t>(e.starts ? 1 : 0),
                 e.reason == Reason::kNone ? Cell(std::monostate()) : Cell(std::string(reason_name(e.reason))),
                 e.sentence, text_or_null(e.next_step), e.place, e.waiting, text_or_null(e.group),
                 text_or_null(e.nearest_node), text_or_null(e.nearest_lacks), text_or_null(e.held_by),
-                time_or_null(e.start_p50), time_or_null(e.start_p90), e.guesses, text_or_null(e.evicts)}}};
+                time_or_null(e.start_p50), time_or_null(e.start_p90), e.guesses, text_or_null(e.evicts),
+                e.start_p50 && e.start_when.empty() ? Cell(static_cast<std::int64_t>(e.is_measured() ? 1 : 0))
+                                                    : Cell(std::monostate()),
+                e.start_p50 && e.start_when.empty() ? Cell(e.known_starts) : Cell(std::monostate())}}};
   output.add(std::move(answer), Audience::kPrograms);
   ResultTable reasons{
       .title = "reasons",

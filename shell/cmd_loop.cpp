@@ -80,6 +80,7 @@ Result<Output> all_once(Session& session, bool also_down, const std::atomic<bool
   for (const std::string& executor : report->sync.seen.unreachable) output.add_note("unreachable: " + executor);
   for (const PolicyFailure& failure : report->round.failures) output.add_note("warning: " + describe(failure));
   add_broken(report->round.applied.broken, output);
+  output.findings |= !report->round.applied.held_back.empty();
   output.findings |= !report->round.failures.empty();
   output.findings |= !report->sync.seen.unreachable.empty();
   add_strays(report->sync.seen.strays, output);

@@ -90,7 +90,8 @@ std::string submitted_sentence(const JobExplanation& job) {
   if (!job.start_p50) return sentence + "; when it starts cannot be told";
   sentence += fmt::format("; expected start about {}", print_time(*job.start_p50));
   if (job.start_p90 && *job.start_p90 != *job.start_p50)
-    sentence += fmt::format(", nine times in ten by {}", print_time(*job.start_p90));
+    sentence += fmt::format(", {} by {}", job.is_measured() ? "nine times in ten" : "if jobs run long",
+                            print_time(*job.start_p90));
   if (!job.evicts.empty()) sentence += fmt::format(", by evicting {}", job.evicts);
   return sentence;
 }
@@ -98,12 +99,22 @@ std::string submitted_sentence(const JobExplanation& job) {
 void add_submitted(const ChangeOutlook& outlook, Output& output) {
   if (outlook.submitted.empty()) return;
   ResultTable table{.title = "submitted",
-                    .columns = {{"job"}, {"starts"}, {"start_p50"}, {"start_p90"}, {"evicts"}, {"nodes"}, {"sentence"}},
+                    .columns = {{"job"},
+                                {"starts"},
+                                {"start_p50"},
+                                {"start_p90"},
+                                {"evicts"},
+                                {"nodes"},
+                                {"sentence"},
+                                {"start_is_measured"},
+                                {"known_starts"}},
                     .rows = {}};
   for (const JobExplanation& job : outlook.submitted) {
-    table.rows.push_back({job.job, static_cast<std::int64_t>(job.starts ? 1 : 0), time_or_null(job.start_p50),
-                          time_or_null(job.start_p90), text_or_null(job.evicts), join(nodes_of(job), ","),
-                          job.sentence});
+    table.rows.push_back(
+        {job.job, static_cast<std::int64_t>(job.starts ? 1 : 0), time_or_null(job.start_p50),
+         time_or_null(job.start_p90), text_or_null(job.evicts), join(nodes_of(job), ","), job.sentence,
+         job.start_p50 ? Cell(static_cast<std::int64_t>(job.is_measured() ? 1 : 0)) : Cell(std::monostate()),
+         job.start_p50 ? Cell(job.known_starts) : Cell(std::monostate())});
     output.add_note(submitted_sentence(job));
   }
   output.add(std::move(table), Audience::kPrograms);
@@ -189,7 +200,13 @@ Result<Output> plan_change_statement(Session& session, const Arguments& argument
   }
   add_changes(std::move(borrowing), output);
   add_broken(outlook->broken, output);
-  if (outlook->held_back_jobs > 0) output.add_note(held_back_sentence(outlook->held_back_jobs, outlook->cut_before));
+  add_held_back(
+      outlook->held_back, outlook->holds,
+      [&](std::int64_t job) {
+        const auto name = outlook->held_names.find(job);
+        return name == outlook->held_names.end() ? fmt::format("#{}", job) : name->second;
+      },
+      output);
   for (std::string& note : notes.notes) {
     if (note.starts_with("warning: ")) output.add_note(std::move(note));
   }
@@ -198,7 +215,7 @@ Result<Output> plan_change_statement(Session& session, const Arguments& argument
   if (!outlook->nodes.empty()) output.add_note(nodes_sentence(outlook->nodes));
   if (!outlook->not_kept.empty()) output.add_note(fmt::format("not kept as a plan: {}", outlook->not_kept));
   if (outlook->plan == 0) return output;
-  const bool is_refused = !outlook->broken.empty() && outlook->held_back_jobs == 0;
+  const bool is_refused = !outlook->broken.empty();
   output.add_note(
       fmt::format("APPLY PLAN {}; {}", outlook->plan,
                   is_refused ? "would be refused for that" : "makes the change and carries out that round"));

@@ -117,13 +117,15 @@ ResultTable evictions_table(const Plan& plan, const JobWords& words) {
                                 {"rule"},
                                 {"gives_up"},
                                 {"stops_at"},
-                                {.name = "gpu_hours_lost", .decimals = 2}},
+                                {.name = "gpu_hours_lost", .decimals = 2},
+                                {.name = "why", .wrap = true}},
                     .rows = {}};
   for (const Eviction& e : plan.evictions) {
     table.rows.push_back({words.name(e.job), beneficiary_words(e, [&](std::int64_t job) { return words.name(job); }),
                           std::string(eviction_rule_name(e.rule)),
                           e.whole ? std::string("all") : counted(static_cast<std::int64_t>(e.tasks.size()), "task"),
-                          print_time(e.stop_at), gpu_hours_of(e.lost)});
+                          print_time(e.stop_at), gpu_hours_of(e.lost),
+                          text_or_null(why_victim_words(e.why, e.candidates))});
   }
   return table;
 }
@@ -234,11 +236,10 @@ void add_failures(const std::vector<PolicyFailure>& failures, Output& output) {
   output.findings |= !failures.empty();
 }
 
-// Of a plan that was cut for an assertion.
-void add_held_back(Session& session, const Plan& plan, std::int64_t decisions, Output& output) {
-  const auto first = std::ranges::find(plan.waiting, Reason::kAssertion, &Waiting::reason);
-  const std::int64_t job = first == plan.waiting.end() ? 0 : first->job;
-  output.add_note(held_back_sentence(decisions, JobWords(engine_of(session).db()).name(job)));
+void add_held_back(Session& session, const Plan& plan, std::span<const HeldBackJob> seen, Output& output) {
+  const JobWords words(engine_of(session).db());
+  add_held_back(
+      seen, plan.holds, [&](std::int64_t job) { return words.name(job); }, output);
 }
 
 Result<Output> run_schedule(Session& session, const Arguments& arguments) {
@@ -257,8 +258,7 @@ Result<Output> run_schedule(Session& session, const Arguments& arguments) {
   Output output;
   output.add(round_row(report), Audience::kPrograms);
   add_failures(report.failures, output);
-  add_broken(report.applied.broken, output);
-  if (report.applied.prefix) add_held_back(session, report.plan, report.applied.held_back_jobs, output);
+  add_held_back(session, report.plan, report.applied.held_back, output);
   BERTH_TRY(add_consequences(session, report.plan, JobWords(engine_of(session).db()), output));
   output.add_note(fmt::format("round {}: {}", report.applied.round, plan_sentence(report.plan, "started")));
   if (!report.watched.ok()) output.add_note("shadow policies: " + report.watched.message());
@@ -281,8 +281,8 @@ Result<Output> plan_schedule_statement(Session& session, const Arguments& argume
   output.add_note(fmt::format("plan {}: {}", report.id, plan_sentence(plan, "would start")));
   add_failures(report.round.failures, output);
   add_broken(report.broken, output);
-  if (report.held_back_jobs > 0) add_held_back(session, plan, report.held_back_jobs, output);
-  const bool is_refused = !report.broken.empty() && report.held_back_jobs == 0;
+  add_held_back(session, plan, report.held_back, output);
+  const bool is_refused = !report.broken.empty();
   if (!is_refused && (!plan.placements.empty() || !plan.evictions.empty() || !plan.reprieves.empty()))
     output.add_note(fmt::format("APPLY PLAN {}; carries it out", report.id));
   if (is_refused) output.add_note(fmt::format("APPLY PLAN {}; would be refused for that", report.id));

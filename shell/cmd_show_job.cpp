@@ -3,6 +3,7 @@
 
 #include "engine/base/text.h"
 #include "engine/model/wait_cause.h"
+#include "engine/runtime/reason_words.h"
 #include "engine/store/names.h"
 #include "shell/cmd_support.h"
 #include "shell/families.h"
@@ -128,21 +129,39 @@ Result<Output> show_waits(Session& session, const Arguments& arguments) {
   return with_cause_words(std::move(table));
 }
 
+// The last two columns, why and candidates, as words.
+ResultTable with_why_words(ResultTable table) {
+  table.columns.pop_back();
+  table.columns.back() = {.name = "why", .wrap = true};
+  for (std::vector<Cell>& row : table.rows) {
+    const auto* const candidates = std::get_if<std::int64_t>(&row.back());
+    const std::int64_t of = candidates == nullptr ? 0 : *candidates;
+    row.pop_back();
+    const auto* const name = std::get_if<std::string>(&row.back());
+    const Result<VictimChoiceReason> why = read_victim_choice_reason(name == nullptr ? "unknown" : *name);
+    row.back() = text_or_null(why.ok() ? why_victim_words(*why, of) : std::string());
+  }
+  return table;
+}
+
 Result<Output> show_evictions(Session& session, const Arguments& arguments) {
   BERTH_ASSIGN(const std::optional<std::int64_t> job, job_argument(session, arguments));
   const std::int64_t count = arguments.has("count") ? arguments.integer("count") : kHistoryShown;
   if (count < 1) return arguments.fail("count", Code::kInvalid, fmt::format("LAST takes at least 1, found {}", count));
-  return query_output(
-      session,
-      "SELECT datetime(l.time, 'unixepoch') AS time, l.victim, l.beneficiary, l.rule, iif(l.whole, 'all', "
-      "printf('%d task%s', l.tasks, iif(l.tasks = 1, '', 's'))) AS gives_up, "
-      "round(l.lost_gpu_milli_s / 3.6e6, 3) AS gpu_hours_lost, l.round_id AS round, "
-      "iif(l.state = 'stopping', 'stops ' || datetime(s.stop_at, 'unixepoch'), l.state) AS outcome "
-      "FROM (SELECT id, victim_id, state FROM evictions WHERE ?1 IS NULL OR victim_id = ?1 "
-      "OR (beneficiary_id = ?1 AND rule <> 'loan') ORDER BY id DESC LIMIT ?2) e "
-      "JOIN eviction_log l ON l.eviction = e.id "
-      "LEFT JOIN stopping_jobs s ON s.job_id = e.victim_id AND e.state = 'stopping' ORDER BY e.id",
-      job, count);
+  Result<ResultTable> table =
+      query_table(session,
+                  "SELECT datetime(l.time, 'unixepoch') AS time, l.victim, l.beneficiary, l.rule, iif(l.whole, 'all', "
+                  "printf('%d task%s', l.tasks, iif(l.tasks = 1, '', 's'))) AS gives_up, "
+                  "round(l.lost_gpu_milli_s / 3.6e6, 3) AS gpu_hours_lost, l.round_id AS round, "
+                  "iif(l.state = 'stopping', 'stops ' || datetime(s.stop_at, 'unixepoch'), l.state) AS outcome, l.why, "
+                  "l.candidates "
+                  "FROM (SELECT id, victim_id, state FROM evictions WHERE ?1 IS NULL OR victim_id = ?1 "
+                  "OR (beneficiary_id = ?1 AND rule <> 'loan') ORDER BY id DESC LIMIT ?2) e "
+                  "JOIN eviction_log l ON l.eviction = e.id "
+                  "LEFT JOIN stopping_jobs s ON s.job_id = e.victim_id AND e.state = 'stopping' ORDER BY e.id",
+                  job, count);
+  if (!table.ok()) return std::move(table).status();
+  return Output(with_why_words(*std::move(table)));
 }
 
 Result<Output> show_reservations(Session& session, const Arguments& arguments) {
@@ -213,7 +232,9 @@ constexpr CommandRow kJobShowRows[] = {
          "when nobody needs its room any more: the job runs on. It has ended when the job did by itself before, "
          "or said that it was done (HELP SUBMIT JOB). Neither cost anything. The rule says why it could be a victim: "
          "reclaim = it ran beyond the quota of its queue, priority = it is of a lower class in the same queue, loan = "
-         "it ran on what was lent. Of those, the ones that lose least go, unless victim_policy chooses. The view "
+         "it ran on what was lent. Why says what set it apart from the others that the rule allowed: the lowest class "
+         "goes, "
+         "then what loses least, node by node, unless victim_policy chooses. The view "
          "eviction_log has all columns, the queues among them."},
     {.family = kJobShowFamily,
      .syntax = "SHOW RESERVATIONS",

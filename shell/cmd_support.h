@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,7 +13,7 @@
 #include "engine/base/text.h"
 #include "engine/runtime/runtime.h"
 #include "engine/sim/simulation.h"
-#include "engine/store/assertion_records.h"
+#include "engine/store/assertion_holds.h"
 #include "shell/arguments.h"
 #include "shell/chart.h"
 #include "shell/commands.h"
@@ -86,8 +87,9 @@ Result<std::vector<std::string>> expand_names(const std::vector<Value>& values);
 void add_strays(const std::vector<Stray>& strays, Output& output);
 // What a plan would break, if anything: findings.
 void add_broken(const std::vector<BrokenAssertion>& broken, Output& output);
-// "b is held back, which would break an assertion, and 2 decisions behind it".
-std::string held_back_sentence(std::int64_t decisions, std::string_view first_job);
+// Which jobs are held back for assertions, if any: findings.
+void add_held_back(std::span<const HeldBackJob> seen, std::span<const AssertionHold> holds,
+                   const std::function<std::string(std::int64_t)>& name_of_job, Output& output);
 
 // An argument "table" that names no table or view.
 Status unknown_table(const Session& session, const Arguments& arguments);

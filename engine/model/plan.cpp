@@ -85,6 +85,9 @@ std::string plan_to_text(const Plan& plan) {
     if (w.beneficiary != 0) fmt::format_to(std::back_inserter(text), " beneficiary={}", w.beneficiary);
     text += '\n';
   }
+  for (const AssertionHold& h : plan.holds) {
+    fmt::format_to(std::back_inserter(text), "hold job={} assertion={} like={}\n", h.job, h.assertion, h.like_job);
+  }
   for (const Reservation& r : plan.reservations) {
     fmt::format_to(std::back_inserter(text), "reserve job={} kind={} at={} tasks={}\n", r.job,
                    reservation_kind_name(r.kind), r.expected.value(), r.tasks.size());
@@ -143,7 +146,9 @@ std::string plan_to_json(const Plan& plan) {
                              {"whole", e.whole},
                              {"tasks", std::move(tasks)},
                              {"lost", e.lost},
-                             {"stop_at", e.stop_at.value()}});
+                             {"stop_at", e.stop_at.value()},
+                             {"why", victim_choice_reason_name(e.why)},
+                             {"candidates", e.candidates}});
   }
   Json& reprieves = json["reprieves"] = Json::array();
   for (const std::int64_t job : plan.reprieves) reprieves.push_back(Json{{"job", job}});
@@ -176,6 +181,10 @@ std::string plan_to_json(const Plan& plan) {
                            {"fair_share", o.fair_share},
                            {"starves_since", o.starves_since.value()}});
   }
+  if (plan.holds.empty()) return json.dump();
+  Json& holds = json["holds"] = Json::array();
+  for (const AssertionHold& h : plan.holds)
+    holds.push_back(Json{{"job", h.job}, {"assertion", h.assertion}, {"like_job", h.like_job}});
   return json.dump();
 }
 
@@ -276,6 +285,10 @@ Result<Plan> plan_from_json(std::string_view text) {
         BERTH_TRY(PlanFields(task).read("group", name.group).read("task", name.task).status());
         e.tasks.push_back(name);
       }
+      if (item.contains("why")) {  // plans of older programs do not say
+        BERTH_ASSIGN(e.why, read_victim_choice_reason(item.at("why").get<std::string>()));
+        BERTH_TRY(PlanFields(item).read("candidates", e.candidates).status());
+      }
       plan.evictions.push_back(std::move(e));
     }
     for (const nlohmann::json& item : json.at("reprieves")) {
@@ -321,6 +334,13 @@ Result<Plan> plan_from_json(std::string_view text) {
                     .read("starves_since", o.starves_since)
                     .status());
       plan.outlook.push_back(std::move(o));
+    }
+    if (json.contains("holds")) {
+      for (const nlohmann::json& item : json.at("holds")) {
+        AssertionHold& h = plan.holds.emplace_back();
+        BERTH_TRY(
+            PlanFields(item).read("job", h.job).read("assertion", h.assertion).read("like_job", h.like_job).status());
+      }
     }
   } catch (const nlohmann::json::exception& error) {
     return Status(Code::kCorrupt, fmt::format("not a plan: {}", error.what()));

@@ -97,6 +97,8 @@ struct Eviction {
   std::vector<TaskName> tasks = {};
   std::int64_t lost = 0;  // milli-GPU-seconds since the last checkpoint, and of the restart
   Seconds stop_at;        // now, or when it has had its grace
+  VictimChoiceReason why = VictimChoiceReason::kUnknown;
+  std::int32_t candidates = 0;  // running jobs that the rules allowed to evict for it, this one among them
 
   bool operator==(const Eviction&) const = default;
 };
@@ -133,6 +135,7 @@ struct Plan {
   std::vector<Reservation> reservations;  // all that hold after the round, in job order
   std::vector<QuotaMark> marks;           // of running jobs, where they changed, and of those that start; in job order
   std::vector<QueueOutlook> outlook;      // by queue, then resource; empty = not worked out
+  std::vector<AssertionHold> holds;       // jobs that get nothing, for an assertion; in job order
 
   bool operator==(const Plan&) const = default;
 };

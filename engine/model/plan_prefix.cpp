@@ -6,9 +6,6 @@
 
 namespace berth {
 
-namespace {
-
-// Jobs for which something is done, in the order of the plan.
 std::vector<std::int64_t> deciding_jobs(const Plan& plan) {
   std::vector<std::int64_t> jobs;
   std::unordered_set<std::int64_t> seen;
@@ -22,9 +19,15 @@ std::vector<std::int64_t> deciding_jobs(const Plan& plan) {
   return jobs;
 }
 
-}  // namespace
-
-std::int64_t decision_count(const Plan& plan) { return static_cast<std::int64_t>(deciding_jobs(plan).size()); }
+std::int64_t common_decisions(const Plan& a, const Plan& b) {
+  const auto [end, end_b] = std::ranges::mismatch(a.placements, b.placements);
+  std::unordered_set<std::int64_t> jobs;
+  for (auto each = a.placements.begin(); each != end; ++each) jobs.insert(each->job);
+  // The last of them may have been placed otherwise from there on.
+  if (end != a.placements.end()) jobs.erase(end->job);
+  if (end_b != b.placements.end()) jobs.erase(end_b->job);
+  return static_cast<std::int64_t>(jobs.size());
+}
 
 Plan first_decisions(const Plan& plan, std::int64_t decisions) {
   std::vector<std::int64_t> jobs = deciding_jobs(plan);
@@ -49,8 +52,7 @@ Plan first_decisions(const Plan& plan, std::int64_t decisions) {
     if (waits_anyway.contains(jobs[i])) continue;
     Waiting& each = waiting.emplace_back();
     each.job = jobs[i];
-    each.reason = i == kept ? Reason::kAssertion : Reason::kBlocked;
-    each.behind_job = i == kept ? 0 : jobs[kept];
+    each.reason = Reason::kBlocked;
     each.fits = each.needed = tasks[jobs[i]];
   }
   prefix.waiting.insert(prefix.waiting.begin(), waiting.begin(), waiting.end());

@@ -22,6 +22,8 @@ inline constexpr Preemption kLastOf<Preemption> = Preemption::kReplan;
 template <>
 inline constexpr EvictionRule kLastOf<EvictionRule> = EvictionRule::kReplan;
 template <>
+inline constexpr VictimChoiceReason kLastOf<VictimChoiceReason> = VictimChoiceReason::kLoan;
+template <>
 inline constexpr ReservationKind kLastOf<ReservationKind> = ReservationKind::kEviction;
 template <>
 inline constexpr Reason kLastOf<Reason> = Reason::kPolicy;
@@ -182,8 +184,13 @@ void fields(A& a, T& x) {
 }
 template <class A, Is<Eviction> T>
 void fields(A& a, T& x) {
-  auto& [job, beneficiary, rule, whole, tasks, lost, stop_at] = x;
-  a(job, beneficiary, rule, whole, tasks, lost, stop_at);
+  auto& [job, beneficiary, rule, whole, tasks, lost, stop_at, why, candidates] = x;
+  a(job, beneficiary, rule, whole, tasks, lost, stop_at, why, candidates);
+}
+template <class A, Is<AssertionHold> T>
+void fields(A& a, T& x) {
+  auto& [job, assertion, like_job] = x;
+  a(job, assertion, like_job);
 }
 template <class A, Is<QuotaMark> T>
 void fields(A& a, T& x) {
@@ -214,7 +221,8 @@ enum class PartKind : std::uint8_t {
   kWaiting,
   kMarks,
   kOutlook,
-  kScripts
+  kScripts,
+  kHolds
 };
 
 constexpr std::int64_t kIdsInAPart = 128;
@@ -224,13 +232,14 @@ constexpr std::size_t kMostWaitingInAPart = 1024;
 template <class A, Is<Snapshot> T>
 void head_fields(A& a, T& x) {
   auto& [version, now, seed, cluster, queues, classes, quotas, allocations, running, reservations, jobs, workload,
-         order_policy, score_policy, filter_policy, victim_policy, scripts, aging_interval, rules, order_knobs] = x;
+         order_policy, score_policy, filter_policy, victim_policy, scripts, aging_interval, rules, order_knobs, holds] =
+      x;
   a(version, now, seed, order_policy, score_policy, filter_policy, victim_policy, aging_interval, rules, order_knobs);
 }
 template <class A, Is<Plan> T>
 void head_fields(A& a, T& x) {
   auto& [version, planned_at, seed, order_policy, score_policy, evictions, reprieves, placements, waiting, reservations,
-         marks, outlook] = x;
+         marks, outlook, holds] = x;
   a(version, planned_at, seed, order_policy, score_policy);
 }
 
@@ -330,6 +339,7 @@ void read_part(ByteReader& reader, Snapshot& snapshot, bool& is_known) {
     case PartKind::kJobs: return read_more(reader, snapshot.jobs);
     case PartKind::kWorkload: return reader(snapshot.workload);
     case PartKind::kScripts: return reader(snapshot.scripts.policies);
+    case PartKind::kHolds: return reader(snapshot.holds);
     default: is_known = false;
   }
 }
@@ -344,6 +354,7 @@ void read_part(ByteReader& reader, Plan& plan, bool& is_known) {
     case PartKind::kReservations: return reader(plan.reservations);
     case PartKind::kMarks: return reader(plan.marks);
     case PartKind::kOutlook: return reader(plan.outlook);
+    case PartKind::kHolds: return reader(plan.holds);
     default: is_known = false;
   }
 }
@@ -389,6 +400,7 @@ EncodedRecord encode_snapshot(const Snapshot& snapshot) {
   parts.cut(PartKind::kJobs, snapshot.jobs, [&](std::size_t i) { return snapshot.jobs[i].id / kIdsInAPart; });
   parts.whole(PartKind::kWorkload, snapshot.workload);
   if (!snapshot.scripts.policies.empty()) parts.whole(PartKind::kScripts, snapshot.scripts.policies);
+  if (!snapshot.holds.empty()) parts.whole(PartKind::kHolds, snapshot.holds);
   return {head_of(snapshot), parts.take()};
 }
 
@@ -400,6 +412,7 @@ EncodedRecord encode_plan(const Plan& plan) {
   parts.whole(PartKind::kReservations, plan.reservations);
   parts.whole(PartKind::kMarks, plan.marks);
   parts.whole(PartKind::kOutlook, plan.outlook);
+  if (!plan.holds.empty()) parts.whole(PartKind::kHolds, plan.holds);
   return {head_of(plan), parts.take()};
 }
 

@@ -16,7 +16,7 @@
 namespace berth {
 
 // Of what encode_* write; decode_* take no other.
-inline constexpr std::int64_t kRecordFormat = 3;
+inline constexpr std::int64_t kRecordFormat = 4;
 
 struct EncodedRecord {
   std::string head;

@@ -14,6 +14,8 @@ namespace {
 constexpr std::array<std::string_view, 5> kBackfillNames = {"greedy", "none", "none_per_queue", "easy", "conservative"};
 constexpr std::array<std::string_view, 3> kPreemptionNames = {"none", "reclaim", "replan"};
 constexpr std::array<std::string_view, 4> kEvictionRuleNames = {"reclaim", "priority", "loan", "replan"};
+constexpr std::array<std::string_view, 7> kVictimChoiceReasonNames = {
+    "unknown", "only", "lowest_class", "least_lost", "least_for_room", "policy", "loan"};
 constexpr std::array<std::string_view, 2> kReservationNames = {"backfill", "eviction"};
 
 template <class Enum, std::size_t N>
@@ -48,6 +50,14 @@ std::string_view eviction_rule_name(EvictionRule rule) { return kEvictionRuleNam
 
 Result<EvictionRule> read_eviction_rule(std::string_view text) {
   return read_rule_name<EvictionRule>(kEvictionRuleNames, "eviction rule", text);
+}
+
+std::string_view victim_choice_reason_name(VictimChoiceReason reason) {
+  return kVictimChoiceReasonNames[static_cast<std::size_t>(reason)];
+}
+
+Result<VictimChoiceReason> read_victim_choice_reason(std::string_view text) {
+  return read_rule_name<VictimChoiceReason>(kVictimChoiceReasonNames, "reason for a choice of victims", text);
 }
 
 std::string_view reservation_kind_name(ReservationKind kind) {

@@ -71,6 +71,19 @@ enum class EvictionRule : std::uint8_t {
 std::string_view eviction_rule_name(EvictionRule rule);
 Result<EvictionRule> read_eviction_rule(std::string_view text);
 
+// Why it was this one of the jobs that the rule allows to evict.
+enum class VictimChoiceReason : std::uint8_t {
+  kUnknown,       // decided before this was kept
+  kOnly,          // nobody else could make room
+  kLowestClass,   // the others are of higher classes
+  kLeastLost,     // none of the others of its class loses less per GPU
+  kLeastForRoom,  // others lose less, but the room made here costs least in all
+  kPolicy,        // a victim policy weighs what ending a job costs
+  kLoan,          // it runs on what a loan lent
+};
+std::string_view victim_choice_reason_name(VictimChoiceReason reason);  // "least_lost"
+Result<VictimChoiceReason> read_victim_choice_reason(std::string_view text);
+
 enum class ReservationKind : std::uint8_t {
   kBackfill,  // the first in the order that does not fit
   kEviction,  // its victims are still writing their checkpoints

@@ -5,7 +5,9 @@
 // byte. Rows of the database, a file of a trace and a test's text all become the same Snapshot.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -57,6 +59,21 @@ struct WorkloadShape {
   double popularity = 0;
 };
 
+// A job that a round gives nothing, because starting it would break an assertion.
+struct AssertionHold {
+  std::int64_t job = 0;
+  std::int64_t assertion = 0;  // id
+  std::int64_t like_job = 0;   // 0 = tried; else it was not, but is like this job, which would break the assertion
+
+  bool operator==(const AssertionHold&) const = default;
+};
+
+// `holds` in job order; null = it is not held.
+inline const AssertionHold* find_hold(std::span<const AssertionHold> holds, std::int64_t job) {
+  const auto found = std::ranges::lower_bound(holds, job, {}, &AssertionHold::job);
+  return found != holds.end() && found->job == job ? &*found : nullptr;
+}
+
 struct Snapshot {
   std::int64_t version = 0;  // of the state it was read from
   Seconds now;
@@ -78,6 +95,7 @@ struct Snapshot {
   Seconds aging_interval{3600};  // one class step of priority is worth this much waiting; see policy/priority_order.h
   RoundRules rules;              // backfill and preemption
   OrderKnobs order_knobs;
+  std::vector<AssertionHold> holds;  // in job order
 };
 
 }  // namespace berth

@@ -81,6 +81,10 @@ std::optional<double> StartCalibration::error_quantile(const Bucket* bucket, dou
   return quantile_of(errors, level);
 }
 
+bool is_measured_start(std::int64_t known_starts) {
+  return known_starts >= static_cast<std::int64_t>(StartCalibration::kFewest);
+}
+
 std::size_t StartCalibration::known_starts() const {
   std::size_t starts = 0;
   for (const Bucket& bucket : buckets_) starts += bucket.starts;

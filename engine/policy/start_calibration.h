@@ -34,6 +34,9 @@ struct ExpectedStart {
   bool operator==(const ExpectedStart&) const = default;
 };
 
+// Enough starts are known to tell how wrong forecasts are.
+bool is_measured_start(std::int64_t known_starts);
+
 class StartCalibration {
  public:
   static constexpr std::size_t kKept = 256;   // forecasts of a bucket

@@ -57,6 +57,8 @@ class Future {
   Status load() {
     find_moments();
     for (const Job& job : snapshot_.jobs) awaited_.insert(job.after.begin(), job.after.end());
+    std::erase_if(snapshot_.reservations,
+                  [&](const Reservation& each) { return find_hold(snapshot_.holds, each.job) != nullptr; });
     BERTH_ASSIGN(const Ordering ordering, ordering_of(snapshot_, state_));
     if (!ordering.policy->is_fixed()) return {};
     std::unordered_set<std::int64_t> ahead;

@@ -165,6 +165,7 @@ std::int64_t LoanReturnPlanner::needed(std::int32_t lender, std::size_t resource
   for (const Job& job : waiting_) {
     if (left == 0) break;
     if (job.state == JobState::kRunning || !job.after.empty() || !lies_in(job.queue, lender)) continue;
+    if (find_hold(state_.setup().holds, job.id) != nullptr) continue;
     const std::int64_t wish = wish_of(*then_, job, resource);
     if (wish <= 0 || wish > left) continue;
     if (!served) served = then_;
@@ -402,7 +403,8 @@ Status return_loans(RoundState& state, std::span<const Job> waiting, Seconds now
                                  .whole = stop.whole,
                                  .tasks = stop.tasks,
                                  .lost = stop.lost,
-                                 .stop_at = stop.stop_at});
+                                 .stop_at = stop.stop_at,
+                                 .why = VictimChoiceReason::kLoan});
       if (!stop.whole) {
         BERTH_TRY(state.shrink(stop.job, stop.tasks));
       } else if (stop.stop_at <= now) {

@@ -89,6 +89,12 @@ Pass::Placing Pass::place_own_first(const Job& job, Seconds end, int levels, boo
 }
 
 PassOutcome Pass::try_job(const Job& job, bool may_evict, int levels) {
+  if (const AssertionHold* const hold = find_hold(state_.setup().holds, job.id); hold != nullptr) {
+    PassOutcome outcome = wait(job, Reason::kAssertion);
+    outcome.waiting.behind_job = hold->like_job;
+    outcome.keeps_room = true;
+    return outcome;
+  }
   PassOutcome outcome = decide(job, may_evict, levels);
   somebody_waits_ = somebody_waits_ || !outcome.started;
   return outcome;

@@ -106,7 +106,7 @@ std::optional<RoomMade> Reclaim::make_room_for(const Job& job, Seconds end,
       before_search();
       VictimChoice choice(state_, *index_, lost_);
       if (std::optional<JobOutcome> outcome = search(gang, end, reaches, choice)) {
-        room = carry_out(job, *std::move(outcome), choice);
+        room = carry_out(job, *std::move(outcome), reaches, choice);
       }
     }
   }
@@ -315,21 +315,51 @@ bool Reclaim::keeps_the_rules(const Job& job, const Amounts& taken, const Victim
   return (lost_marks & ~gained) == 0;
 }
 
-RoomMade Reclaim::carry_out(const Job& job, JobOutcome outcome, VictimChoice& choice) {
-  std::vector<std::pair<std::size_t, std::size_t>> steps;  // victim and level, in the order of victims
-  for (const std::size_t v : choice.chosen()) steps.emplace_back(v, choice.level(v));
-  std::ranges::sort(steps);
+// Compared with those in reach that were not chosen.
+VictimChoiceReason Reclaim::why_chosen(const Victim& victim, const Reaches& reaches, const VictimChoice& choice) const {
+  bool is_only = true;
+  bool is_lowest = true;
+  bool loses_least = true;
+  for (std::size_t i = 0; i < reaches.of.size(); ++i) {
+    if (reaches.of[i] == VictimReach::kNone || choice.level(i) > 0) continue;
+    const Victim& other = (*index_)[i];
+    is_only = false;
+    is_lowest = is_lowest && victim.class_value < other.class_value;
+    loses_least =
+        loses_least && (victim.class_value < other.class_value ||
+                        (victim.class_value == other.class_value && victim.lost_seconds <= other.lost_seconds));
+  }
+  if (is_only) return VictimChoiceReason::kOnly;
+  if (state_.setup().victim_cost != nullptr) return VictimChoiceReason::kPolicy;
+  if (is_lowest) return VictimChoiceReason::kLowestClass;
+  return loses_least ? VictimChoiceReason::kLeastLost : VictimChoiceReason::kLeastForRoom;
+}
+
+RoomMade Reclaim::carry_out(const Job& job, JobOutcome outcome, const Reaches& reaches, VictimChoice& choice) {
+  struct Step {
+    std::size_t victim;
+    std::size_t level;
+    VictimChoiceReason why;
+  };
+  std::vector<Step> steps;  // in the order of victims
+  for (const std::size_t v : choice.chosen())
+    steps.push_back({v, choice.level(v), why_chosen((*index_)[v], reaches, choice)});
+  std::ranges::sort(steps, {}, &Step::victim);
+  const auto candidates =
+      std::ranges::count_if(reaches.of, [](VictimReach reach) { return reach != VictimReach::kNone; });
   choice.clear();
   RoomMade room;
   Seconds last_stop = now_;
-  for (const auto& [v, level] : steps) {
+  for (const auto& [v, level, why] : steps) {
     const Victim& victim = (*index_)[v];
     Eviction eviction{.job = victim.job,
                       .beneficiary = job.id,
                       .rule = victim.queue == job.queue ? EvictionRule::kPriority : EvictionRule::kReclaim,
                       .whole = level == victim.all(),
                       .lost = victim.lost(level),
-                      .stop_at = now_};
+                      .stop_at = now_,
+                      .why = why,
+                      .candidates = static_cast<std::int32_t>(candidates)};
     lost_[victim.queue < 0 ? lost_.size() - 1 : static_cast<std::size_t>(victim.queue)] += eviction.lost;
     RunningJob& run = *state_.running().change(victim.job);
     run.job.eviction.evicted_for.push_back(job.id);

@@ -87,7 +87,8 @@ class Reclaim {
   JobOutcome try_placing(const Job& gang, Seconds end, const VictimChoice& choice);
   JobOutcome spare(const Job& gang, Seconds end, VictimChoice& choice, JobOutcome outcome, Ledger::Checkpoint before);
   bool keeps_the_rules(const Job& job, const Amounts& taken, const VictimChoice& choice);
-  RoomMade carry_out(const Job& job, JobOutcome outcome, VictimChoice& choice);
+  RoomMade carry_out(const Job& job, JobOutcome outcome, const Reaches& reaches, VictimChoice& choice);
+  VictimChoiceReason why_chosen(const Victim& victim, const Reaches& reaches, const VictimChoice& choice) const;
 
   RoundState& state_;
   Seconds now_;

@@ -70,12 +70,13 @@ Status add_running_jobs(const Snapshot& snapshot, RoundState& state) {
   return {};
 }
 
-// Those of jobs that still wait.
+// Those of jobs that still wait and may start.
 std::vector<Reservation> kept_reservations(const Snapshot& snapshot) {
   std::vector<Reservation> kept;
   if (snapshot.reservations.empty()) return kept;
   std::unordered_set<std::int64_t> waiting;
   for (const Job& job : snapshot.jobs) waiting.insert(job.id);
+  for (const AssertionHold& hold : snapshot.holds) waiting.erase(hold.job);
   for (const Reservation& reservation : snapshot.reservations) {
     if (waiting.contains(reservation.job)) kept.push_back(reservation);
   }
@@ -117,6 +118,10 @@ class ScheduleRun {
       task->node_id = snapshot_.cluster.nodes[static_cast<std::size_t>(task->holding.node)].id;
     }
     collect_marks();
+    for (const Job& job : snapshot_.jobs) {
+      const AssertionHold* const hold = find_hold(snapshot_.holds, job.id);
+      if (hold != nullptr && wants_tasks(job)) result_.plan.holds.push_back(*hold);
+    }
     return {};
   }
 
@@ -189,7 +194,8 @@ class ScheduleRun {
     const Seconds end = state_.quotas().looks_at_end() ? job.expected_end(snapshot_.now) : Seconds(0);
     const bool may_evict = !is_second_ && levels == 0 && may_evict_others(job, state_.rules(), snapshot_.now);
     const std::size_t demand = classes_.of(job, may_evict, end, levels);
-    if (const std::optional<std::size_t> failed = failed_.find(demand, evictions())) {
+    const bool is_held = find_hold(snapshot_.holds, job.id) != nullptr;
+    if (const std::optional<std::size_t> failed = failed_.find(demand, evictions()); failed && !is_held) {
       if (levels > 0) return {};
       Waiting again = result_.plan.waiting[*failed];
       again.job = job.id;
@@ -354,6 +360,7 @@ Result<Planning> planning_of(const Snapshot& snapshot) {
                                                            .score = planning.score.get(),
                                                            .victim_cost = planning.victim_cost.get(),
                                                            .rules = snapshot.rules,
+                                                           .holds = snapshot.holds,
                                                            .seed = snapshot.seed,
                                                            .now = snapshot.now});
   BERTH_TRY(add_running_jobs(snapshot, *planning.state));

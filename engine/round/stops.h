@@ -20,8 +20,8 @@ struct SettledStops {
 };
 
 // Before the pass: changes `state` accordingly, and returns loans (loan_return.h). `kept`: reservations that earlier
-// rounds made, of jobs that still wait. `jobs`: all that wait, in id order, perhaps others that run; only loans that end
-// ask for them.
+// rounds made, of jobs that still wait. `jobs`: all that wait, in id order, perhaps others that run; only loans that
+// end ask for them.
 Result<SettledStops> settle_stops(RoundState& state, std::span<const Reservation> kept, std::span<const Job> jobs,
                                   Seconds now);
 

@@ -65,7 +65,7 @@ Result<ApplyResult> carry_out(Runtime& runtime, const SavedPlan& saved, const st
                                               .last_reasons = {},
                                               .plan_id = saved.id,
                                               .record = nullptr,
-                                              .on_broken = OnBroken::kRefuse,
+                                              .plan_without = {},
                                               .asking = {},
                                               .accept_new_jobs = false},
                                              watch));

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "engine/base/text.h"
+#include "engine/runtime/hold_back.h"
 #include "engine/runtime/reason_words.h"
 #include "engine/store/settings.h"
 
@@ -40,8 +41,8 @@ struct RoundSeen {
   std::map<std::int64_t, NodeSeen> nodes;  // the same
   Plan plan;
   std::vector<BrokenAssertion> broken;
-  std::int64_t held_back = 0;
-  std::optional<RoundRecord> record;
+  std::vector<HeldBackJob> held_back;
+  std::optional<RoundRecord> record;  // where the settings want one
 };
 
 Status add_names(Database& db, RoundSeen& seen) {
@@ -75,9 +76,9 @@ Result<std::vector<JobExplanation>> explain_new_jobs(Runtime& runtime, const Sna
   return explanations;
 }
 
-// Plans the round and carries it out within `change`, which is to be taken back; cut as a round is that would break
-// assertions. `look` sees what was planned on.
-Result<RoundSeen> see_round(Runtime& runtime, Change& change, const AssertionWatch& watch,
+// Plans the round and carries it out within `change`, which is to be taken back; without jobs that would break
+// assertions, as a round does. `look` sees what was planned on. `is_kept`: with a record.
+Result<RoundSeen> see_round(Runtime& runtime, Change& change, const AssertionWatch& watch, bool is_kept,
                             const std::atomic<bool>* interrupted,
                             const std::function<Status(const PlannedRound&)>& look) {
   RoundSeen seen;
@@ -87,13 +88,19 @@ Result<RoundSeen> see_round(Runtime& runtime, Change& change, const AssertionWat
   ApplyRequest request{.actor = runtime.author(), .now = runtime.now()};
   request.last_reasons = round.loaded.last_reasons;
   BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));  // the change may be one of them
-  request.on_broken = what_becomes_of_broken(settings);
-  BERTH_ASSIGN(ApplyResult written, write_watched_plan(change, round.schedule.plan, request, watch));
+  HoldBack without(runtime, settings, round, interrupted);
+  request.plan_without = without.callback();
+  Plan whole = std::move(round.schedule.plan);
+  BERTH_ASSIGN(ApplyResult written, write_watched_plan(change, whole, request, watch));
+  if (!written.replanned) {
+    without.take_back();
+    round.schedule.plan = std::move(whole);
+  }
   // What a refused one would be is shown all the same.
   if (written.is_refused()) BERTH_TRY(write_plan(change, round.schedule.plan, request).status());
-  if (written.prefix) round.schedule.plan = *std::move(written.prefix);
   seen.broken = std::move(written.broken);
-  seen.held_back = written.held_back_jobs;
+  seen.held_back = std::move(written.held_back);
+  if (is_kept) seen.record = record_if_wanted(settings, round);
   const Plan& plan = round.schedule.plan;
   for (const Placement& placement : plan.placements) {
     RoundSeen::Start& start = seen.starts[placement.job];
@@ -343,24 +350,23 @@ std::string_view job_turn_name(JobTurn turn) {
 
 namespace {
 
-// What the assertions leave of the round: jobs that were cut off do not start.
-void say_cut(const RoundSeen& after, ChangeOutlook& outlook, std::vector<JobExplanation>& submitted) {
+// What the assertions leave of the round: jobs that are held back do not start.
+void say_held_back(const RoundSeen& after, ChangeOutlook& outlook, std::vector<JobExplanation>& submitted) {
   outlook.broken = after.broken;
-  outlook.held_back_jobs = after.held_back;
-  if (after.held_back == 0) return;
-  for (const auto& [job, reason] : after.waits) {
-    if (reason == Reason::kAssertion) outlook.cut_before = after.names.at(job).first;
+  outlook.held_back = after.held_back;
+  outlook.holds = after.plan.holds;
+  for (const AssertionHold& hold : outlook.holds) {
+    if (const auto named = after.names.find(hold.job); named != after.names.end())
+      outlook.held_names.emplace(hold.job, named->second.first);
   }
   for (JobExplanation& explanation : submitted) {
     const auto named =
         std::ranges::find(after.names, explanation.job, [](const auto& each) { return each.second.first; });
-    if (!explanation.starts || named == after.names.end() || !after.waits.contains(named->first)) continue;
-    const bool is_first = explanation.job == outlook.cut_before;
+    if (!explanation.starts || named == after.names.end()) continue;
+    if (find_hold(after.plan.holds, named->first) == nullptr) continue;
     explanation.starts = false;
-    explanation.reason = after.waits.at(named->first);
-    explanation.sentence = is_first ? fmt::format("starting it would break assertion {}", after.broken.front().name)
-                                    : fmt::format("it stands behind {}, which would break assertion {}",
-                                                  outlook.cut_before, after.broken.front().name);
+    explanation.reason = Reason::kAssertion;
+    explanation.sentence = reason_words(Reason::kAssertion);
     explanation.placements.clear();
     explanation.placement_nodes.clear();
   }
@@ -386,35 +392,32 @@ Result<ChangeOutlook> outlook_of_change(Runtime& runtime, const PlannedStatement
                                         const std::function<Status()>& make_change,
                                         const std::atomic<bool>* interrupted) {
   BERTH_ASSIGN(const AssertionWatch watch, AssertionWatch::begin(runtime.db(), {.interrupted = interrupted}));
-  BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));
   BERTH_ASSIGN(const std::int64_t last_job, runtime.db().integer("SELECT coalesce(max(id), 0) FROM jobs"));
   RoundSeen before;
   {
     BERTH_ASSIGN(Change nothing, Change::begin(runtime.db(), runtime.author(), runtime.now()));
-    BERTH_ASSIGN(before, see_round(runtime, nothing, watch, interrupted, [](const PlannedRound&) { return Status(); }));
+    BERTH_ASSIGN(before,
+                 see_round(runtime, nothing, watch, false, interrupted, [](const PlannedRound&) { return Status(); }));
   }
   RoundSeen after;
   std::vector<JobExplanation> submitted;
-  std::optional<RoundRecord> record;
   PlannedJobs jobs;
   int changes = 0;
   runtime.judge_changes([&](Change& change) -> Result<ChangeFate> {
     ++changes;
     const auto look = [&](const PlannedRound& round) -> Status {
-      record = statement.text.empty() ? std::nullopt : record_if_wanted(settings, round);
       BERTH_ASSIGN(jobs, read_planned_jobs(runtime.db(), last_job));
       BERTH_ASSIGN(submitted, explain_new_jobs(runtime, round.loaded.snapshot, last_job, interrupted));
       return {};
     };
-    BERTH_ASSIGN(after, see_round(runtime, change, watch, interrupted, look));
+    BERTH_ASSIGN(after, see_round(runtime, change, watch, !statement.text.empty(), interrupted, look));
     return ChangeFate::kTakeBack;
   });
   const Status made = make_change();
   runtime.judge_changes(nullptr);
   BERTH_TRY(made);
-  after.record = std::move(record);
   ChangeOutlook outlook = RoundComparison(before, changes == 0 ? before : after).outlook();
-  say_cut(after, outlook, submitted);
+  say_held_back(after, outlook, submitted);
   outlook.submitted = std::move(submitted);
   BERTH_TRY(keep_plan(runtime, statement, after, std::move(jobs), changes, outlook));
   return outlook;

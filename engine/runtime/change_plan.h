@@ -8,6 +8,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -58,11 +59,12 @@ struct ChangeOutlook {
   std::vector<JobDifference> jobs;  // in the order of JobTurn, then by job number; those that move by their new place
   std::int64_t more_moves = 0;      // jobs that move beyond those named
   std::int64_t more_elsewhere = 0;  // jobs that start elsewhere, beyond those named
-  std::vector<BorrowingDifference> borrowing;  // after the round without the change, and with it
-  std::vector<BrokenAssertion> broken;         // by the change and the round after it
-  std::int64_t held_back_jobs = 0;             // for that cut off the round; 0 = it would be refused
-  std::string cut_before;                      // the first of them
-  std::int64_t started_before = 0;             // jobs that the round would start
+  std::vector<BorrowingDifference> borrowing;      // after the round without the change, and with it
+  std::vector<BrokenAssertion> broken;             // by the change and the round after it, which would be refused
+  std::vector<HeldBackJob> held_back;              // for that held back, and
+  std::vector<AssertionHold> holds;                // with those like them
+  std::map<std::int64_t, std::string> held_names;  // of those jobs
+  std::int64_t started_before = 0;                 // jobs that the round would start
   std::int64_t started_after = 0;
   std::int64_t lost_before = 0;  // milli-GPU-seconds by evictions
   std::int64_t lost_after = 0;

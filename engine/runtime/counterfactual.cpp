@@ -223,6 +223,10 @@ Result<Counterfactual> explain_counterfactual(Runtime& runtime, std::string_view
   if (now.state == JobState::kHeld) {
     answer.lines.push_back({"release", "it is released", fmt::format("RELEASE JOB {};", now.job), {}});
   }
+  if (now.reason == Reason::kAssertion) {  // which no plan can foresee
+    answer.lines.push_back({"wait", "each round tries it anew; or the assertion is altered", "SHOW ASSERTIONS;", {}});
+    return answer;
+  }
   BERTH_ASSIGN(const WhatIfAnswer found, what_would_start(snapshot, id, interrupted));
   answer.plans = found.plans;
   const Job& job = *std::ranges::find(snapshot.jobs, id, &Job::id);
@@ -233,7 +237,7 @@ Result<Counterfactual> explain_counterfactual(Runtime& runtime, std::string_view
   }
   if (now.state == JobState::kPending) {
     answer.lines.push_back(say_wait({.p50 = now.start_p50, .p90 = now.start_p90, .guesses = now.guesses},
-                                    now.start_when, !now.known_starts, snapshot.rules.default_duration));
+                                    now.start_when, now.is_measured(), snapshot.rules.default_duration));
   }
   return answer;
 }

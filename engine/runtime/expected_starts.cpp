@@ -63,11 +63,16 @@ Status tell_expected_starts(Runtime& runtime, const Snapshot& snapshot) {
   if (!calibration.knows_enough()) {
     BERTH_ASSIGN(late, forecast_starts(snapshot, jobs, ForecastDurations::kLong, kMostLooks));
   }
+  const auto known_starts = static_cast<std::int64_t>(calibration.known_starts());
   std::vector<ExpectationRow> rows;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (!median[i] || *median[i] <= snapshot.now) continue;  // the next round starts it
     const ExpectedStart expected = calibration.expect({*median[i], late[i].value_or(*median[i])}, snapshot.now);
-    rows.push_back({.job = jobs[i], .made_at = snapshot.now, .forecast = *median[i], .expected = expected});
+    rows.push_back({.job = jobs[i],
+                    .made_at = snapshot.now,
+                    .forecast = *median[i],
+                    .expected = expected,
+                    .known_starts = known_starts});
   }
   if (!rows.empty()) BERTH_TRY(save_expectations(db, rows));
   return note_cost(db, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());

@@ -352,7 +352,7 @@ Status look_ahead(Runtime& runtime, const Snapshot& snapshot, const RoundState& 
     BERTH_ASSIGN(StartCalibration calibration, read_start_calibration(runtime.db()));
     const ExpectedStart expected =
         calibration.expect({*forecast.p50, forecast.p90.value_or(*forecast.p50)}, snapshot.now);
-    if (!calibration.knows_enough()) explanation.known_starts = static_cast<std::int64_t>(calibration.known_starts());
+    explanation.known_starts = static_cast<std::int64_t>(calibration.known_starts());
     explanation.start_p50 = expected.p50;
     if (forecast.p90) explanation.start_p90 = expected.p90;
     BERTH_ASSIGN(explanation.told, last_expectation(runtime.db(), job.id));
@@ -368,23 +368,27 @@ Status look_ahead(Runtime& runtime, const Snapshot& snapshot, const RoundState& 
 Status say_next_step(const Snapshot& snapshot, const Waiting& waiting, const SaidReason& said,
                      const std::atomic<bool>* interrupted, JobExplanation& explanation) {
   std::string& step = explanation.next_step;
-  if (said.remedy == Remedy::kNone || explanation.start_p50) step = said.next_step;
-  if (explanation.start_p50 && !explanation.evicts.empty() && said.remedy != Remedy::kNone)
+  const bool has_remedy = said.remedy != Remedy::kNone;
+  if (!has_remedy || explanation.start_p50) step = said.next_step;
+  if (explanation.start_p50 && !explanation.evicts.empty() && has_remedy)
     step = fmt::format("wait until about {}, when others are evicted for it", print_time(*explanation.start_p50));
-  if (said.remedy == Remedy::kNone) return {};
-  const Snapshot remedied = with_remedy(snapshot, waiting.job, waiting.group, said.remedy);
-  BERTH_ASSIGN(const bool helps, would_start(remedied, waiting.job, interrupted));
-  if (helps) {
-    step += fmt::format("{}{}", step.empty() ? "" : ", or ", remedy_words(said.remedy));
-    return {};
-  }
-  if (said.remedy == Remedy::kResumeNodes && !explanation.start_p50) {
-    BERTH_ASSIGN(const Forecast forecast, forecast_start(remedied, waiting.job, interrupted));
-    if (forecast.p50) {
-      step = fmt::format("{}, and wait for running jobs to end", remedy_words(said.remedy));
+  if (!has_remedy) return {};
+  bool is_cured = false;
+  for (const Remedy remedy : {said.remedy, said.or_remedy}) {
+    if (remedy == Remedy::kNone) continue;
+    const Snapshot remedied = with_remedy(snapshot, waiting.job, waiting.group, remedy, said.about);
+    BERTH_ASSIGN(const bool helps, would_start(remedied, waiting.job, interrupted));
+    if (helps) {
+      step += fmt::format("{}{}", step.empty() ? "" : ", or ", remedy_words(remedy, said.about_queue));
+      is_cured = true;
+    } else if (remedy == Remedy::kResumeNodes && !explanation.start_p50) {
+      BERTH_ASSIGN(const Forecast forecast, forecast_start(remedied, waiting.job, interrupted));
+      if (!forecast.p50) continue;
+      step = fmt::format("{}, and wait for running jobs to end", remedy_words(remedy));
       return {};
     }
   }
+  if (is_cured) return {};
   step += fmt::format("{}EXPLAIN JOB {} COUNTERFACTUAL; tells what {}would start it", step.empty() ? "" : "; ",
                       explanation.job, step.empty() ? "" : "else ");
   return {};
@@ -398,31 +402,29 @@ SaidReason say_policy(const Waiting& waiting, const Snapshot& snapshot) {
           fmt::format("SHOW POLICY {};", snapshot.filter_policy)};
 }
 
-// What assertions did to the last round, as far as the job was concerned; empty = nothing.
-Result<std::string> last_refusal(Database& db, std::int64_t job) {
+// What assertions did to the last round; empty = nothing.
+Result<std::string> last_refusal(Database& db) {
   BERTH_ASSIGN(Statement last, db.prepare("SELECT kind, object FROM events ORDER BY id DESC LIMIT 1"));
-  if (last.next()) {
-    if (last.text(0) == "refuse round")
-      return fmt::format("but the last round was refused: it would have broken assertion {}", last.text(1));
-    if (last.text(0) == "fail assertion")
-      return fmt::format("but the last round was not applied: assertion {} could not be asked", last.text(1));
-  }
+  const bool is_there = last.next();
   BERTH_TRY(last.status());
-  BERTH_ASSIGN(Statement row,
-               db.prepare("SELECT wait_reason, (SELECT object FROM events WHERE kind = 'cut round' AND state_version = "
-                          "(SELECT state_version FROM events WHERE kind = 'run schedule' ORDER BY id DESC LIMIT 1)), "
-                          "(SELECT name FROM jobs WHERE state = 'pending' AND wait_reason = 'assertion' LIMIT 1) "
-                          "FROM jobs WHERE id = ?1"));
-  const bool found = row.with(job).next();
-  BERTH_TRY(row.status());
-  if (!found) return std::string();
-  const std::string assertion = row.is_null(1) ? std::string("an assertion") : fmt::format("assertion {}", row.text(1));
-  if (row.text(0) == reason_name(Reason::kAssertion))
-    return fmt::format("but the last round held it back: starting it would have broken {}", assertion);
-  if (row.text(0) == reason_name(Reason::kBlocked) && !row.is_null(2))
-    return fmt::format("but the last round held it back: it stands behind {}, which would have broken {}", row.text(2),
-                       assertion);
+  if (is_there && last.text(0) == "refuse round")
+    return fmt::format("but the last round was refused: it would have broken assertion {}", last.text(1));
+  if (is_there && last.text(0) == "fail assertion")
+    return fmt::format("but the last round was not applied: assertion {} could not be asked", last.text(1));
   return std::string();
+}
+
+Result<SaidReason> say_assertion(Database& db, const AssertionHold& hold) {
+  BERTH_ASSIGN(const std::string assertion, name_of(db, Thing::kAssertion, hold.assertion));
+  if (hold.like_job == 0)
+    return SaidReason{
+        fmt::format("held back by assertion {}: in the last round starting it would have broken it", assertion),
+        "SHOW ASSERTIONS;"};
+  BERTH_ASSIGN(const std::string like, job_name(db, hold.like_job));
+  return SaidReason{fmt::format("held back by assertion {}: the last round did not try it, as starting {}, which is "
+                                "like it, would have broken it; the next ones may",
+                                assertion, like),
+                    "SHOW ASSERTIONS;"};
 }
 
 }  // namespace
@@ -471,7 +473,7 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
         on.size() > shown ? fmt::format(" and {} more", count_nodes(static_cast<std::int64_t>(on.size() - shown)))
                           : "");
     explanation.next_step = "RUN SCHEDULE;";
-    BERTH_ASSIGN(const std::string refusal, last_refusal(runtime.db(), job->id));
+    BERTH_ASSIGN(const std::string refusal, last_refusal(runtime.db()));
     if (!refusal.empty()) {
       explanation.sentence += "; " + refusal;
       explanation.next_step = "SHOW ASSERTIONS;";
@@ -491,7 +493,8 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
   say_nodes(nodes_say, group.shape, snapshot.cluster, explanation);
   std::stable_partition(explanation.reasons.begin(), explanation.reasons.end(),
                         [&](const ReasonLine& line) { return line.reason == waiting->reason; });
-  if (!is_permanent(waiting->reason)) {
+  const AssertionHold* const hold = find_hold(snapshot.holds, job->id);
+  if (!is_permanent(waiting->reason) && hold == nullptr) {
     BERTH_TRY(look_ahead(runtime, snapshot, *now.state, *job, group.shape, options.interrupted, explanation));
   }
   const bool is_about_quota =
@@ -504,7 +507,9 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
     BERTH_ASSIGN(explanation.never_starts, waits_for_ever(runtime.db(), job->id));
     if (explanation.never_starts) explanation.held_by.clear();
   }
-  if (waiting->reason == Reason::kPolicy) {
+  if (hold != nullptr) {
+    BERTH_ASSIGN(said, say_assertion(runtime.db(), *hold));
+  } else if (waiting->reason == Reason::kPolicy) {
     said = say_policy(*waiting, snapshot);
   } else if (is_about_quota) {
     said = say_quota(*waiting, snapshot, now.state->quotas(), planning.state->quotas(), wait_for_quota(explanation));

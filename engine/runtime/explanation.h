@@ -47,9 +47,10 @@ struct JobExplanation {
   std::optional<Seconds> start_p50;  // when it is expected to start; nothing = starts now, or nobody knows
   std::optional<Seconds> start_p90;
   std::string start_when;  // "the dated limit of q of gpu ends": the date that lets it start; empty = none
-  // Starts known that tell how wrong such forecasts are, where those are too few: p50 and p90 are forecasts with median
-  // and with long durations then, without jobs to come. Nothing = both hold as often as they say.
-  std::optional<std::int64_t> known_starts;
+  // Starts known that tell how wrong such forecasts are. With enough of them both hold as often as they say; else they
+  // are forecasts with median and with long durations, without jobs to come.
+  std::int64_t known_starts = 0;
+  bool is_measured() const { return is_measured_start(known_starts); }
   std::string evicts;                        // whom, for that start
   std::optional<ExpectationRow> told;        // what was told of it before, where that differs
   std::int64_t guesses = 0;                  // jobs on which that rests and of which no duration is known:

@@ -65,14 +65,21 @@ SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const Quo
   const std::string used = say_use(*resource, quotas.used(q, r), after.used(q, r));
   const std::string lacks = describe_amount(*resource, waiting.short_by);
   std::string wait;
-  if (waiting_helps.helps && waiting_helps.date.empty())
-    wait = fmt::format("wait for jobs of {} to end, or ", queue->name);
-  if (waiting_helps.helps && !waiting_helps.date.empty()) wait = fmt::format("wait until {}, or ", waiting_helps.date);
+  if (waiting_helps.helps && waiting_helps.date.empty()) wait = fmt::format("wait for jobs of {} to end", queue->name);
+  if (waiting_helps.helps && !waiting_helps.date.empty()) wait = fmt::format("wait until {}", waiting_helps.date);
+  const auto raise = [&](std::string sentence, Remedy remedy, Remedy or_remedy = Remedy::kNone) {
+    return SaidReason{.sentence = std::move(sentence),
+                      .next_step = wait,
+                      .remedy = remedy,
+                      .or_remedy = or_remedy,
+                      .about = {.queue = q, .resource = r},
+                      .about_queue = queue->name};
+  };
   switch (waiting.reason) {
     case Reason::kLimit:
-      return {fmt::format("queue {} uses {} of its limit of {}; the job is {} above it", queue->name, used,
-                          describe_amount(*resource, terms.limit), lacks),
-              fmt::format("{}raise the limit of {}", wait, queue->name)};
+      return raise(fmt::format("queue {} uses {} of its limit of {}; the job is {} above it", queue->name, used,
+                               describe_amount(*resource, terms.limit), lacks),
+                   Remedy::kHigherLimit);
     case Reason::kLenderKeeps:
       if (const LoanTerms* loan = loan_to_return(snapshot, static_cast<std::int32_t>(r)); loan != nullptr) {
         const std::string& lender = snapshot.queues[static_cast<std::size_t>(loan->lender)].name;
@@ -90,19 +97,19 @@ SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const Quo
                         snapshot.queues[static_cast<std::size_t>(loan->lender)].name),
             "wait for the round after"};
       }
-      return {fmt::format("it would take {} more than the quota of queue {} ({}), and what is idle is quota that its "
-                          "owners do not lend",
-                          lacks, queue->name, describe_amount(*resource, quotas.quota(q, r))),
-              fmt::format("{}raise the quota of {} or the lend limit of another", wait, queue->name)};
+      return raise(fmt::format("it would take {} more than the quota of queue {} ({}), and what is idle is quota that "
+                               "its owners do not lend",
+                               lacks, queue->name, describe_amount(*resource, quotas.quota(q, r))),
+                   Remedy::kMoreQuota, Remedy::kMoreLending);
     default:
-      return {fmt::format("queue {} uses {} of its quota of {}{}{}; the job needs {} more", queue->name, used,
-                          describe_amount(*resource, quotas.quota(q, r)),
-                          say_borrowed_quota(snapshot, q, static_cast<std::int32_t>(r)),
-                          terms.borrow_limit >= kNoLimit || terms.borrow_limit == 0
-                              ? " and may not borrow"
-                              : fmt::format(" and may borrow {}", describe_amount(*resource, terms.borrow_limit)),
-                          lacks),
-              fmt::format("{}raise the quota of {}", wait, queue->name)};
+      return raise(fmt::format("queue {} uses {} of its quota of {}{}{}; the job needs {} more", queue->name, used,
+                               describe_amount(*resource, quotas.quota(q, r)),
+                               say_borrowed_quota(snapshot, q, static_cast<std::int32_t>(r)),
+                               terms.borrow_limit >= kNoLimit || terms.borrow_limit == 0
+                                   ? " and may not borrow"
+                                   : fmt::format(" and may borrow {}", describe_amount(*resource, terms.borrow_limit)),
+                               lacks),
+                   Remedy::kMoreQuota);
   }
 }
 

@@ -1,4 +1,5 @@
-// Why the quota or limit of a queue keeps a job waiting, in words: what is used, what is allowed, what is lacking.
+// Why the quota or limit of a queue keeps a job waiting, in words: what is used, what is allowed, what is lacking; and
+// what might help, to be proved first.
 #pragma once
 
 #include <string>

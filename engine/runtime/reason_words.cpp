@@ -197,8 +197,25 @@ std::string victim_choice_words(const Snapshot& snapshot, const Eviction& evicti
   const std::string_view among = eviction.rule == EvictionRule::kPriority
                                      ? "jobs of lower classes in its queue"
                                      : "jobs that run beyond the quota of their queue";
-  return snapshot.victim_policy.empty() ? fmt::format("which loses least of the {}", among)
-                                        : fmt::format("chosen by {} among {}", snapshot.victim_policy, among);
+  if (!snapshot.victim_policy.empty()) return fmt::format("chosen by {} among {}", snapshot.victim_policy, among);
+  if (eviction.why == VictimChoiceReason::kLowestClass)
+    return fmt::format("which is of the lowest class of the {}", among);
+  if (eviction.why == VictimChoiceReason::kLeastForRoom) return fmt::format("whose room costs least, of the {}", among);
+  return fmt::format("which loses least of the {}", among);
+}
+
+std::string why_victim_words(VictimChoiceReason why, std::int64_t candidates) {
+  const std::string among = fmt::format("among {} that the rule allows", candidates);
+  switch (why) {
+    case VictimChoiceReason::kUnknown: return {};
+    case VictimChoiceReason::kOnly: return candidates == 1 ? "the rule allows no other" : "all that the rule allows";
+    case VictimChoiceReason::kLowestClass: return "of the lowest class " + among;
+    case VictimChoiceReason::kLeastLost: return "loses least " + among;
+    case VictimChoiceReason::kLeastForRoom: return "its nodes cost least to clear " + among;
+    case VictimChoiceReason::kPolicy: return "chosen by the victim policy " + among;
+    case VictimChoiceReason::kLoan: return "it runs on what the loan lent";
+  }
+  return {};
 }
 
 }  // namespace berth

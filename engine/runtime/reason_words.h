@@ -19,6 +19,9 @@ struct SaidReason {
   std::string sentence;
   std::string next_step;          // "wait for running jobs to end"; may be empty
   Remedy remedy = Remedy::kNone;  // what else might start it, to be proved first
+  Remedy or_remedy = Remedy::kNone;
+  RemedyAim about = {};          // of remedies that change the terms of a queue
+  std::string about_queue = {};  // its name
 };
 
 // "not enough free devices": a reason as words, without numbers.
@@ -42,6 +45,8 @@ std::string beneficiary_words(const Eviction& eviction, NameOfJob&& name_of_job)
   return name_of_job(eviction.beneficiary);
 }
 // Why these victims and no others: "which loses least of the jobs that run beyond the quota of their queue".
+// "loses least among 4 that the rule allows"; empty = not known.
+std::string why_victim_words(VictimChoiceReason why, std::int64_t candidates);
 std::string victim_choice_words(const Snapshot& snapshot, const Eviction& eviction);
 // "1 GPU", "8 GPUs"; "1 node".
 std::string count_gpus(std::int64_t count);

@@ -1,5 +1,7 @@
 #include "engine/runtime/remedy.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "engine/round/schedule.h"
@@ -9,6 +11,7 @@ namespace berth {
 namespace {
 
 constexpr MilliGpu kLeastFraction{10};
+constexpr std::int64_t kMoreThanThereIs = std::int64_t{1} << 50;  // milli-cores, MiB or milli-GPU
 
 void take_highest_class(const Snapshot& snapshot, Job& job) {
   const auto& classes = snapshot.priority_classes;
@@ -23,7 +26,8 @@ void share_device(TaskShape& shape) {
 }
 
 // As far as it goes.
-void apply_remedy(Remedy remedy, std::int32_t group_index, Job& job, Snapshot& snapshot) {
+void apply_remedy(Remedy remedy, const RemedyAim& aim, std::int32_t group_index, Job& job, Snapshot& snapshot) {
+  const auto terms_of = [&](std::size_t queue) -> QuotaTerms& { return snapshot.quotas.terms[queue][aim.resource]; };
   TaskGroup& group = job.groups[static_cast<std::size_t>(group_index)];
   switch (remedy) {
     case Remedy::kNone: break;
@@ -42,12 +46,20 @@ void apply_remedy(Remedy remedy, std::int32_t group_index, Job& job, Snapshot& s
     case Remedy::kHigherClass: take_highest_class(snapshot, job); break;
     case Remedy::kEarlierEnd: job.time_limit = Seconds(1); break;
     case Remedy::kBackfill: snapshot.rules.backfill = BackfillMode::kEasy; break;
+    case Remedy::kHigherLimit: terms_of(static_cast<std::size_t>(aim.queue)).limit = kNoLimit; break;
+    case Remedy::kMoreQuota:
+      terms_of(static_cast<std::size_t>(aim.queue)).has_quota = true;
+      terms_of(static_cast<std::size_t>(aim.queue)).quota = kMoreThanThereIs;
+      break;
+    case Remedy::kMoreLending:
+      for (std::size_t queue = 0; queue < snapshot.quotas.terms.size(); ++queue) terms_of(queue).lend_limit = kNoLimit;
+      break;
   }
 }
 
 }  // namespace
 
-std::string_view remedy_words(Remedy remedy) {
+std::string remedy_words(Remedy remedy, std::string_view queue) {
   switch (remedy) {
     case Remedy::kNone: return "";
     case Remedy::kResumeNodes: return "bring a node back with RESUME NODE (SHOW NODES; tells which)";
@@ -63,13 +75,17 @@ std::string_view remedy_words(Remedy remedy) {
     case Remedy::kHigherClass: return "submit it in a higher priority class";
     case Remedy::kEarlierEnd: return "submit it with a time limit that ends before";
     case Remedy::kBackfill: return "SET backfill = easy";
+    case Remedy::kHigherLimit: return fmt::format("raise the limit of {}", queue);
+    case Remedy::kMoreQuota: return fmt::format("raise the quota of {}", queue);
+    case Remedy::kMoreLending: return "raise the lend limit of another";
   }
   return "";
 }
 
-Snapshot with_remedy(const Snapshot& snapshot, std::int64_t job, std::int32_t group, Remedy remedy) {
+Snapshot with_remedy(const Snapshot& snapshot, std::int64_t job, std::int32_t group, Remedy remedy,
+                     const RemedyAim& aim) {
   Snapshot fork = snapshot;
-  apply_remedy(remedy, group, *std::ranges::find(fork.jobs, job, &Job::id), fork);
+  apply_remedy(remedy, aim, group, *std::ranges::find(fork.jobs, job, &Job::id), fork);
   return fork;
 }
 

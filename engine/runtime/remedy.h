@@ -30,13 +30,23 @@ enum class Remedy : std::uint8_t {
   kHigherClass,
   kEarlierEnd,
   kBackfill,
+  kHigherLimit,  // of a queue
+  kMoreQuota,
+  kMoreLending,  // by all others
 };
 
-// "submit it with fewer GPUs per task".
-std::string_view remedy_words(Remedy remedy);
+// Whose terms, for the last three.
+struct RemedyAim {
+  std::int32_t queue = -1;   // index
+  std::size_t resource = 0;  // the same
+};
+
+// "submit it with fewer GPUs per task", "raise the quota of nlp".
+std::string remedy_words(Remedy remedy, std::string_view queue = {});
 
 // The state with the remedy taken as far as it goes. `group`: of the waiting job, the one that does not fit.
-Snapshot with_remedy(const Snapshot& snapshot, std::int64_t job, std::int32_t group, Remedy remedy);
+Snapshot with_remedy(const Snapshot& snapshot, std::int64_t job, std::int32_t group, Remedy remedy,
+                     const RemedyAim& aim = {});
 
 // Whether the next round starts the job, or makes room for it. kInterrupted.
 Result<bool> would_start(const Snapshot& snapshot, std::int64_t job, const std::atomic<bool>* interrupted = nullptr);

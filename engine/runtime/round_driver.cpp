@@ -11,6 +11,7 @@
 #include "engine/policy/registry.h"
 #include "engine/policy/workload.h"
 #include "engine/runtime/expected_starts.h"
+#include "engine/runtime/hold_back.h"
 #include "engine/runtime/policies.h"
 #include "engine/runtime/shadow.h"
 #include "engine/runtime/sync.h"
@@ -39,20 +40,28 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-Result<ApplyResult> apply_round(Runtime& runtime, const PlannedRound& round, const Asking& asking) {
+// `round` becomes the one that was applied.
+Result<ApplyResult> apply_round(Runtime& runtime, PlannedRound& round, const Asking& asking) {
   BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));
   const std::optional<RoundRecord> record = record_if_wanted(settings, round);
-  return apply_plan(runtime.db(), round.schedule.plan,
-                    {.kind = "schedule",
-                     .actor = runtime.author(),
-                     .now = runtime.now(),
-                     .seconds = round.seconds,
-                     .last_reasons = round.loaded.last_reasons,
-                     .plan_id = 0,
-                     .record = record ? &*record : nullptr,
-                     .on_broken = what_becomes_of_broken(settings),
-                     .asking = asking,
-                     .accept_new_jobs = true});
+  HoldBack without(runtime, settings, round, asking.interrupted);
+  Plan plan = std::move(round.schedule.plan);
+  Result<ApplyResult> applied = apply_plan(runtime.db(), plan,
+                                           {.kind = "schedule",
+                                            .actor = runtime.author(),
+                                            .now = runtime.now(),
+                                            .seconds = round.seconds,
+                                            .last_reasons = round.loaded.last_reasons,
+                                            .plan_id = 0,
+                                            .record = record ? &*record : nullptr,
+                                            .plan_without = without.callback(),
+                                            .asking = asking,
+                                            .accept_new_jobs = true});
+  if (!applied.ok() || !applied->replanned) {
+    without.take_back();
+    round.schedule.plan = std::move(plan);
+  }
+  return applied;
 }
 
 // History past its retention goes now and then, before a round: should that fail, nothing was begun.
@@ -80,10 +89,6 @@ bool governs(const QuotaTable& table) {
 }
 
 }  // namespace
-
-OnBroken what_becomes_of_broken(const Settings& settings) {
-  return settings.degrades_plans ? OnBroken::kDegrade : OnBroken::kRefuse;
-}
 
 std::optional<RoundRecord> record_if_wanted(const Settings& settings, const PlannedRound& round) {
   if (!settings.record_rounds) return std::nullopt;
@@ -144,6 +149,7 @@ Result<PlannedRound> plan_round(Runtime& runtime, const RoundOptions& options) {
   BERTH_ASSIGN(round.loaded,
                load_for_planning(runtime, {.now = runtime.now(), .node_names = true, .also_job = std::nullopt}));
   Snapshot& snapshot = round.loaded.snapshot;
+  snapshot.holds.clear();
   if (!options.order_policy.empty()) snapshot.order_policy = options.order_policy;
   if (!options.score_policy.empty()) snapshot.score_policy = options.score_policy;
   if (!options.order_policy.empty() || !options.score_policy.empty()) BERTH_TRY(add_scripts(runtime.db(), snapshot));
@@ -154,15 +160,19 @@ Result<PlannedRound> plan_round(Runtime& runtime, const RoundOptions& options) {
   schedule_options.step_begins = [&](std::string_view step) {
     if (step == "place") round.seconds.order = watch.lap();
   };
-  for (;;) {
-    BERTH_ASSIGN(round.schedule, plan_snapshot(snapshot, schedule_options));
-    if (round.schedule.failures.empty()) break;
-    // Without them, from the start: half a round by one policy and half by another is nobody's.
-    BERTH_TRY(replace_failed(runtime.db(), round.schedule.failures, snapshot));
-    std::ranges::move(round.schedule.failures, std::back_inserter(round.failures));
-  }
+  BERTH_TRY(plan_loaded(runtime, round, schedule_options));
   round.seconds.place = watch.lap();
   return round;
+}
+
+Status plan_loaded(Runtime& runtime, PlannedRound& round, const ScheduleOptions& options) {
+  for (;;) {
+    BERTH_ASSIGN(round.schedule, plan_snapshot(round.loaded.snapshot, options));
+    if (round.schedule.failures.empty()) return {};
+    // Without them, from the start: half a round by one policy and half by another is nobody's.
+    BERTH_TRY(replace_failed(runtime.db(), round.schedule.failures, round.loaded.snapshot));
+    std::ranges::move(round.schedule.failures, std::back_inserter(round.failures));
+  }
 }
 
 namespace {
@@ -215,7 +225,6 @@ Result<RoundReport> run_round(Runtime& runtime, const RoundOptions& options) {
       return RoundReport{std::move(round.schedule.plan), *applied, round.seconds, round.schedule.counters, {}, {},
                          std::move(round.failures)};
     }
-    if (applied->prefix) round.schedule.plan = *std::move(applied->prefix);
     BERTH_ASSIGN(const DispatchReport dispatched, dispatch_now(runtime, lease));
     // The round is done: what cannot be told now is told by a later one.
     (void)tell_expected_starts(runtime, round.loaded.snapshot);
@@ -230,18 +239,23 @@ Result<PlanReport> save_round_plan(Runtime& runtime, const RoundOptions& options
   BERTH_TRY(runtime.check_writable());
   PlanReport report;
   BERTH_ASSIGN(report.round, plan_round(runtime, options));
-  Plan& plan = report.round.schedule.plan;
+  Plan whole = std::move(report.round.schedule.plan);
   BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));
-  const std::optional<RoundRecord> record = record_if_wanted(settings, report.round);
+  HoldBack without(runtime, settings, report.round, options.interrupted);
   ApplyRequest request{.actor = runtime.author(), .now = runtime.now()};
   request.last_reasons = report.round.loaded.last_reasons;
-  request.on_broken = what_becomes_of_broken(settings);
+  request.plan_without = without.callback();
   request.asking.interrupted = options.interrupted;
-  BERTH_ASSIGN(ApplyResult outlook, foretell_plan(runtime.db(), plan, request));
-  if (outlook.prefix) plan = *std::move(outlook.prefix);
+  BERTH_ASSIGN(ApplyResult outlook, foretell_plan(runtime.db(), whole, request));
+  if (!outlook.replanned) {
+    without.take_back();
+    report.round.schedule.plan = std::move(whole);
+  }
   report.broken = std::move(outlook.broken);
-  report.held_back_jobs = outlook.held_back_jobs;
-  BERTH_ASSIGN(report.id, save_plan(runtime.db(), plan, "schedule", runtime.now(), record ? &*record : nullptr));
+  report.held_back = std::move(outlook.held_back);
+  const std::optional<RoundRecord> record = record_if_wanted(settings, report.round);
+  BERTH_ASSIGN(report.id, save_plan(runtime.db(), report.round.schedule.plan, "schedule", runtime.now(),
+                                    record ? &*record : nullptr));
   return report;
 }
 
@@ -269,7 +283,7 @@ Result<RoundReport> apply_saved_plan(Runtime& runtime, std::int64_t id, const st
                                                   .last_reasons = {},
                                                   .plan_id = id,
                                                   .record = nullptr,
-                                                  .on_broken = OnBroken::kRefuse,
+                                                  .plan_without = {},
                                                   .asking = {.interrupted = interrupted},
                                                   .accept_new_jobs = false});
   if (!applied.ok()) return applied.status();

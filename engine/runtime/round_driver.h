@@ -39,9 +39,10 @@ struct PlannedRound {
 // From a complete snapshot (that of load_for_planning, or a recorded one) to a complete plan: what live rounds and
 // replays share.
 Result<ScheduleResult> plan_snapshot(const Snapshot& snapshot, const ScheduleOptions& options);
+// Without what earlier rounds held back for assertions.
 Result<PlannedRound> plan_round(Runtime& runtime, const RoundOptions& options = {});
-
-OnBroken what_becomes_of_broken(const Settings& settings);
+// Plans `round.loaded` (again); scripts that fail are replaced, and noted in the round.
+Status plan_loaded(Runtime& runtime, PlannedRound& round, const ScheduleOptions& options);
 
 // What is kept of it for REPLAY; nothing when the settings want none.
 std::optional<RoundRecord> record_if_wanted(const Settings& settings, const PlannedRound& round);
@@ -58,12 +59,12 @@ struct RoundReport {
 // kBusy when somebody else runs one; kInterrupted with nothing changed.
 Result<RoundReport> run_round(Runtime& runtime, const RoundOptions& options = {});
 
-// Where assertions cut rounds (assertion_action), the plan is the one that was cut.
+// Where jobs are held back for assertions (assertion_action), the plan is the one without them.
 struct PlanReport {
   std::int64_t id = 0;
   PlannedRound round;
-  std::vector<BrokenAssertion> broken;
-  std::int64_t held_back_jobs = 0;  // cut off; 0 of a plan that breaks assertions = it would be refused
+  std::vector<BrokenAssertion> broken;  // it would be refused for
+  std::vector<HeldBackJob> held_back;
 };
 Result<PlanReport> save_round_plan(Runtime& runtime, const RoundOptions& options = {});
 

@@ -57,9 +57,10 @@ std::string summary_of(const RoundReport& round) {
                                   print_counted(round.applied.started_jobs, "job"), round.applied.waiting_jobs);
   if (round.applied.evicted_jobs + round.applied.stopping_jobs > 0)
     words += fmt::format(", {} evicted, {} told to stop", round.applied.evicted_jobs, round.applied.stopping_jobs);
-  if (!round.applied.broken.empty()) {
-    words += fmt::format(", {} held back by {}", print_counted(round.applied.held_back_jobs, "job"),
-                         describe(round.applied.broken.front()));
+  if (!round.applied.held_back.empty()) {
+    words +=
+        fmt::format(", {} held back by {}", print_counted(static_cast<std::int64_t>(round.plan.holds.size()), "job"),
+                    describe(round.applied.held_back.front().broken));
   }
   return words;
 }

@@ -11,7 +11,7 @@
 
 #include "engine/base/failpoint.h"
 #include "engine/base/text.h"
-#include "engine/model/plan_prefix.h"
+#include "engine/store/assertion_holds.h"
 #include "engine/store/attempt_records.h"
 #include "engine/store/change.h"
 #include "engine/store/eviction_records.h"
@@ -44,6 +44,7 @@ class PlanWriter {
     BERTH_TRY(set_marks());
     BERTH_TRY(note_waits());
     BERTH_TRY(write_reservations(change_, plan_.reservations));
+    BERTH_TRY(write_assertion_holds(change_, plan_.holds, request_.held_back));
     BERTH_TRY(keep_record());
     BERTH_TRY(finish_round());
     return result_;
@@ -392,73 +393,6 @@ Result<ApplyResult> write_plan(Change& change, const Plan& plan, const ApplyRequ
   BERTH_ASSIGN(ApplyResult result, writer.write());
   BERTH_TRY(write_outlook(change.db(), plan.outlook));
   return result;
-}
-
-namespace {
-
-struct Trial {
-  ApplyResult result;
-  std::vector<BrokenAssertion> broken;
-};
-
-// Writes the plan and asks the assertions; taken back when it breaks one, or is to be.
-Result<Trial> try_plan(Change& change, const Plan& plan, const ApplyRequest& request, const AssertionWatch& watch,
-                       bool keep) {
-  Database& db = change.db();
-  BERTH_TRY(db.execute("SAVEPOINT trial"));
-  Trial trial;
-  BERTH_ASSIGN(trial.result, write_plan(change, plan, request));
-  BERTH_TRY(change.settle());
-  BERTH_ASSIGN(trial.broken, watch.broken(db));
-  if (!keep || !trial.broken.empty()) BERTH_TRY(db.execute("ROLLBACK TO trial"));
-  BERTH_TRY(db.execute("RELEASE trial"));
-  return trial;
-}
-
-// Writes what the request lets be done of `plan`, which breaks assertions.
-Result<ApplyResult> write_prefix(Change& change, const Plan& plan, const ApplyRequest& request,
-                                 const AssertionWatch& watch, std::vector<BrokenAssertion> broken) {
-  ApplyResult refused;
-  refused.broken = std::move(broken);
-  if (request.on_broken == OnBroken::kRefuse) return refused;
-  ApplyRequest trial_request = request;
-  trial_request.record = nullptr;  // it is taken back anyway
-  std::int64_t holds = -1;
-  std::int64_t breaks = decision_count(plan);
-  while (breaks - holds > 1) {
-    const std::int64_t middle = holds < 0 ? 0 : holds + (breaks - holds) / 2;
-    BERTH_ASSIGN(Trial trial, try_plan(change, first_decisions(plan, middle), trial_request, watch, false));
-    if (trial.broken.empty()) {
-      holds = middle;
-    } else {
-      breaks = middle;
-      refused.broken = std::move(trial.broken);
-    }
-    if (holds < 0) return refused;
-  }
-  if (holds < 0) return refused;
-  Plan prefix = first_decisions(plan, holds);
-  // By the decision before which it is cut: those behind it might break more.
-  for (const BrokenAssertion& each : refused.broken) {
-    BERTH_TRY(change.record(
-        "cut round", each.name,
-        fmt::format("{}; {} held back", describe(each), print_counted(decision_count(plan) - holds, "decision"))));
-  }
-  BERTH_ASSIGN(ApplyResult result, write_plan(change, prefix, request));
-  result.broken = std::move(refused.broken);
-  result.prefix = std::move(prefix);
-  result.held_back_jobs = decision_count(plan) - holds;
-  return result;
-}
-
-}  // namespace
-
-Result<ApplyResult> write_watched_plan(Change& change, const Plan& plan, const ApplyRequest& request,
-                                       const AssertionWatch& watch) {
-  if (!watch.watches_anything()) return write_plan(change, plan, request);
-  BERTH_ASSIGN(Trial trial, try_plan(change, plan, request, watch, true));
-  if (trial.broken.empty()) return std::move(trial.result);
-  return write_prefix(change, plan, request, watch, std::move(trial.broken));
 }
 
 Result<ApplyResult> apply_plan(Database& db, const Plan& plan, const ApplyRequest& request) {

@@ -5,12 +5,14 @@
 // nothing is changed. A plan that changes nothing still leaves its round row.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "engine/model/plan.h"
+#include "engine/store/assertion_holds.h"
 #include "engine/store/assertion_records.h"
 #include "engine/store/change.h"
 #include "engine/store/load.h"
@@ -26,10 +28,16 @@ struct StepSeconds {
   double place = 0;
 };
 
-// What becomes of a plan that would break an assertion.
-enum class OnBroken : std::uint8_t {
-  kRefuse,   // nothing of it is applied
-  kDegrade,  // its longest prefix of decisions that breaks none is
+// The first decision of a plan that would break assertions.
+struct Culprit {
+  std::int64_t job = 0;
+  std::vector<BrokenAssertion> broken;
+  std::vector<std::int64_t> before;  // jobs of the decisions before it, which break none
+};
+// A plan that does without it.
+struct Replanned {
+  Plan plan;
+  std::optional<RoundRecord> record;
 };
 
 struct ApplyRequest {
@@ -41,7 +49,9 @@ struct ApplyRequest {
   std::span<const LastReason> last_reasons = {};
   std::int64_t plan_id = 0;             // saved plan to mark applied; 0 = none: the round gets the plan's record
   const RoundRecord* record = nullptr;  // to be kept with the round; nullptr = none
-  OnBroken on_broken = OnBroken::kRefuse;
+  // Called for a plan that breaks assertions, until one breaks none; nothing = it is refused, as where this is empty.
+  std::function<Result<std::optional<Replanned>>(const Culprit&)> plan_without = {};
+  std::span<const HeldBackJob> held_back = {};  // why jobs in Plan::holds are held, for the journal
   Asking asking = {};
   // Jobs submitted since the plan was made do not make it stale: on a busy database a live round would never end.
   bool accept_new_jobs = false;
@@ -59,12 +69,11 @@ struct ApplyResult {
   std::int64_t reprieved_jobs = 0;  // told to run on
   std::int64_t changed_reasons = 0;
   double seconds = 0;
-  std::vector<BrokenAssertion> broken;  // by the plan; of one that was cut by the first decision left out
-  // Of a plan that breaks assertions: what was applied; nothing = refused, then there is no round and no new version.
-  std::optional<Plan> prefix;
-  std::int64_t held_back_jobs = 0;  // of which nothing was applied, for that
+  std::vector<BrokenAssertion> broken;  // by a plan that is refused for it: no round and no new version
+  std::optional<Plan> replanned;        // applied instead of one that breaks assertions
+  std::vector<HeldBackJob> held_back;   // jobs that it does without, in the order in which they were found
 
-  bool is_refused() const { return !broken.empty() && !prefix; }
+  bool is_refused() const { return !broken.empty(); }
 };
 
 // A plan that breaks assertions is an answer, not an error.

@@ -129,7 +129,7 @@ Result<std::vector<BrokenAssertion>> AssertionWatch::broken(Database& db) const 
     if (!assertion.is_on) continue;
     BERTH_ASSIGN(const ViolationRows now, violations_of(db, assertion, asking_));
     const auto then = before_.find(assertion.id);
-    BrokenAssertion broken{assertion.name, 0, {}};
+    BrokenAssertion broken{assertion.id, assertion.name, 0, {}};
     for (const auto& [row, count] : now) {
       std::int64_t more = count;
       if (then != before_.end() && then->second.contains(row)) more -= then->second.at(row);

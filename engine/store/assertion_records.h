@@ -41,6 +41,7 @@ using ViolationRows = std::map<std::string, std::int64_t>;
 Result<ViolationRows> violations_of(Database& db, const Assertion& assertion, const Asking& asking = {});
 
 struct BrokenAssertion {
+  std::int64_t id = 0;
   std::string name;
   std::int64_t new_rows = 0;
   std::vector<std::string> examples;  // the first few of them

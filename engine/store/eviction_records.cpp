@@ -64,12 +64,14 @@ Status note_decision(Change& change, std::int64_t round, const Eviction& e, cons
   if (e.whole) {
     BERTH_ASSIGN(tasks, count_tasks(db, e.job));
   }
-  BERTH_ASSIGN(Statement insert,
-               db.prepare("INSERT INTO evictions (round_id, time, victim_id, victim_queue_id, beneficiary_id, "
-                          "beneficiary_queue_id, rule, tasks, whole, lost_gpu_milli_s, state) "
-                          "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"));
+  BERTH_ASSIGN(
+      Statement insert,
+      db.prepare("INSERT INTO evictions (round_id, time, victim_id, victim_queue_id, beneficiary_id, "
+                 "beneficiary_queue_id, rule, tasks, whole, lost_gpu_milli_s, state, why, candidates) "
+                 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, nullif(?12, 'unknown'), nullif(?13, 0))"));
   BERTH_TRY(insert.run(round, change.now(), e.job, victim.queue, e.beneficiary, beneficiary.queue,
-                       eviction_rule_name(e.rule), tasks, e.whole, e.lost, ends_now ? "done" : "stopping"));
+                       eviction_rule_name(e.rule), tasks, e.whole, e.lost, ends_now ? "done" : "stopping",
+                       victim_choice_reason_name(e.why), e.candidates));
   if (ends_now) BERTH_TRY(account_eviction(change, db.last_row_id()));
   BERTH_ASSIGN(Statement count, db.prepare("UPDATE jobs SET evictions = evictions + 1 WHERE id = ?1"));
   return count.run(e.job);

@@ -39,24 +39,25 @@ Result<std::vector<std::int64_t>> jobs_to_tell(Database& db, std::int64_t most) 
 Status save_expectations(Database& db, std::span<const ExpectationRow> rows) {
   BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));
   // A job may have gone meanwhile.
-  BERTH_ASSIGN(Statement insert, db.prepare("INSERT OR IGNORE INTO expectations (job_id, made_at, forecast, p50, p90) "
-                                            "SELECT id, ?2, ?3, ?4, ?5 FROM jobs WHERE id = ?1"));
+  BERTH_ASSIGN(Statement insert, db.prepare("INSERT OR IGNORE INTO expectations (job_id, made_at, forecast, p50, p90, "
+                                            "known_starts) SELECT id, ?2, ?3, ?4, ?5, ?6 FROM jobs WHERE id = ?1"));
   for (const ExpectationRow& row : rows) {
-    BERTH_TRY(insert.run(row.job, row.made_at, row.forecast, row.expected.p50, row.expected.p90));
+    BERTH_TRY(insert.run(row.job, row.made_at, row.forecast, row.expected.p50, row.expected.p90, row.known_starts));
   }
   return transaction.commit();
 }
 
 Result<std::optional<ExpectationRow>> last_expectation(Database& db, std::int64_t job) {
-  BERTH_ASSIGN(Statement row,
-               db.prepare("SELECT made_at, forecast, p50, p90 FROM eta WHERE job_id = ?1 AND left_at IS NULL "
-                          "ORDER BY made_at DESC LIMIT 1"));
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT made_at, forecast, p50, p90, coalesce(known_starts, 0) FROM eta WHERE "
+                                         "job_id = ?1 AND left_at IS NULL "
+                                         "ORDER BY made_at DESC LIMIT 1"));
   std::optional<ExpectationRow> last;
   if (row.with(job).next()) {
     last = ExpectationRow{.job = job,
                           .made_at = row.quantity<Seconds>(0),
                           .forecast = row.quantity<Seconds>(1),
-                          .expected = {row.quantity<Seconds>(2), row.quantity<Seconds>(3)}};
+                          .expected = {row.quantity<Seconds>(2), row.quantity<Seconds>(3)},
+                          .known_starts = row.integer(4)};
   }
   BERTH_TRY(row.status());
   return last;

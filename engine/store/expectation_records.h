@@ -17,6 +17,7 @@ struct ExpectationRow {
   Seconds made_at;
   Seconds forecast;  // before it was corrected
   ExpectedStart expected;
+  std::int64_t known_starts = 0;  // when it was told, see StartCalibration
 
   bool operator==(const ExpectationRow&) const = default;
 };

@@ -6,6 +6,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "engine/store/assertion_holds.h"
 #include "engine/store/catalog.h"
 #include "engine/store/change.h"
 #include "engine/store/foreign_use.h"
@@ -37,6 +38,9 @@ class StateLoader {
     BERTH_TRY(jobs.load());
     BERTH_ASSIGN(loaded_.snapshot.reservations, read_reservations(db_, nodes_));
     BERTH_TRY(load_lost_work());
+    if (holds_back_) {
+      BERTH_ASSIGN(loaded_.snapshot.holds, read_assertion_holds(db_));
+    }
     BERTH_TRY(load_foreign_use(db_, nodes_, loaded_.snapshot));
     return std::move(loaded_);
   }
@@ -53,6 +57,7 @@ class StateLoader {
   const LoadOptions& options_;
   Loaded loaded_;
   bool predicts_durations_ = true;
+  bool holds_back_ = true;
   Catalog catalog_;
   IdIndex nodes_;
   IdIndex queues_;
@@ -72,6 +77,7 @@ Status StateLoader::load_settings() {
   snapshot.aging_interval = settings.aging_interval;
   snapshot.rules = settings.rules;
   predicts_durations_ = settings.predictor.is_on;
+  holds_back_ = settings.holds_back;
   snapshot.order_knobs = std::move(settings.order_knobs);
   return {};
 }

@@ -21,10 +21,10 @@ constexpr Knob kKnobs[] = {
      "a policy in Lua whose admit() is asked about every job that is submitted"},
     {"aging_interval", KnobType::kDuration, "1h", 1, 365 * kDay,
      "how much waiting is worth one step of priority, so that no job waits for ever behind higher classes"},
-    {"assertion_action", KnobType::kChoice, "refuse", 0, 0,
-     "what becomes of a round that would break an assertion: nothing of it is done, or what comes before the first "
-     "decision that does",
-     "refuse|degrade"},
+    {"assertion_action", KnobType::kChoice, "hold", 0, 0,
+     "what becomes of a round that would break an assertion: the jobs that would break it are held back and the rest "
+     "is done, or the whole round is refused",
+     "hold|refuse"},
     {"assertion_budget_ms", KnobType::kInteger, "2000", 1, 3600000,
      "how many milliseconds an assertion may take to answer; no round is applied that one has not answered"},
     {"backfill", KnobType::kChoice, "easy", 0, 0, "what happens behind a job that may start but does not fit",
@@ -428,7 +428,7 @@ Result<Settings> read_settings(Database& db, const SettingOverrides& overrides) 
   settings.filter_policy = unless_none("filter_policy");
   settings.victim_policy = unless_none("victim_policy");
   settings.admit_policy = unless_none("admit_policy");
-  settings.degrades_plans = values.text("assertion_action") == "degrade";
+  settings.holds_back = values.text("assertion_action") == "hold";
   BERTH_TRY(values.take("seed", read_integer, settings.seed)
                 .take("aging_interval", read_duration, settings.aging_interval)
                 .take("lease_duration", read_duration, settings.lease_duration)

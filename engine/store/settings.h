@@ -82,7 +82,7 @@ struct Settings {
   Seconds round_retention;
   bool record_rounds = true;
   bool reload_policies = true;
-  bool degrades_plans = false;  // that break assertions; else they are refused
+  bool holds_back = true;  // jobs that would break assertions; else the round is refused
   std::int64_t assertion_budget_ms = 0;
   Seconds record_retention;
   std::int64_t record_bytes = 0;

@@ -15,14 +15,13 @@ SUBMIT JOB chat IN QUEUE serving WITH (tasks = 2, gpus = 1, cpu = 4, memory = 32
 PLAN SCHEDULE;
 RUN SCHEDULE;
 
--- Refused: both replicas would stand in one rack.
+-- Held back: both replicas would stand in one rack.
 EXPLAIN JOB chat;
 CANCEL JOB chat;
 SUBMIT JOB sweep IN QUEUE research WITH (tasks = 3, gpus = 4, cpu = 16, memory = 64GiB);
 SUBMIT JOB probe IN QUEUE research WITH (gpus = 1, cpu = 4, memory = 16GiB);
 
--- Degrade: what comes before the decision that breaks a rule is done, the rest waits and says why.
-SET assertion_action = degrade;
+-- Only what would break a rule waits, and says why. With SET assertion_action = refuse nothing of the round is done.
 RUN SCHEDULE;
 SHOW JOBS;
 SHOW ASSERTIONS;

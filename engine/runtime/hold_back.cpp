@@ -1,0 +1,82 @@
+#include "engine/runtime/hold_back.h"
+
+#include <algorithm>
+
+#include "engine/model/hash.h"
+
+namespace berth {
+
+namespace {
+
+DemandKey demand_in_queue(const Job& job) {
+  DemandKey key{job.queue};
+  for (const TaskGroup& group : job.groups) append_demand(group, key);
+  return key;
+}
+
+}  // namespace
+
+std::function<Result<std::optional<Replanned>>(const Culprit&)> HoldBack::callback() {
+  if (!settings_.holds_back) return {};
+  return [this](const Culprit& culprit) { return plan_without(culprit); };
+}
+
+void HoldBack::take_back() {
+  if (!first_) return;
+  round_.schedule = *std::move(first_);
+  round_.loaded.snapshot.holds.clear();
+  first_.reset();
+}
+
+void HoldBack::hold(std::int64_t job, std::int64_t assertion, std::int64_t like_job) {
+  std::vector<AssertionHold>& holds = round_.loaded.snapshot.holds;
+  const auto at = std::ranges::lower_bound(holds, job, {}, &AssertionHold::job);
+  if (at != holds.end() && at->job == job) return;
+  holds.insert(at, {job, assertion, like_job});
+}
+
+void HoldBack::hold_untried(const Culprit& culprit, const std::function<bool(const Job&)>& is_meant) {
+  const Snapshot& snapshot = round_.loaded.snapshot;
+  std::vector<std::pair<std::uint64_t, std::int64_t>> drawn;
+  for (const Job& job : snapshot.jobs) {
+    if (job.state != JobState::kPending || find_hold(snapshot.holds, job.id) != nullptr || !is_meant(job)) continue;
+    std::uint64_t draw = static_cast<std::uint64_t>(snapshot.version);
+    hash_add(draw, static_cast<std::uint64_t>(job.id));
+    drawn.emplace_back(draw, job.id);
+  }
+  const std::size_t spared = std::min(kSpared, drawn.size());
+  std::ranges::partial_sort(drawn, drawn.begin() + static_cast<std::ptrdiff_t>(spared));
+  for (std::size_t i = spared; i < drawn.size(); ++i) hold(drawn[i].second, culprit.broken.front().id, culprit.job);
+}
+
+Result<std::optional<Replanned>> HoldBack::plan_without(const Culprit& culprit) {
+  if (plans_ == kMostPlans) return std::optional<Replanned>();
+  if (!first_) first_ = round_.schedule;
+  ++plans_;
+  const std::vector<Job>& jobs = round_.loaded.snapshot.jobs;
+  const auto found = std::ranges::lower_bound(jobs, culprit.job, {}, &Job::id);
+  if (found == jobs.end() || found->id != culprit.job ||
+      find_hold(round_.loaded.snapshot.holds, culprit.job) != nullptr)
+    return std::optional<Replanned>();  // holding it does not help
+  hold(culprit.job, culprit.broken.front().id, 0);
+  const Job& job = *found;
+  if (plans_ > kSingly && plans_ <= kWithAlike) {
+    const DemandKey demand = demand_in_queue(job);
+    if (widened_.insert(demand).second)
+      hold_untried(culprit,
+                   [&](const Job& other) { return other.queue == job.queue && demand_in_queue(other) == demand; });
+  } else if (plans_ > kWithAlike && plans_ <= kWithQueue) {
+    if (widened_.insert({job.queue}).second)
+      hold_untried(culprit, [&](const Job& other) { return other.queue == job.queue; });
+  } else if (plans_ > kWithQueue && !holds_all_) {
+    holds_all_ = true;
+    hold_untried(culprit,
+                 [&](const Job& other) { return std::ranges::find(culprit.before, other.id) == culprit.before.end(); });
+  }
+  ScheduleOptions options;
+  options.interrupted = interrupted_;
+  BERTH_TRY(plan_loaded(runtime_, round_, options));
+  return std::optional(Replanned{.plan = round_.schedule.plan, .record = record_if_wanted(settings_, round_)});
+}
+
+}  // namespace berth

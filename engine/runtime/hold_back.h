@@ -1,0 +1,57 @@
+// Plans a round again without the jobs that would break an assertion.
+//
+// Each call gets the first decision of the last plan that breaks one; its job is held (Snapshot::holds) and the round
+// is planned anew, so that evictions and reservations for it go, too, and others may take the room.
+//
+// Most assertions bound something - the jobs of a queue, what it borrows - and every further job of the queue would
+// break them as well. So after kSingly jobs not only the job is held but all of its queue that ask for the same, then
+// all of its queue, and at last every job that is not known to do no harm: at most kMostPlans plans, then the round is
+// refused. What was held untried must not be held for ever: each time kSpared jobs, drawn by the state version, are
+// spared, to be held only if they themselves break something. So each of n such jobs is tried about every n / kSpared
+// rounds, whatever is held before it. Nothing is remembered from round to round.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "engine/model/demand_key.h"
+#include "engine/runtime/round_driver.h"
+
+namespace berth {
+
+class HoldBack {
+ public:
+  static constexpr int kSingly = 6;
+  static constexpr int kWithAlike = 16;  // up to the plan of this number
+  static constexpr int kWithQueue = 24;  // the same
+  static constexpr int kMostPlans = 32;
+  static constexpr std::size_t kSpared = 2;
+
+  // `round` is changed by each call of callback(); its plan may have been moved from.
+  HoldBack(Runtime& runtime, const Settings& settings, PlannedRound& round, const std::atomic<bool>* interrupted)
+      : runtime_(runtime), settings_(settings), round_(round), interrupted_(interrupted) {}
+
+  // For ApplyRequest::plan_without; empty where the settings have rounds refused.
+  std::function<Result<std::optional<Replanned>>(const Culprit&)> callback();
+  // The plan was refused all the same, or not needed: the round is as it was before the first call.
+  void take_back();
+
+ private:
+  Result<std::optional<Replanned>> plan_without(const Culprit& culprit);
+  void hold(std::int64_t job, std::int64_t assertion, std::int64_t like_job);
+  // All that `is_meant` says, but those spared.
+  void hold_untried(const Culprit& culprit, const std::function<bool(const Job&)>& is_meant);
+
+  Runtime& runtime_;
+  const Settings& settings_;
+  PlannedRound& round_;
+  const std::atomic<bool>* interrupted_;
+  int plans_ = 0;
+  std::optional<ScheduleResult> first_;
+  std::set<DemandKey> widened_;  // queues, and demands in them
+  bool holds_all_ = false;
+};
+
+}  // namespace berth

@@ -1,0 +1,68 @@
+#include "engine/store/assertion_holds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/base/text.h"
+#include "engine/store/names.h"
+
+namespace berth {
+
+namespace {
+
+Result<std::vector<AssertionHold>> read_all(Database& db, std::string_view where) {
+  BERTH_ASSIGN(Statement rows,
+               db.prepare(fmt::format("SELECT h.job_id, h.assertion_id, coalesce(h.like_job_id, 0) FROM "
+                                      "assertion_holds h {} ORDER BY h.job_id",
+                                      where)));
+  std::vector<AssertionHold> holds;
+  while (rows.next()) holds.push_back({rows.integer(0), rows.integer(1), rows.integer(2)});
+  BERTH_TRY(rows.status());
+  return holds;
+}
+
+Status note_new_hold(Change& change, const AssertionHold& hold, std::span<const AssertionHold> holds,
+                     std::span<const HeldBackJob> seen) {
+  BERTH_ASSIGN(const std::string job, name_of(change.db(), Thing::kJob, hold.job));
+  const auto why = std::ranges::find(seen, hold.job, &HeldBackJob::job);
+  std::string detail;
+  if (why != seen.end()) {
+    detail = describe(why->broken);
+  } else {
+    BERTH_ASSIGN(const std::string assertion, name_of(change.db(), Thing::kAssertion, hold.assertion));
+    detail = fmt::format("assertion {}", assertion);
+  }
+  const auto like = std::ranges::count(holds, hold.job, &AssertionHold::like_job);
+  if (like > 0) detail += fmt::format("; {} like it held back untried", print_counted(like, "job"));
+  return change.record("hold back job", job, detail);
+}
+
+}  // namespace
+
+Result<std::vector<AssertionHold>> read_assertion_holds(Database& db) {
+  return read_all(db, "JOIN assertions a ON a.id = h.assertion_id AND a.state = 'on'");
+}
+
+Status write_assertion_holds(Change& change, std::span<const AssertionHold> holds, std::span<const HeldBackJob> seen) {
+  Database& db = change.db();
+  BERTH_ASSIGN(const std::vector<AssertionHold> before, read_all(db, ""));
+  if (std::ranges::equal(before, holds)) return {};
+  BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM assertion_holds WHERE job_id = ?1"));
+  for (const AssertionHold& old : before) {
+    if (find_hold(holds, old.job) == nullptr) BERTH_TRY(remove.run(old.job));
+  }
+  BERTH_ASSIGN(Statement put,
+               db.prepare("INSERT INTO assertion_holds (job_id, assertion_id, like_job_id) VALUES (?1, ?2, nullif(?3, "
+                          "0)) ON CONFLICT (job_id) DO UPDATE SET assertion_id = ?2, like_job_id = nullif(?3, 0)"));
+  for (const AssertionHold& hold : holds) {
+    const AssertionHold* const old = find_hold(before, hold.job);
+    if (old != nullptr && *old == hold) continue;
+    BERTH_TRY(put.run(hold.job, hold.assertion, hold.like_job));
+    const bool is_news = old == nullptr || old->assertion != hold.assertion;
+    if (hold.like_job == 0 && is_news) BERTH_TRY(note_new_hold(change, hold, holds, seen));
+  }
+  return {};
+}
+
+}  // namespace berth

@@ -1,0 +1,92 @@
+// Of apply.h what assertions have a say in.
+#include <algorithm>
+
+#include "engine/model/plan_prefix.h"
+#include "engine/store/apply.h"
+
+namespace berth {
+
+namespace {
+
+struct Trial {
+  ApplyResult result;
+  std::vector<BrokenAssertion> broken;
+};
+
+// Writes the plan and asks the assertions; taken back when it breaks one, or is to be.
+Result<Trial> try_plan(Change& change, const Plan& plan, const ApplyRequest& request, const AssertionWatch& watch,
+                       bool keep) {
+  Database& db = change.db();
+  BERTH_TRY(db.execute("SAVEPOINT trial"));
+  Trial trial;
+  BERTH_ASSIGN(trial.result, write_plan(change, plan, request));
+  BERTH_TRY(change.settle());
+  BERTH_ASSIGN(trial.broken, watch.broken(db));
+  if (!keep || !trial.broken.empty()) BERTH_TRY(db.execute("ROLLBACK TO trial"));
+  BERTH_TRY(db.execute("RELEASE trial"));
+  return trial;
+}
+
+// The first decision of `plan`, which breaks something as a whole, that does: it is looked for among the prefixes, of
+// which that of `harmless` decisions is known to break nothing; -1 = none is known. Nothing = not even the plan without
+// any decision can be applied.
+Result<std::optional<Culprit>> find_culprit(Change& change, const Plan& plan, const ApplyRequest& request,
+                                            const AssertionWatch& watch, std::int64_t harmless,
+                                            std::vector<BrokenAssertion> broken) {
+  ApplyRequest trial_request = request;
+  trial_request.record = nullptr;  // it is taken back anyway
+  trial_request.plan_id = 0;
+  std::vector<std::int64_t> jobs = deciding_jobs(plan);
+  auto breaks = static_cast<std::int64_t>(jobs.size());
+  while (breaks - harmless > 1) {
+    const std::int64_t middle = harmless < 0 ? 0 : harmless + (breaks - harmless) / 2;
+    BERTH_ASSIGN(Trial trial, try_plan(change, first_decisions(plan, middle), trial_request, watch, false));
+    if (trial.broken.empty()) {
+      harmless = middle;
+      continue;
+    }
+    if (middle == 0) return std::optional<Culprit>();
+    breaks = middle;
+    broken = std::move(trial.broken);
+  }
+  if (harmless < 0) return std::optional<Culprit>();
+  const std::int64_t job = jobs[static_cast<std::size_t>(harmless)];
+  jobs.resize(static_cast<std::size_t>(harmless));
+  return std::optional(Culprit{.job = job, .broken = std::move(broken), .before = std::move(jobs)});
+}
+
+}  // namespace
+
+Result<ApplyResult> write_watched_plan(Change& change, const Plan& plan, const ApplyRequest& request,
+                                       const AssertionWatch& watch) {
+  if (!watch.watches_anything()) return write_plan(change, plan, request);
+  ApplyRequest trial_request = request;
+  std::vector<HeldBackJob> held_back;
+  Replanned other;
+  const Plan* tried = &plan;
+  std::int64_t harmless = -1;
+  for (;;) {
+    trial_request.held_back = held_back;
+    BERTH_ASSIGN(Trial trial, try_plan(change, *tried, trial_request, watch, true));
+    if (trial.broken.empty()) {
+      if (!held_back.empty()) trial.result.replanned = std::move(other.plan);
+      trial.result.held_back = std::move(held_back);
+      return std::move(trial.result);
+    }
+    ApplyResult refused;
+    refused.broken = trial.broken;
+    if (!request.plan_without) return refused;
+    BERTH_ASSIGN(const std::optional<Culprit> culprit,
+                 find_culprit(change, *tried, request, watch, harmless, std::move(trial.broken)));
+    if (!culprit) return refused;
+    BERTH_ASSIGN(std::optional<Replanned> next, request.plan_without(*culprit));
+    if (!next) return refused;
+    held_back.push_back({culprit->job, culprit->broken.front()});
+    harmless = std::min(static_cast<std::int64_t>(culprit->before.size()), common_decisions(*tried, next->plan));
+    other = *std::move(next);
+    tried = &other.plan;
+    trial_request.record = other.record ? &*other.record : nullptr;
+  }
+}
+
+}  // namespace berth
