@@ -321,18 +321,37 @@ Result<Output> change_nodes(Session& session, const Arguments& arguments, Functi
       [&](Change& change) { return blame(function(change, names), arguments.list("names").front().span); });
 }
 
+// Of those that the statement names.
+Result<std::int64_t> count_in_state(Session& session, const Arguments& arguments, std::string_view condition) {
+  BERTH_ASSIGN(const std::vector<std::string> names, expand_names(arguments.list("names")));
+  BERTH_ASSIGN(Statement row,
+               engine_of(session).db().prepare(fmt::format("SELECT 1 FROM nodes WHERE name = ?1 AND {}", condition)));
+  std::int64_t count = 0;
+  for (const std::string& name : names) {
+    if (row.with(name).next()) ++count;
+    BERTH_TRY(row.status());
+  }
+  return count;
+}
+
 Result<Output> drop_nodes_statement(Session& session, const Arguments& arguments) {
   return change_nodes(session, arguments, drop_nodes, "dropped");
 }
+std::string already_words(std::int64_t count) {
+  return count == 0 ? std::string() : fmt::format(" ({} of them already)", count);
+}
+
 Result<Output> drain_nodes_statement(Session& session, const Arguments& arguments) {
   const std::string reason = arguments.options().text_or("reason", "");
+  BERTH_ASSIGN(const std::int64_t already, count_in_state(session, arguments, "id IN (SELECT node_id FROM drains)"));
   return change_nodes(
       session, arguments,
       [&](Change& change, std::span<const std::string> names) { return drain_nodes(change, names, reason); },
-      "draining: nothing new starts there, what runs there goes on");
+      fmt::format("draining: nothing new starts there, what runs there goes on{}", already_words(already)));
 }
 Result<Output> resume_nodes_statement(Session& session, const Arguments& arguments) {
-  return change_nodes(session, arguments, resume_nodes, "up again");
+  BERTH_ASSIGN(const std::int64_t already, count_in_state(session, arguments, "state = 'up'"));
+  return change_nodes(session, arguments, resume_nodes, fmt::format("up again{}", already_words(already)));
 }
 
 constexpr std::string_view kClusterFamily = "cluster";

@@ -99,11 +99,10 @@ Result<bool> node_runs_tasks(Database& db, std::int64_t node) {
 }
 
 // By whomever.
-Result<bool> is_draining(Database& db, std::int64_t node) {
-  BERTH_ASSIGN(Statement row, db.prepare("SELECT 1 FROM nodes WHERE id = ?1 AND state IN ('draining', 'drained')"));
-  const bool is_there = row.with(node).next();
-  BERTH_TRY(row.status());
-  return is_there;
+Result<NodeState> state_of_node(Database& db, std::int64_t node) {
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT state FROM nodes WHERE id = ?1"));
+  if (!row.with(node).next()) return row.status();
+  return read_node_state(row.text(0));
 }
 
 Status move_node(Database& db, const std::string& name, NodeState wanted) {
@@ -429,14 +428,15 @@ Status set_node_state(Change& change, std::span<const std::string> names, NodeSt
 Status order_node_state(Change& change, std::span<const std::string> names, NodeState state,
                         const std::string& reason) {
   const bool is_drain = state == NodeState::kDraining || state == NodeState::kDrained;
-  // Of many nodes those that drain already stay as they are; when all of them do, nothing is left to be done.
+  // Of many nodes those that have the state already stay as they are; when all of them do, nothing is left to be done.
   std::size_t left = names.size();
   for (const std::string& name : names) {
     BERTH_ASSIGN(const std::int64_t id, find_id(change.db(), Thing::kNode, name));
     BERTH_ASSIGN(const bool is_drained, is_drained_by_us(change.db(), id));
-    if (is_drain && is_drained && --left > 0) continue;
-    BERTH_ASSIGN(const bool is_draining_already, is_draining(change.db(), id));
-    if (!is_drain || is_drained || !is_draining_already) BERTH_TRY(move_node(change.db(), name, state));
+    BERTH_ASSIGN(const NodeState present, state_of_node(change.db(), id));
+    if ((is_drain ? is_drained : present == state) && --left > 0) continue;
+    const bool is_draining = present == NodeState::kDraining || present == NodeState::kDrained;
+    if (!is_drain || is_drained || !is_draining) BERTH_TRY(move_node(change.db(), name, state));
     if (is_drain && !is_drained) BERTH_TRY(add_drain(change, id, reason));
     if (state == NodeState::kUp) BERTH_TRY(remove_drain(change, id));
   }
