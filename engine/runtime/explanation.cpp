@@ -12,6 +12,7 @@
 #include "engine/round/placer.h"
 #include "engine/round/schedule.h"
 #include "engine/runtime/dated_forecast.h"
+#include "engine/runtime/job_state_words.h"
 #include "engine/runtime/policies.h"
 #include "engine/runtime/quota_words.h"
 #include "engine/runtime/round_driver.h"
@@ -101,32 +102,6 @@ Result<bool> fits_empty(const Snapshot& snapshot, Job job) {
   }
   BERTH_ASSIGN(const JobOutcome outcome, place_alone(empty, job));
   return outcome.started;
-}
-
-void say_state(const FoundJob& job, JobExplanation& explanation) {
-  explanation.sentence = job.state == JobState::kRunning ? std::string("all its tasks run")
-                                                         : fmt::format("it is {}", job_state_name(job.state));
-  if (job.state == JobState::kRunning) explanation.next_step = fmt::format("SHOW TASKS OF JOB {};", job.name);
-  if (job.state == JobState::kHeld) {
-    explanation.sentence = "it is held: no round looks at it";
-    explanation.next_step = fmt::format("RELEASE JOB {};", job.name);
-  }
-}
-
-// Tasks that were placed and told, and of which their executor says that they have not begun.
-Status say_unborn_tasks(Database& db, const FoundJob& job, JobExplanation& explanation) {
-  BERTH_ASSIGN(
-      Statement row,
-      db.prepare("SELECT count(*) FILTER (WHERE t.phase IN ('pending', 'starting')), count(*), "
-                 "coalesce(max(iif(t.phase = 'starting', t.detail, '')), ''), coalesce((SELECT max(o.error) FROM "
-                 "outbox o WHERE o.run_id = r.id), '') FROM runs r JOIN run_tasks t ON t.run_id = r.id WHERE r.job_id "
-                 "= ?1 AND r.end_time IS NULL"));
-  if (!row.with(job.id).next() || row.integer(0) == 0) return row.status();
-  const std::string_view why = row.text(2).empty() ? row.text(3) : row.text(2);
-  explanation.sentence = fmt::format("its room is held, and {} of its {} have not begun{}{}", row.integer(0),
-                                     row.integer(1) == 1 ? "1 task" : fmt::format("{} tasks", row.integer(1)),
-                                     why.empty() ? "" : ": ", why);
-  return {};
 }
 
 void say_nodes(const ShapeExplanation& nodes_say, const TaskShape& shape, const Cluster& cluster,
@@ -445,8 +420,9 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
   explanation.state = found.state;
   const Job* job = job_in(snapshot, found.id);
   if (job == nullptr || !rounds_look_at(*job)) {
-    say_state(found, explanation);
-    if (found.state == JobState::kRunning) BERTH_TRY(say_unborn_tasks(runtime.db(), found, explanation));
+    BERTH_ASSIGN(explanation.sentence, state_sentence(runtime.db(), id, found.state));
+    if (found.state == JobState::kRunning) explanation.next_step = fmt::format("SHOW TASKS OF JOB {};", found.name);
+    if (found.state == JobState::kHeld) explanation.next_step = fmt::format("RELEASE JOB {};", found.name);
     return explanation;
   }
 

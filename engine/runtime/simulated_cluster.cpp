@@ -78,7 +78,7 @@ Status remove_nodes(Database& db, const NodeCount& fewer, Cluster& cluster) {
   BERTH_ASSIGN(const std::int64_t type, find_id(db, Thing::kNodeType, fewer.type));
   BERTH_ASSIGN(std::vector<std::size_t> there, nodes_of_type(db, type, cluster));
   if (std::ssize(there) < fewer.count) {
-    return Status(Code::kInvalid, fmt::format("there are {} of type {}, not {}",
+    return Status(Code::kInvalid, fmt::format("there {} {} of type {}, not {}", std::ssize(there) == 1 ? "is" : "are",
                                               print_counted(std::ssize(there), "node"), fewer.type, fewer.count));
   }
   there.erase(there.begin(), there.end() - fewer.count);
