@@ -56,6 +56,12 @@ Names setting_names() {
   return names;
 }
 
+// What the setting takes: of scripts only those that have the hook.
+Names names_for_setting(Database& db, PolicyKind kind) {
+  Result<Names> names = policy_names(db, kind);
+  return names.ok() ? *std::move(names) : Names();
+}
+
 // Of settings with choices, booleans and policies.
 Names values_of_setting(Database& db, std::string_view name) {
   const Result<const Knob*> knob = find_knob(name);
@@ -67,11 +73,11 @@ Names values_of_setting(Database& db, std::string_view name) {
       for (const std::string_view choice : split((*knob)->choices, '|')) names.emplace_back(trim(choice));
       return names;
     }
-    case KnobType::kOrderPolicy: return names_of_policies(db, "order_policy");
-    case KnobType::kScorePolicy: return names_of_policies(db, "score_policy");
-    case KnobType::kFilterPolicy:
-    case KnobType::kVictimPolicy:
-    case KnobType::kAdmitPolicy: return names_of_policies(db, "script_policy");
+    case KnobType::kOrderPolicy: return names_for_setting(db, PolicyKind::kOrder);
+    case KnobType::kScorePolicy: return names_for_setting(db, PolicyKind::kScore);
+    case KnobType::kFilterPolicy: return names_for_setting(db, PolicyKind::kFilter);
+    case KnobType::kVictimPolicy: return names_for_setting(db, PolicyKind::kVictim);
+    case KnobType::kAdmitPolicy: return names_for_setting(db, PolicyKind::kAdmit);
     default: return {};
   }
 }
@@ -151,7 +157,9 @@ Names run_names(Database& db, std::string_view sql, std::string_view first, std:
 Names names_of_kind(Runtime& runtime, std::string_view kind, std::string_view prefix) {
   const Runtime::Reading reading = runtime.reading();
   Names names;
-  if (kind.ends_with("policy")) {
+  if (kind.starts_with("setting_value:")) {
+    names = values_of_setting(runtime.queries(), kind.substr(14));
+  } else if (kind.ends_with("policy")) {
     names = names_of_policies(runtime.queries(), kind);
   } else if (kind == "setting") {
     names = setting_names();
@@ -159,8 +167,6 @@ Names names_of_kind(Runtime& runtime, std::string_view kind, std::string_view pr
     names = format_names();
   } else if (kind == "executor_type") {
     for (const ExecutorType& type : executor_types()) names.emplace_back(type.name);
-  } else if (kind.starts_with("setting_value:")) {
-    names = values_of_setting(runtime.queries(), kind.substr(14));
   } else if (kind.starts_with("column:")) {
     return run_names(reading.db, "SELECT name FROM pragma_table_info(?3) WHERE name LIKE ?1 ESCAPE '\\' LIMIT ?2",
                      like_prefix(prefix), kind.substr(7));
