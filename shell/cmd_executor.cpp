@@ -1,8 +1,6 @@
-// Executors: CREATE, ALTER, DROP, SHOW EXECUTORS, which pools use them; RUN SYNC, SHOW DRIFT, SHOW LOG.
+// Executors: CREATE, ALTER, DROP, SHOW EXECUTORS, which pools use them; RUN SYNC, SHOW DRIFT.
 #include <algorithm>
-#include <chrono>
 #include <deque>
-#include <thread>
 
 #include "engine/exec/executor.h"
 #include "engine/runtime/executors.h"
@@ -15,7 +13,6 @@
 #include "engine/store/stray_records.h"
 #include "shell/cmd_support.h"
 #include "shell/families.h"
-#include "shell/printer.h"
 
 namespace berth {
 
@@ -321,96 +318,6 @@ Result<Output> show_drift(Session& session, const Arguments&) {
   return output;
 }
 
-// ---- logs
-
-struct LoggedTask {
-  std::string executor;
-  LiveTask task;
-};
-
-// The tasks of the last run of a job, or of the attempt asked for.
-Result<std::vector<LoggedTask>> logged_tasks(Session& session, const Arguments& arguments) {
-  Database& db = engine_of(session).db();
-  Result<std::int64_t> job = find_job(db, arguments.text("job"));
-  if (!job.ok()) return blame(std::move(job).status(), arguments.span("job"));
-  BERTH_ASSIGN(
-      Statement rows,
-      db.prepare(
-          "SELECT e.name, t.group_index, t.task_index, t.sequence, t.external, n.name, r.attempt, r.generation FROM "
-          "run_tasks t JOIN runs r ON r.id = t.run_id JOIN executors e ON e.id = t.executor_id LEFT JOIN "
-          "nodes n ON n.id = t.node_id WHERE r.job_id = ?1 AND r.attempt = coalesce(?2, (SELECT max(attempt) "
-          "FROM runs WHERE job_id = ?1)) ORDER BY t.group_index, t.task_index"));
-  rows.with(*job, arguments.has("attempt") ? std::optional(arguments.integer("attempt")) : std::nullopt);
-  std::vector<LoggedTask> tasks;
-  while (rows.next()) {
-    LoggedTask& logged = tasks.emplace_back();
-    logged.executor = rows.text(0);
-    logged.task = {.key = {*job, rows.integer(6), static_cast<std::int32_t>(rows.integer(1)),
-                           static_cast<std::int32_t>(rows.integer(2)), rows.integer(7)},
-                   .launch = {*job, rows.integer(6), rows.integer(3), rows.integer(7)},
-                   .external = std::string(rows.text(4)),
-                   .node = std::string(rows.text(5))};
-  }
-  BERTH_TRY(rows.status());
-  if (tasks.empty()) {
-    return Status(Code::kNotFound, fmt::format("no executor has run job '{}'{}", arguments.text("job"),
-                                               arguments.has("attempt") ? " in that attempt" : ""))
-        .at(arguments.span("job"));
-  }
-  return tasks;
-}
-
-// As its executor sees it: the tables know it from the next sync on.
-Result<bool> has_ended(const LiveExecutor& live, const LiveTask& task) {
-  BERTH_ASSIGN(const Observation seen, live.executor->observe(std::span(&task, 1), {}));
-  if (seen.tasks.empty()) return true;
-  const TaskPhase phase = seen.tasks.front().phase;
-  return phase != TaskPhase::kStarting && phase != TaskPhase::kRunning;
-}
-
-constexpr std::int64_t kMostLogBytes = 1 << 20;
-constexpr std::int64_t kMostLogAtOnce = 64 * kMostLogBytes;
-
-Result<Output> show_log(Session& session, const Arguments& arguments) {
-  BERTH_ASSIGN(const std::vector<LoggedTask> tasks, logged_tasks(session, arguments));
-  const std::int64_t rank = arguments.has("rank") ? arguments.integer("rank") : 0;
-  if (rank < 0 || rank >= static_cast<std::int64_t>(tasks.size())) {
-    return arguments.fail("rank", Code::kNotFound, fmt::format("no task {}", rank),
-                          fmt::format("its tasks are 0 to {}", tasks.size() - 1));
-  }
-  const LogStream stream = arguments.has_word("ERRORS") ? LogStream::kError : LogStream::kOutput;
-  BERTH_ASSIGN(const LiveExecutor live,
-               reach_executor(engine_of(session), tasks[static_cast<std::size_t>(rank)].executor));
-  const bool follows = arguments.has_word("FOLLOW") && session.printer != nullptr;
-  Output all;
-  bool is_over = false;
-  for (std::int64_t offset = 0;;) {
-    const LoggedTask& task = tasks[static_cast<std::size_t>(rank)];
-    BERTH_ASSIGN(std::string more, live.executor->log(task.task, stream, offset, kMostLogBytes));
-    offset += static_cast<std::int64_t>(more.size());
-    if (!follows) {
-      if (more.empty()) return all;
-      if (offset > kMostLogAtOnce) {
-        all.add_note(fmt::format("only the first {} are shown; FOLLOW shows all of it",
-                                 print_memory(MiB(kMostLogAtOnce / kMostLogBytes))));
-        return all;
-      }
-      all.raw += more;
-      continue;
-    }
-    if ((more.empty() && is_over) || session.interrupt->load()) return all;
-    if (more.empty()) {
-      // What it wrote last came after we read: once more.
-      BERTH_ASSIGN(is_over, has_ended(live, task.task));
-      if (!is_over) std::this_thread::sleep_for(std::chrono::milliseconds(300));
-    } else {
-      Output part;
-      part.raw = std::move(more);
-      BERTH_TRY(session.printer->show(part, session.display));
-    }
-  }
-}
-
 constexpr std::string_view kExecutorFamily = "executors";
 
 std::vector<CommandRow> make_rows() {
@@ -519,12 +426,6 @@ std::vector<CommandRow> make_rows() {
        .summary = "What syncs found other than the tables said: nodes out of order, work that is not ours, nodes that "
                   "came, went or changed.",
        .example = "SHOW DRIFT"},
-      {.family = kExecutorFamily,
-       .syntax = "SHOW LOG OF JOB <job:job> [TASK <rank:integer>] [ATTEMPT <attempt:integer>] [ERRORS] [FOLLOW]",
-       .effect = Effect::kReads,
-       .handler = show_log,
-       .summary = "What a task of a job has written; ERRORS its standard error, FOLLOW until it ends.",
-       .example = "SHOW LOG OF JOB bert"},
   };
 }
 

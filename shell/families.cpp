@@ -54,8 +54,8 @@ std::span<const std::span<const CommandRow>> all_families() {
         round_commands(),    explain_commands(),  show_commands(),   map_commands(),       settings_commands(),
         simulate_commands(), backtest_commands(), data_commands(),   sql_commands(),       shell_commands(),
         job_show_commands(), predict_commands(),  replay_commands(), assertion_commands(), executor_commands(),
-        stray_commands(),    loop_commands(),     report_commands(), shadow_commands(),    history_commands(),
-        policy_commands(),   script_commands(),
+        log_commands(),      stray_commands(),    loop_commands(),   report_commands(),    shadow_commands(),
+        history_commands(),  policy_commands(),   script_commands(),
     };
     std::vector<std::span<const CommandRow>> with_plans(families.begin(), families.end());
     with_plans.push_back(plans_of(families));

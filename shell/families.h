@@ -33,7 +33,8 @@ std::span<const CommandRow> policy_commands();     // cmd_policy.cpp: policies i
 std::span<const CommandRow> shadow_commands();     // cmd_shadow.cpp: ALTER POLICY ... SET MODE, SHOW SHADOWS
 std::span<const CommandRow> replay_commands();     // cmd_replay.cpp: REPLAY, VACUUM ROUNDS
 std::span<const CommandRow> history_commands();    // cmd_history.cpp: DIFF STATE, SHOW HISTORY
-std::span<const CommandRow> executor_commands();   // cmd_executor.cpp: executors, RUN SYNC, RUN ALL, logs
+std::span<const CommandRow> executor_commands();   // cmd_executor.cpp: executors, RUN SYNC
+std::span<const CommandRow> log_commands();        // cmd_log.cpp: SHOW LOG
 std::span<const CommandRow> stray_commands();      // cmd_stray.cpp: STOP STRAYS, KEEP STRAYS
 std::span<const CommandRow> loop_commands();       // cmd_loop.cpp: RUN ALL, SHOW SCHEDULED RUNS, EXPORT METRICS
 std::span<const CommandRow> explain_commands();    // cmd_explain.cpp: EXPLAIN JOB

@@ -73,6 +73,30 @@ bool changes_in_sql(const Token& token) {
          });
 }
 
+// "IN POOL p stands before RACK": what was typed too late, where it is taken.
+std::string right_place(const Grammar::Program& program, const std::vector<Token>& tokens, std::size_t taken,
+                        std::string_view statement) {
+  constexpr std::size_t kLongest = 3;
+  constexpr std::size_t kMostTaken = 64;
+  if (taken > kMostTaken || !tokens[taken].is_bare_word()) return {};
+  for (std::size_t at = taken; at-- > 1;) {
+    if (!tokens[at].is_bare_word()) continue;
+    for (std::size_t end = taken + 1; end <= std::min(tokens.size(), taken + kLongest); ++end) {
+      Run run(program);
+      const auto takes = [&](std::size_t from, std::size_t to) {
+        while (from < to && run.step(tokens[from], static_cast<int>(from))) ++from;
+        return from == to;
+      };
+      if (!takes(0, at) || !takes(taken, end) || !takes(at, taken)) continue;
+      const std::size_t begin = tokens[taken].span.offset;
+      const Span last = tokens[end - 1].span;
+      return std::string(statement.substr(begin, last.offset + last.length - begin)) + " stands before " +
+             tokens[at].text;
+    }
+  }
+  return {};
+}
+
 Status unexpected_word(const Continuation& continuation, std::string_view statement, const Token& token) {
   const std::string word = quoted_word(statement.substr(token.span.offset, token.span.length));
   const std::vector<std::string> known = spellings(continuation);
@@ -125,7 +149,11 @@ Result<Match> Grammar::match(std::string_view statement) const {
   Run run(*program_);
   std::size_t taken = 0;
   while (taken < tokens.size() && run.step(tokens[taken], static_cast<int>(taken))) ++taken;
-  if (taken < tokens.size()) return unexpected_word(make_continuation(*program_, run, taken), statement, tokens[taken]);
+  if (taken < tokens.size()) {
+    Status unexpected = unexpected_word(make_continuation(*program_, run, taken), statement, tokens[taken]);
+    return unexpected.hint().empty() ? std::move(unexpected).with_hint(right_place(*program_, tokens, taken, statement))
+                                     : unexpected;
+  }
   for (const Thread& thread : run.threads()) {
     const State& state = program_->states[static_cast<std::size_t>(thread.state)];
     if (state.type != State::Type::kAccept) continue;

@@ -274,8 +274,20 @@ ResultTable as_table(const Rows& rows) {
   return table;
 }
 
-std::string listing(const Rows& rows, int width) {
+// Each family in one place, where its first statement is.
+Rows by_family(Rows rows) {
+  std::vector<std::string_view> families;
+  for (const CommandRow* row : rows) {
+    if (std::ranges::find(families, row->family) == families.end()) families.push_back(row->family);
+  }
+  std::ranges::stable_sort(
+      rows, {}, [&](const CommandRow* row) { return std::ranges::find(families, row->family) - families.begin(); });
+  return rows;
+}
+
+std::string listing(const Rows& unsorted, int width) {
   constexpr int kNameColumn = 28;
+  const Rows rows = by_family(unsorted);
   std::vector<ArgumentHelp> entries;
   for (const CommandRow* row : rows) entries.push_back({shown_name(*row, rows), std::string(row->summary)});
   const int name_width = std::min(widest(entries), kNameColumn);

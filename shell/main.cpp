@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,7 @@ Display find_display(OutputMode mode, bool utf8_locale) {
   display.color = on_terminal && colors && !dumb;
   display.color_messages = isatty(STDERR_FILENO) != 0 && colors && !dumb;
   display.unicode = !on_terminal || utf8_locale;
+  display.is_terminal = on_terminal;
   display.width = on_terminal ? columns_of(STDOUT_FILENO) : 0;
   return display;
 }
@@ -134,6 +136,8 @@ int run(CommandLine line) {
   const bool utf8_locale = set_locale();
   const SessionOptions options = {database_path(line), line.read_only, nullptr, std::nullopt};
   const bool may_create = line.inputs.empty() || line.inputs.front().kind == CommandLine::InputKind::kScript;
+  std::error_code error;
+  const bool is_new = !std::filesystem::exists(options.database, error) && !error;
   Result<std::unique_ptr<Session>> opened = may_create ? open_session(options) : open_batch_session(options);
   if (!opened.ok()) return fail(opened.status(), exit_code_for(opened.status()));
   Session& session = **opened;
@@ -147,6 +151,7 @@ int run(CommandLine line) {
   if (isatty(STDERR_FILENO) != 0) session.progress = &progress;
   if (line.timeout > Seconds(0)) interrupt_after(static_cast<unsigned>(line.timeout.value()));
   const ExitCode code = line.inputs.empty() ? run_interactive(session) : run_batch(session, line.inputs);
+  if (is_new && !line.inputs.empty() && is_failure(code)) remove_unused_database(session);
   if (has_timed_out()) {
     printer.say(fmt::format("stopped by --timeout {}\n", print_duration(line.timeout)));
     return static_cast<int>(combine(code, ExitCode::kFailed));

@@ -9,6 +9,7 @@
 
 #include "engine/base/text.h"
 #include "engine/runtime/runtime.h"
+#include "engine/store/open.h"
 #include "shell/commands.h"
 
 namespace berth {
@@ -51,8 +52,22 @@ Status find_database(Session& session, const CommandRow& row) {
   }
   const std::string near = nearest_database(session.database);
   constexpr std::string_view kMakes = "CREATE, IMPORT, SET or an interactive session makes one";
-  return Status(Code::kNotFound, fmt::format("there is no database '{}'", session.database),
-                near.empty() ? std::string(kMakes) : fmt::format("{}; {}", near, kMakes));
+  return Status(
+      Code::kNotFound, fmt::format("there is no database '{}'", session.database),
+      near.empty() ? std::string(kMakes) : fmt::format("{}{} {}", near, near.ends_with('?') ? "" : ";", kMakes));
+}
+
+void remove_unused_database(Session& session) {
+  if (session.runtime == nullptr) return;
+  {
+    Database& db = session.runtime->db();
+    const Result<Transaction> nobody_else_writes = Transaction::begin_write(db);
+    const Result<bool> is_unused = holds_nothing(db);
+    if (!nobody_else_writes.ok() || !is_unused.ok() || !*is_unused) return;
+    std::error_code ignored;
+    for (const char* ending : {"", "-wal", "-shm"}) fs::remove(session.database + ending, ignored);
+  }
+  session.runtime.reset();
 }
 
 }  // namespace berth

@@ -23,4 +23,7 @@ Result<std::unique_ptr<Session>> open_batch_session(const SessionOptions& option
 // nearest file there is, where the statement asks for one that is there.
 Status find_database(Session& session, const CommandRow& row);
 
+// After a run that failed: a database that it made and put nothing into is removed, as nobody meant it.
+void remove_unused_database(Session& session);
+
 }  // namespace berth

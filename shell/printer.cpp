@@ -13,7 +13,7 @@ Status Printer::show(const Output& output, const Display& display) {
   Display fitted = display;
   if (is_redirected()) {
     fitted.width = fitted.height = 0;
-    fitted.color = false;
+    fitted.color = fitted.is_terminal = false;
   }
   const std::string text = render(output, fitted);
   if (text.empty()) return {};

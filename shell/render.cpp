@@ -130,9 +130,9 @@ bool is_for_people(OutputMode mode) {
 }
 
 std::string render(const Output& output, const Display& display) {
-  // On a terminal nothing that somebody else wrote moves the cursor.
-  if (!output.raw.empty()) return display.width > 0 ? escape_controls_in_lines(output.raw) : output.raw;
-  return is_for_people(display.mode) ? render_for_people(output, display) : render_for_programs(output, display);
+  if (is_for_people(display.mode) && output.raw.empty()) return render_for_people(output, display);
+  std::string text = output.raw.empty() ? render_for_programs(output, display) : output.raw;
+  return display.is_terminal ? escape_controls_in_lines(text) : text;
 }
 
 std::string render_csv(const ResultTable& table, const Display& display) {

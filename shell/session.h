@@ -39,7 +39,8 @@ struct Display {
   OutputMode mode = OutputMode::kTable;
   std::string null_text;           // of NULL in table, markdown, line and csv
   std::vector<int> column_widths;  // .width; 0 = as needed
-  int width = 0;                   // columns of the terminal; 0 = do not fit (a file or pipe)
+  bool is_terminal = false;        // nothing that somebody else wrote may move its cursor
+  int width = 0;                   // columns of the terminal; 0 = do not fit (a file, a pipe, a width not known)
   int height = 0;                  // lines of the terminal; 0 = no pager
   bool color = false;              // of data, on standard output
   bool color_messages = false;     // of errors, on standard error

@@ -201,8 +201,9 @@ std::vector<std::string> wrap_text(std::string_view text, int width) {
   std::vector<std::string> lines;
   width = std::max(width, 2);
   while (!text.empty()) {
-    std::size_t cut = bytes_within(text, width);
-    if (cut < text.size()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::size_t cut = bytes_within(text.substr(0, end), width);
+    if (cut < end) {
       const std::size_t blank = text.rfind(' ', cut);
       if (blank != std::string_view::npos && blank > 0) cut = blank;
     }
@@ -210,6 +211,7 @@ std::vector<std::string> wrap_text(std::string_view text, int width) {
     while (!line.empty() && line.back() == ' ') line.remove_suffix(1);
     lines.emplace_back(line);
     text.remove_prefix(cut);
+    if (cut == end && !text.empty()) text.remove_prefix(1);
     while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   }
   if (lines.empty()) lines.emplace_back();

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <thread>
+#include <vector>
 
 #include "engine/store/backup.h"
 #include "engine/store/history_recorder.h"
@@ -102,6 +103,19 @@ Result<Database> open_to_read(const std::string& path) {
       "open it once where it can be written");
 }
 
+Result<std::vector<std::string>> table_sizes(Database& db) {
+  BERTH_ASSIGN(Statement tables, db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE "
+                                            "'sqlite\\_%' ESCAPE '\\' ORDER BY name"));
+  std::vector<std::string> sizes;
+  while (tables.next()) {
+    const std::string name(tables.text(0));
+    BERTH_ASSIGN(const std::int64_t rows, db.integer(fmt::format("SELECT count(*) FROM \"{}\"", name)));
+    sizes.push_back(fmt::format("{} {}", name, rows));
+  }
+  BERTH_TRY(tables.status());
+  return sizes;
+}
+
 }  // namespace
 
 Result<Database> open_state(const std::string& path, const OpenOptions& options) {
@@ -128,6 +142,13 @@ Result<Database> open_for_queries(const std::string& path) {
   BERTH_ASSIGN(Database db, open_to_read(path));
   db.allow_only_reading();
   return db;
+}
+
+Result<bool> holds_nothing(Database& db) {
+  BERTH_ASSIGN(Database fresh, open_state(std::string(kInMemory)));
+  BERTH_ASSIGN(const std::vector<std::string> as_new, table_sizes(fresh));
+  BERTH_ASSIGN(const std::vector<std::string> present, table_sizes(db));
+  return present == as_new;
 }
 
 }  // namespace berth

@@ -27,4 +27,7 @@ Result<Database> open_state(const std::string& path, const OpenOptions& options 
 // be current.
 Result<Database> open_for_queries(const std::string& path);
 
+// Whether nothing has been put into it since it was made: its tables have as many rows as those of a new one.
+Result<bool> holds_nothing(Database& db);
+
 }  // namespace berth

@@ -36,6 +36,28 @@ TEST_F(BatchTest, JsonOfAPlanThatChangesNothingIsEmptyTables) {
             "\"starts_jobs_without_it\": 0}\n],\n\"nodes\": [],\n\"jobs\": [],\n\"borrowing\": []}\n");
 }
 
+TEST_F(BatchTest, JsonOfALogIsOneValue) {
+  run("berth -c \"IMPORT NODES FROM LOCAL WITH (node = n1); CREATE QUEUE q; SUBMIT JOB a IN QUEUE q WITH (cpu = 0.1, "
+      "memory = 64MiB, command = \\\"echo hello; sleep 1\\\"); RUN ALL\" 2>/dev/null");
+  EXPECT_EQ(run("berth --json -c \"SHOW LOG OF JOB a FOLLOW\"").output, "[\n{\"log\": \"hello\\n\"}\n]\n");
+  EXPECT_EQ(run("berth --json -c \"SHOW LOG OF JOB a\"").output, "[\n{\"log\": \"hello\\n\"}\n]\n");
+  EXPECT_EQ(run("berth --json -c \"SHOW LOG OF JOB a ERRORS\"").output, "[]\n");
+  EXPECT_EQ(run("berth -c \"SHOW LOG OF JOB a\"").output, "hello\n");
+}
+
+TEST_F(BatchTest, AFailedRunLeavesNoEmptyDatabase) {
+  for (const char* statement : {"SET foo = 1", "IMPORT NODES FROM \\\"nofile.csv\\\"", "CREATE POOL \\\"\\\""}) {
+    EXPECT_EQ(run("berth --db new.db -c \"" + std::string(statement) + "\" 2>&1").code, 1) << statement;
+    EXPECT_EQ(run("ls | grep new.db").output, "") << statement;
+  }
+  // What was put into it stays, also what came before the failure.
+  EXPECT_EQ(run("berth --db new.db -c \"CREATE POOL a; SET foo = 1\" 2>/dev/null").code, 1);
+  EXPECT_EQ(run("berth --mode csv --db new.db -c \"SELECT name FROM pools\"").output, "name\na\n");
+  // One that was there before stays, too.
+  EXPECT_EQ(run("berth -c \"SET foo = 1\" 2>/dev/null").code, 1);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "test.db"));
+}
+
 TEST_F(BatchTest, AFileRunsAsTyped) {
   write("a.sql", ".mode csv\n-- first\nVALUES (1);\nVALUES (2)");
   EXPECT_EQ(run("berth a.sql").output, "column1\n1\ncolumn1\n2\n");

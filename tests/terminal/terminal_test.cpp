@@ -305,6 +305,46 @@ TEST_F(TerminalTest, DataCannotMoveTheCursor) {
   EXPECT_EQ(shell.raw().find("\x1b[2Jend"), std::string::npos);
 }
 
+// Neither what a job printed nor CSV, also where the terminal does not say how wide it is.
+TEST_F(TerminalTest, LogsCannotMoveTheCursor) {
+  const std::string file = (folder_ / "log.db").string();
+  const auto batch = [&](const std::vector<std::string>& arguments, PseudoTerminal::Size size,
+                         const std::string& text) {
+    std::vector<std::string> words = {"--db", file};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    PseudoTerminal program(BERTH_PROGRAM, words, environment_, size);
+    if (!text.empty()) program.expect(text);
+    EXPECT_EQ(program.wait_for_end(), 0);
+    return program.raw();
+  };
+  batch({"-c",
+         "IMPORT NODES FROM LOCAL WITH (node = 'n1'); CREATE QUEUE q; SUBMIT JOB a IN QUEUE q WITH (cpu = 0.1, memory "
+         "= 64MiB, command = 'printf \"\\033]0;pwn\\007\\033[2Jhello\"'); RUN ALL; SHOW LOG OF JOB a FOLLOW"},
+        {0, 0}, "\\x1b]0;pwn\\x07\\x1b[2Jhello");
+  for (const PseudoTerminal::Size size : {PseudoTerminal::Size{0, 0}, PseudoTerminal::Size{80, 24}}) {
+    for (const char* statement : {"SHOW LOG OF JOB a", "SHOW LOG OF JOB a FOLLOW"}) {
+      const std::string raw = batch({"-c", statement}, size, "hello");
+      EXPECT_EQ(raw.find("\x1b[2J"), std::string::npos) << raw;
+      EXPECT_EQ(raw.find("\x1b]0;"), std::string::npos) << raw;
+    }
+    const std::string csv = batch({"--mode", "csv", "-c", "VALUES (char(27) || '[2Jend')"}, size, "end");
+    EXPECT_EQ(csv.find("\x1b[2J"), std::string::npos) << csv;
+  }
+}
+
+TEST_F(TerminalTest, TabCompletesValuesOfSettings) {
+  PseudoTerminal shell = start();
+  shell.expect("berth> ");
+  shell.type("SET order_policy = fi\t;\n");
+  shell.expect("SET order_policy = fifo");
+  shell.expect("berth> ");
+  shell.type("SET score_policy = best\t;\n");
+  shell.expect("SET score_policy = best_fit");
+  shell.expect("berth> ");
+  shell.type("SET order_policy = \t\t");
+  shell.expect("las");
+}
+
 TEST_F(TerminalTest, PromptsStayOutOfRedirectedData) {
   const std::filesystem::path data = folder_ / "data.txt";
   const std::string command =

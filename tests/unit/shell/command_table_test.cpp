@@ -5,6 +5,7 @@
 
 #include "shell/families.h"
 #include "shell/help.h"
+#include "shell/render.h"
 
 namespace berth {
 namespace {
@@ -34,6 +35,16 @@ TEST(CommandTable, EveryExampleIsTakenByItsRow) {
     const Result<CommandTable::Call> call = command_table().parse(row->example);
     ASSERT_TRUE(call.ok()) << row->example << ": " << call.status().message();
     EXPECT_EQ(call->row->syntax, row->syntax) << row->example;
+  }
+}
+
+TEST(CommandTable, HelpListsEachFamilyOnce) {
+  const std::string text = "\n" + render(help_overview(command_table(), 100), Display{});
+  for (const CommandRow* row : command_table().listed_rows()) {
+    const std::string line = "\n" + std::string(row->family) + "\n";
+    const std::size_t first = text.find(line);
+    ASSERT_NE(first, std::string::npos) << row->family;
+    EXPECT_EQ(text.find(line, first + 1), std::string::npos) << row->family;
   }
 }
 

@@ -46,6 +46,8 @@ TEST(Grammar, ErrorsPointAtTheWordAndNameTheNearest) {
       {"CREATE NODES a TYP b", "TYP", "unexpected 'TYP': expected ',' or TYPE", "did you mean 'TYPE'?"},
       {"CREATE NODES a TYPE b IN POL p", "POL", "unexpected 'POL': expected POOL", "did you mean 'POOL'?"},
       {"CREATE NODES a TYPE b c", "c", "unexpected 'c': expected IN, RACK or the end of the statement", ""},
+      {"CREATE NODES a TYPE b RACK r IN POOL p", "IN", "unexpected 'IN': expected the end of the statement",
+       "IN POOL p stands before RACK"},
       {"CREATE NODES a", "", "the statement ends too early: expected ',' or TYPE", ""},
       {"CREATE NODES", "", "the statement ends too early: expected a node name or range", ""},
       {"CREATE NODES , a", ",", "unexpected ',': expected a node name or range", ""},

@@ -64,6 +64,8 @@ TEST(Unicode, PadsAndWraps) {
   EXPECT_EQ(wrap_text("one two three", 8), (std::vector<std::string>{"one two", "three"}));
   EXPECT_EQ(wrap_text("abcdefgh ij", 4), (std::vector<std::string>{"abcd", "efgh", "ij"}));
   EXPECT_EQ(wrap_text("", 4), std::vector<std::string>{""});
+  EXPECT_EQ(wrap_text("one two.\nA three", 12), (std::vector<std::string>{"one two.", "A three"}));
+  EXPECT_EQ(wrap_text("abcd\nef", 4), (std::vector<std::string>{"abcd", "ef"}));
   EXPECT_EQ(wrap_text("节点节", 1), (std::vector<std::string>{"节", "点", "节"}));
 }
 
