@@ -1,6 +1,7 @@
 // CREATE, ALTER and DROP of the machines; DRAIN and RESUME.
 #include "engine/base/text.h"
 #include "engine/store/cluster_records.h"
+#include "engine/store/stray_records.h"
 #include "shell/cmd_support.h"
 #include "shell/families.h"
 
@@ -351,7 +352,17 @@ Result<Output> drain_nodes_statement(Session& session, const Arguments& argument
 }
 Result<Output> resume_nodes_statement(Session& session, const Arguments& arguments) {
   BERTH_ASSIGN(const std::int64_t already, count_in_state(session, arguments, "state = 'up'"));
-  return change_nodes(session, arguments, resume_nodes, fmt::format("up again{}", already_words(already)));
+  BERTH_ASSIGN(const std::vector<std::string> names, expand_names(arguments.list("names")));
+  BERTH_ASSIGN(std::vector<std::string> closed, nodes_of_strays(engine_of(session).db()));
+  std::erase_if(closed, [&](const std::string& node) { return std::ranges::find(names, node) == names.end(); });
+  BERTH_ASSIGN(Output output,
+               change_nodes(session, arguments, resume_nodes, fmt::format("up again{}", already_words(already))));
+  if (!closed.empty()) {
+    constexpr std::size_t kMostNamed = 5;
+    output.add_note(fmt::format("warning: the next sync closes {} again: stray tasks run there; STOP STRAYS ends them",
+                                join_some(closed, kMostNamed)));
+  }
+  return output;
 }
 
 constexpr std::string_view kClusterFamily = "cluster";

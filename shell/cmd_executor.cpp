@@ -284,15 +284,13 @@ Result<Output> show_drift(Session& session, const Arguments&) {
                   "nullif(s.node, '') AS node, e.name AS executor, datetime(s.since, 'unixepoch') AS since, "
                   "CASE s.verdict WHEN 'none' THEN 'held' ELSE s.verdict END AS verdict, CASE WHEN j.id IS NULL THEN "
                   "'no such job here' WHEN j.state = 'held' THEN 'held: not told how the stray ends' ELSE j.state END "
-                  "AS job_here FROM strays s LEFT JOIN "
+                  "AS job_here, CASE s.verdict WHEN 'none' THEN 'STOP STRAYS ends it, KEEP STRAYS lets it run, "
+                  "unrecorded' WHEN 'keep' THEN 'when it has ended, its node opens' ELSE 'the next sync stops it' END "
+                  "AS next FROM strays s LEFT JOIN "
                   "jobs j ON j.id = s.job_id LEFT JOIN executors e ON e.id = s.executor_id ORDER BY "
                   "s.executor_id, s.job_id, s.attempt, s.generation, s.group_index, s.task_index"));
   strays.title = "strays";
-  if (!strays.rows.empty()) {
-    output.add(std::move(strays));
-    output.add_note(
-        "this database does not know the stray tasks; STOP STRAYS ends them, KEEP STRAYS lets them run, unrecorded");
-  }
+  if (!strays.rows.empty()) output.add(std::move(strays));
   BERTH_ASSIGN(ResultTable nodes,
                query_table(session,
                            "SELECT n.name AS node, n.state, h.state AS health, datetime(h.since, 'unixepoch') AS "

@@ -11,6 +11,7 @@
 #include "engine/runtime/round_driver.h"
 #include "engine/store/names.h"
 #include "engine/store/quota_records.h"
+#include "engine/store/stray_records.h"
 
 namespace berth {
 
@@ -92,7 +93,7 @@ class CounterfactualWords {
                                                               change.jobs.size(), ahead_, names);
         break;
       }
-      case ChangeKind::kNodes: say_nodes(change, line); break;
+      case ChangeKind::kNodes: BERTH_TRY(say_nodes(change, line)); break;
       case ChangeKind::kEvict: {
         BERTH_ASSIGN(const std::string names, job_names(change.jobs));
         line.sentence = fmt::format("{} ended", names);
@@ -150,7 +151,7 @@ class CounterfactualWords {
     return print_gpu(MilliGpu(amount));
   }
 
-  void say_nodes(const WhatIf& change, CounterfactualLine& line) const {
+  Status say_nodes(const WhatIf& change, CounterfactualLine& line) const {
     std::vector<std::string> names;
     std::string states;
     for (const NodeIndex node : change.nodes) {
@@ -162,6 +163,10 @@ class CounterfactualWords {
     if (names.size() > kMostNamesShown) line.statement.clear();
     line.sentence = names.size() == 1 ? fmt::format("node {} is up; it is {}", names.front(), states)
                                       : fmt::format("nodes {} are up", join_some(names, kMostNamesShown));
+    BERTH_ASSIGN(const std::vector<std::string> closed, nodes_of_strays(runtime_.db()));
+    const auto is_closed = [&](const std::string& node) { return std::ranges::find(closed, node) != closed.end(); };
+    if (std::ranges::any_of(names, is_closed)) line.statement = "STOP STRAYS;";
+    return {};
   }
 
   Result<std::string> job_names(const std::vector<std::int64_t>& jobs) const {

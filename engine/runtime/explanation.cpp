@@ -17,12 +17,14 @@
 #include "engine/runtime/quota_words.h"
 #include "engine/runtime/round_driver.h"
 #include "engine/store/names.h"
+#include "engine/store/stray_records.h"
 
 namespace berth {
 
 namespace {
 
 constexpr int kMostTasks = 100000;
+constexpr std::size_t kMostNodesNamed = 5;
 
 std::string name_of_node(const Cluster& cluster, NodeIndex node) {
   return cluster.node_names[static_cast<std::size_t>(node)];
@@ -502,6 +504,15 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
         BERTH_ASSIGN(said, say_never(snapshot, *job, *waiting));
         explanation.never_starts = true;
       }
+    }
+  }
+  if (said.remedy == Remedy::kResumeNodes) {
+    BERTH_ASSIGN(const std::vector<std::string> closed, nodes_of_strays(runtime.db()));
+    if (!closed.empty()) {
+      said.remedy = Remedy::kNone;
+      said.next_step =
+          fmt::format("stray tasks keep {} closed: STOP STRAYS ends them, KEEP STRAYS lets them end (SHOW DRIFT)",
+                      join_some(closed, kMostNodesNamed));
     }
   }
   explanation.sentence = said.sentence;

@@ -33,9 +33,9 @@ Stray stray_of(const TaskObservation& task) {
 
 Status note_news(Runtime& runtime, const ExecutorRecord& executor, const StrayNews& news, SyncReport& report) {
   for (const Stray& stray : news.found)
-    BERTH_TRY(note_drift(runtime, executor,
-                         {"stray task", stray.words(), "nothing", "runs",
-                          "held until STOP STRAYS or KEEP STRAYS; its node gets nothing new"}));
+    BERTH_TRY(
+        note_drift(runtime, executor,
+                   {"stray task", stray.words(), "nothing", "runs", "held: it runs on, its node gets nothing new"}));
   for (const std::int64_t job : news.left_held)
     BERTH_TRY(note_drift(runtime, executor,
                          {"stray job", fmt::format("job {}", job), "runs", "ended, how is not known",
@@ -44,12 +44,14 @@ Status note_news(Runtime& runtime, const ExecutorRecord& executor, const StrayNe
   return {};
 }
 
+// What a stray is, wherever it runs.
+auto key_of(const Stray& s) { return std::tuple(s.job, s.attempt, s.generation, s.group, s.task); }
+
 // Or a job of theirs waits again.
 Result<bool> differs_from_rows(Database& db, std::int64_t executor, std::vector<Stray> seen) {
   BERTH_ASSIGN(const std::vector<Stray> rows, list_strays(db, executor));
-  const auto key = [](const Stray& s) { return std::tuple(s.job, s.attempt, s.generation, s.group, s.task); };
-  std::ranges::sort(seen, {}, key);
-  if (!std::ranges::equal(rows, seen, {}, key, key)) return true;
+  std::ranges::sort(seen, {}, key_of);
+  if (!std::ranges::equal(rows, seen, {}, key_of, key_of)) return true;
   BERTH_ASSIGN(const std::int64_t waiting,
                db.integer("SELECT EXISTS (SELECT 1 FROM strays s JOIN jobs j ON j.id = s.job_id WHERE s.holds_job = 0 "
                           "AND j.state = 'pending')"));
@@ -75,6 +77,8 @@ Result<StraysSeen> judge_unknown_tasks(Runtime& runtime, const Observation& seen
       strays.over.push_back(task);
     } else {
       strays.held.push_back(stray_of(task));
+      // Some executors have one machine and do not name it.
+      if (task.node.empty() && seen.nodes.size() == 1) strays.held.back().node = seen.nodes.front().node;
       strays.held_tasks.push_back(task);
     }
   }
@@ -114,9 +118,7 @@ Status look_after_strays(Runtime& runtime, LiveExecutor& live, const StraysSeen&
   for (const Stray& stray : held) {
     if (stray.verdict == StrayVerdict::kNone) report.strays.push_back(stray);
     if (stray.verdict != StrayVerdict::kStop) continue;
-    const auto is_it = [&](const TaskObservation& task) {
-      return stray_of(task).words() == stray.words() && task.key.generation == stray.generation;
-    };
+    const auto is_it = [&](const TaskObservation& task) { return key_of(stray_of(task)) == key_of(stray); };
     const auto task = std::ranges::find_if(strays.held_tasks, is_it);
     if (task != strays.held_tasks.end()) requests.push_back(request_of(*task, settings.stop_grace));
   }

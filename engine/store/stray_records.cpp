@@ -68,6 +68,17 @@ Result<std::vector<Stray>> list_strays(Database& db, std::int64_t executor) {
   return strays;
 }
 
+Result<std::vector<std::string>> nodes_of_strays(Database& db) {
+  BERTH_ASSIGN(
+      Statement rows,
+      db.prepare("SELECT n.name FROM node_health h JOIN nodes n ON n.id = h.node_id WHERE h.state = 'cordoned' "
+                 "AND EXISTS (SELECT 1 FROM strays s WHERE s.node = n.name OR s.node = '') ORDER BY n.id"));
+  std::vector<std::string> nodes;
+  while (rows.next()) nodes.emplace_back(rows.text(0));
+  BERTH_TRY(rows.status());
+  return nodes;
+}
+
 Result<StrayNews> note_strays(Change& change, std::int64_t executor, const std::vector<Stray>& strays) {
   Database& db = change.db();
   BERTH_ASSIGN(const std::vector<Stray> before, list_strays(db, executor));

@@ -35,6 +35,8 @@ struct Stray {
 
 // Those of one executor, or of all (0).
 Result<std::vector<Stray>> list_strays(Database& db, std::int64_t executor = 0);
+// Nodes that are closed because strays run there, or may: a sync closes them again whoever resumes them.
+Result<std::vector<std::string>> nodes_of_strays(Database& db);
 // These are the executor's strays now: new ones are noted, others are forgotten, verdicts stay. A job of theirs that
 // waits is held; it is released when those of them that were to be stopped are gone. No version of the state, but for
 // held and released jobs. The jobs that stay held though their strays are gone.
