@@ -36,12 +36,17 @@ class QuotaShortfallSearch {
         }
         return sum;
       };
-      note({resource, "", false, below(-1), capacity[r], from});
+      note({.resource = resource, .promised = below(-1), .there_is = capacity[r], .from = from});
       for (std::size_t q = 0; q < state.queues.size(); ++q) {
         const auto queue = static_cast<std::int32_t>(q);
         const std::int64_t quota = ledger.quota(queue, r);
         const std::int64_t of_others = below(queue);
-        if (state.quotas.terms[q][r].has_quota) note({resource, state.queues[q].name, false, of_others, quota, from});
+        if (state.quotas.terms[q][r].has_quota)
+          note({.resource = resource,
+                .queue = state.queues[q].name,
+                .promised = of_others,
+                .there_is = quota,
+                .from = from});
         std::int64_t lent = 0;
         std::int64_t owned = std::max<std::int64_t>(0, quota - of_others);
         for (const LoanTerms& loan : loans) {
@@ -49,9 +54,15 @@ class QuotaShortfallSearch {
           if (loan.lender == queue) lent += loan.amount;
           if (loan.borrower == queue) owned += loan.amount;
         }
-        note({resource, state.queues[q].name, true, lent, owned, from});
+        note({.resource = resource,
+              .queue = state.queues[q].name,
+              .by_loans = true,
+              .promised = lent,
+              .there_is = owned,
+              .from = from});
       }
     }
+    look_at_models_within(state, ledger, capacity, from);
     return {};
   }
 
@@ -78,16 +89,63 @@ class QuotaShortfallSearch {
         continue;
       }
       BERTH_ASSIGN(const ResourceNames names, ResourceNames::read(db_));
-      note({names.stored(rows.text(1)), std::string(rows.text(0)), true, rows.integer(2), rows.integer(3), from});
+      note({.resource = names.stored(rows.text(1)),
+            .queue = std::string(rows.text(0)),
+            .by_loans = true,
+            .promised = rows.integer(2),
+            .there_is = rows.integer(3),
+            .from = from});
     }
     return rows.status();
+  }
+
+  // Of one queue a quota of all GPUs and of another one of a model are promises of the same devices.
+  void look_at_models_within(const QuotaState& state, const QuotaLedger& ledger, const Amounts& capacity,
+                             std::optional<Seconds> from) {
+    const std::vector<QuotaResource>& resources = state.quotas.resources;
+    const auto is_wanted = [&](const QuotaResource& resource) {
+      return std::ranges::find(resources_, resource.name) != resources_.end();
+    };
+    for (std::size_t r = 0; r < resources.size(); ++r) {
+      std::vector<std::size_t> within;  // disjoint, in resource order
+      ModelSet seen = 0;
+      bool is_asked = is_wanted(resources[r]);
+      for (std::size_t part = 0; part < resources.size(); ++part) {
+        if (!lies_within(resources[part], resources[r]) || (seen & resources[part].models) != 0) continue;
+        within.push_back(part);
+        seen |= resources[part].models;
+        is_asked = is_asked || is_wanted(resources[part]);
+      }
+      if (within.empty() || !is_asked) continue;
+      std::int64_t promised = 0;
+      std::int64_t alone = 0;
+      for (std::size_t q = 0; q < state.queues.size(); ++q) {
+        if (state.queues[q].parent >= 0) continue;
+        const auto queue = static_cast<std::int32_t>(q);
+        std::int64_t of_models = 0;
+        for (const std::size_t part : within) of_models += ledger.quota(queue, part);
+        promised += std::max(ledger.quota(queue, r), of_models);
+        alone += ledger.quota(queue, r);
+      }
+      if (alone <= capacity[r])
+        note({.resource = resources[r],
+              .with_models = true,
+              .promised = promised,
+              .there_is = capacity[r],
+              .from = from});
+    }
+  }
+
+  static bool lies_within(const QuotaResource& part, const QuotaResource& whole) {
+    return part.kind == ResourceKind::kGpu && whole.kind == ResourceKind::kGpu && part.models != 0 &&
+           part.models != whole.models && (whole.models == 0 || (part.models & ~whole.models) == 0);
   }
 
   void note(const QuotaShortfall& candidate) {
     if (candidate.promised <= candidate.there_is) return;
     const bool known = std::ranges::any_of(found_, [&](const QuotaShortfall& earlier) {
       return earlier.resource.name == candidate.resource.name && earlier.queue == candidate.queue &&
-             earlier.by_loans == candidate.by_loans;
+             earlier.by_loans == candidate.by_loans && earlier.with_models == candidate.with_models;
     });
     if (!known) found_.push_back(candidate);
   }
@@ -118,8 +176,8 @@ std::string describe_shortfall(const QuotaShortfall& shortfall) {
   const std::string there_is = print_amount(kind, shortfall.there_is);
   const std::string missing = print_amount(kind, shortfall.promised - shortfall.there_is);
   if (shortfall.queue.empty()) {
-    return fmt::format("{}quotas of {} add up to {}, but the cluster has {}: {} short", from, shortfall.resource.name,
-                       promised, there_is, missing);
+    return fmt::format("{}quotas of {}{} add up to {}, but the cluster has {}: {} short", from, shortfall.resource.name,
+                       shortfall.with_models ? " and of models in it" : "", promised, there_is, missing);
   }
   if (shortfall.by_loans) {
     return fmt::format("{}queue '{}' has lent {} {}, but owns {}: {} short", from, shortfall.queue, promised,
