@@ -28,6 +28,12 @@ std::int64_t capacity_of(const Cluster& cluster, const QuotaResource& resource) 
   return total;
 }
 
+// Of GPUs: it has all models of `narrow`, and others.
+bool is_wider(const QuotaResource& wide, const QuotaResource& narrow) {
+  if (wide.kind != ResourceKind::kGpu || wide.models == narrow.models || narrow.models == 0) return false;
+  return wide.models == 0 || (narrow.models & ~wide.models) == 0;
+}
+
 std::uint32_t mark_bit(int depth) { return depth < kMarkedDepths ? 1u << depth : 0; }
 
 }  // namespace
@@ -68,7 +74,7 @@ QuotaLedger::QuotaLedger(const Cluster& cluster, std::span<const Queue> queues, 
   }
   add_up_quotas();
   count_loans(now);
-  count_models_for_all();
+  count_parts();
   count_promises();
   find_unowned();
 }
@@ -105,8 +111,8 @@ bool QuotaLedger::leaves_open(std::size_t row, std::size_t resource) const {
   const QuotaResource& asked = table_.resources[resource];
   for (std::size_t r = 0; r < resource_count(); ++r) {
     const QuotaResource& other = table_.resources[r];
-    const bool covers = other.kind == ResourceKind::kGpu &&
-                        (asked.kind != ResourceKind::kGpu || (other.models == 0 && asked.models != 0));
+    const bool covers =
+        other.kind == ResourceKind::kGpu && (asked.kind != ResourceKind::kGpu || is_wider(other, asked));
     for (std::size_t q = row; covers && q < row_count(); q = above(q)) {
       if (table_.terms[q][r].has_quota) return true;
     }
@@ -153,20 +159,38 @@ void QuotaLedger::add_up_quotas() {
   }
 }
 
-void QuotaLedger::count_models_for_all() {
-  const auto is_all = [](const QuotaResource& one) { return one.kind == ResourceKind::kGpu && one.models == 0; };
-  const auto all = static_cast<std::size_t>(std::ranges::find_if(table_.resources, is_all) - table_.resources.begin());
-  if (governed_[all] == 0) return;
+void QuotaLedger::count_parts() {
+  std::vector<std::size_t> narrow_first;
+  for (std::size_t r = 0; r < resource_count(); ++r) {
+    if (table_.resources[r].kind == ResourceKind::kGpu) narrow_first.push_back(r);
+  }
+  std::ranges::stable_sort(narrow_first, {}, [&](std::size_t r) {
+    const ModelSet models = table_.resources[r].models;
+    return models == 0 ? 65 : std::popcount(models);
+  });
+  for (const std::size_t r : narrow_first) {
+    if (governed_[r] != 0) count_parts_of(r);
+  }
+}
+
+void QuotaLedger::count_parts_of(std::size_t whole) {
   std::vector<std::int64_t> below(row_count(), -1);  // -1 = it has no children
   for (const std::size_t q : rows_children_first()) {
-    std::int64_t& quota = quota_[at(q, all)];
-    std::int64_t of_models = 0;
+    const auto is_part = [&](std::size_t r, std::size_t of) {
+      return table_.resources[r].kind == ResourceKind::kGpu && is_wider(table_.resources[of], table_.resources[r]) &&
+             quota_[at(q, r)] > 0;
+    };
+    std::int64_t of_parts = 0;
     for (std::size_t r = 0; r < resource_count(); ++r) {
-      const QuotaResource& one = table_.resources[r];
-      if (one.kind == ResourceKind::kGpu && one.models != 0) of_models += quota_[at(q, r)];
+      bool is_counted = !is_part(r, whole);
+      for (std::size_t other = 0; other < resource_count(); ++other) {
+        is_counted = is_counted || (is_part(other, whole) && is_part(r, other));
+      }
+      if (!is_counted) of_parts += quota_[at(q, r)];
     }
-    if (!table_.terms[q][all].has_quota)
-      quota = below[q] < 0 ? quota + of_models : std::max({quota, of_models, below[q]});
+    std::int64_t& quota = quota_[at(q, whole)];
+    if (!table_.terms[q][whole].has_quota)
+      quota = below[q] < 0 ? quota + of_parts : std::max({quota, of_parts, below[q]});
     if (above(q) < row_count()) below[above(q)] = std::max<std::int64_t>(0, below[above(q)]) + quota;
   }
 }

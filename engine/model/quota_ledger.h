@@ -231,7 +231,9 @@ class QuotaLedger {
   std::vector<std::size_t> rows_children_first() const;
   void complete_resources();
   void add_up_quotas();
-  void count_models_for_all();
+  // Where a queue has quotas of models and none of all GPUs, or of a family and its models.
+  void count_parts();
+  void count_parts_of(std::size_t whole);
   void count_loans(Seconds now);
   void count_promises();
   void find_unowned();
