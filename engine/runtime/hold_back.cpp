@@ -16,7 +16,7 @@ DemandKey demand_in_queue(const Job& job) {
 
 }  // namespace
 
-std::function<Result<std::optional<Replanned>>(const Culprit&)> HoldBack::callback() {
+std::function<Result<std::optional<PlanWithout>>(const Culprit&)> HoldBack::callback() {
   if (!settings_.holds_back) return {};
   return [this](const Culprit& culprit) { return plan_without(culprit); };
 }
@@ -49,15 +49,15 @@ void HoldBack::hold_untried(const Culprit& culprit, const std::function<bool(con
   for (std::size_t i = spared; i < drawn.size(); ++i) hold(drawn[i].second, culprit.broken.front().id, culprit.job);
 }
 
-Result<std::optional<Replanned>> HoldBack::plan_without(const Culprit& culprit) {
-  if (plans_ == kMostPlans) return std::optional<Replanned>();
+Result<std::optional<PlanWithout>> HoldBack::plan_without(const Culprit& culprit) {
+  if (plans_ == kMostPlans) return std::optional<PlanWithout>();
   if (!first_) first_ = round_.schedule;
   ++plans_;
   const std::vector<Job>& jobs = round_.loaded.snapshot.jobs;
   const auto found = std::ranges::lower_bound(jobs, culprit.job, {}, &Job::id);
   if (found == jobs.end() || found->id != culprit.job ||
       find_hold(round_.loaded.snapshot.holds, culprit.job) != nullptr)
-    return std::optional<Replanned>();  // holding it does not help
+    return std::optional<PlanWithout>();  // holding it does not help
   hold(culprit.job, culprit.broken.front().id, 0);
   const Job& job = *found;
   if (plans_ > kSingly && plans_ <= kWithAlike) {
@@ -76,7 +76,7 @@ Result<std::optional<Replanned>> HoldBack::plan_without(const Culprit& culprit) 
   ScheduleOptions options;
   options.interrupted = interrupted_;
   BERTH_TRY(plan_loaded(runtime_, round_, options));
-  return std::optional(Replanned{.plan = round_.schedule.plan, .record = record_if_wanted(settings_, round_)});
+  return std::optional(PlanWithout{.plan = round_.schedule.plan, .record = record_if_wanted(settings_, round_)});
 }
 
 }  // namespace berth

@@ -34,12 +34,12 @@ class HoldBack {
       : runtime_(runtime), settings_(settings), round_(round), interrupted_(interrupted) {}
 
   // For ApplyRequest::plan_without; empty where the settings have rounds refused.
-  std::function<Result<std::optional<Replanned>>(const Culprit&)> callback();
+  std::function<Result<std::optional<PlanWithout>>(const Culprit&)> callback();
   // The plan was refused all the same, or not needed: the round is as it was before the first call.
   void take_back();
 
  private:
-  Result<std::optional<Replanned>> plan_without(const Culprit& culprit);
+  Result<std::optional<PlanWithout>> plan_without(const Culprit& culprit);
   void hold(std::int64_t job, std::int64_t assertion, std::int64_t like_job);
   // All that `is_meant` says, but those spared.
   void hold_untried(const Culprit& culprit, const std::function<bool(const Job&)>& is_meant);

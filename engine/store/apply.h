@@ -35,7 +35,7 @@ struct Culprit {
   std::vector<std::int64_t> before;  // jobs of the decisions before it, which break none
 };
 // A plan that does without it.
-struct Replanned {
+struct PlanWithout {
   Plan plan;
   std::optional<RoundRecord> record;
 };
@@ -50,7 +50,7 @@ struct ApplyRequest {
   std::int64_t plan_id = 0;             // saved plan to mark applied; 0 = none: the round gets the plan's record
   const RoundRecord* record = nullptr;  // to be kept with the round; nullptr = none
   // Called for a plan that breaks assertions, until one breaks none; nothing = it is refused, as where this is empty.
-  std::function<Result<std::optional<Replanned>>(const Culprit&)> plan_without = {};
+  std::function<Result<std::optional<PlanWithout>>(const Culprit&)> plan_without = {};
   std::span<const HeldBackJob> held_back = {};  // why jobs in Plan::holds are held, for the journal
   Asking asking = {};
   // Jobs submitted since the plan was made do not make it stale: on a busy database a live round would never end.

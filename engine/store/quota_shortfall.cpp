@@ -28,7 +28,10 @@ class QuotaShortfallSearch {
     const QuotaLedger ledger(no_cluster, state.queues, state.quotas, moment);
     for (std::size_t r = 0; r < state.quotas.resources.size(); ++r) {
       const QuotaResource& resource = state.quotas.resources[r];
-      if (std::ranges::find(resources_, resource.name) == resources_.end()) continue;
+      const bool has_wanted_part = std::ranges::any_of(state.quotas.resources, [&](const QuotaResource& part) {
+        return lies_within(part, resource) && is_wanted(part);
+      });
+      if (!is_wanted(resource) && !has_wanted_part) continue;
       const auto below = [&](std::int32_t parent) {
         std::int64_t sum = 0;
         for (std::size_t q = 0; q < state.queues.size(); ++q) {
@@ -62,7 +65,6 @@ class QuotaShortfallSearch {
               .from = from});
       }
     }
-    look_at_models_within(state, ledger, capacity, from);
     return {};
   }
 
@@ -99,43 +101,11 @@ class QuotaShortfallSearch {
     return rows.status();
   }
 
-  // Of one queue a quota of all GPUs and of another one of a model are promises of the same devices.
-  void look_at_models_within(const QuotaState& state, const QuotaLedger& ledger, const Amounts& capacity,
-                             std::optional<Seconds> from) {
-    const std::vector<QuotaResource>& resources = state.quotas.resources;
-    const auto is_wanted = [&](const QuotaResource& resource) {
-      return std::ranges::find(resources_, resource.name) != resources_.end();
-    };
-    for (std::size_t r = 0; r < resources.size(); ++r) {
-      std::vector<std::size_t> within;  // disjoint, in resource order
-      ModelSet seen = 0;
-      bool is_asked = is_wanted(resources[r]);
-      for (std::size_t part = 0; part < resources.size(); ++part) {
-        if (!lies_within(resources[part], resources[r]) || (seen & resources[part].models) != 0) continue;
-        within.push_back(part);
-        seen |= resources[part].models;
-        is_asked = is_asked || is_wanted(resources[part]);
-      }
-      if (within.empty() || !is_asked) continue;
-      std::int64_t promised = 0;
-      std::int64_t alone = 0;
-      for (std::size_t q = 0; q < state.queues.size(); ++q) {
-        if (state.queues[q].parent >= 0) continue;
-        const auto queue = static_cast<std::int32_t>(q);
-        std::int64_t of_models = 0;
-        for (const std::size_t part : within) of_models += ledger.quota(queue, part);
-        promised += std::max(ledger.quota(queue, r), of_models);
-        alone += ledger.quota(queue, r);
-      }
-      if (alone <= capacity[r])
-        note({.resource = resources[r],
-              .with_models = true,
-              .promised = promised,
-              .there_is = capacity[r],
-              .from = from});
-    }
+  bool is_wanted(const QuotaResource& resource) const {
+    return std::ranges::find(resources_, resource.name) != resources_.end();
   }
 
+  // A quota of models is one of their family and of all GPUs, too.
   static bool lies_within(const QuotaResource& part, const QuotaResource& whole) {
     return part.kind == ResourceKind::kGpu && whole.kind == ResourceKind::kGpu && part.models != 0 &&
            part.models != whole.models && (whole.models == 0 || (part.models & ~whole.models) == 0);
@@ -145,7 +115,7 @@ class QuotaShortfallSearch {
     if (candidate.promised <= candidate.there_is) return;
     const bool known = std::ranges::any_of(found_, [&](const QuotaShortfall& earlier) {
       return earlier.resource.name == candidate.resource.name && earlier.queue == candidate.queue &&
-             earlier.by_loans == candidate.by_loans && earlier.with_models == candidate.with_models;
+             earlier.by_loans == candidate.by_loans;
     });
     if (!known) found_.push_back(candidate);
   }
@@ -176,8 +146,8 @@ std::string describe_shortfall(const QuotaShortfall& shortfall) {
   const std::string there_is = print_amount(kind, shortfall.there_is);
   const std::string missing = print_amount(kind, shortfall.promised - shortfall.there_is);
   if (shortfall.queue.empty()) {
-    return fmt::format("{}quotas of {}{} add up to {}, but the cluster has {}: {} short", from, shortfall.resource.name,
-                       shortfall.with_models ? " and of models in it" : "", promised, there_is, missing);
+    return fmt::format("{}quotas of {} add up to {}, but the cluster has {}: {} short", from, shortfall.resource.name,
+                       promised, there_is, missing);
   }
   if (shortfall.by_loans) {
     return fmt::format("{}queue '{}' has lent {} {}, but owns {}: {} short", from, shortfall.queue, promised,

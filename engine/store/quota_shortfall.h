@@ -19,7 +19,6 @@ struct QuotaShortfall {
   QuotaResource resource = {};
   std::string queue = {};  // whose quota the queues below it, or its loans, exceed; empty = the cluster's capacity
   bool by_loans = false;
-  bool with_models = false;          // of the cluster: what some queues own of the resource and others of models in it
   std::int64_t promised = 0;         // milli-cores, MiB or milli-GPU
   std::int64_t there_is = 0;         // less than promised
   std::optional<Seconds> from = {};  // nullopt = now

@@ -62,7 +62,7 @@ Result<ApplyResult> write_watched_plan(Change& change, const Plan& plan, const A
   if (!watch.watches_anything()) return write_plan(change, plan, request);
   ApplyRequest trial_request = request;
   std::vector<HeldBackJob> held_back;
-  Replanned other;
+  PlanWithout other;
   const Plan* tried = &plan;
   std::int64_t harmless = -1;
   for (;;) {
@@ -79,7 +79,7 @@ Result<ApplyResult> write_watched_plan(Change& change, const Plan& plan, const A
     BERTH_ASSIGN(const std::optional<Culprit> culprit,
                  find_culprit(change, *tried, request, watch, harmless, std::move(trial.broken)));
     if (!culprit) return refused;
-    BERTH_ASSIGN(std::optional<Replanned> next, request.plan_without(*culprit));
+    BERTH_ASSIGN(std::optional<PlanWithout> next, request.plan_without(*culprit));
     if (!next) return refused;
     held_back.push_back({culprit->job, culprit->broken.front()});
     harmless = std::min(static_cast<std::int64_t>(culprit->before.size()), common_decisions(*tried, next->plan));

@@ -21,8 +21,8 @@ struct ToldStarts {
 
 // `known_runs` of each kind of job lasted `known`; then jobs of these kinds come and use `used` of their limit of an
 // hour. Counts first reservations, and the jobs that started later. `beliefs_bind`: also those that few runs bear out.
-ToldStarts told_starts(std::uint64_t seed, int known_runs, Seconds known, std::int64_t used,
-                       bool beliefs_bind = false, const char* departments = "ads") {
+ToldStarts told_starts(std::uint64_t seed, int known_runs, Seconds known, std::int64_t used, bool beliefs_bind = false,
+                       const char* departments = "ads") {
   Random random(seed);
   Company company("4x4:A100", departments);
   Snapshot& snapshot = company.snapshot;
