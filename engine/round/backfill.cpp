@@ -207,7 +207,6 @@ const Reservation* Backfill::kept_for(const Job& job) const {
   return row != nullptr && is_for(*row, job, state_) ? row : nullptr;
 }
 
-// Asks for the same as the first, which is still to come and may fare better.
 bool Backfill::is_like_first(const Job& job) const {
   const auto first = std::ranges::find(kept_, first_, [](const Kept& k) { return k.reservation.job; });
   return ranks_move_ && first != kept_.end() && !first->is_settled && first->job->queue == job.queue &&

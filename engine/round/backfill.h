@@ -91,6 +91,8 @@ class Backfill {
   bool note_blocked(const Job& job, bool borrows);
   // The job is not looked at, since another closes the pass.
   void note_closed(const Job& job);
+  // It asks for the same as the first, which is still to come and may fare better.
+  bool is_like_first(const Job& job) const;
   // Its quota or a limit refuses the job.
   void note_refused(const Job& job, const QuotaVerdict& refusal);
   // For a job within its quota: the reservation of that one holds nothing more in this pass, if it gives way to the
@@ -188,7 +190,6 @@ class Backfill {
   bool is_over(const Reservation& row, const QuotaVerdict& refusal) const;
   const Reservation* row_of(const Job& job) const;
   const Reservation* kept_for(const Job& job) const;
-  bool is_like_first(const Job& job) const;
   // Nobody is first, or a job that this pass made first and that came later; that one is none any more.
   bool takes_turn(const Job& job);
   void note_waiter(const Job& job, bool borrows);

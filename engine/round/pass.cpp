@@ -109,6 +109,7 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
     if (levels == 0) backfill_.note_closed(job);
     PassOutcome outcome = wait(job, Reason::kBlocked);
     outcome.waiting.behind_job = blocker;
+    outcome.keeps_room = backfill_.is_like_first(job);
     return outcome;
   }
   const Seconds end = last_end_of(job, now_);

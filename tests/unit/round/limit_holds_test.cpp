@@ -128,6 +128,18 @@ TEST(MovingRanksTest, AJobThatIsNotLookedAtHasItsTurn) {
   }
 }
 
+// The one that closes the pass is tried, though one before it that asks for the same was not looked at.
+TEST(MovingRanksTest, TheFirstIsTriedBehindItsLike) {
+  for (const char* order : {"fair_share", "drf", "wpai"}) {
+    SCOPED_TRACE(order);
+    LittleWorld world = world_with(order, BackfillMode::kNone, "q / z");
+    submit_to(world, 0, "gpus=1", 100);
+    const std::int64_t first = submit_to(world, 0, "gpus=1", 100);
+    world.snapshot.reservations = {{.job = first, .made_at = at(0), .expected = at(0), .tasks = {}}};
+    EXPECT_TRUE(starts_in(world.round(at(10)), first));
+  }
+}
+
 // One waits at a limit, the other for nodes: neither makes the other begin anew.
 TEST(MovingRanksTest, TwoThatWaitDoNotTakeEachOthersTurn) {
   for (const char* order : {"fair_share", "drf"}) {
