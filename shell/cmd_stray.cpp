@@ -70,10 +70,9 @@ constexpr CommandRow kStrayRows[] = {
      .example = "KEEP STRAYS",
      .details =
          "It does not adopt them: no run is recorded, no GPU time is charged, no quota is used, CANCEL JOB does not "
-         "stop "
-         "them, and how they end is not known. Their nodes get nothing new until they have ended. A job of the same "
-         "number that waits here is held, also after that, for it may be done: look at its output. Then CANCEL JOB if "
-         "it is done (submit anew what comes after it), or RELEASE JOB to run it again."},
+         "stop them, and how they end is not known. Their nodes get nothing new until they have ended. A job of the "
+         "same number that waits here is held, also after that, for it may be done: look at its output. Then CANCEL "
+         "JOB if it is done (submit anew what comes after it), or RELEASE JOB to run it again."},
 };
 
 }  // namespace

@@ -24,6 +24,12 @@ struct QuotaResource {
   ModelSet models = 0;  // of kGpu: those that count; 0 = all
 
   bool operator==(const QuotaResource&) const = default;
+
+  // GPUs of some of the models of `whole`, not of all.
+  bool lies_within(const QuotaResource& whole) const {
+    return kind == ResourceKind::kGpu && whole.kind == ResourceKind::kGpu && models != 0 && models != whole.models &&
+           (whole.models == 0 || (models & ~whole.models) == 0);
+  }
 };
 
 inline constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max() / 4;

@@ -261,7 +261,7 @@ void QuotaLedger::look_at_holds(std::int32_t queue, const Amounts& demand, Secon
     const std::int64_t wanted = demand[hold.resource];
     if (wanted == 0 || wanted <= hold.spare || until <= hold.from || !counts_for(queue, hold.resource)) continue;
     if (hold.job == asking_.second || hold.age() > asking_) continue;
-    if (hold.is_lent ? !verdict.borrows || queue == hold.home : !lies_in(queue, hold.queue)) continue;
+    if (hold.is_lent() ? !verdict.borrows || queue == hold.home : !lies_in(queue, hold.queue)) continue;
     if (hold.yields && !verdict.borrows && queue != hold.home) continue;
     verdict = {.reason = Reason::kReserved,
                .queue = hold.queue,
@@ -302,9 +302,9 @@ void QuotaLedger::take_beside_holds(std::int32_t queue, const Amounts& amounts, 
   for (QuotaHold& hold : holds_) {
     const std::size_t r = hold.resource;
     if (until <= hold.from || !counts_for(queue, r)) continue;
-    if (hold.is_lent && queue != hold.home) {
+    if (hold.is_lent() && queue != hold.home) {
       hold.spare -= std::clamp<std::int64_t>(counted(queue, r) - quota(queue, r), 0, amounts[r]);
-    } else if (hold.is_lent || lies_in(queue, hold.queue)) {
+    } else if (hold.is_lent() || lies_in(queue, hold.queue)) {
       hold.spare -= amounts[r];
     }
   }

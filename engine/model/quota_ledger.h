@@ -4,10 +4,11 @@
 // now, minus what it lends. Usage of a queue: that of its own jobs and of all queues below. A resource that no queue
 // has a quota or a limit of is not governed and never refuses anybody; of a governed one, a queue without a row has
 // quota 0 - but for what its path says nothing of beside quotas that cover it: CPU and memory beside quotas of GPUs,
-// the GPUs of a model beside a quota of all GPUs. Those do not count for it (counts_for, where no limit does, either),
-// and neither does what nobody has a quota of (has_quota_of). A queue with quotas of models and none of all GPUs owns
-// as many of all as of these models. CPU, memory and all GPUs are counted also where the table does not name them:
-// orders compare queues by them. Jobs without a queue (index -1) are those of one more root, without quota.
+// the GPUs of a model beside a quota of its family or of all GPUs. Those do not count for it (counts_for, where no
+// limit does, either), and neither does what nobody has a quota of (has_quota_of). A queue with quotas of models and
+// none of all GPUs (or of their family) owns as many of all as of these models. CPU, memory and all GPUs are counted
+// also where the table does not name them: orders compare queues by them. Jobs without a queue (index -1) are those of
+// one more root, without quota.
 //
 // A job that asks for `demand` may start when, for each governed resource,
 //   1. no queue on its path (itself up to the root) exceeds its limit, nor its quota by more than its borrow limit, and
@@ -62,18 +63,18 @@ struct QuotaVerdict {
 };
 
 // Room under the limit of a queue that a job waits for. Jobs of that queue and of those below it that do not end by
-// `from` may take no more than `spare`. Of what owners lend (`is_lent`): jobs of all other queues that borrow.
+// `from` may take no more than `spare`. Room in what owners lend binds the jobs of other queues that borrow.
 struct QuotaHold {
   std::int64_t job = 0;
   std::int32_t home = -1;  // the queue of the job
   Seconds made_at;
-  std::int32_t queue = -1;  // whose limit it is; -1 = is_lent
+  std::int32_t queue = -1;  // whose limit it is; -1 = what owners lend
   std::size_t resource = 0;
   Seconds from;
   std::int64_t spare = 0;
-  bool yields = false;   // to jobs of other queues that are within their quota
-  bool is_lent = false;  // what owners lend, whoever borrows it
+  bool yields = false;  // to jobs of other queues that are within their quota
 
+  bool is_lent() const { return queue < 0; }
   // Older holds first.
   auto age() const { return std::pair(made_at, job); }
 };

@@ -8,16 +8,6 @@
 
 namespace berth {
 
-namespace {
-
-// Of GPUs: it has all models of `narrow`, and others.
-bool is_wider(const QuotaResource& wide, const QuotaResource& narrow) {
-  if (wide.kind != ResourceKind::kGpu || wide.models == narrow.models || narrow.models == 0) return false;
-  return wide.models == 0 || (narrow.models & ~wide.models) == 0;
-}
-
-}  // namespace
-
 void QuotaLedger::complete_resources() {
   for (const QuotaResource& always :
        {QuotaResource{"cpu", ResourceKind::kCpu, 0}, QuotaResource{"memory", ResourceKind::kMemory, 0},
@@ -67,8 +57,7 @@ void QuotaLedger::count_parts_of(std::size_t whole) {
   std::vector<std::int64_t> below(row_count(), -1);  // -1 = it has no children
   for (const std::size_t q : rows_children_first()) {
     const auto is_part = [&](std::size_t r, std::size_t of) {
-      return table_.resources[r].kind == ResourceKind::kGpu && is_wider(table_.resources[of], table_.resources[r]) &&
-             quota_[at(q, r)] > 0;
+      return table_.resources[r].lies_within(table_.resources[of]) && quota_[at(q, r)] > 0;
     };
     std::int64_t of_parts = 0;
     for (std::size_t r = 0; r < resource_count(); ++r) {
@@ -159,7 +148,7 @@ bool QuotaLedger::leaves_open(std::size_t row, std::size_t resource) const {
   for (std::size_t r = 0; r < resource_count(); ++r) {
     const QuotaResource& other = table_.resources[r];
     const bool covers =
-        other.kind == ResourceKind::kGpu && (asked.kind != ResourceKind::kGpu || is_wider(other, asked));
+        other.kind == ResourceKind::kGpu && (asked.kind != ResourceKind::kGpu || asked.lies_within(other));
     for (std::size_t q = row; covers && q < row_count(); q = above(q)) {
       if (table_.terms[q][r].has_quota) return true;
     }

@@ -49,7 +49,7 @@ void LimitHolds::hold(const Job& job, const Terms& terms) {
   const bool borrows = wants_to_borrow(job);
   const Seconds end = end_of(job, std::max(now_, terms.from));
   std::optional<QuotaLedger> then;  // made when a limit is found
-  const auto hold_unless_held = [&](std::int32_t queue, std::size_t r, bool is_lent, const auto& spare) {
+  const auto hold_unless_held = [&](std::int32_t queue, std::size_t r, const auto& spare) {
     const auto is_this = [&](const QuotaHold& hold) { return hold.queue == queue && hold.resource == r; };
     if (std::ranges::any_of(quotas.holds(), is_this)) return;
     if (!then) then = used_from(terms.from);
@@ -60,8 +60,7 @@ void LimitHolds::hold(const Job& job, const Terms& terms) {
                  .resource = r,
                  .from = terms.from,
                  .spare = spare(),
-                 .yields = terms.yields,
-                 .is_lent = is_lent});
+                 .yields = terms.yields});
   };
   for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
     if (demand[r] == 0 || !quotas.is_governed(r) || !quotas.counts_for(job.queue, r)) continue;
@@ -70,12 +69,12 @@ void LimitHolds::hold(const Job& job, const Terms& terms) {
       const std::int64_t most = quotas.most(q, r, end);
       const bool is_lent = q == job.queue && borrows && quotas.has_promises(r);
       if (most >= kNoLimit && !is_lent) continue;
-      hold_unless_held(q, r, false, [&] {
+      hold_unless_held(q, r, [&] {
         const std::int64_t spare = then->left_of_most(q, r, end) - demand[r];
         return is_lent ? std::min(spare, left_to_borrow()) : spare;
       });
     }
-    if (borrows && quotas.has_promises(r)) hold_unless_held(-1, r, true, left_to_borrow);
+    if (borrows && quotas.has_promises(r)) hold_unless_held(-1, r, left_to_borrow);
   }
 }
 
@@ -84,7 +83,7 @@ void LimitHolds::close_lent(const Job& job, Seconds made_at) {
   const Amounts demand = quotas.demand_to_start(job);
   for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
     if (demand[r] == 0 || !quotas.has_promises(r) || !quotas.counts_for(job.queue, r)) continue;
-    quotas.hold({.job = job.id, .home = job.queue, .made_at = made_at, .resource = r, .from = now_, .is_lent = true});
+    quotas.hold({.job = job.id, .home = job.queue, .made_at = made_at, .resource = r, .from = now_});
   }
 }
 

@@ -28,8 +28,9 @@ class QuotaShortfallSearch {
     const QuotaLedger ledger(no_cluster, state.queues, state.quotas, moment);
     for (std::size_t r = 0; r < state.quotas.resources.size(); ++r) {
       const QuotaResource& resource = state.quotas.resources[r];
+      // A quota of models is one of their family and of all GPUs, too.
       const bool has_wanted_part = std::ranges::any_of(state.quotas.resources, [&](const QuotaResource& part) {
-        return lies_within(part, resource) && is_wanted(part);
+        return part.lies_within(resource) && is_wanted(part);
       });
       if (!is_wanted(resource) && !has_wanted_part) continue;
       const auto below = [&](std::int32_t parent) {
@@ -103,12 +104,6 @@ class QuotaShortfallSearch {
 
   bool is_wanted(const QuotaResource& resource) const {
     return std::ranges::find(resources_, resource.name) != resources_.end();
-  }
-
-  // A quota of models is one of their family and of all GPUs, too.
-  static bool lies_within(const QuotaResource& part, const QuotaResource& whole) {
-    return part.kind == ResourceKind::kGpu && whole.kind == ResourceKind::kGpu && part.models != 0 &&
-           part.models != whole.models && (whole.models == 0 || (part.models & ~whole.models) == 0);
   }
 
   void note(const QuotaShortfall& candidate) {
