@@ -61,9 +61,11 @@ Seconds evictable_from(const RunningJob& run, const RoundRules& rules) {
                               : std::max(from, std::max(run.start, terms.last_eviction) + rules.eviction_cooldown);
 }
 
-VictimIndex::VictimIndex(const RoundState& state, Seconds now) {
+VictimIndex::VictimIndex(const RoundState& state, Seconds now, EvictionTimes times) {
   for (const RunningJob& run : state.running().all()) {
-    if (now >= evictable_from(run, state.rules())) victims_.push_back(victim_of(state, run, now));
+    const Seconds from = evictable_from(run, state.rules());
+    if (now >= from || (times == EvictionTimes::kIgnored && from < kNever))
+      victims_.push_back(victim_of(state, run, now));
   }
   for (Victim& victim : victims_) {
     if (state.setup().victim_cost != nullptr) victim.policy_cost = policy_cost_of(state, victim, now);

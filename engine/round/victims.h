@@ -40,11 +40,16 @@ struct Victim {
   std::int64_t lost(std::size_t level) const { return level == 0 ? 0 : lost_by[level - 1]; }
 };
 
+enum class EvictionTimes : std::uint8_t {
+  kKept,     // as evictable_from() says
+  kIgnored,  // every preemptible job is one, also one that has just started; but for those told to stop
+};
+
 // All of them, the ones to take first in front: lower class, not within quota, least by the policy, least lost work per
 // GPU, newest, id.
 class VictimIndex {
  public:
-  VictimIndex(const RoundState& state, Seconds now);
+  VictimIndex(const RoundState& state, Seconds now, EvictionTimes times = EvictionTimes::kKept);
 
   std::span<const Victim> victims() const { return victims_; }
   std::size_t size() const { return victims_.size(); }

@@ -17,11 +17,8 @@ constexpr int kMostRoomTries = 16;
 Snapshot without_eviction_rules(const Snapshot& snapshot) {
   Snapshot relaxed = snapshot;
   relaxed.rules.preemption = Preemption::kNone;
-  relaxed.rules.min_runtime = Seconds(0);
-  relaxed.rules.eviction_cooldown = Seconds(0);
   relaxed.rules.eviction_budget = -1;
   for (Queue& queue : relaxed.queues) queue.eviction_budget = -1;
-  for (RunningJob& run : relaxed.running) run.job.eviction.min_runtime = Seconds(0);
   return relaxed;
 }
 
@@ -79,7 +76,7 @@ Result<std::vector<ProposedVictim>> victims_for_room(const Snapshot& snapshot, c
   BERTH_ASSIGN(const Planning planning, planning_of(relaxed));
   RoundState& state = *planning.state;
   BERTH_TRY(plan_schedule_on(relaxed, state, {.interrupted = interrupted, .until_job = job.id}).status());
-  const VictimIndex index(state, relaxed.now);
+  const VictimIndex index(state, relaxed.now, EvictionTimes::kIgnored);
   const std::vector<VictimReach> reach(index.size(), VictimReach::kAll);
   const std::vector<std::int64_t> lost(relaxed.queues.size() + 1, 0);
   VictimChoice choice(state, index, lost);

@@ -179,6 +179,21 @@ TEST(WhatIf, EvictionsClearOneNodeAtLeastCost) {
   EXPECT_EQ(evict->lost, 100 * 3000);
 }
 
+TEST(WhatIf, AJobThatHasJustStartedMayEndToo) {
+  Snapshot snapshot = two_queues("gpus=4", 16000);
+  snapshot.quotas.terms[1][0].quota = 0;
+  snapshot.rules.pending_delay = Seconds(3600);
+  run_job(snapshot, 11, {0}, 0xF, snapshot.now, 1);
+  run_job(snapshot, 12, {0}, 0xF0, snapshot.now, 1);
+  run_job(snapshot, 13, {1}, 0xFF, snapshot.now, 0);
+  const WhatIfAnswer answer = must(what_would_start(snapshot, 1));
+  const WhatIf* evicted = change_of(answer, ChangeKind::kEvict);
+  ASSERT_NE(evicted, nullptr);
+  EXPECT_EQ(evicted->jobs.size(), 1U);
+  EXPECT_NE(evicted->jobs, std::vector<std::int64_t>{13});
+  EXPECT_EQ(evicted->lost, 0);
+}
+
 TEST(WhatIf, EvictionsForTheJobThatItMayNotPassOrDelay) {
   // Job 1 lacks four GPUs, job 2 would fit beside it. Nobody passes it, or job 2 would delay it.
   for (const BackfillMode mode : {BackfillMode::kNone, BackfillMode::kEasy}) {
