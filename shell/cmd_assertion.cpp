@@ -56,12 +56,8 @@ Result<Output> show_assertions(Session& session, const Arguments&) {
   for (const Assertion& each : assertions) {
     const Result<ViolationRows> rows = violations_of(db, each, {.interrupted = session.interrupt});
     if (rows.status().code() == Code::kInterrupted) return rows.status();
-    std::int64_t count = 0;
-    if (rows.ok()) {
-      for (const auto& [row, times] : *rows) count += times;
-    } else {
-      output.add_note(rows.status().message());
-    }
+    const std::int64_t count = rows.ok() ? static_cast<std::int64_t>(rows->size()) : 0;
+    if (!rows.ok()) output.add_note(rows.status().message());
     const bool is_wrong = each.is_on && (!rows.ok() || count > 0);
     output.findings |= is_wrong;
     table.rows.push_back({each.name, std::string(each.is_on ? "on" : "off"),
@@ -86,9 +82,10 @@ constexpr CommandRow kAssertionRows[] = {
          "before. The jobs whose start would do that are held back, the rest of the round is done, and the exit code "
          "is 4; PLAN shows that round, APPLY PLAN carries it out, EXPLAIN JOB and the events say what held a job back. "
          "A round is refused as a whole if it breaks the assertion without any job, and with SET assertion_action = "
-         "refuse. Rows are compared whole: a row whose values change is a new one. So what tells how bad it is "
-         "belongs among the columns (count(*) AS jobs), and what may change without harm does not: else more of the "
-         "same goes unseen, or what is harmless is held back. One that fails, or takes longer than the setting "
+         "refuse. Of several columns the last one, if it is a number, says how bad a row is (count(*) AS jobs): "
+         "a row whose other columns stood there before with that number or a higher one is no new one, so what is "
+         "wrong may become less bad. Other rows are compared whole: a row whose values change is a new one. What may "
+         "change without harm does not belong among the columns. One that fails, or takes longer than the setting "
          "assertion_budget_ms, stops rounds, with an error."},
     {.family = kAssertionFamily,
      .syntax = "ALTER ASSERTION <assertion:assertion> {ON | OFF}",

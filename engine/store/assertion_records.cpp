@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <algorithm>
+#include <functional>
+#include <iterator>
+
 #include "engine/base/text.h"
 #include "engine/store/names.h"
 #include "engine/store/settings.h"
@@ -41,18 +45,31 @@ Status failure_of(const Assertion& assertion, const Status& failed, std::optiona
                 off);
 }
 
+// The last column, if it says how bad the row is, whose text has the others so far.
+void note_number(const Statement& row, int column, ViolationRow& violation) {
+  const CellType type = row.type(column);
+  if (type != CellType::kInteger && type != CellType::kReal) return;
+  violation.has_number = true;
+  violation.number = type == CellType::kInteger ? static_cast<long double>(row.integer(column))
+                                                : static_cast<long double>(row.real(column));
+  violation.what = violation.text;
+}
+
 Result<ViolationRows> ask(Database& db, const std::string& query) {
   BERTH_ASSIGN(Statement rows, db.prepare(query));
   ViolationRows violations;
   while (rows.next()) {
-    std::string text;
-    for (int column = 0; column < rows.column_count(); ++column) {
-      fmt::format_to(std::back_inserter(text), "{}{} = {}", column > 0 ? ", " : "", rows.column_name(column),
+    ViolationRow& row = violations.emplace_back();
+    const int last = rows.column_count() - 1;
+    for (int column = 0; column <= last; ++column) {
+      if (column == last && last > 0) note_number(rows, column, row);
+      fmt::format_to(std::back_inserter(row.text), "{}{} = {}", column > 0 ? ", " : "", rows.column_name(column),
                      cell_text(rows, column));
     }
-    ++violations[text];
+    if (!row.has_number) row.what = row.text;
   }
   BERTH_TRY(rows.status());
+  std::ranges::stable_sort(violations, std::less<>());
   return violations;
 }
 
@@ -104,6 +121,23 @@ Result<ViolationRows> violations_of(Database& db, const Assertion& assertion, co
                     is_late ? std::optional(settings.assertion_budget_ms) : std::nullopt);
 }
 
+ViolationRows new_violations(const ViolationRows& before, const ViolationRows& now) {
+  // What is the same excuses itself.
+  ViolationRows gone;
+  ViolationRows added;
+  std::ranges::set_difference(before, now, std::back_inserter(gone), std::less<>());
+  std::ranges::set_difference(now, before, std::back_inserter(added), std::less<>());
+  // Then the least bad one is excused by the least that was as bad.
+  auto old = gone.cbegin();
+  std::erase_if(added, [&](const ViolationRow& row) {
+    while (old != gone.cend() && *old < row) ++old;
+    if (old == gone.cend() || !old->is_about_the_same(row)) return false;
+    ++old;
+    return true;
+  });
+  return added;
+}
+
 std::string describe(const BrokenAssertion& broken) {
   std::string text = fmt::format("assertion {}: {}", broken.name, join(broken.examples, "; "));
   const std::int64_t more = broken.new_rows - static_cast<std::int64_t>(broken.examples.size());
@@ -129,15 +163,14 @@ Result<std::vector<BrokenAssertion>> AssertionWatch::broken(Database& db) const 
     if (!assertion.is_on) continue;
     BERTH_ASSIGN(const ViolationRows now, violations_of(db, assertion, asking_));
     const auto then = before_.find(assertion.id);
-    BrokenAssertion broken{assertion.id, assertion.name, 0, {}};
-    for (const auto& [row, count] : now) {
-      std::int64_t more = count;
-      if (then != before_.end() && then->second.contains(row)) more -= then->second.at(row);
-      if (more <= 0) continue;
-      broken.new_rows += more;
-      if (broken.examples.size() < kMostExamples) broken.examples.push_back(row);
+    const ViolationRows added = then == before_.end() ? now : new_violations(then->second, now);
+    if (added.empty()) continue;
+    BrokenAssertion broken{assertion.id, assertion.name, static_cast<std::int64_t>(added.size()), {}};
+    for (const ViolationRow& row : added) {
+      if (broken.examples.size() == kMostExamples) break;
+      if (broken.examples.empty() || broken.examples.back() != row.text) broken.examples.push_back(row.text);
     }
-    if (broken.new_rows > 0) all.push_back(std::move(broken));
+    all.push_back(std::move(broken));
   }
   return all;
 }

@@ -1,7 +1,10 @@
 // Assertions: SQL conditions that no plan may break.
 //
 // An assertion is a query; each of its rows is a violation. A plan breaks it when, carried out, there are rows that
-// were not there before: what is wrong already does not stop everything that has nothing to do with it. They are asked
+// were not there before: what is wrong already does not stop everything that has nothing to do with it. Nor does a plan
+// break it that makes it less bad: where the last of several columns is a number, it says how bad a row is, and the row
+// is no new one if the same row of the other columns stood there with that number or a higher one. Each row that was
+// there before excuses one row. Other rows are compared whole. They are asked
 // inside the transaction that applies a plan, so what they see is exactly what would be. Nobody else can change
 // anything meanwhile, so each has a budget of time. One that fails or does not answer says nothing about the plan: then
 // no plan is applied, and the error names it.
@@ -10,6 +13,7 @@
 #include <atomic>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "engine/store/change.h"
@@ -35,8 +39,24 @@ Status drop_assertion(Change& change, const std::string& name);
 Status switch_assertion(Change& change, const std::string& name, bool is_on);
 Result<std::vector<Assertion>> list_assertions(Database& db);
 
-// Rows of the query now, each as "column = value, ...": a row that is there twice is there twice.
-using ViolationRows = std::map<std::string, std::int64_t>;
+// A row of the query. They are ordered by what they are about, then by how bad they are.
+struct ViolationRow {
+  std::string what;  // "column = value, ..." of all columns, or of all but the last, if that says how bad it is
+  bool has_number = false;
+  long double number = 0;  // which holds every number of SQLite exactly
+  std::string text;        // of all columns
+
+  bool is_about_the_same(const ViolationRow& other) const {
+    return what == other.what && has_number == other.has_number;
+  }
+  bool operator<(const ViolationRow& other) const {
+    return std::tie(what, has_number, number) < std::tie(other.what, other.has_number, other.number);
+  }
+};
+// In order; a row that is there twice is there twice.
+using ViolationRows = std::vector<ViolationRow>;
+// Those of `now` that nothing of `before` excuses.
+ViolationRows new_violations(const ViolationRows& before, const ViolationRows& now);
 // kInvalid naming it when its query fails or takes longer than the setting assertion_budget_ms.
 Result<ViolationRows> violations_of(Database& db, const Assertion& assertion, const Asking& asking = {});
 
