@@ -161,7 +161,8 @@ constexpr CommandRow kLoanRows[] = {
                 "rounds look which waiting jobs of the lender need the quota at the end. Jobs of the borrower that "
                 "would still run then are told to stop, as few as suffice: at the end of the loan, those with "
                 "checkpoint_every at their last checkpoint before it, and those with checkpoint_grace are signalled so "
-                "much earlier. SHOW LOANS; says which. Where no job of the lender waits for it, nobody stops: the "
+                "much earlier, less than one usual interval of rounds before that if need be; until then they work "
+                "on. SHOW LOANS; says which. Where no job of the lender waits for it, nobody stops: the "
                 "borrower runs on, after the end as any queue that uses more than its quota. Without a grace the "
                 "lender takes its quota back when it needs it."},
     {.family = kLoanFamily,

@@ -14,10 +14,11 @@
 // quota is stopped. Minimum run time, cool-down and the eviction budget hold as for any eviction. Jobs that end before
 // by themselves are left alone. The room is used until the lender needs it: a job stops at the end of the loan, told
 // early enough that it is gone then - but one that writes checkpoints by itself at its last one before, if that is
-// still to come, for what it did after that would be lost. Surplus tasks end in the first round after the end. A grace
-// to write a checkpoint may end after the loan when the loan's own was shorter, rounds came late, or the lender's job
-// did. Those told to stop run on when they are not needed any more: others have ended earlier than expected, the
-// lender's jobs wait no longer, or the loan was returned.
+// still to come, for what it did after that would be lost. Its checkpoint signal comes when its grace begins, not when
+// it is chosen (store/eviction_records.h). Surplus tasks end in the first round after the end. A grace to write a
+// checkpoint may end after the loan when the loan's own was shorter, rounds came late, or the lender's job did. Those
+// told to stop run on when they are not needed any more: others have ended earlier than expected, the lender's jobs
+// wait no longer, or the loan was returned.
 //
 // Meanwhile jobs that would borrow anew and outlast the loan may take no more than leaves the lender what it owns
 // (QuotaLedger::keep_from). So it is in the first round after the end, whatever the order: the lender's jobs get what

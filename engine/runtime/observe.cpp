@@ -12,6 +12,7 @@
 #include "engine/runtime/inventory.h"
 #include "engine/runtime/node_watch.h"
 #include "engine/runtime/strays.h"
+#include "engine/store/eviction_records.h"
 #include "engine/store/job_records.h"
 #include "engine/store/run_outcome.h"
 #include "engine/store/run_records.h"
@@ -293,8 +294,12 @@ Result<std::vector<std::string>> nodes_of(Database& db, const ExecutorRecord& ex
   return names;
 }
 
-// Those told to stop whose grace is over: their executors are told to end them.
-Status end_graces(Runtime& runtime) {
+// Of those told to stop: whose grace begins gets its signal, and whose is over is told to end.
+Status tell_of_graces(Runtime& runtime) {
+  BERTH_ASSIGN(const bool are_signals_due, has_due_signals(runtime.db(), runtime.now()));
+  if (are_signals_due) {  // one that is late moves the end of its grace
+    BERTH_TRY(runtime.change([](Change& change) { return send_due_signals(change); }).status());
+  }
   BERTH_ASSIGN(
       Statement rows,
       runtime.db().prepare("SELECT s.job_id FROM stopping_jobs s JOIN runs r ON r.job_id = s.job_id AND r.end_time "
@@ -349,7 +354,7 @@ Status look_after_nodes(Runtime& runtime, Lease& lease, LiveExecutor& live, cons
 Result<SyncReport> observe_executors(Runtime& runtime, Lease& lease, std::vector<LiveExecutor>& executors,
                                      Inventories inventories) {
   SyncReport report;
-  BERTH_TRY(end_graces(runtime));
+  BERTH_TRY(tell_of_graces(runtime));
   for (LiveExecutor& live : executors) {
     BERTH_ASSIGN(const AskedTasks all, live_tasks(runtime.db(), live.record.id));
     BERTH_ASSIGN(const std::vector<std::string> nodes, nodes_of(runtime.db(), live.record));

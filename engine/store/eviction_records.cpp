@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/base/failpoint.h"
 #include "engine/base/text.h"
@@ -77,10 +79,55 @@ Status note_decision(Change& change, std::int64_t round, const Eviction& e, cons
   return count.run(e.job);
 }
 
-Status tell_to_stop(Change& change, const Eviction& e, Seconds stop_at) {
-  BERTH_ASSIGN(Statement insert, change.db().prepare("INSERT INTO stopping_jobs (job_id, beneficiary_id, rule, "
-                                                     "stop_at) VALUES (?1, ?2, ?3, ?4)"));
-  return insert.run(e.job, e.beneficiary, eviction_rule_name(e.rule), stop_at);
+// `is_run`: by an executor, which has a signal to send if the job has one.
+Status tell_to_stop(Change& change, const Eviction& e, Seconds stop_at, bool is_run) {
+  BERTH_ASSIGN(Statement insert,
+               change.db().prepare("INSERT INTO stopping_jobs (job_id, beneficiary_id, rule, stop_at, signal_to_come) "
+                                   "SELECT ?1, ?2, ?3, ?4, ?5 AND checkpoint_signal <> '' FROM jobs WHERE id = ?1"));
+  return insert.run(e.job, e.beneficiary, eviction_rule_name(e.rule), stop_at, is_run);
+}
+
+// The usual time from one round or sync to the next; 0 = there were too few to know. One pause, or one round by hand,
+// does not change it.
+Result<Seconds> usual_gap(Database& db, Seconds now) {
+  BERTH_ASSIGN(Statement rounds,
+               db.prepare("SELECT DISTINCT started_at FROM (SELECT started_at FROM rounds ORDER BY id "
+                          "DESC LIMIT 16) WHERE started_at < ?1 ORDER BY started_at DESC LIMIT 3"));
+  rounds.with(now);
+  std::vector<Seconds> gaps;
+  for (Seconds later = now; rounds.next(); later = rounds.quantity<Seconds>(0)) {
+    gaps.push_back(later - rounds.quantity<Seconds>(0));
+  }
+  BERTH_TRY(rounds.status());
+  std::ranges::sort(gaps);
+  std::optional<Seconds> gap;
+  if (gaps.size() > 1) gap = gaps[(gaps.size() - 1) / 2];
+  BERTH_ASSIGN(Statement sync, db.prepare("SELECT interval_s FROM scheduled_runs WHERE kind = 'sync' AND ?1 - "
+                                          "started_at <= 2 * interval_s"));
+  if (sync.with(now).next()) gap = std::min(gap.value_or(sync.quantity<Seconds>(0)), sync.quantity<Seconds>(0));
+  BERTH_TRY(sync.status());
+  return gap.value_or(Seconds(0));
+}
+
+struct DueSignal {
+  std::int64_t job = 0;
+  Seconds stop_at;
+};
+// With the moment at which the job is to stop if it gets its signal now. One without a grace gets it with the stop.
+Result<std::vector<DueSignal>> due_signals(Database& db, Seconds now) {
+  std::vector<DueSignal> due;
+  BERTH_ASSIGN(const std::int64_t any, db.integer("SELECT EXISTS (SELECT 1 FROM stopping_jobs WHERE signal_to_come)"));
+  if (any == 0) return due;
+  BERTH_ASSIGN(const Seconds gap, usual_gap(db, now));
+  BERTH_ASSIGN(Statement rows,
+               db.prepare("SELECT s.job_id, iif(j.checkpoint_grace_s > 0, max(s.stop_at, ?1 + j.checkpoint_grace_s), "
+                          "s.stop_at) FROM stopping_jobs s JOIN jobs j ON j.id = s.job_id WHERE s.signal_to_come AND "
+                          "s.stop_at <= ?1 + j.checkpoint_grace_s + iif(j.checkpoint_grace_s > 0, ?2, 0) ORDER BY "
+                          "s.job_id"));
+  rows.with(now + kEndDelayOfExecutors, gap);
+  while (rows.next()) due.push_back({rows.integer(0), rows.quantity<Seconds>(1)});
+  BERTH_TRY(rows.status());
+  return due;
 }
 
 // The eviction that a stopping job was told of is over, one way or the other; one that was not carried out counts no
@@ -180,14 +227,32 @@ Result<EvictionCounts> write_evictions(Change& change, std::int64_t round, const
       BERTH_TRY(evict_job(change, e, beneficiary, change.now()));
       ++counts.ended;
     } else if (!victim.was_told) {
-      BERTH_TRY(tell_to_stop(change, e, stop_at));
+      BERTH_TRY(tell_to_stop(change, e, stop_at, run.has_value()));
       ++counts.stopping;
-      if (run) BERTH_TRY(signal_run(change, *run, stop_at));
+      BERTH_TRY(send_due_signals(change));  // before the stop
     }
     if (run && stop_at <= change.now() + kEndDelayOfExecutors)
       BERTH_TRY(stop_run(change, *run, RunState::kEvicted, ""));
   }
+  BERTH_TRY(send_due_signals(change));
   return counts;
+}
+
+Result<bool> has_due_signals(Database& db, Seconds now) {
+  BERTH_ASSIGN(const std::vector<DueSignal> due, due_signals(db, now));
+  return !due.empty();
+}
+
+Status send_due_signals(Change& change) {
+  BERTH_ASSIGN(const std::vector<DueSignal> due, due_signals(change.db(), change.now()));
+  BERTH_ASSIGN(Statement sent,
+               change.db().prepare("UPDATE stopping_jobs SET signal_to_come = 0, stop_at = ?2 WHERE job_id = ?1"));
+  for (const DueSignal& signal : due) {
+    BERTH_ASSIGN(const std::optional<LiveRun> run, live_run_of(change.db(), signal.job));
+    if (run) BERTH_TRY(signal_run(change, *run, signal.stop_at));
+    BERTH_TRY(sent.run(signal.job, signal.stop_at));
+  }
+  return {};
 }
 
 Status finish_eviction(Change& change, std::int64_t job, Seconds ended) {

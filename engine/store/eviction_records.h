@@ -5,6 +5,11 @@
 //
 // The decision is one row in evictions, whenever its end comes. A victim with a grace is in stopping_jobs until then; a
 // later round, whose time has come past it, has the same eviction in its plan again, and that ends it.
+//
+// That a job is told to stop and that its tasks get their checkpoint signal are two moments when the stop is further
+// away than the grace, as at the end of a loan: the job works on until its grace begins. Rounds and syncs send the
+// signals that are due, and those that would be late if they waited for the next one. The grace is kept: when its
+// signal is late, the job stops later.
 #pragma once
 
 #include <span>
@@ -23,6 +28,10 @@ struct EvictionCounts {
 // Those of `plan`, in its order; a grace begins now, however old the plan is. kConflict when a victim does not run (any
 // more) or would keep less than a gang.
 Result<EvictionCounts> write_evictions(Change& change, std::int64_t round, const Plan& plan);
+
+// There are signals for send_due_signals().
+Result<bool> has_due_signals(Database& db, Seconds now);
+Status send_due_signals(Change& change);
 
 // A job that an executor ran has ended at that moment, because it was told to stop: it waits again.
 Status finish_eviction(Change& change, std::int64_t job, Seconds ended);

@@ -396,7 +396,7 @@ TEST_F(Sharing, CheckNamesEveryBrokenPromise) {
       {"leaves_hold_jobs", "UPDATE jobs SET queue_id = 1"},
       {"drained_empty", "UPDATE nodes SET state = 'drained' WHERE id = 1"},
       {"only_running_marked", "UPDATE jobs SET quota_mark = 1 WHERE name = 'waits'"},
-      {"stopping_runs", "INSERT INTO stopping_jobs VALUES (2, 1, 'reclaim', 5000)"},
+      {"stopping_runs", "INSERT INTO stopping_jobs VALUES (2, 1, 'reclaim', 5000, 0)"},
       {"stops_told",
        "INSERT INTO evictions (round_id, time, victim_id, victim_queue_id, beneficiary_id, beneficiary_queue_id, rule, "
        "tasks, whole, lost_gpu_milli_s, state) VALUES (1, 1000, 1, 1, 2, 1, 'reclaim', 1, 1, 0, 'stopping')"},
