@@ -52,11 +52,11 @@ constexpr OptionRow kBacktestRows[] = {
 };
 
 // Settings that a simulated round goes by.
-constexpr std::array<std::string_view, 18> kRoundSettings = {
+constexpr std::array<std::string_view, 20> kRoundSettings = {
     "backfill",          "backfill_depth",       "preemption",           "min_runtime",      "pending_delay",
     "eviction_cooldown", "eviction_budget",      "reservation_ttl",      "default_duration", "aging_interval",
     "las_thresholds",    "las_by_gpu",           "wpai_low_use_penalty", "wpai_wait_bonus",  "sjf_percentile",
-    "predict_durations", "prediction_min_count", "prediction_half_life"};
+    "predict_durations", "prediction_min_count", "prediction_half_life", "usage_weight",     "usage_half_life"};
 
 std::string_view kind_of(const Knob& knob) {
   switch (knob.type) {

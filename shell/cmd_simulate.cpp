@@ -325,7 +325,11 @@ Result<Output> simulate_jobs_statement(Session& session, const Arguments& argume
     request.policies.push_back(policy.has("score") ? fmt::format("{} + {}", policy.text("first"), policy.text("score"))
                                                    : policy.text("first"));
   }
-  BERTH_ASSIGN(request.options, timed_options(options));
+  std::optional<Settings> settings;
+  if (request.source.nodes.empty()) {
+    BERTH_ASSIGN(settings, read_settings(engine_of(session).db()));
+  }
+  BERTH_ASSIGN(request.options, timed_options(options, settings));
   for (const Value& policy : policies) {
     if (request.options.pooled_devices) BERTH_TRY(refuse_score(policy));
   }
@@ -459,7 +463,9 @@ const CommandRow kSimulateRows[] = {
      .details = BERTH_FILE_COLUMNS
      "Where one policy is named alone, the order is fifo or the score berth. The cluster starts "
      "empty. ON CLUSTER brings the database's queues with their quotas and loans, which hold to the end; queues "
-     "that jobs name are added. Decisions are those of live rounds at the moments at which jobs come, end or are "
+     "that jobs name are added; families of device models count as in SUBMIT JOB; and the database's settings hold for "
+     "what no option says, except backfill and preemption. Decisions are those of live rounds at the moments at which "
+     "jobs come, end or are "
      "stopped. BY QUEUE adds a row per queue: waits, completions, evictions, work lost; where queues have quotas also "
      "starts within them, the wait of entitled jobs (those that would have started on arrival if the queue "
      "had had its quota for itself) and the longest time that a job waited which would have kept its queue "

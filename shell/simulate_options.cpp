@@ -35,7 +35,7 @@ constexpr OptionRow kTimedOptionRows[] = {
     {.name = "min_runtime",
      .kind = "duration",
      .default_value = "10m",
-     .sentence = "Nobody is evicted for a reclaim before it has run that long."},
+     .sentence = "Of jobs that do not say: none is evicted for a reclaim before it has run that long."},
     {.name = "pending_delay",
      .kind = "duration",
      .default_value = "30s",
@@ -56,11 +56,12 @@ constexpr OptionRow kTimedOptionRows[] = {
     {.name = "checkpoint_every",
      .kind = "duration",
      .default_value = "0s",
-     .sentence = "An evicted job keeps the work it had done up to its last checkpoint; 0 = it has none."},
+     .sentence = "Of jobs that do not say: an evicted one keeps the work up to its last checkpoint; 0 = it has none."},
     {.name = "restart_cost",
      .kind = "text",
      .default_value = "0s",
-     .sentence = "Added to the work of an evicted job; by its GPUs as in '7s to 1, 30s to 8, 60s'."},
+     .sentence = "Of jobs that do not say: added to the work of an evicted one; by its GPUs as in '7s to 1, 30s to 8, "
+                 "60s'."},
     {.name = "completion_lag",
      .kind = "duration",
      .default_value = "0s",
@@ -111,6 +112,40 @@ constexpr OptionRow kTimedOptionRows[] = {
      .kind = "boolean",
      .default_value = "true",
      .sentence = "Order policy las: service is time x GPUs, else time alone."},
+    {.name = "usage_weight",
+     .kind = "real",
+     .default_value = "0",
+     .minimum = "0",
+     .sentence = "Order policy fair_share: how much past use counts against a queue; 0 = not at all."},
+    {.name = "usage_half_life",
+     .kind = "duration",
+     .default_value = "7d",
+     .minimum = "60s",
+     .sentence = "Order policy fair_share: past use counts half after that time."},
+    {.name = "sjf_percentile",
+     .kind = "50|80|90",
+     .default_value = "50",
+     .sentence = "Order policy sjf: the percentile of the predicted duration that counts."},
+    {.name = "wpai_low_use_penalty",
+     .kind = "real",
+     .default_value = "1",
+     .minimum = "0",
+     .sentence = "Order policy wpai: how much each percent of unused GPU counts against a job."},
+    {.name = "wpai_wait_bonus",
+     .kind = "real",
+     .default_value = "1",
+     .minimum = "0",
+     .sentence = "Order policy wpai: how much each minute of waiting counts for a job."},
+    {.name = "reservation_ttl",
+     .kind = "duration",
+     .default_value = "1h",
+     .minimum = "1s",
+     .sentence = "Room freed by an eviction is held so long for the job that it was freed for."},
+    {.name = "default_duration",
+     .kind = "duration",
+     .default_value = "1d",
+     .minimum = "1s",
+     .sentence = "Expected of a job whose duration nobody knows."},
     {.name = "skip_bad_rows",
      .kind = "boolean",
      .default_value = "false",
@@ -154,13 +189,25 @@ Status read_las_levels(const Options& options, OrderKnobs& knobs) {
   return {};
 }
 
+void take_duration(const Options& options, std::string_view name, Seconds& duration) {
+  if (options.given(name)) duration = options.duration(name);
+}
+
+void take_real(const Options& options, std::string_view name, double& number) {
+  if (options.given(name)) number = options.real(name);
+}
+
 Status read_rules(const Options& options, RoundRules& rules) {
   BERTH_ASSIGN(rules.backfill, read_backfill_mode(options.text("backfill")));
   BERTH_ASSIGN(rules.preemption, read_preemption(options.text("preemption")));
-  rules.backfill_depth = static_cast<std::int32_t>(options.integer("backfill_depth"));
-  rules.min_runtime = options.duration("min_runtime");
-  rules.pending_delay = options.duration("pending_delay");
-  rules.eviction_cooldown = options.duration("eviction_cooldown");
+  if (options.given("backfill_depth"))
+    rules.backfill_depth = static_cast<std::int32_t>(options.integer("backfill_depth"));
+  take_duration(options, "min_runtime", rules.min_runtime);
+  take_duration(options, "pending_delay", rules.pending_delay);
+  take_duration(options, "eviction_cooldown", rules.eviction_cooldown);
+  take_duration(options, "reservation_ttl", rules.reservation_ttl);
+  take_duration(options, "default_duration", rules.default_duration);
+  if (!options.given("eviction_budget")) return {};
   const double budget = options.real("eviction_budget");
   if (budget < 0 && budget != -1) {
     return options.fail("eviction_budget", Code::kInvalid,
@@ -171,12 +218,35 @@ Status read_rules(const Options& options, RoundRules& rules) {
   return {};
 }
 
+Status read_order_knobs(const Options& options, OrderKnobs& knobs) {
+  BERTH_TRY(read_las_levels(options, knobs));
+  if (options.given("las_by_gpu")) knobs.las_by_gpu = options.boolean("las_by_gpu");
+  take_real(options, "usage_weight", knobs.usage_weight);
+  take_duration(options, "usage_half_life", knobs.usage_half_life);
+  if (options.given("sjf_percentile")) {
+    BERTH_ASSIGN(knobs.sjf_percentile, read_integer(options.text("sjf_percentile")));
+  }
+  take_real(options, "wpai_low_use_penalty", knobs.wpai_low_use_penalty);
+  take_real(options, "wpai_wait_bonus", knobs.wpai_wait_bonus);
+  return {};
+}
+
+// Backfill and preemption are the statement's own, and so is what is believed of durations.
+void take_settings(const Settings& settings, TimedOptions& timed) {
+  timed.aging_interval = settings.aging_interval;
+  timed.order_knobs = settings.order_knobs;
+  timed.predictor = settings.predictor;
+  timed.predictor.is_on = true;
+  timed.rules = settings.rules;
+}
+
 }  // namespace
 
 std::span<const OptionRow> jobs_options() { return kTimedOptions; }
 
-Result<TimedOptions> timed_options(const Options& options) {
+Result<TimedOptions> timed_options(const Options& options, const std::optional<Settings>& settings) {
   TimedOptions timed;
+  if (settings) take_settings(*settings, timed);
   timed.seed = static_cast<std::uint64_t>(options.integer("seed"));
   BERTH_TRY(read_rules(options, timed.rules));
   timed.replan_ties = options.text("replan_ties") == "keep" ? ReplanTies::kKeep : ReplanTies::kWaitingFirst;
@@ -207,9 +277,8 @@ Result<TimedOptions> timed_options(const Options& options) {
   BERTH_ASSIGN(timed.node_choice, read_node_choice(options.text("node_choice")));
   timed.binding_models = read_binding_models(options.text("binding_models"));
   timed.arrivals_per_minute = options.integer("arrivals_per_minute");
-  timed.aging_interval = options.duration("aging_interval");
-  BERTH_TRY(read_las_levels(options, timed.order_knobs));
-  timed.order_knobs.las_by_gpu = options.boolean("las_by_gpu");
+  take_duration(options, "aging_interval", timed.aging_interval);
+  BERTH_TRY(read_order_knobs(options, timed.order_knobs));
   return timed;
 }
 
