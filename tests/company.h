@@ -47,6 +47,7 @@ class Company {
     Job job = job_from(text, id, snapshot.cluster);
     job.queue = queue.empty() ? -1 : departments.queue(queue);
     job.submit = snapshot.now;
+    job.eviction.min_runtime = snapshot.rules.min_runtime;
     duration_[id] = duration;
     snapshot.jobs.push_back(std::move(job));
     return id;

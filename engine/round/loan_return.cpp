@@ -16,7 +16,7 @@ bool is_told_for_a_loan(const RunningJob& run) { return run.is_told_to_stop() &&
 std::optional<Seconds> first_stop(const RunningJob& run, const RoundRules& rules) {
   const EvictionTerms& terms = run.job.eviction;
   if (!terms.preemptible) return std::nullopt;
-  Seconds first = run.start + (terms.min_runtime > Seconds(0) ? terms.min_runtime : rules.min_runtime);
+  Seconds first = run.start + terms.min_runtime;
   if (terms.evictions > 0) first = std::max(first, std::max(run.start, terms.last_eviction) + rules.eviction_cooldown);
   return first;
 }

@@ -199,7 +199,6 @@ Status Backtest::choose() {
     options.order_knobs = settings.order_knobs;
     options.predictor = settings.predictor;
     options.durations = request_.knows_durations ? DurationSource::kOracle : DurationSource::kPredicted;
-    options.own_terms = true;
     options.round_interval = request_.round_interval;
     // Where whoever fits starts, time alone changes nothing.
     options.regular_rounds = settings.rules.backfill != BackfillMode::kGreedy;

@@ -64,10 +64,10 @@ Seconds undone_by(const TraceTerms& terms, const Attempt& attempt) {
   Seconds unsaved = elapsed;
   if (terms.checkpoint_grace > Seconds(0)) {
     unsaved = Seconds(0);
-  } else if (terms.checkpoint_every > Seconds(0)) {
-    unsaved = Seconds(elapsed.value() % terms.checkpoint_every.value());
+  } else if (const Seconds every = terms.checkpoint_every.value_or(Seconds(0)); every > Seconds(0)) {
+    unsaved = Seconds(elapsed.value() % every.value());
   }
-  return unsaved + terms.restart_cost;
+  return unsaved + terms.restart_cost.value_or(Seconds(0));
 }
 
 // Work from the start of attempt `first` to the end of the last one.

@@ -94,9 +94,10 @@ Result<ExportedJobs> export_jobs(Runtime& runtime) {
       job.time_limit = rows.quantity<Seconds>(19);
       TraceTerms& terms = job.terms;
       terms.preemptible = rows.integer(20) != 0;
-      terms.checkpoint_every = rows.quantity<Seconds>(21);
+      // 0 is also what a job has that said nothing.
+      if (rows.integer(21) > 0) terms.checkpoint_every = rows.quantity<Seconds>(21);
       terms.checkpoint_grace = rows.quantity<Seconds>(22);
-      terms.restart_cost = rows.quantity<Seconds>(23);
+      if (rows.integer(23) > 0) terms.restart_cost = rows.quantity<Seconds>(23);
       if (!rows.is_null(24)) terms.min_runtime = rows.quantity<Seconds>(24);
       for (const auto& name : nlohmann::json::parse(rows.text(25), nullptr, false)) terms.after.push_back(name);
       if (!rows.text(26).empty()) {

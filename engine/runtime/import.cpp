@@ -184,9 +184,9 @@ class JobImport {
     request.tag = job.tag;
     request.time_limit = job.time_limit;
     request.terms = {.preemptible = job.terms.preemptible,
-                     .checkpoint_every = job.terms.checkpoint_every,
+                     .checkpoint_every = job.terms.checkpoint_every.value_or(Seconds(0)),
                      .checkpoint_grace = job.terms.checkpoint_grace,
-                     .restart_cost = job.terms.restart_cost,
+                     .restart_cost = job.terms.restart_cost.value_or(Seconds(0)),
                      .min_runtime = job.terms.min_runtime,
                      .after = job.terms.after};
     for (const TraceCommand& work : job.command) {

@@ -301,11 +301,10 @@ Result<bool> read_yes_or_no(std::string_view text) {
 }
 
 Status BerthJobReader::read_terms(TraceTerms& terms) {
-  const auto duration = bounded_amount(read_duration);
   BERTH_ASSIGN(terms.preemptible, csv_.value_or(kPreemptible, read_yes_or_no, true));
-  BERTH_ASSIGN(terms.checkpoint_every, csv_.value_or(kCheckpointEvery, duration, Seconds(0)));
-  BERTH_ASSIGN(terms.checkpoint_grace, csv_.value_or(kCheckpointGrace, duration, Seconds(0)));
-  BERTH_ASSIGN(terms.restart_cost, csv_.value_or(kRestartCost, duration, Seconds(0)));
+  BERTH_TRY(read_optional(kCheckpointEvery, read_duration, terms.checkpoint_every));
+  BERTH_ASSIGN(terms.checkpoint_grace, csv_.value_or(kCheckpointGrace, bounded_amount(read_duration), Seconds(0)));
+  BERTH_TRY(read_optional(kRestartCost, read_duration, terms.restart_cost));
   BERTH_TRY(read_optional(kMinRuntime, read_duration, terms.min_runtime));
   if (csv_.text(kAfter).empty()) return {};
   terms.after = read_name_list(csv_.text(kAfter));
@@ -439,11 +438,12 @@ void append_history(std::string& text, const TraceJob& job) {
 }
 
 void append_terms(std::string& text, const TraceTerms& terms) {
-  const auto seconds = [](Seconds amount) { return amount == Seconds(0) ? "" : fmt::format("{}", amount.value()); };
+  const auto seconds = [](std::optional<Seconds> amount) { return amount ? fmt::format("{}", amount->value()) : ""; };
+  const std::optional<Seconds> grace =
+      terms.checkpoint_grace > Seconds(0) ? std::optional(terms.checkpoint_grace) : std::nullopt;
   fmt::format_to(std::back_inserter(text), ",{},{},{},{},{},{}", terms.preemptible ? "" : "no",
-                 seconds(terms.checkpoint_every), seconds(terms.checkpoint_grace), seconds(terms.restart_cost),
-                 terms.min_runtime ? fmt::format("{}", terms.min_runtime->value()) : "",
-                 csv_field(print_name_list(terms.after)));
+                 seconds(terms.checkpoint_every), seconds(grace), seconds(terms.restart_cost),
+                 seconds(terms.min_runtime), csv_field(print_name_list(terms.after)));
 }
 
 bool has_work(const TraceJob& job) { return !job.command.empty() || job.held || job.allow_infeasible; }

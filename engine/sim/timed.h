@@ -117,11 +117,10 @@ struct TimedOptions {
   NodeChoice node_choice = NodeChoice::kFirstFit;  // of pooled devices; the score policy plays no part there
   // Device models that bind the jobs that name them; jobs that name others may run anywhere. Nothing = all do.
   std::optional<std::vector<std::string>> binding_models = std::nullopt;
-  bool own_terms = false;          // jobs keep their own checkpoints and restart costs
-  Seconds checkpoint_interval{0};  // else of jobs: work saved so often outlives an eviction; 0 = never
-  RestartCost restart_cost = {};
-  Seconds completion_lag{0};                   // a job is seen to have ended so much later than it has run its time
-  std::int64_t arrivals_per_minute = 0;        // > 0: the i-th job (from 0) arrives at second floor(i / this) * 60
+  Seconds checkpoint_interval{0};        // of jobs that do not say: work saved so often outlives an eviction; 0 = never
+  RestartCost restart_cost = {};         // of jobs that do not say
+  Seconds completion_lag{0};             // a job is seen to have ended so much later than it has run its time
+  std::int64_t arrivals_per_minute = 0;  // > 0: the i-th job (from 0) arrives at second floor(i / this) * 60
   ReplanTies replan_ties = ReplanTies::kKeep;  // preemption = replan: who goes first of equals, see replan.h
   Seconds round_interval{60};                  // of evictions: while jobs wait, there is a moment at least so often
   bool regular_rounds = false;  // whether or not anything may be evicted: what rounds expect of durations goes stale

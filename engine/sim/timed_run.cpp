@@ -202,11 +202,10 @@ void TimedRun::set_terms(LiveJob& live) const {
   // One that it outlives is no limit for who knows the truth.
   const bool is_outlived = options_.durations == DurationSource::kOracle && live.duration > next_.time_limit;
   if (!is_outlived) live.job.time_limit = next_.time_limit;
-  if (!options_.own_terms) {
-    terms.checkpoint_interval = options_.checkpoint_interval;
-    terms.restart_cost = options_.restart_cost.of(live.job.gpu_total());
-  }
-  if (terms.min_runtime == Seconds(0)) terms.min_runtime = options_.rules.min_runtime;
+  const TraceTerms& own = next_.terms;
+  if (!own.checkpoint_every) terms.checkpoint_interval = options_.checkpoint_interval;
+  if (!own.restart_cost) terms.restart_cost = options_.restart_cost.of(live.job.gpu_total());
+  if (!own.min_runtime) terms.min_runtime = options_.rules.min_runtime;
 }
 
 Status TimedRun::admit() {

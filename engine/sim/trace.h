@@ -78,11 +78,11 @@ struct TraceEstimate {
 // What evicting a job means, and which jobs it comes after.
 struct TraceTerms {
   bool preemptible = true;
-  Seconds checkpoint_every;            // 0 = it writes none
-  Seconds checkpoint_grace;            // 0 = none
-  Seconds restart_cost;                // 0 = none
-  std::optional<Seconds> min_runtime;  // nothing = the setting
-  std::vector<std::string> after;      // names
+  std::optional<Seconds> checkpoint_every = {};  // 0 = it writes none; nothing = the file does not say
+  Seconds checkpoint_grace;                      // 0 = none
+  std::optional<Seconds> restart_cost = {};      // 0 = none; nothing = the file does not say
+  std::optional<Seconds> min_runtime = {};       // nothing = the setting
+  std::vector<std::string> after;                // names
 
   bool operator==(const TraceTerms&) const = default;
 };

@@ -114,9 +114,9 @@ Status JobModeller::fill_job(const TraceJob& record, std::int64_t id, Job& job) 
   job.id = id;
   job.queue = queue_index(record.queue);
   job.eviction.preemptible = record.terms.preemptible;
-  job.eviction.checkpoint_interval = record.terms.checkpoint_every;
+  job.eviction.checkpoint_interval = record.terms.checkpoint_every.value_or(Seconds(0));
   job.eviction.checkpoint_grace = record.terms.checkpoint_grace;
-  job.eviction.restart_cost = record.terms.restart_cost;
+  job.eviction.restart_cost = record.terms.restart_cost.value_or(Seconds(0));
   job.eviction.min_runtime = record.terms.min_runtime.value_or(Seconds(0));
   job.submit = record.submit;
   auto priority = class_index(record.priority);

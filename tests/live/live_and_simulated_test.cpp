@@ -241,7 +241,7 @@ class History {
     if (random_.below(8) == 0) options += ", preemptible = false";
     if (random_.below(3) == 0) options += fmt::format(", time_limit = {}s", job.duration + up_to(600));
     if (random_.below(2) == 0) options += fmt::format(", tag = {}", pick<std::string>({"daily", "train"}));
-    if (random_.below(4) == 0) options += fmt::format(", min_runtime = {}s", 1 + up_to(400));
+    if (random_.below(4) == 0) options += fmt::format(", min_runtime = {}s", up_to(400));
     if (job.every > 0) options += fmt::format(", checkpoint_every = {}s", job.every);
     if (job.grace > 0) options += fmt::format(", checkpoint_grace = {}s", job.grace);
     if (job.restart > 0) options += fmt::format(", restart_cost = {}s", job.restart);
