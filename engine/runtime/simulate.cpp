@@ -4,6 +4,7 @@
 
 #include "engine/base/text.h"
 #include "engine/policy/registry.h"
+#include "engine/runtime/named_models.h"
 #include "engine/runtime/policies.h"
 #include "engine/runtime/simulated_cluster.h"
 #include "engine/sim/arrival_order.h"
@@ -113,6 +114,11 @@ Result<Cluster> cluster_of(Runtime& runtime, const SimulationSource& source) {
   return simulated_cluster(runtime, {.nodes = source.nodes, .format = source.nodes_format, .files = source.files});
 }
 
+// A node file knows no families.
+Result<ModelFamilies> families_of(Runtime& runtime, const SimulationSource& source) {
+  return source.nodes.empty() ? ModelFamilies::read(runtime.db()) : ModelFamilies();
+}
+
 // Runs and saves one policy after the other.
 Result<SimulationSet> run_and_save(Runtime& runtime, const SimulationTarget& target,
                                    const std::vector<PolicyChoice>& policies, MilliGpu capacity,
@@ -172,8 +178,10 @@ Result<SimulationSet> simulate(Runtime& runtime, const ArrivalsRequest& request)
   BERTH_ASSIGN(const std::vector<PolicyChoice> policies,
                read_choices(request.policies, scripts.names, read_score_choice));
   BERTH_ASSIGN(const Cluster cluster, cluster_of(runtime, request.source));
-  BERTH_ASSIGN(const ReadRecords<TraceJob> read,
+  BERTH_ASSIGN(ReadRecords<TraceJob> read,
                read_trace_jobs(request.source.jobs_format, request.source.jobs, {.format = request.source.files}));
+  BERTH_ASSIGN(const ModelFamilies families, families_of(runtime, request.source));
+  for (TraceJob& job : read.records) families.name_models(job);
   BERTH_ASSIGN(ArrivalInput input, arrivals_from(cluster, read.records));
   const MilliGpu capacity = device_capacity(cluster);
   if (!request.order_file.empty()) {
@@ -208,6 +216,7 @@ Result<SimulationSet> simulate(Runtime& runtime, const JobsRequest& request) {
                   std::string(hint));
   }
   BERTH_ASSIGN(const Cluster cluster, cluster_of(runtime, request.source));
+  BERTH_ASSIGN(const ModelFamilies families, families_of(runtime, request.source));
   std::vector<TraceJob> sorted;
   std::function<Result<std::unique_ptr<JobReader>>()> open_jobs;
   std::vector<std::string> skipped;
@@ -225,9 +234,13 @@ Result<SimulationSet> simulate(Runtime& runtime, const JobsRequest& request) {
       });
     }
     if (request.sort) sort_by_submit(sorted);
+    for (TraceJob& job : sorted) families.name_models(job);
     open_jobs = [&sorted]() -> Result<std::unique_ptr<JobReader>> { return read_from(sorted); };
   } else {
-    open_jobs = [&source = request.source] { return open_trace_jobs(source.jobs_format, source.jobs, source.files); };
+    open_jobs = [&source = request.source, &families]() -> Result<std::unique_ptr<JobReader>> {
+      BERTH_ASSIGN(std::unique_ptr<JobReader> jobs, open_trace_jobs(source.jobs_format, source.jobs, source.files));
+      return families.name_models(std::move(jobs));
+    };
   }
   const bool own_cluster = request.source.nodes.empty();
   BERTH_ASSIGN(QuotaState owned, own_cluster ? load_quotas(runtime.db(), runtime.now()) : QuotaState());
@@ -237,17 +250,26 @@ Result<SimulationSet> simulate(Runtime& runtime, const JobsRequest& request) {
   }
   BERTH_ASSIGN(TimedInput input, timed_from(cluster, open_jobs, std::move(owned.queues), std::move(classes)));
   if (!request.history.empty()) {
-    BERTH_ASSIGN(const auto reader, open_trace_jobs(request.source.jobs_format, request.history));
+    BERTH_ASSIGN(std::unique_ptr<JobReader> past, open_trace_jobs(request.source.jobs_format, request.history));
+    const std::unique_ptr<JobReader> reader = families.name_models(std::move(past));
     BERTH_ASSIGN(input.history, history_from(*reader));
     if (input.history.empty()) {
       return Status(Code::kInvalid,
                     fmt::format("option 'history': no job of '{}' finished and says how long it ran", request.history));
     }
   }
-  BERTH_TRY(check_named(input, request.options));
-  if (!request.options.pooled_devices) input.quotas = std::move(owned.quotas);
-  BERTH_TRY(begin_saving(runtime, request.target, "jobs", request.options.seed));
   TimedOptions options = request.options;
+  if (options.binding_models) {
+    std::vector<std::string> binding;
+    for (const std::string& name : *options.binding_models) {
+      const std::string models = families.models_of(name);
+      for (const std::string_view model : split(models, '|')) binding.emplace_back(model);
+    }
+    options.binding_models = std::move(binding);
+  }
+  BERTH_TRY(check_named(input, options));
+  if (!request.options.pooled_devices) input.quotas = std::move(owned.quotas);
+  BERTH_TRY(begin_saving(runtime, request.target, "jobs", options.seed));
   options.keep_tasks = !request.target.name.empty();
   options.scripts = scripts.policies;
   options.control = request.control;
