@@ -177,11 +177,19 @@ ResultTable reasons_table(const Plan& plan) {
 
 std::string plan_sentence(const Plan& plan, std::string_view verb) {
   MilliGpu gpu;
-  for (const Placement& p : plan.placements) gpu += p.gpu_milli * std::popcount(p.devices);
-  std::string sentence = fmt::format("{} {} of {} on {} GPU{}; {} waiting", verb,
-                                     counted(static_cast<std::int64_t>(plan.placements.size()), "task"),
-                                     counted(started_jobs(plan), "job"), print_gpu(gpu), gpu == kWholeDevice ? "" : "s",
-                                     counted(static_cast<std::int64_t>(plan.waiting.size()), "job"));
+  std::set<std::int64_t> jobs;
+  for (const Placement& p : plan.placements) {
+    gpu += p.gpu_milli * std::popcount(p.devices);
+    jobs.insert(p.job);
+  }
+  const std::int64_t growing = std::ssize(jobs) - started_jobs(plan);
+  std::string which =
+      growing == 0 ? "" : fmt::format(" ({} of them {} already)", growing, growing == 1 ? "runs" : "run");
+  if (growing > 0 && growing == std::ssize(jobs)) which = growing == 1 ? " that runs already" : " that run already";
+  std::string sentence = fmt::format(
+      "{} {} of {}{} on {} GPU{}; {} waiting", verb, counted(static_cast<std::int64_t>(plan.placements.size()), "task"),
+      counted(std::ssize(jobs), "job"), which, print_gpu(gpu), gpu == kWholeDevice ? "" : "s",
+      counted(static_cast<std::int64_t>(plan.waiting.size()), "job"));
   if (!plan.evictions.empty())
     sentence += fmt::format("; {}", counted(static_cast<std::int64_t>(plan.evictions.size()), "eviction"));
   return sentence;

@@ -6,7 +6,6 @@
 #include <array>
 #include <concepts>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
 #include "engine/base/text.h"
@@ -52,9 +51,8 @@ Result<Reason> read_reason(std::string_view text) {
 }
 
 std::int64_t started_jobs(const Plan& plan) {
-  std::set<std::int64_t> jobs;
-  for (const Placement& placement : plan.placements) jobs.insert(placement.job);
-  return static_cast<std::int64_t>(jobs.size());
+  // Every gang has that task, and one that runs has it already.
+  return std::ranges::count_if(plan.placements, [](const Placement& p) { return p.group == 0 && p.task == 0; });
 }
 
 std::string plan_to_text(const Plan& plan) {

@@ -140,7 +140,7 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-// That it starts or gives more tasks.
+// That it starts; those that run and get more tasks are not counted.
 std::int64_t started_jobs(const Plan& plan);
 
 // One line an item, stable: what tests compare and hashes are taken of. Nodes and jobs by id.
