@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 namespace berth {
@@ -269,6 +270,31 @@ Status keep_accounts(Database& db, Seconds now, const QuotaUse& use, const Queue
   AccountWriter writer(db, now, clock);
   BERTH_ASSIGN(const bool changed, writer.write(work_out_accounts(use, held, models, ledger)));
   return changed ? put_meta(db, "accounts_changed", now) : Status();
+}
+
+Result<std::vector<std::string>> find_accounts_that_differ(Database& db, const QuotaUse& use, const QueueUseRows& held,
+                                                           std::span<const Lending> ledger) {
+  std::vector<std::string> wrong;
+  BERTH_ASSIGN(const AccountClock clock, read_clock(db));
+  BERTH_ASSIGN(const std::vector<OpenAccount> open, read_open_accounts(db));
+  // A redacted snapshot brings none along.
+  if (!clock.began || open.empty()) return wrong;
+  BERTH_ASSIGN(const std::vector<ModelName> models, read_model_names(db));
+  AccountTable table = work_out_accounts(use, held, models, ledger);
+  std::map<std::pair<std::string, std::string>, AccountRates> rates;
+  for (std::size_t q = 0; q < table.queues.size(); ++q) {
+    for (std::size_t n = 0; n < table.names.size(); ++n) {
+      if (table.at(q, n) != AccountRates()) rates[{table.queues[q], table.names[n]}] = table.at(q, n);
+    }
+  }
+  for (const OpenAccount& account : open) {
+    const auto found = rates.find({account.queue, account.name});
+    if (account.rates != (found == rates.end() ? AccountRates() : found->second))
+      wrong.push_back(fmt::format("account of queue {} {}", account.queue, account.name));
+    if (found != rates.end()) rates.erase(found);
+  }
+  for (const auto& [of, missing] : rates) wrong.push_back(fmt::format("account of queue {} {}", of.first, of.second));
+  return wrong;
 }
 
 Status rename_account(Database& db, const std::string& name, const std::string& new_name) {

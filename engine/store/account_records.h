@@ -8,6 +8,8 @@
 
 #include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "engine/store/account_rates.h"
 #include "engine/store/change.h"
@@ -31,6 +33,10 @@ Status for_days_of(Seconds from, Seconds until, Piece&& piece) {
 // Part of refresh_borrowing (borrowing.h): what is so from now on. Inside a write transaction.
 Status keep_accounts(Database& db, Seconds now, const QuotaUse& use, const QueueUseRows& held,
                      std::span<const Lending> ledger);
+
+// "account of queue ads A100": those that are not what they were worked out to be with the same.
+Result<std::vector<std::string>> find_accounts_that_differ(Database& db, const QuotaUse& use, const QueueUseRows& held,
+                                                           std::span<const Lending> ledger);
 
 // A queue has another name: so has its account. One that a dropped queue of that name left is continued.
 Status rename_account(Database& db, const std::string& name, const std::string& new_name);

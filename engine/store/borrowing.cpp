@@ -363,7 +363,17 @@ Result<std::vector<LedgerFlaw>> check_borrowing(Database& db) {
   std::vector<LedgerFlaw> flaws;
   BERTH_TRY(find_use_that_differs(db, flaws));
   BERTH_ASSIGN(const bool anything, has_anything_owned(db));
-  if (!anything) return flaws;
+  BERTH_ASSIGN(const QueueUseRows held, count_use(db));
+  const auto add_accounts = [&](const QuotaUse& use, std::span<const Lending> ledger) -> Status {
+    BERTH_ASSIGN(const std::vector<std::string> wrong, find_accounts_that_differ(db, use, held, ledger));
+    for (const std::string& account : wrong) flaws.push_back({account, "it is not what the queue has and uses"});
+    return {};
+  };
+  if (!anything) {
+    BERTH_ASSIGN(const QuotaUse unowned, QuotaUse::make(db, Seconds(0), held));
+    BERTH_TRY(add_accounts(unowned, {}));
+    return flaws;
+  }
   BERTH_ASSIGN(Statement moment, db.prepare("SELECT value FROM meta WHERE key = 'borrowing_at'"));
   if (!moment.next()) {
     BERTH_TRY(moment.status());
@@ -371,9 +381,9 @@ Result<std::vector<LedgerFlaw>> check_borrowing(Database& db) {
     return flaws;
   }
   const Seconds at = moment.quantity<Seconds>(0);
-  BERTH_ASSIGN(const QueueUseRows held, count_use(db));
   BERTH_ASSIGN(const QuotaUse use, QuotaUse::make(db, at, held));
   BERTH_ASSIGN(const std::vector<BorrowRecord> records, read_borrow_records(db));
+  BERTH_TRY(add_accounts(use, lendings_of(use, records)));
   find_sums_that_differ(use, records, flaws);
   BERTH_TRY(find_standings_that_differ(db, use, work_out_standings(use, records), flaws));
   return flaws;

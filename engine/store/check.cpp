@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <map>
 #include <set>
 
 #include "engine/base/text.h"
+#include "engine/model/plan.h"
+#include "engine/model/wait_cause.h"
 #include "engine/store/borrowing.h"
 #include "engine/store/catalog.h"
 #include "engine/store/check_work.h"
@@ -358,6 +361,18 @@ void check_readable(Database& db, std::vector<Finding>& findings) {
     if (!status.ok()) findings.push_back({std::string(kReadablePromise.name), std::move(object), status.message()});
   };
   note("catalog", Catalog::read(db).status());
+  const auto note_names = [&](std::string_view sql, const std::function<Status(std::string_view)>& read) {
+    Result<Statement> names = db.prepare(sql);
+    if (!names.ok()) return note("waits", names.status());
+    while (names->next()) note("waits", read(names->text(0)));
+    note("waits", names->status());
+  };
+  note_names("SELECT cause FROM wait_stretches UNION SELECT wait_cause FROM jobs WHERE wait_cause IS NOT NULL",
+             [](std::string_view name) { return read_wait_cause(name).status(); });
+  note_names(
+      "SELECT wait_reason FROM jobs WHERE wait_reason IS NOT NULL UNION SELECT reason FROM decisions WHERE reason IS "
+      "NOT NULL",
+      [](std::string_view name) { return read_reason(name).status(); });
   note("settings", read_settings(db).status());
   Result<std::vector<Setting>> settings = list_settings(db);
   if (!settings.ok()) return note("settings", settings.status());

@@ -59,6 +59,16 @@ constexpr PromiseQuery kWorkPromises[] = {
      "|| before FROM (SELECT job_id, from_time, gpu_milli, lag(to_time) OVER (PARTITION BY job_id ORDER BY from_time) "
      "AS "
      "before FROM run_sizes) WHERE from_time < before - ?1"},
+    {{"run_sizes_asked", "what a job held while it changed its size is what its groups ask for, without a gap"},
+     "SELECT 'job ' || name, CASE WHEN gpu_milli NOT BETWEEN least AND most THEN 'it held ' || gpu_milli || ' "
+     "milli-GPU, and asks for ' || iif(least = most, '', least || ' to ') || most ELSE 'what it held from ' || before "
+     "|| ' to ' || from_time || ' is not known' END FROM (SELECT j.name, z.from_time, z.gpu_milli, coalesce(lag("
+     "z.to_time) OVER (PARTITION BY z.job_id ORDER BY z.from_time), j.start_time) AS before, (SELECT count(*) FROM "
+     "runs "
+     "r WHERE r.job_id = j.id AND r.end_time IS NOT NULL) + (j.state = 'running') = 1 AS at_once, g.least, g.most FROM "
+     "run_sizes z JOIN jobs j ON j.id = z.job_id JOIN (SELECT job_id, sum(min_tasks * gpu_count * gpu_milli) AS least, "
+     "sum(task_count * gpu_count * gpu_milli) AS most FROM task_groups GROUP BY job_id) g ON g.job_id = z.job_id) "
+     "WHERE gpu_milli NOT BETWEEN least AND most OR (at_once AND from_time > before)"},
     {{"failures_counted", "a job that tries again has as many failed and lost runs as it says"},
      "SELECT 'job ' || name, 'it says ' || failures || ' failures and ' || losses || ' losses, its runs say ' || "
      "failed || "
@@ -104,6 +114,22 @@ constexpr PromiseQuery kWorkPromises[] = {
      "AND victim_id = beneficiary_id) OR (rule = 'priority' AND victim_queue_id <> beneficiary_queue_id) OR time <> "
      "round_time "
      "OR round_id > (SELECT seq FROM sqlite_sequence WHERE name = 'rounds')"},
+    {{"evictions_of_jobs",
+      "an eviction is of a job that was submitted, for a job or loan, in the queues of both, and of tasks that it has"},
+     "SELECT 'eviction ' || id, CASE WHEN victim_id NOT BETWEEN 1 AND jobs THEN 'job ' || victim_id || ' was never "
+     "submitted' WHEN beneficiary_id NOT BETWEEN 1 AND beneficiaries THEN iif(rule = 'loan', 'loan ', 'job ') || "
+     "beneficiary_id || ' was never there' WHEN victim_queue_id <> victim_queue THEN 'job ' || victim_id || ' is in "
+     "another queue' WHEN beneficiary_queue_id <> beneficiary_queue THEN 'it was for another queue than ' || iif(rule "
+     "= 'loan', 'that which lends', 'that of job ' || beneficiary_id) ELSE 'it is of ' || tasks || ' tasks; the job "
+     "has ' || most || ', at least ' || least || ' of them run' END FROM (SELECT e.*, v.queue_id AS victim_queue, "
+     "coalesce(b.queue_id, l.lender_id) AS beneficiary_queue, jobs, iif(e.rule = 'loan', loans, jobs) AS "
+     "beneficiaries, (SELECT sum(min_tasks) FROM task_groups WHERE job_id = v.id) AS least, (SELECT sum(task_count) "
+     "FROM task_groups WHERE job_id = v.id) AS most FROM evictions e JOIN (SELECT coalesce((SELECT seq FROM "
+     "sqlite_sequence WHERE name = 'jobs'), 0) AS jobs, coalesce((SELECT seq FROM sqlite_sequence WHERE name = "
+     "'loans'), 0) AS loans) LEFT JOIN jobs v ON v.id = e.victim_id LEFT JOIN jobs b ON b.id = e.beneficiary_id AND "
+     "e.rule <> 'loan' LEFT JOIN loans l ON l.id = e.beneficiary_id AND e.rule = 'loan') WHERE victim_id NOT BETWEEN "
+     "1 AND jobs OR beneficiary_id NOT BETWEEN 1 AND beneficiaries OR victim_queue_id <> victim_queue OR "
+     "beneficiary_queue_id <> beneficiary_queue OR tasks > most OR iif(whole, tasks < least, tasks > most - least)"},
     // Those of jobs that have ended go after a while.
     {{"evictions_counted", "a job says how often it was evicted"},
      "SELECT 'job ' || name, 'it says ' || said || ' evictions, ' || known || ' are known' FROM (SELECT j.name, "
@@ -128,18 +154,39 @@ constexpr PromiseQuery kWorkPromises[] = {
      "(j.quota_mark NOT BETWEEN 0 AND 4294967295 OR (j.quota_mark & 65535) >> (d.depth + 1) <> 0 OR (j.quota_mark >> "
      "16) >> "
      "(d.depth + 1) <> 0)"},
+    // Of what the model had when the task started.
+    {{"device_memory_as_asked", "every task holds as much of its devices' memory as its group asks for"},
+     "SELECT 'job ' || job_id || ' task ' || group_index || '.' || task_index, 'it holds ' || held || ' MiB of each "
+     "device, and asks for ' || asked FROM (SELECT a.job_id, a.group_index, a.task_index, a.gpu_memory_mib AS held, "
+     "CASE WHEN g.gpu_milli >= 1000 THEN m.memory_mib WHEN g.gpu_memory_mib > 0 THEN g.gpu_memory_mib ELSE "
+     "m.memory_mib * g.gpu_milli / 1000 END AS asked FROM allocations a JOIN rounds o ON o.id = a.round_id JOIN "
+     "task_groups g ON g.job_id = a.job_id AND g.group_index = a.group_index JOIN nodes n ON n.id = a.node_id JOIN "
+     "node_types t ON t.id = n.type_id JOIN device_models m ON m.id = t.device_model_id WHERE g.gpu_count > 0 AND "
+     "m.memory_mib > 0 AND o.state_version >= (SELECT min(state_version) FROM events) AND o.state_version >= (SELECT "
+     "coalesce(max(state_version), 0) FROM events WHERE kind IN ('alter device model', 'alter node', 'alter node "
+     "type'))) WHERE held <> asked"},
     {{"models_known", "live jobs name device models that exist"},
      "SELECT 'job ' || j.name || ' group ' || g.name, 'it names device model ' || m.value || ', which does not exist' "
      "FROM "
      "jobs j JOIN task_groups g ON g.job_id = j.id JOIN json_each('[' || replace(json_quote(g.models), '|', '\",\"') "
      "|| ']') "
      "m WHERE j.end_time IS NULL AND g.models IS NOT NULL AND m.value NOT IN (SELECT name FROM device_models)"},
-    {{"reserved_as_asked", "room is held on nodes that exist, for a task group that exists"},
+    {{"reserved_as_asked", "room is held on nodes that exist, and is what the task asks for"},
      "SELECT 'job ' || r.job_id || ' task ' || r.group_index || '.' || r.task_index, CASE WHEN n.id IS NULL THEN 'room "
-     "is "
-     "held on node ' || r.node_id || ', which does not exist' ELSE 'it has no such task group' END "
-     "FROM reserved_tasks r LEFT JOIN nodes n ON n.id = r.node_id LEFT JOIN task_groups g ON g.job_id = r.job_id AND "
-     "g.group_index = r.group_index WHERE n.id IS NULL OR g.job_id IS NULL"},
+     "is held on node ' || r.node_id || ', which does not exist' WHEN g.job_id IS NULL THEN 'it has no such task "
+     "group' ELSE 'the room that is held is not what it asks for' END FROM reserved_tasks r LEFT JOIN nodes n ON n.id "
+     "= r.node_id LEFT JOIN task_groups g ON g.job_id = r.job_id AND g.group_index = r.group_index WHERE n.id IS NULL "
+     "OR g.job_id IS NULL OR r.task_index NOT BETWEEN 0 AND g.task_count - 1 OR r.cpu_milli <> g.cpu_milli OR "
+     "r.memory_mib <> g.memory_mib OR r.gpu_milli <> g.gpu_milli OR g.gpu_count <> (SELECT count(*) FROM device_slots "
+     "s WHERE (r.device_mask >> s.device_index) & 1)"},
+    // What has happened to nodes since the last round, the next one takes into account.
+    {{"reserved_devices_exist", "room is held on devices that their node has"},
+     "SELECT 'job ' || r.job_id || ' task ' || r.group_index || '.' || r.task_index, 'device mask ' || r.device_mask "
+     "|| ' is held of node ' || n.name || ', which has ' || t.device_count || ' devices' FROM reserved_tasks r JOIN "
+     "nodes n ON n.id = r.node_id JOIN node_types t ON t.id = n.type_id WHERE r.device_mask >> t.device_count <> 0 AND "
+     "(SELECT max(state_version) FROM rounds) BETWEEN (SELECT min(state_version) FROM events) AND (SELECT "
+     "max(state_version) FROM events) AND NOT EXISTS (SELECT 1 FROM events WHERE kind IN ('alter node', 'alter node "
+     "type') AND state_version > (SELECT max(state_version) FROM rounds))"},
     {{"predictions_rise", "of what was predicted, half is at most what eight in ten are"},
      "SELECT 'job ' || name, 'it was predicted to take ' || predicted_p50_s || ' s, ' || predicted_p80_s || ' s or ' "
      "|| "
