@@ -102,6 +102,8 @@ void Backfill::begin_with_kept() {
     }
     if (!closes && is_due) keep_room_under_limits(job, row);
     if (first_ != 0) continue;
+    // One that nodes cannot run as they are now keeps its place, but not the turn.
+    if (!is_for(row, job, state_) && !fits_one_day(job)) continue;
     if (closes && gives_way(verdict.borrows, row.expected)) continue;
     first_ = job.id;
     if (closes) {
@@ -216,7 +218,7 @@ bool Backfill::is_like_first(const Job& job) const {
 void Backfill::keep_room_under_limits(const Job& job, const Reservation& row) {
   if (!state_.quotas().governs()) return;
   const bool yields = gives_way(limits_.wants_to_borrow(job), row.expected);
-  limits_.hold(job, {.made_at = row.made_at, .from = row.expected, .yields = yields});
+  limits_.hold(job, {.made_at = row.made_at, .from = row.expected, .yields = yields, .tasks = row.tasks});
 }
 
 void Backfill::keep_row(const Job& job, Reservation row) {
@@ -277,7 +279,7 @@ bool Backfill::place_as_reserved(const Job& job, Seconds end, JobOutcome& outcom
   return true;
 }
 
-BackfillAttempt Backfill::place(const Job& job) {
+BackfillAttempt Backfill::place(const Job& job, bool is_part) {
   BackfillAttempt attempt;
   if (held_.empty() && kept_.empty()) {
     attempt.outcome = state_.placer().place_job(job);
@@ -293,14 +295,14 @@ BackfillAttempt Backfill::place(const Job& job) {
   } else {
     attempt.outcome = state_.placer().place_job(job);
     if (!attempt.outcome.started) {
-      place_as_reserved(job, end, attempt.outcome);
+      if (!is_part) place_as_reserved(job, end, attempt.outcome);
       return attempt;
     }
     const std::int64_t delayed = delayed_by(attempt.outcome.placed, end, job.id);
     if (delayed == 0) return attempt;
     ledger.rollback(before);
     attempt.outcome = place_beside_reservations(job, end);
-    if (attempt.outcome.started || place_as_reserved(job, end, attempt.outcome)) return attempt;
+    if (attempt.outcome.started || (!is_part && place_as_reserved(job, end, attempt.outcome))) return attempt;
     attempt.would_delay = delayed;
     if (!has_room) refused_.insert_or_assign(backfill_demand(job), Refusal{end, delayed});
   }

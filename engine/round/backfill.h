@@ -84,8 +84,8 @@ class Backfill {
   void turn_to(const Job& job, bool is_last);
 
   // Places the job without delaying a reservation of another job. A job with a reservation of its own may use what is
-  // reserved for it.
-  BackfillAttempt place(const Job& job);
+  // reserved for it, unless it `is_part` of one.
+  BackfillAttempt place(const Job& job, bool is_part = false);
   // The job may start, but does not fit or would delay another. True when it got a reservation.
   // `borrows`: it would start beyond its quota.
   bool note_blocked(const Job& job, bool borrows);
@@ -93,6 +93,8 @@ class Backfill {
   void note_closed(const Job& job);
   // It asks for the same as the first, which is still to come and may fare better.
   bool is_like_first(const Job& job) const;
+  // It would fit if all that runs ended, on nodes as they are now.
+  bool fits_one_day(const Job& job);
   // Its quota or a limit refuses the job.
   void note_refused(const Job& job, const QuotaVerdict& refusal);
   // For a job within its quota: the reservation of that one holds nothing more in this pass, if it gives way to the
@@ -196,8 +198,6 @@ class Backfill {
   // The first starts, or does not wait for room any more: the turn is the next one's.
   void end_turn();
   void make_first(const Job& job, bool is_new);
-  // If all that runs ends.
-  bool fits_one_day(const Job& job);
   bool close_behind(const Job& job, bool borrows);
   void keep_room_under_limits(const Job& job, const Reservation& row);
   // Its reservation stays without the tasks.

@@ -35,6 +35,7 @@ class LimitHolds {
     Seconds made_at;
     Seconds from;
     bool yields = false;
+    std::span<const ReservedTask> tasks = {};  // what is reserved for it, as far as that is known
   };
   void hold(const Job& job, const Terms& terms);
   // Nobody else borrows what owners lend.

@@ -58,8 +58,8 @@ PassOutcome Pass::start(const Job& job, std::vector<PlacedTask> placed) {
 
 Pass::Placing Pass::place(const Job& job, Seconds end, int levels, bool is_own) {
   Placing placing;
-  const auto try_placing = [&](const Job& wanted) {
-    BackfillAttempt attempt = backfill_.place(wanted);
+  const auto try_placing = [&](const Job& wanted, bool is_part) {
+    BackfillAttempt attempt = backfill_.place(wanted, is_part);
     placing.would_delay = attempt.would_delay;
     return std::move(attempt.outcome);
   };
@@ -124,16 +124,21 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
     return refuse(job, verdict);
   }
   auto [placing, would_delay] = place_own_first(job, end, levels, verdict.borrows);
-  if (placing.outcome.started) return start(job, std::move(placing.outcome.placed));
+  if (placing.outcome.started) {
+    PassOutcome outcome = start(job, std::move(placing.outcome.placed));
+    if (levels == 0) add_surplus(job, outcome);
+    return outcome;
+  }
   if (levels > 0) {
     PassOutcome outcome = wait(job, Reason::kOrder);
     outcome.keeps_room = would_delay != 0;
     return outcome;
   }
-  // What it waits for is its own, where some is left; else it borrows, whatever it will be placed on.
+  // What it waits for is its own, where some is left and would do; else it borrows, whatever it will be placed on.
   const bool may_choose = quotas.choices_of(job) != 0;
-  const std::optional<Job> own =
+  std::optional<Job> own =
       may_choose && job.queue >= 0 ? on_own_models(quotas, job, end, quotas.depth(job.queue) + 1) : std::nullopt;
+  if (own && !backfill_.fits_one_day(*own)) own.reset();
   const bool borrows = may_choose ? !own : verdict.borrows;
   const Job& wanted = own ? *own : job;
   if (!placing.verdict.admitted()) {
@@ -163,6 +168,21 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
   const JobOutcome& why = placing.outcome;
   outcome.waiting = {.job = job.id, .reason = why.reason, .group = why.group, .fits = why.fits, .needed = why.needed};
   return block(wanted, std::move(outcome), borrows);
+}
+
+// What is its own came first; an elastic job takes beyond that what it can, of one model after the other.
+void Pass::add_surplus(const Job& job, PassOutcome& outcome) {
+  if (state_.quotas().choices_of(job) == 0) return;
+  const auto lacks_some = [](const TaskGroup& group) { return group.placed < group.count; };
+  for (;;) {
+    const RunningJob* const run = state_.running().find(job.id);
+    if (run == nullptr || std::ranges::none_of(run->job.groups, lacks_some)) return;
+    const Job more = run->job;
+    Placing placing = place(more, last_end_of(more, now_), 0, false);
+    if (!placing.result.outcome.started) return;
+    const PassOutcome grown = start(more, std::move(placing.result.outcome.placed));
+    outcome.placed.insert(outcome.placed.end(), grown.placed.begin(), grown.placed.end());
+  }
 }
 
 PassOutcome Pass::block(const Job& job, PassOutcome outcome, bool borrows) {

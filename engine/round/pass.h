@@ -73,6 +73,7 @@ class Pass {
   // Nothing = no room could be made.
   std::optional<PassOutcome> evict_for(const Job& job, Seconds end, bool borrows);
   // It waits; what that means for those behind.
+  void add_surplus(const Job& job, PassOutcome& outcome);
   PassOutcome block(const Job& job, PassOutcome outcome, bool borrows);
   std::int64_t queue_id(std::int32_t queue) const;
 

@@ -48,44 +48,129 @@ bool ask_for_less(Job& job) {
   return asks_for_less;
 }
 
-// Without as many surplus tasks as use what the placement uses too much of; false: nothing would be left to place.
-bool ask_without_excess(const QuotaLedger& quotas, const QuotaVerdict& refusal, std::span<const PlacedTask> placed,
-                        Job& job) {
+// So many tasks placed use what the placement uses too much of.
+std::int64_t tasks_too_many(const QuotaLedger& quotas, const QuotaVerdict& refusal,
+                            std::span<const PlacedTask> placed) {
   std::int64_t of_one = 0;
   for (const PlacedTask& task : placed) {
     Amounts held = quotas.none();
     quotas.add_holding(task.holding, held);
     of_one = std::max(of_one, held[static_cast<std::size_t>(refusal.resource)]);
   }
-  if (of_one == 0) return false;
-  std::int64_t excess = (refusal.short_by + of_one - 1) / of_one;
+  return of_one == 0 ? 0 : (refusal.short_by + of_one - 1) / of_one;
+}
+
+// Without that many of its surplus tasks; false: nothing would be left to place.
+bool ask_without_surplus(Job& job, std::int64_t too_many) {
   bool places_some = false;
   bool has_surplus = false;
   for (auto group = job.groups.rbegin(); group != job.groups.rend(); ++group) {
     const std::int32_t least = std::max(group->min_tasks, group->placed);
-    const auto fewer = static_cast<std::int32_t>(std::min<std::int64_t>(excess, group->count - least));
+    const auto fewer = static_cast<std::int32_t>(std::min<std::int64_t>(too_many, group->count - least));
     has_surplus = has_surplus || fewer > 0;
     group->count -= std::max(0, fewer);
-    excess -= std::max(0, fewer);
+    too_many -= std::max(0, fewer);
     places_some = places_some || group->count > group->placed;
   }
   return has_surplus && places_some;
 }
 
+// Tasks that use none of these models.
+struct KeptOff {
+  ModelSet models = 0;
+  std::int64_t tasks = 0;
+  int times = 0;  // raised
+};
+
+constexpr int kTimesByExcess = 8;  // then they double
+
+bool may_be_divided(const TaskGroup& group) { return group.shape.gpu_count > 0 && group.locality == Locality::kAny; }
+
+// So many more tasks keep off the models; false: no more of them can.
+bool keep_more_off(std::vector<KeptOff>& all, const Job& job, ModelSet models, std::int64_t more) {
+  std::int64_t most = 0;
+  for (const TaskGroup& group : job.groups) {
+    const bool has_others = group.shape.models == 0 || (group.shape.models & ~models) != 0;
+    if (may_be_divided(group) && has_others) most += group.count - group.placed;
+  }
+  auto kept = std::ranges::find(all, models, &KeptOff::models);
+  if (kept == all.end()) kept = all.insert(all.end(), KeptOff{.models = models});
+  if (more <= 0 || kept->tasks >= most) {
+    all.erase(kept);
+    return false;
+  }
+  kept->tasks = std::min(most, kept->tasks + (++kept->times > kTimesByExcess ? std::max(more, kept->tasks) : more));
+  return true;
+}
+
+// Those that keep off models are placed first, the rest of the job after them.
+JobOutcome place_in_parts(Ledger& ledger, const Job& job, std::span<const KeptOff> kept_off, const TryPlacing& place) {
+  if (kept_off.empty()) return place(job, false);
+  const std::size_t model_count = ledger.cluster().models.size();
+  const Ledger::Checkpoint before = ledger.checkpoint();
+  Job rest = job;
+  std::vector<PlacedTask> placed;
+  JobOutcome outcome;
+  const auto add_part = [&](const Job& part) {
+    outcome = place(part, true);
+    if (!outcome.started) return false;
+    for (const PlacedTask& task : outcome.placed) {
+      TaskGroup& group = rest.groups[static_cast<std::size_t>(task.group)];
+      ++group.placed;
+      placed.push_back(task);
+    }
+    return true;
+  };
+  const auto lacks = [](const TaskGroup& group) { return group.placed < group.min_tasks; };
+  bool is_placed = true;
+  for (const KeptOff& off : kept_off) {
+    Job part = rest;
+    std::int64_t left = off.tasks;
+    for (std::size_t g = part.groups.size(); g-- > 0;) {
+      TaskGroup& group = part.groups[g];
+      Job elsewhere = part;
+      elsewhere.groups = {group};
+      const bool has_others = may_be_divided(group) && leave_out_models(elsewhere, off.models, model_count);
+      const auto tasks =
+          has_others ? static_cast<std::int32_t>(std::min<std::int64_t>(left, group.count - group.placed)) : 0;
+      if (tasks > 0) group.shape.models = elsewhere.groups.front().shape.models;
+      group.count = group.min_tasks = group.placed + tasks;
+      left -= tasks;
+    }
+    is_placed = is_placed && (left == off.tasks || add_part(part));
+  }
+  const bool has_rest =
+      std::ranges::any_of(rest.groups, [](const TaskGroup& group) { return group.placed < group.count; });
+  // What is surplus may be missing.
+  if (is_placed && has_rest) is_placed = add_part(rest) || !std::ranges::any_of(rest.groups, lacks);
+  if (!is_placed) {
+    ledger.rollback(before);
+    const auto group = static_cast<std::size_t>(outcome.group);
+    outcome.fits += rest.groups[group].placed - job.groups[group].placed;
+    outcome.needed = std::max(0, job.groups[group].min_tasks - job.groups[group].placed);
+    if (outcome.fits > 0 && outcome.reason == Reason::kNone) outcome.reason = Reason::kGang;
+    return outcome;
+  }
+  outcome = {.started = true};
+  outcome.placed = std::move(placed);
+  return outcome;
+}
+
 }  // namespace
 
 QuotaPlacing place_within_quota(const QuotaLedger& quotas, Ledger& ledger, const Job& job, Seconds end,
-                                const std::function<JobOutcome(const Job&)>& place, int levels) {
+                                const TryPlacing& place, int levels) {
   QuotaPlacing result;
   if (!quotas.governs() || job.queue < 0) {
-    result.outcome = place(job);
+    result.outcome = place(job, false);
     return result;
   }
   Job wanted = within_quota(quotas, job, levels);
   Job in_full = wanted;  // on the models that are left
+  std::vector<KeptOff> kept_off;
   for (;;) {
     const Ledger::Checkpoint before = ledger.checkpoint();
-    result.outcome = place(wanted);
+    result.outcome = place_in_parts(ledger, wanted, kept_off, place);
     if (!result.outcome.started) return result;
     Amounts taken = quotas.none();
     for (const PlacedTask& task : result.outcome.placed) quotas.add_holding(task.holding, taken);
@@ -95,10 +180,15 @@ QuotaPlacing place_within_quota(const QuotaLedger& quotas, Ledger& ledger, const
     const std::vector<PlacedTask> placed = std::exchange(result.outcome.placed, {});
     result.outcome.started = false;
     const bool is_refused = !result.verdict.admitted();
-    if (is_refused ? ask_without_excess(quotas, result.verdict, placed, wanted) : ask_for_less(wanted)) continue;
+    const std::int64_t too_many = is_refused ? tasks_too_many(quotas, result.verdict, placed) : 0;
+    if (is_refused ? too_many > 0 && ask_without_surplus(wanted, too_many) : ask_for_less(wanted)) continue;
     if (is_refused) wanted = in_full;
     const std::int32_t short_of = is_refused ? result.verdict.resource : result.verdict.borrowed;
     const ModelSet used_up = quotas.resource(static_cast<std::size_t>(short_of)).models;
+    if (is_refused && used_up != 0 && keep_more_off(kept_off, wanted, used_up, too_many)) {
+      result.narrowed = true;
+      continue;
+    }
     if (used_up == 0 || !leave_out_models(wanted, used_up, ledger.cluster().models.size())) {
       result.narrowed = false;
       return result;

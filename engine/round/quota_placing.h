@@ -1,8 +1,9 @@
 // Places a job where its quota has room.
 //
-// Which device models a job counts for is known only when it is placed. A placement on models whose quota is used up is
-// taken back and tried again without them, until one is admitted or nothing is left. Tasks beyond the gang are asked
-// for only as far as the quota takes them.
+// Which device models a job counts for is known only when it is placed. A placement that uses more of a model than its
+// quota or a limit has left is taken back and tried again with fewer tasks there: as many as were too many go elsewhere
+// first. Tasks that must be near each other keep off the model altogether. Tasks beyond the gang are asked for only as
+// far as the quota takes them.
 //
 // What is a queue's own comes before what it borrows: on_own_models() says which models those are. A gang whose tasks
 // only together with quotas of several models are within quota counts as borrowing when the score does not happen to
@@ -20,13 +21,16 @@ namespace berth {
 struct QuotaPlacing {
   JobOutcome outcome;     // its tasks are in the ledger, uncommitted, when started
   QuotaVerdict verdict;   // of the last placement; not admitted only when not started
-  bool narrowed = false;  // models were left out, and on the others it does not fit now
+  bool narrowed = false;  // tasks kept off models, and elsewhere they do not fit now
 };
 
-// `place` tries a job on `ledger`, like Placer::place_job. `end`: of the job, see QuotaLedger::judge. `levels`: it
-// stays within the quotas of so many queues of its path, from the root down.
+// Tries a job on the ledger, like Placer::place_job. `is_part`: some of its tasks only, others will follow.
+using TryPlacing = std::function<JobOutcome(const Job& job, bool is_part)>;
+
+// `end`: of the job, see QuotaLedger::judge. `levels`: it stays within the quotas of so many queues of its path, from
+// the root down.
 QuotaPlacing place_within_quota(const QuotaLedger& quotas, Ledger& ledger, const Job& job, Seconds end,
-                                const std::function<JobOutcome(const Job&)>& place, int levels = 0);
+                                const TryPlacing& place, int levels = 0);
 
 // The job on models of which the first `levels` queues of its path have quota left; nothing: there are none, or by
 // count it would borrow from them.

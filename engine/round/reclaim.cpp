@@ -239,7 +239,7 @@ JobOutcome Reclaim::try_placing(const Job& gang, Seconds end, const VictimChoice
     }
   }
   QuotaPlacing placing = place_within_quota(state_.quotas(), ledger, gang, end,
-                                            [&](const Job& wanted) { return state_.placer().place_job(wanted); });
+                                            [&](const Job& wanted, bool) { return state_.placer().place_job(wanted); });
   if (!placing.outcome.started) ledger.rollback(before);
   return std::move(placing.outcome);
 }

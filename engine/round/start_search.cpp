@@ -153,6 +153,7 @@ class StartSearch {
  public:
   StartSearch(const RoundState& state, Timeline& timeline, const Job& gang, Seconds duration, const StartBounds& bounds)
       : state_(state),
+        now_(timeline.now()),
         gang_(gang),
         duration_(duration),
         bounds_(bounds),
@@ -206,14 +207,29 @@ class StartSearch {
     if (!placer_) placer_.emplace(future_.ledger(), score_);
     Ledger& ledger = future_.ledger();
     const Ledger::Checkpoint before = ledger.checkpoint();
-    QuotaPlacing placing = place_within_quota(state_.quotas(), ledger, gang_, future_.time() + duration_,
-                                              [&](const Job& job) { return placer_->place_job(job); });
+    const auto place_with = [&](const QuotaLedger& quotas) {
+      return place_within_quota(quotas, ledger, gang_, future_.time() + duration_,
+                                [&](const Job& job, bool) { return placer_->place_job(job); });
+    };
+    QuotaPlacing placing = place_with(state_.quotas());
+    const bool is_refused = !placing.outcome.started && (placing.narrowed || !placing.verdict.admitted());
+    if (is_refused) placing = place_with(quotas_then());  // what uses them now may have ended
     ledger.rollback(before);
     if (!placing.outcome.started) return std::nullopt;
     return StartFound{future_.time(), std::move(placing.outcome.placed)};
   }
 
+  QuotaLedger quotas_then() const {
+    QuotaLedger quotas = state_.quotas();
+    for (const RunningJob& run : state_.running().all()) {
+      const bool ends = expected_end_of(run, state_.rules(), now_) <= future_.time();
+      if (ends && run.start <= bounds_.started_by) quotas.give_back(run.job.queue, state_.held_by(run).all);
+    }
+    return quotas;
+  }
+
   const RoundState& state_;
+  Seconds now_;
   const Job& gang_;
   Seconds duration_;
   StartBounds bounds_;

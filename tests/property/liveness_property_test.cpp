@@ -67,6 +67,14 @@ std::vector<Scene> scenes() {
        "1x8:A100; 1x8:T4",
        "q A100=8 / z T4=8",
        {{"q", few, {"gpus=8 models=A100", "gpus=8"}}, {"z", few, {"gpus=8 models=T4", "gpus=4 tasks=2 models=T4"}}}},
+      {"another owns a part of a model",
+       "1x4:A100; 1x4:T4",
+       "p A100=2 / q / z",
+       {{"q", few, {}}, {"z", {}, {"gpus=4 tasks=2", "gpus=2 tasks=4"}}}},
+      {"at a limit of one model",
+       "2x4:A100; 1x4:T4",
+       "q / z A100.limit=4",
+       {{"q", few, {}}, {"z", few, {"gpus=4 tasks=2", "gpus=2 tasks=4"}}}},
   };
 }
 
