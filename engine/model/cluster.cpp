@@ -116,7 +116,8 @@ Result<std::vector<DeviceMask>> read_link_groups(std::string_view text, int devi
     return size_a != size_b ? size_a < size_b : std::countr_zero(a) < std::countr_zero(b);
   });
   groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
-  const DeviceMask all = device_count == 0 ? 0 : (~DeviceMask{0} >> (64 - device_count));
+  // Of simulations without single devices a node may have more than a mask can say.
+  const DeviceMask all = device_count == 0 ? 0 : ~DeviceMask{0} >> (64 - std::min(device_count, 64));
   std::erase_if(groups, [&](DeviceMask group) { return group == all || std::popcount(group) < 2; });
   return groups;
 }

@@ -14,9 +14,13 @@ namespace {
 
 thread_local std::int64_t allocations_left = -1;  // until one fails; negative = none does
 
+void* allocate_or_null(std::size_t size) {
+  if (allocations_left >= 0 && allocations_left-- == 0) return nullptr;
+  return std::malloc(size == 0 ? 1 : size);
+}
+
 void* allocate(std::size_t size) {
-  if (allocations_left >= 0 && allocations_left-- == 0) throw std::bad_alloc();
-  void* const block = std::malloc(size == 0 ? 1 : size);
+  void* const block = allocate_or_null(size);
   if (block == nullptr) throw std::bad_alloc();
   return block;
 }
@@ -25,6 +29,8 @@ void* allocate(std::size_t size) {
 
 void* operator new(std::size_t size) { return allocate(size); }
 void* operator new[](std::size_t size) { return allocate(size); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return allocate_or_null(size); }
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept { return allocate_or_null(size); }
 void operator delete(void* block) noexcept { std::free(block); }
 void operator delete[](void* block) noexcept { std::free(block); }
 void operator delete(void* block, std::size_t) noexcept { std::free(block); }
