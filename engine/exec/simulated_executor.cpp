@@ -92,14 +92,15 @@ Result<std::vector<InventoryNode>> read_nodes(std::string_view text) {
 
 class SimulatedExecutor : public Executor {
  public:
-  SimulatedExecutor(const ExecutorContext& context, Seconds runtime, std::int64_t fail, const ExecutorOptions& options,
-                    std::vector<InventoryNode> nodes, std::vector<ToldEnd> told_ends)
+  SimulatedExecutor(const ExecutorContext& context, Seconds runtime, std::int64_t fail, Seconds clock_offset,
+                    const ExecutorOptions& options, std::vector<InventoryNode> nodes, std::vector<ToldEnd> told_ends)
       : context_(context),
         inventory_(std::move(nodes)),
         told_ends_(std::move(told_ends)),
         waits_(options.at("waits")),
         runtime_(runtime),
         fail_(fail),
+        clock_offset_(clock_offset),
         is_down_(options.at("down") == "true"),
         tells_strays_(options.at("strays") == "true"),
         bad_nodes_(names_of(options.at("bad_nodes"))),
@@ -258,7 +259,7 @@ class SimulatedExecutor : public Executor {
       seen.is_stuck = true;
       return seen;
     }
-    seen.started = Seconds(run->second.start);
+    seen.started = Seconds(run->second.start) + clock_offset_;
     const ToldEnd& told = told_ends_[static_cast<std::size_t>(task.key.task) % told_ends_.size()];
     const std::int64_t planned = run->second.start + runtime_.value();
     std::int64_t told_at = run->second.stop;
@@ -267,7 +268,7 @@ class SimulatedExecutor : public Executor {
     const std::int64_t end = was_told ? told_at : planned;
     seen.phase = end <= now() ? TaskPhase::kEnded : TaskPhase::kRunning;
     if (seen.phase == TaskPhase::kRunning) return seen;
-    seen.ended = Seconds(end);
+    seen.ended = Seconds(end) + clock_offset_;
     if (was_told) {
       seen.was_told = true;
       seen.exit_code = told.exit_code;
@@ -297,6 +298,7 @@ class SimulatedExecutor : public Executor {
   std::string waits_;
   Seconds runtime_;
   std::int64_t fail_;
+  Seconds clock_offset_;
   bool is_down_;
   bool tells_strays_;
   std::set<std::string, std::less<>> bad_nodes_;
@@ -318,8 +320,9 @@ Result<std::unique_ptr<Executor>> make_simulated_executor(const ExecutorContext&
   if (!nodes.ok()) return std::move(nodes).status().prefixed("option 'nodes'");
   Result<std::vector<ToldEnd>> told_ends = read_told_ends(options.at("when_told"));
   if (!told_ends.ok()) return std::move(told_ends).status().prefixed("option 'when_told'");
-  auto executor =
-      std::make_unique<SimulatedExecutor>(context, runtime, fail, options, *std::move(nodes), *std::move(told_ends));
+  BERTH_ASSIGN(const std::int64_t clock_offset, read_integer(options.at("clock_offset")));
+  auto executor = std::make_unique<SimulatedExecutor>(context, runtime, fail, Seconds(clock_offset), options,
+                                                      *std::move(nodes), *std::move(told_ends));
   BERTH_TRY(executor->read());
   return std::unique_ptr<Executor>(std::move(executor));
 }

@@ -15,8 +15,8 @@ inline constexpr ExecutorOption kSimulatedExecutorOptions[] = {
     {"when_told", "text", "",
      "How its tasks end when they get a signal or are stopped, in turn: 'exit:0', 'exit:3', 'signal:10', 'done' (they "
      "have done their work all the same), 'gone' (nobody knows how), 'on' (only a stop ends it); empty = only a stop "
-     "ends "
-     "them, with signal 15."},
+     "ends them, with signal 15."},
+    {"clock_offset", "integer", "0", "Seconds that the clocks of its nodes are ahead; less than 0: behind."},
     {"waits", "text", "", "Why its tasks do not start; empty = they do."},
     {"fail", "integer", "0", "Every so-many-th job fails; 0 = none."},
     {"down", "boolean", "false", "It cannot be reached."},

@@ -28,6 +28,13 @@ struct OutboxRow {
   LiveRun run;
 };
 
+// The signal is for the program: the shell around it must live to tell how that ends. A shell that has a trap of its
+// own takes that; what it runs has none of it. TERM also ends tasks, so there the shell goes with them.
+std::string outliving_signal(const std::string& checkpoint_signal) {
+  if (checkpoint_signal.empty() || checkpoint_signal == "TERM") return {};
+  return fmt::format("trap : {}\n", checkpoint_signal);
+}
+
 // What executors want to know of runs, read one after the other.
 class LaunchReader {
  public:
@@ -64,6 +71,7 @@ class LaunchReader {
     launch.image = job_.text(6);
     launch.time_limit = job_.quantity<Seconds>(7);
     launch.checkpoint_signal = job_.text(8);
+    launch.command = outliving_signal(launch.checkpoint_signal) + launch.command;
     tasks_.with(run.id, run.job);
     for (std::int32_t rank = 0; tasks_.next(); ++rank) {
       launch.peers.emplace_back(tasks_.text(3));

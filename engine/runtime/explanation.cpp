@@ -461,7 +461,8 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
   const auto waiting = std::find_if(schedule.plan.waiting.begin(), schedule.plan.waiting.end(),
                                     [&](const Waiting& w) { return w.job == job->id; });
   if (waiting == schedule.plan.waiting.end()) {
-    explanation.sentence = "it runs with the tasks it needs; the rest of its tasks do not fit now";
+    explanation.sentence =
+        "it runs with the tasks it needs; for the rest there is no room now, on nodes or within quotas and limits";
     return explanation;
   }
   const TaskGroup& group = job->groups[static_cast<std::size_t>(waiting->group)];

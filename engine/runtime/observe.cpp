@@ -173,7 +173,7 @@ class Observer {
       case TaskPhase::kRunning: {
         if (asked.phase == Phase::kRunning) return {};
         has_begun_ = true;
-        const Seconds started = seen.started >= Seconds(0) ? seen.started : runtime_.now();
+        const Seconds started = by_our_clock(seen.started).value_or(runtime_.now());
         return begin_.run(run.id, task.key.group, task.key.task, "running", started, seen.external, "");
       }
       case TaskPhase::kEnded: {
@@ -208,16 +208,20 @@ class Observer {
 
   Status note_end(const LiveRun& run, const LiveTask& task, const TaskObservation& seen, std::string_view phase,
                   const std::string& detail) {
-    const auto known = [](Seconds time) { return time >= Seconds(0) ? std::optional(time) : std::nullopt; };
     const std::optional<std::int64_t> memory =
         seen.use.memory_peak ? std::optional(seen.use.memory_peak->value()) : std::nullopt;
     const bool has_ended = phase == "ended";
-    Seconds ended = known(seen.ended).value_or(runtime_.now());
-    if (seen.was_told && run.told_at) ended = std::max(ended, *run.told_at);  // its node's clock may be behind
-    return end_.run(run.id, task.key.group, task.key.task, phase, known(seen.started), ended,
+    Seconds ended = by_our_clock(seen.ended).value_or(runtime_.now());
+    if (seen.was_told && run.told_at) ended = std::max(ended, *run.told_at);
+    return end_.run(run.id, task.key.group, task.key.task, phase, by_our_clock(seen.started), ended,
                     has_ended ? std::optional<std::int64_t>(seen.exit_code) : std::nullopt,
                     has_ended ? std::optional<std::int64_t>(seen.signal) : std::nullopt, detail, seen.use.cpu_seconds,
                     memory, seen.said_done);
+  }
+
+  // What a node's clock says, which may be ahead of ours or behind: nothing seen is still to come.
+  std::optional<Seconds> by_our_clock(Seconds time) const {
+    return time >= Seconds(0) ? std::optional(std::min(time, runtime_.now())) : std::nullopt;
   }
 
   // When the last of its tasks has begun, it runs.
