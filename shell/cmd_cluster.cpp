@@ -459,7 +459,8 @@ constexpr CommandRow kClusterRows[] = {
      .summary = "Lets nothing new start on machines; they are drained when their last task has ended.",
      .example = "DRAIN NODE train001 WITH (reason = 'memory errors')",
      .options = kDrainOptions,
-     .details = "The next RUN SYNC passes it on: Slurm drains them, Kubernetes cordons them, with this reason, until "
+     .details = "A node that is down or boots is drained at once: it does not go to work when it comes back. The next "
+                "RUN SYNC passes it on: Slurm drains them, Kubernetes cordons them, with this reason, until "
                 "RESUME NODE. Before a node leaves Berth or its pool another executor, resume it."},
     {.family = kClusterFamily,
      .syntax = "RESUME {NODE | NODES} <names:node_range>, ...",

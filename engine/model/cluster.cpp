@@ -38,8 +38,11 @@ constexpr NodeEdge kNodeEdges[] = {
     {NodeState::kDrained, NodeState::kDown},      // switched off
     {NodeState::kDown, NodeState::kBooting},      // switched on
     {NodeState::kDown, NodeState::kUp},           // RESUME of a node that needs no boot
+    {NodeState::kDown, NodeState::kDraining},     // DRAIN: it does not come back to work; tasks may still run on it
+    {NodeState::kDown, NodeState::kDrained},      // DRAIN: it does not come back to work
     {NodeState::kBooting, NodeState::kUp},        // it came up
     {NodeState::kBooting, NodeState::kDown},      // it did not
+    {NodeState::kBooting, NodeState::kDrained},   // DRAIN before it came up
 };
 
 }  // namespace

@@ -130,7 +130,10 @@ class NodeWatch {
     return runtime_
         .change([&](Change& change) -> Status {
           const bool is_out = row.node_state == "down" || row.node_state == "draining" || row.node_state == "drained";
-          if (is_out && !row.is_drained) BERTH_TRY(set_node_state(change, std::span(&seen.node, 1), NodeState::kUp));
+          const std::span<const std::string> names(&seen.node, 1);
+          if (is_out && !row.is_drained) BERTH_TRY(set_node_state(change, names, NodeState::kUp));
+          if (row.node_state == "down" && row.is_drained)
+            BERTH_TRY(set_node_state(change, names, NodeState::kDraining));
           BERTH_TRY(put_in_order(change, row));
           return change.record("node back", seen.node);
         })

@@ -30,7 +30,9 @@ TEST(LinkGroups, BadTextIsRefused) {
 
 TEST(States, OnlyListedEdges) {
   EXPECT_TRUE(node_may_change(NodeState::kUp, NodeState::kDraining));
-  EXPECT_FALSE(node_may_change(NodeState::kDown, NodeState::kDrained));
+  EXPECT_TRUE(node_may_change(NodeState::kDown, NodeState::kDrained));
+  EXPECT_FALSE(node_may_change(NodeState::kDrained, NodeState::kDraining));
+  EXPECT_FALSE(node_may_change(NodeState::kUp, NodeState::kBooting));
   EXPECT_TRUE(job_may_change(JobState::kHeld, JobState::kPending));
   EXPECT_FALSE(job_may_change(JobState::kFinished, JobState::kRunning));
   for (const char* name : {"up", "draining", "drained", "down", "booting"})
