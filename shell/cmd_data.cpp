@@ -98,6 +98,7 @@ Output import_output(const ImportReport& report, std::string_view noun) {
   output.add_note(fmt::format("{} imported", counted(report.added, noun)));
   if (!report.also_created.empty())
     output.add_note(fmt::format("also created: {}", fmt::join(report.also_created, ", ")));
+  for (const std::string& kept : report.kept) output.add_note("warning: " + kept);
   for (const std::string& skipped : report.skipped) output.add_note("skipped " + skipped);
   output.findings = !report.skipped.empty();
   return output;
@@ -308,8 +309,9 @@ constexpr CommandRow kDataRows[] = {
      .options = kImportNodesOptions,
      .details = "FROM '-' reads standard input. Format berth: "
                 "name,cpu,memory[,devices,model,device_memory,rack,pool,link_groups,type,"
-                "labels,unhealthy,drain]: labels are a JSON object, unhealthy numbers of devices, drain the reason of "
-                "a drained node. Format openb: "
+                "labels,unhealthy,drain,state,speed,price,family]: labels are a JSON object, unhealthy numbers of "
+                "devices, drain the reason of a drained node; speed, price and family are of the device model. A model "
+                "that is there already stays as it is. Format openb: "
                 "sn,cpu_milli,memory_mib,gpu,model. Also the machines of the formats philly, helios, tiresias and "
                 "pai2020."},
     {.family = kDataFamily,

@@ -30,7 +30,9 @@ Result<std::string> export_nodes(Runtime& runtime) {
           "SELECT n.name, t.cpu_milli, t.memory_mib, t.device_count, coalesce(m.name, ''), coalesce(m.memory_mib, 0), "
           "coalesce(n.rack, ''), coalesce(p.name, ''), coalesce(t.link_groups, ''), t.name, n.labels, (SELECT "
           "group_concat(device_index, ' ') FROM (SELECT device_index FROM devices WHERE node_id = n.id AND health <> "
-          "'healthy' ORDER BY device_index)), d.reason FROM nodes n JOIN node_types t ON "
+          "'healthy' ORDER BY device_index)), d.reason, n.state, m.speed, m.price_milli, coalesce(m.family, '') FROM "
+          "nodes n JOIN node_types "
+          "t ON "
           "t.id = n.type_id "
           "LEFT JOIN device_models m ON m.id = t.device_model_id LEFT JOIN pools p ON p.id = n.pool_id LEFT JOIN "
           "drains "
@@ -55,6 +57,15 @@ Result<std::string> export_nodes(Runtime& runtime) {
       node.unhealthy.push_back(static_cast<std::int32_t>(index));
     }
     if (!rows.is_null(12)) node.drain = rows.text(12);
+    BERTH_ASSIGN(node.state, read_node_state(rows.text(13)));
+    if (node.state == NodeState::kDraining || node.state == NodeState::kDrained)
+      node.state = node.drain ? NodeState::kUp : NodeState::kDrained;
+    if (!rows.is_null(14)) {
+      TraceModel& model = node.about_model.emplace();
+      model.speed = rows.real(14);
+      if (!rows.is_null(15)) model.price_milli = rows.integer(15);
+      model.family = rows.text(16);
+    }
     nodes.push_back(std::move(node));
   }
   BERTH_TRY(rows.status());

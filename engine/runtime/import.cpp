@@ -85,18 +85,60 @@ class NodeImport {
     DeviceMask unhealthy = 0;
     for (const std::int32_t device : node.unhealthy) unhealthy |= DeviceMask{1} << device;
     if (unhealthy != 0) BERTH_TRY(set_device_health(change_, node.name, unhealthy, Health::kUnhealthy));
-    if (!node.drain) return {};
     const std::string names[] = {node.name};
-    return drain_nodes(change_, names, *node.drain);
+    if (node.drain) {
+      BERTH_TRY(drain_nodes(change_, names, *node.drain));
+    } else if (node.state == NodeState::kDraining || node.state == NodeState::kDrained) {
+      BERTH_TRY(set_node_state(change_, names, NodeState::kDraining));
+    }
+    if (node.state != NodeState::kDown && node.state != NodeState::kBooting) return {};
+    BERTH_TRY(set_node_state(change_, names, NodeState::kDown));
+    return node.state == NodeState::kDown ? Status() : set_node_state(change_, names, NodeState::kBooting);
   }
 
   Status ensure_model(const TraceNode& node) {
     if (!models_.insert(node.model).second) return {};
     const Result<std::int64_t> found = find_id(change_.db(), Thing::kDeviceModel, node.model);
-    if (found.ok() || found.status().code() != Code::kNotFound) return found.status();
-    const MiB memory = node.device_memory == MiB(0) ? options_.device_memory : node.device_memory;
-    BERTH_TRY(add_device_model(change_, {.name = node.model, .memory = memory}));
+    if (found.ok()) return compare_model(node);
+    if (found.status().code() != Code::kNotFound) return found.status();
+    DeviceModelRequest request{.name = node.model,
+                               .memory = node.device_memory == MiB(0) ? options_.device_memory : node.device_memory};
+    if (node.about_model) {
+      request.speed = node.about_model->speed;
+      request.price_milli = node.about_model->price_milli;
+      request.family = node.about_model->family;
+    }
+    BERTH_TRY(add_device_model(change_, request));
     report_.also_created.push_back(fmt::format("device model {}", node.model));
+    return {};
+  }
+
+  // The model that is here stays as it is.
+  Status compare_model(const TraceNode& node) {
+    BERTH_ASSIGN(Statement row, change_.db().prepare("SELECT memory_mib, speed, price_milli, coalesce(family, '') FROM "
+                                                     "device_models WHERE name = ?1"));
+    if (!row.with(node.model).next()) return row.status();
+    const MiB memory = row.quantity<MiB>(0);
+    const TraceModel here{.speed = row.real(1),
+                          .price_milli = row.is_null(2) ? std::nullopt : std::optional(row.integer(2)),
+                          .family = std::string(row.text(3))};
+    const TraceModel said = node.about_model.value_or(here);
+    const bool says_memory = node.about_model || node.device_memory != MiB(0);
+    std::vector<std::string> others;
+    const auto compare = [&](std::string_view what, bool differs, const std::string& is, const std::string& in_file) {
+      if (differs) others.push_back(fmt::format("{} {}, not {}", what, is, in_file));
+    };
+    const auto price = [](const std::optional<std::int64_t>& milli) {
+      return milli ? fmt::format("{}", static_cast<double>(*milli) / 1000) : std::string("usual");
+    };
+    compare("memory", says_memory && memory != node.device_memory, print_memory(memory),
+            print_memory(node.device_memory));
+    compare("speed", fmt::format("{}", here.speed) != fmt::format("{}", said.speed), fmt::format("{}", here.speed),
+            fmt::format("{}", said.speed));
+    compare("price", here.price_milli != said.price_milli, price(here.price_milli), price(said.price_milli));
+    compare("family", here.family != said.family, fmt::format("'{}'", here.family), fmt::format("'{}'", said.family));
+    if (!others.empty())
+      report_.kept.push_back(fmt::format("device model {} stays as it is here: {}", node.model, join(others, ", ")));
     return {};
   }
 

@@ -38,6 +38,7 @@ struct TraceImport {
 struct ImportReport {
   std::int64_t added = 0;                 // nodes or jobs
   std::vector<std::string> also_created;  // "device model G2", "queue nlp"
+  std::vector<std::string> kept;          // device models that the file describes otherwise: a sentence each
   std::vector<std::string> skipped;  // "nodes.csv:12:4: ...": rows that cannot be read, then those that were refused
   std::int64_t left_out = 0;         // IMPORT TRACE: jobs that had not ended
   std::int64_t in_future = 0;        // IMPORT TRACE: left out, too, as they end after now

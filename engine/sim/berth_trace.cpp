@@ -18,114 +18,27 @@ namespace {
 
 constexpr std::string_view kBerthPreferred = " preferred";
 
-// Reads an amount through its own reader and refuses one that sums could not hold.
-template <class Amount>
-auto bounded_amount(Result<Amount> (*read)(std::string_view)) {
-  return [read](std::string_view text) -> Result<Amount> {
-    Result<Amount> amount = read(text);
-    if (amount.ok() && amount->value() > kMostAmount)
-      return Status(Code::kInvalid, fmt::format("'{}' is too large", text));
-    return amount;
-  };
-}
-
-constexpr CsvColumn guarded(std::string_view name, bool required = false) { return {name, required, true}; }
-
-constexpr std::array<CsvColumn, 13> kBerthNodeColumns = {{guarded("name", true),
-                                                          {"cpu", true},
-                                                          {"memory", true},
-                                                          {"devices"},
-                                                          guarded("model"),
-                                                          {"device_memory"},
-                                                          guarded("rack"),
-                                                          guarded("pool"),
-                                                          {"link_groups"},
-                                                          guarded("type"),
-                                                          {"labels"},
-                                                          {"unhealthy"},
-                                                          guarded("drain")}};
-
-class BerthNodeReader : public NodeReader {
- public:
-  explicit BerthNodeReader(CsvReader csv) : csv_(std::move(csv)) {}
-
-  Result<bool> next(TraceNode& node) override {
-    BERTH_ASSIGN(const bool found, csv_.next());
-    if (!found) return false;
-    node = TraceNode{};
-    node.place = fmt::format("{}:{}", csv_.path(), csv_.line());
-    node.name = csv_.text(kName);
-    BERTH_TRY(csv_.checked(kName, check_record_name(node.name)));
-    BERTH_ASSIGN(node.cpu, csv_.value(kCpu, bounded_amount(read_cpu)));
-    BERTH_ASSIGN(node.memory, csv_.value(kMemory, bounded_amount(read_memory)));
-    node.rack = csv_.text(kRack);
-    node.pool = csv_.text(kPool);
-    node.type = csv_.text(kType);
-    if (!csv_.text(kDrain).empty()) node.drain = csv_.text(kDrain);
-    BERTH_ASSIGN(node.labels, csv_.value(kLabels, read_text_pairs));
-    BERTH_TRY(read_devices(node));
-    BERTH_ASSIGN(node.unhealthy, csv_.value(kUnhealthy, read_device_list));
-    for (const std::int32_t device : node.unhealthy) {
-      if (device >= node.devices) return csv_.error(kUnhealthy, fmt::format("the node has no device {}", device));
-    }
-    return true;
-  }
-
- private:
-  // Indices into the column table above.
-  enum Column : std::size_t {
-    kName,
-    kCpu,
-    kMemory,
-    kDevices,
-    kModel,
-    kDeviceMemory,
-    kRack,
-    kPool,
-    kLinkGroups,
-    kType,
-    kLabels,
-    kUnhealthy,
-    kDrain,
-  };
-
-  Status read_devices(TraceNode& node) {
-    BERTH_ASSIGN(const std::int64_t devices, csv_.value_or(kDevices, read_device_count, std::int64_t{0}));
-    node.devices = static_cast<std::int32_t>(devices);
-    node.model = csv_.text(kModel);
-    if (devices > 0 && node.model.empty()) return csv_.error(kModel, "a node with devices needs their model");
-    if (devices == 0 && !node.model.empty()) return csv_.error(kModel, "a device model, but no devices");
-    BERTH_ASSIGN(node.device_memory, csv_.value_or(kDeviceMemory, bounded_amount(read_memory), MiB(0)));
-    if (node.device_memory.value() > INT32_MAX) return csv_.error(kDeviceMemory, "too large");
-    node.link_groups = csv_.text(kLinkGroups);
-    const auto groups = read_link_groups(node.link_groups, node.devices);
-    return groups.ok() ? Status() : csv_.error(kLinkGroups, groups.status());
-  }
-
-  CsvReader csv_;
-};
-
-constexpr std::array<CsvColumn, 40> kBerthJobColumns = {{guarded("name", true),
+constexpr std::array<CsvColumn, 40> kBerthJobColumns = {{guarded_column("name", true),
                                                          {"submit", true},
                                                          {"duration"},
-                                                         guarded("queue"),
-                                                         guarded("priority"),
-                                                         guarded("user"),
-                                                         guarded("group"),
+                                                         guarded_column("queue"),
+                                                         guarded_column("priority"),
+                                                         guarded_column("user"),
+                                                         guarded_column("group"),
                                                          {"tasks"},
                                                          {"min_tasks"},
                                                          {"cpu", true},
                                                          {"memory", true},
                                                          {"gpus"},
                                                          {"gpu_memory"},
-                                                         guarded("models"),
-                                                         guarded("pool"),
+                                                         guarded_column("models"),
+                                                         guarded_column("pool"),
                                                          {"locality"},
-                                                         guarded("tag"),
+                                                         guarded_column("tag"),
                                                          {"start"},
                                                          {"outcome"},
                                                          {"time_limit"},
-                                                         guarded("estimates"),
+                                                         guarded_column("estimates"),
                                                          {"cpu_used_mean"},
                                                          {"cpu_used_peak"},
                                                          {"memory_peak"},
@@ -136,11 +49,11 @@ constexpr std::array<CsvColumn, 40> kBerthJobColumns = {{guarded("name", true),
                                                          {"checkpoint_grace"},
                                                          {"restart_cost"},
                                                          {"min_runtime"},
-                                                         guarded("after"),
-                                                         guarded("command"),
-                                                         guarded("directory"),
+                                                         guarded_column("after"),
+                                                         guarded_column("command"),
+                                                         guarded_column("directory"),
                                                          {"env"},
-                                                         guarded("image"),
+                                                         guarded_column("image"),
                                                          {"checkpoint_signal"},
                                                          {"retries"},
                                                          {"held"},
@@ -473,35 +386,9 @@ void append_usage(std::string& text, const TraceUsage& usage) {
 
 }  // namespace
 
-Result<std::unique_ptr<NodeReader>> open_berth_nodes(const std::string& path, const TraceOptions& /*options*/) {
-  BERTH_ASSIGN(CsvReader csv, CsvReader::open(path, kBerthNodeColumns));
-  return std::unique_ptr<NodeReader>(std::make_unique<BerthNodeReader>(std::move(csv)));
-}
-
 Result<std::unique_ptr<JobReader>> open_berth_jobs(const std::string& path, const TraceOptions& /*options*/) {
   BERTH_ASSIGN(CsvReader csv, CsvReader::open(path, kBerthJobColumns));
   return std::unique_ptr<JobReader>(std::make_unique<BerthJobReader>(std::move(csv)));
-}
-
-std::string berth_nodes_csv(std::span<const TraceNode> nodes) {
-  const bool has_more = std::ranges::any_of(nodes, [](const TraceNode& node) {
-    return !node.type.empty() || !node.labels.empty() || !node.unhealthy.empty() || node.drain;
-  });
-  std::string text = "name,cpu,memory,devices,model,device_memory,rack,pool,link_groups";
-  text += has_more ? ",type,labels,unhealthy,drain\n" : "\n";
-  for (const TraceNode& node : nodes) {
-    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{}", csv_field(node.name), print_cpu(node.cpu),
-                   print_memory(node.memory), node.devices, csv_field(node.model),
-                   node.device_memory == MiB(0) ? "" : print_memory(node.device_memory), csv_field(node.rack),
-                   csv_field(node.pool), csv_field(node.link_groups));
-    if (has_more) {
-      fmt::format_to(std::back_inserter(text), ",{},{},{},{}", csv_field(node.type),
-                     csv_field(print_text_pairs(node.labels)), fmt::join(node.unhealthy, " "),
-                     csv_field(node.drain.value_or("")));
-    }
-    text += '\n';
-  }
-  return text;
 }
 
 BerthJobsWriter::BerthJobsWriter(std::span<const TraceJob> jobs) {

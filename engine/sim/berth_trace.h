@@ -1,6 +1,7 @@
 // Berth's own CSV for nodes and jobs: read and written, amounts as people write them ("0.5", "40GiB", "90m").
 //
-//   nodes: name,cpu,memory[,devices,model,device_memory,rack,pool,link_groups,type,labels,unhealthy,drain]
+//   nodes: name,cpu,memory[,devices,model,device_memory,rack,pool,link_groups,type,labels,unhealthy,drain,state,
+//   speed,price,family]
 //   jobs:
 //   name,submit,cpu,memory[,duration,queue,priority,user,group,tasks,min_tasks,gpus,gpu_memory,models,pool,locality,
 //   tag,start,outcome,time_limit,estimates,
@@ -9,7 +10,8 @@
 //   command,directory,env,image,checkpoint_signal,retries,held,allow_infeasible]
 //
 // Of nodes: labels is a JSON object of texts, unhealthy the numbers of devices ("0 3"), drain the reason of one that is
-// drained.
+// drained. state is up, down, booting, draining or drained; empty = up, or as `drain` says. speed, price (of a borrowed
+// GPU-hour) and family are those of the device model; a row without a speed does not describe its model.
 //
 // gpus is "2" whole devices or "0.5" of one. models is "A|B". locality is any, rack, node or link_group, with "
 // preferred" after it when it may be given up. tasks defaults to 1, min_tasks to tasks. A job with several task groups

@@ -26,6 +26,8 @@ struct CsvColumn {
   bool guarded = false;  // an apostrophe before what a spreadsheet would take for a formula is not part of the text
 };
 
+constexpr CsvColumn guarded_column(std::string_view name, bool required = false) { return {name, required, true}; }
+
 // kOptional: a first row whose first field names no column is data, and then has all columns in the order of the table.
 enum class CsvHeader : std::uint8_t { kRequired, kOptional };
 

@@ -15,9 +15,19 @@
 
 #include "engine/base/status.h"
 #include "engine/base/units.h"
+#include "engine/model/cluster.h"
 #include "engine/model/job.h"
 
 namespace berth {
+
+// What the file says of a device model beside its memory.
+struct TraceModel {
+  double speed = 1.0;
+  std::optional<std::int64_t> price_milli;  // of a borrowed GPU-hour; nothing = the usual one
+  std::string family;                       // empty = none
+
+  bool operator==(const TraceModel&) const = default;
+};
 
 struct TraceNode {
   std::string name;
@@ -34,6 +44,8 @@ struct TraceNode {
   std::vector<std::pair<std::string, std::string>> labels = {};
   std::vector<std::int32_t> unhealthy = {};  // devices
   std::optional<std::string> drain = {};     // why it is drained
+  NodeState state = NodeState::kUp;          // of one that is drained and has a reason: up
+  std::optional<TraceModel> about_model = {};
 
   bool operator==(const TraceNode&) const = default;
 };

@@ -22,6 +22,18 @@ Result<std::int64_t> read_bounded(std::string_view text, std::int64_t least, std
 inline constexpr std::int64_t kMostAmount = std::int64_t{1} << 40;
 
 inline Result<std::int64_t> read_amount(std::string_view text) { return read_bounded(text, 0, kMostAmount); }
+
+// Reads an amount through its own reader and refuses one that sums could not hold.
+template <class Amount>
+auto bounded_amount(Result<Amount> (*read)(std::string_view)) {
+  return [read](std::string_view text) -> Result<Amount> {
+    Result<Amount> amount = read(text);
+    if (amount.ok() && amount->value() > kMostAmount)
+      return Status(Code::kInvalid, "'" + std::string(text) + "' is too large");
+    return amount;
+  };
+}
+
 inline Result<std::int64_t> read_task_count(std::string_view text) { return read_bounded(text, 1, 1000000); }
 Result<std::int64_t> read_device_count(std::string_view text);  // 0 .. kMaxDevices
 
