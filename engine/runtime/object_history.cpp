@@ -115,9 +115,9 @@ class HistoryWriter {
     return for_each_step(db_, table, wanted, [&](const RowStep& step, const RowView& before, const RowView& after) {
       if (!concerns(after ? after : before)) return Status();
       ObjectChange change = words_of_change(table, before, after, names_);
+      if (change.words.empty()) return Status();
       if (table == "loans" && (after ? after : before).integer("borrower_id") == id_)
         change.words = {borrower_words(before, after, names_)};
-      if (change.words.empty()) return Status();
       BERTH_ASSIGN(const Cause cause, cause_of_version(step.version));
       told_.insert(step.version);
       const std::string detail = cause.told(true);

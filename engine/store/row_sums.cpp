@@ -31,6 +31,10 @@ constexpr SummedTable kSummedTables[] = {
      "locality, locality_required"},
     {"policy_versions", "policy_id, version", "source, hooks, summary, created_at, created_by"},
     {"assertions", "id", "name, query, created_at, created_by"},
+    {"rounds", "id",
+     "kind, state_version, started_at, actor, order_policy, score_policy, seed, placed_tasks, started_jobs, "
+     "waiting_jobs, decisions"},
+    {"loans", "id", "lender_id, borrower_id, resource, amount, valid_from, valid_to, return_grace_s, state"},
 };
 
 // Each value with its type and length, so that no two rows look alike.

@@ -1,6 +1,7 @@
-// A checksum a row of what is text and matters: events, plans, task groups, commands of jobs, texts of policies.
+// A checksum a row of what matters and nothing else knows: texts of events, plans, task groups, commands of jobs and
+// policies; counts of rounds; loans.
 //
-// A flipped bit in a text breaks no constraint and no index. The connections on which Berth writes keep the column
+// A flipped bit in them breaks no constraint and no index. The connections on which Berth writes keep the column
 // `checksum` of those rows, by temporary triggers: whatever statement writes a row, its checksum is written with it.
 // Rows of other programs, and those of older ones, have none.
 #pragma once

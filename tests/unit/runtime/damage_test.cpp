@@ -118,6 +118,11 @@ constexpr Damage kDamages[] = {
     {"NameOfAGroup", "rows_unchanged", "UPDATE task_groups SET name = 'maio' WHERE job_id = 1"},
     {"PoolOfAGroup", "rows_unchanged", "UPDATE task_groups SET pool_id = 1 WHERE job_id = 2"},
     {"CommandOfAJob", "rows_unchanged", "UPDATE jobs SET command = 'rm -rf' WHERE name = 'command'"},
+    {"WaitingJobsOfARound", "rows_unchanged", "UPDATE rounds SET waiting_jobs = 99 WHERE id = 2"},
+    {"PlacedTasksOfARound", "rows_unchanged", "UPDATE rounds SET placed_tasks = 99 WHERE id = 2"},
+    {"OrderOfARound", "rows_unchanged", "UPDATE rounds SET order_policy = 'fifo' WHERE id = 2"},
+    {"AmountOfALoanThatIsOver", "rows_unchanged", "UPDATE loans SET amount = 999 WHERE state = 'returned'"},
+    {"EndOfALoanThatIsOver", "rows_unchanged", "UPDATE loans SET valid_to = valid_to + 1 WHERE state = 'returned'"},
     {"VariablesOfAJob", "rows_unchanged", "UPDATE jobs SET environment = '{\"A\":\"2\"}' WHERE name = 'command'"},
 };
 
@@ -137,6 +142,14 @@ class Damages : public RuntimeTest {
       const QuotaSetting owned[] = {{.resource = "A100", .amount = 16000}};
       BERTH_TRY(set_quota(c, "train", owned));
       return set_quota(c, "serve", owned);
+    });
+    change([](Change& c) -> Status {
+      BERTH_ASSIGN(const std::int64_t loan, add_loan(c, {.lender = "train",
+                                                         .borrower = "serve",
+                                                         .resource = "A100",
+                                                         .amount = 1000,
+                                                         .until = c.now() + Seconds(3600)}));
+      return return_loan(c, loan).status();
     });
     submit("twice", "serve", 3);
     round();
