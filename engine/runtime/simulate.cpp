@@ -146,6 +146,18 @@ Result<std::vector<PolicyChoice>> read_choices(const std::vector<std::string>& t
   return choices;
 }
 
+// What the model of the cluster refuses: a priority class that it does not have, say.
+void leave_out_refused(const Cluster& cluster, const std::vector<Queue>& queues,
+                       const std::vector<PriorityClass>& classes, std::vector<TraceJob>& jobs,
+                       std::vector<std::string>& skipped) {
+  JobModeller modeller(cluster, queues, classes);
+  std::erase_if(jobs, [&](const TraceJob& job) {
+    const Status modelled = modeller.job_from(job, 1).status();
+    if (!modelled.ok()) skipped.push_back(modelled.message());
+    return !modelled.ok();
+  });
+}
+
 }  // namespace
 
 Status save_simulated(Runtime& runtime, const SimulationTarget& target, const SimulationResult& result,
@@ -217,6 +229,12 @@ Result<SimulationSet> simulate(Runtime& runtime, const JobsRequest& request) {
   }
   BERTH_ASSIGN(const Cluster cluster, cluster_of(runtime, request.source));
   BERTH_ASSIGN(const ModelFamilies families, families_of(runtime, request.source));
+  const bool own_cluster = request.source.nodes.empty();
+  BERTH_ASSIGN(QuotaState owned, own_cluster ? load_quotas(runtime.db(), runtime.now()) : QuotaState());
+  std::vector<PriorityClass> classes;
+  if (own_cluster) {
+    BERTH_ASSIGN(classes, read_priority_classes(runtime.db()));
+  }
   std::vector<TraceJob> sorted;
   std::function<Result<std::unique_ptr<JobReader>>()> open_jobs;
   std::vector<std::string> skipped;
@@ -235,18 +253,13 @@ Result<SimulationSet> simulate(Runtime& runtime, const JobsRequest& request) {
     }
     if (request.sort) sort_by_submit(sorted);
     for (TraceJob& job : sorted) families.name_models(job);
+    if (request.skip_bad_rows) leave_out_refused(cluster, owned.queues, classes, sorted, skipped);
     open_jobs = [&sorted]() -> Result<std::unique_ptr<JobReader>> { return read_from(sorted); };
   } else {
     open_jobs = [&source = request.source, &families]() -> Result<std::unique_ptr<JobReader>> {
       BERTH_ASSIGN(std::unique_ptr<JobReader> jobs, open_trace_jobs(source.jobs_format, source.jobs, source.files));
       return families.name_models(std::move(jobs));
     };
-  }
-  const bool own_cluster = request.source.nodes.empty();
-  BERTH_ASSIGN(QuotaState owned, own_cluster ? load_quotas(runtime.db(), runtime.now()) : QuotaState());
-  std::vector<PriorityClass> classes;
-  if (own_cluster) {
-    BERTH_ASSIGN(classes, read_priority_classes(runtime.db()));
   }
   BERTH_ASSIGN(TimedInput input, timed_from(cluster, open_jobs, std::move(owned.queues), std::move(classes)));
   if (!request.history.empty()) {
