@@ -29,7 +29,7 @@ constexpr std::array kKinds = {
     amount_kind("gpu_hours", ValueType::kGpuHours, "a number of GPU-hours", "GPU-hours: 8, 0.5 or 1/4"),
     amount_kind("cpu", ValueType::kCpu, "a number of CPU cores", "CPU cores: 96, 0.5 or 500m"),
     amount_kind("memory", ValueType::kMemory, "an amount of memory",
-                "memory: 40GiB, 512MiB, 2TiB (not GB, which counts in thousands); a bare number is MiB"),
+                "memory: 40GiB = 40Gi = 40G, 512MiB, 2TiB (not GB: thousands); a bare number is MiB"),
     amount_kind("duration", ValueType::kDuration, "a duration",
                 "a duration: 90m, 2h, 1d12h, 45s; a bare number is seconds"),
     amount_kind("time", ValueType::kTime, "a time", "a moment (UTC): 2026-12-01, '2026-12-01 08:00'"),

@@ -125,10 +125,17 @@ Result<MiB> read_memory(std::string_view text) {
     return Status(Code::kInvalid, fmt::format("'{}' is not a whole number of MiB: {} counts in thousands", text, unit),
                   fmt::format("write {0}iB, which counts in 1024s: 40{0}iB", decimal.front()));
   }
-  BERTH_ASSIGN(
-      const std::int64_t mib,
-      read_with_unit(text, {{"MiB", 1}, {"M", 1}, {"GiB", kGi}, {"G", kGi}, {"TiB", kGi * kGi}, {"T", kGi * kGi}}, 1,
-                     "an amount of memory such as 40GiB, 512MiB or 2TiB"));
+  BERTH_ASSIGN(const std::int64_t mib, read_with_unit(text,
+                                                      {{"MiB", 1},
+                                                       {"M", 1},
+                                                       {"Mi", 1},
+                                                       {"GiB", kGi},
+                                                       {"G", kGi},
+                                                       {"Gi", kGi},
+                                                       {"TiB", kGi * kGi},
+                                                       {"T", kGi * kGi},
+                                                       {"Ti", kGi * kGi}},
+                                                      1, "an amount of memory such as 40GiB, 512MiB or 2TiB"));
   return MiB(mib);
 }
 
@@ -287,7 +294,8 @@ std::string nearest_name(std::string_view word, const std::vector<std::string>& 
   for (const std::string& name : names) {
     if (name.size() > word.size() + best_distance || word.size() > name.size() + best_distance) continue;
     const std::size_t distance = edit_distance(word, name);
-    if (distance < best_distance) {
+    // As far as the longer one is long: nothing of it is in the other.
+    if (distance < best_distance && distance < std::max(word.size(), name.size())) {
       best_distance = distance;
       best = name;
     }

@@ -22,6 +22,9 @@ TEST(ReadAmounts, MemoryKnowsItsUnits) {
   EXPECT_EQ(read_memory("1.5 GiB")->value(), 1536);
   EXPECT_EQ(read_memory("512mib")->value(), 512);
   EXPECT_EQ(read_memory("2T")->value(), 2097152);
+  EXPECT_EQ(read_memory("40Gi")->value(), 40960);
+  EXPECT_EQ(read_memory("512Mi")->value(), 512);
+  EXPECT_EQ(read_memory("1Ti")->value(), 1048576);
   EXPECT_EQ(read_memory("1024")->value(), 1024);
   for (const char* bad : {"GiB", "40XB", "0.0001MiB", "9999999999999TiB"}) EXPECT_FALSE(read_memory(bad).ok()) << bad;
 }
@@ -65,6 +68,9 @@ TEST(Names, NearestIsALikelySlip) {
   EXPECT_EQ(nearest_name("trian", names), "train");
   EXPECT_EQ(nearest_name("TRAIN", names), "train");
   EXPECT_EQ(nearest_name("xyzzy", names), "");
+  EXPECT_EQ(nearest_name("5", {"k", "m"}), "");
+  EXPECT_EQ(nearest_name("5", {"k", "k5"}), "k5");
+  EXPECT_EQ(nearest_name("K", {"k"}), "k");
   EXPECT_EQ(suggest("serv", names), "did you mean 'serve'?");
 }
 
