@@ -266,7 +266,7 @@ Result<Output> create_nodes(Session& session, const Arguments& arguments) {
 }
 
 Result<Output> alter_nodes_statement(Session& session, const Arguments& arguments) {
-  BERTH_ASSIGN(const std::vector<std::string> names, expand_names(arguments.list("names")));
+  BERTH_ASSIGN(const std::vector<std::string> names, expand_known_names(arguments.list("names")));
   const Options& options = arguments.options();
   NodeAlteration alteration;
   if (options.given("type")) alteration.type = options.text("type");
@@ -316,7 +316,7 @@ Result<Output> alter_nodes_statement(Session& session, const Arguments& argument
 
 template <class Function>
 Result<Output> change_nodes(Session& session, const Arguments& arguments, Function function, std::string_view done) {
-  BERTH_ASSIGN(const std::vector<std::string> names, expand_names(arguments.list("names")));
+  BERTH_ASSIGN(const std::vector<std::string> names, expand_known_names(arguments.list("names")));
   return change_with_note(
       session, fmt::format("{} {}", counted(static_cast<std::int64_t>(names.size()), "node"), done),
       [&](Change& change) { return blame(function(change, names), arguments.list("names").front().span); });
@@ -324,7 +324,7 @@ Result<Output> change_nodes(Session& session, const Arguments& arguments, Functi
 
 // Of those that the statement names.
 Result<std::int64_t> count_in_state(Session& session, const Arguments& arguments, std::string_view condition) {
-  BERTH_ASSIGN(const std::vector<std::string> names, expand_names(arguments.list("names")));
+  BERTH_ASSIGN(const std::vector<std::string> names, expand_known_names(arguments.list("names")));
   BERTH_ASSIGN(Statement row,
                engine_of(session).db().prepare(fmt::format("SELECT 1 FROM nodes WHERE name = ?1 AND {}", condition)));
   std::int64_t count = 0;
@@ -352,7 +352,7 @@ Result<Output> drain_nodes_statement(Session& session, const Arguments& argument
 }
 Result<Output> resume_nodes_statement(Session& session, const Arguments& arguments) {
   BERTH_ASSIGN(const std::int64_t already, count_in_state(session, arguments, "state = 'up'"));
-  BERTH_ASSIGN(const std::vector<std::string> names, expand_names(arguments.list("names")));
+  BERTH_ASSIGN(const std::vector<std::string> names, expand_known_names(arguments.list("names")));
   BERTH_ASSIGN(std::vector<std::string> closed, nodes_of_strays(engine_of(session).db()));
   std::erase_if(closed, [&](const std::string& node) { return std::ranges::find(names, node) == names.end(); });
   BERTH_ASSIGN(Output output,

@@ -1,5 +1,6 @@
 // SUBMIT, CANCEL, HOLD, RELEASE, ALTER, FINISH.
 #include <functional>
+#include <set>
 
 #include "engine/base/text.h"
 #include "engine/runtime/admit_policy.h"
@@ -352,16 +353,18 @@ Result<Output> submit_from_file(Session& session, const Arguments& arguments) {
 // Applies `function` to every job named; all of them or none.
 Result<Output> change_jobs(Session& session, const Arguments& arguments,
                            const std::function<Status(Change&, std::int64_t)>& function, std::string_view done) {
-  const std::vector<Value>& jobs = arguments.list("jobs");
-  return change_with_note(session, fmt::format("{} {}", counted(static_cast<std::int64_t>(jobs.size()), "job"), done),
-                          [&](Change& change) -> Status {
-                            for (const Value& job : jobs) {
-                              Result<std::int64_t> id = find_job(change.db(), job.text);
-                              if (!id.ok()) return blame(std::move(id).status(), job.span);
-                              BERTH_TRY(blame(function(change, *id), job.span));
-                            }
-                            return {};
-                          });
+  std::set<std::int64_t> changed;  // a job may be named twice, or by its name and by its number
+  const auto change_each = [&](Change& change) -> Status {
+    changed.clear();
+    for (const Value& job : arguments.list("jobs")) {
+      Result<std::int64_t> id = find_job(change.db(), job.text);
+      if (!id.ok()) return blame(std::move(id).status(), job.span);
+      if (changed.insert(*id).second) BERTH_TRY(blame(function(change, *id), job.span));
+    }
+    return {};
+  };
+  BERTH_TRY(engine_of(session).change(change_each).status());
+  return Output::note(fmt::format("{} {}", counted(std::ssize(changed), "job"), done));
 }
 
 Result<Output> cancel_statement(Session& session, const Arguments& arguments) {
@@ -417,7 +420,9 @@ Result<Output> finish_statement(Session& session, const Arguments& arguments) {
 
 Result<std::string> ask_before_cancel(Session& session, const Arguments& arguments) {
   (void)session;
-  const std::size_t count = arguments.list("jobs").size();
+  std::set<std::string> names;
+  for (const Value& job : arguments.list("jobs")) names.insert(job.text);
+  const std::size_t count = names.size();
   return count < 2 ? std::string() : fmt::format("Cancel {} jobs?", count);
 }
 

@@ -97,7 +97,7 @@ Result<Output> show_cluster(Session& session, const Arguments& arguments) {
 // The list as JSON text for json_each, or nothing when none was given.
 Result<std::optional<std::string>> name_filter(const Arguments& arguments, std::string_view argument) {
   if (!arguments.has(argument)) return std::optional<std::string>();
-  BERTH_ASSIGN(const std::vector<std::string> names, expand_names(arguments.list(argument)));
+  BERTH_ASSIGN(const std::vector<std::string> names, expand_known_names(arguments.list(argument)));
   std::vector<std::string> quoted;
   for (const std::string& name : names) {
     std::string escaped;
@@ -116,7 +116,7 @@ Status check_named(Session& session, const Arguments& arguments, std::string_vie
     const std::vector<Value> one{value};
     std::vector<std::string> names{value.text};
     if (thing == Thing::kNode) {
-      BERTH_ASSIGN(names, expand_names(one));
+      BERTH_ASSIGN(names, expand_known_names(one));
     }
     for (const std::string& name : names) {
       BERTH_TRY(blame(find_id(engine_of(session).db(), thing, name).status(), value.span));

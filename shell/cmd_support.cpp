@@ -2,6 +2,8 @@
 
 #include <sqlite3.h>
 
+#include <set>
+
 #include "engine/base/text.h"
 
 namespace berth {
@@ -70,6 +72,13 @@ Result<std::vector<std::string>> expand_names(const std::vector<Value>& values) 
     if (!expanded.ok()) return blame(std::move(expanded).status(), value.span);
     names.insert(names.end(), expanded->begin(), expanded->end());
   }
+  return names;
+}
+
+Result<std::vector<std::string>> expand_known_names(const std::vector<Value>& values) {
+  BERTH_ASSIGN(std::vector<std::string> names, expand_names(values));
+  std::set<std::string> seen;
+  std::erase_if(names, [&](const std::string& name) { return !seen.insert(name).second; });
   return names;
 }
 

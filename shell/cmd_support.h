@@ -82,6 +82,8 @@ SimulationControl control_of(Session& session);
 
 // Names out of `<names:node_range>, ...`, ranges expanded; errors point at the range.
 Result<std::vector<std::string>> expand_names(const std::vector<Value>& values);
+// The same of what is there already: a name that is given twice counts once.
+Result<std::vector<std::string>> expand_known_names(const std::vector<Value>& values);
 
 // Tasks at executors that wait for a verdict, if any: findings.
 void add_strays(const std::vector<Stray>& strays, Output& output);
