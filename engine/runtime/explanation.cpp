@@ -347,6 +347,9 @@ Status say_next_step(const Snapshot& snapshot, const Waiting& waiting, const Sai
   std::string& step = explanation.next_step;
   const bool has_remedy = said.remedy != Remedy::kNone;
   if (!has_remedy || explanation.start_p50) step = said.next_step;
+  // What it lacks is there when the terms change, not when some job ends.
+  if (explanation.start_p50 && !explanation.start_when.empty() && has_remedy)
+    step = fmt::format("wait until {}, when {}", print_time(*explanation.start_p50), explanation.start_when);
   if (explanation.start_p50 && !explanation.evicts.empty() && has_remedy)
     step = fmt::format("wait until about {}, when others are evicted for it", print_time(*explanation.start_p50));
   if (!has_remedy) return {};
@@ -421,7 +424,11 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
   explanation.job = found.name;
   explanation.state = found.state;
   const Job* job = job_in(snapshot, found.id);
-  if (job == nullptr || !rounds_look_at(*job)) {
+  bool stops = false;
+  if (found.state == JobState::kRunning) {
+    BERTH_ASSIGN(stops, is_stopping(runtime.db(), id));
+  }
+  if (job == nullptr || stops || !rounds_look_at(*job)) {
     BERTH_ASSIGN(explanation.sentence, state_sentence(runtime.db(), id, found.state));
     if (found.state == JobState::kRunning) explanation.next_step = fmt::format("SHOW TASKS OF JOB {};", found.name);
     if (found.state == JobState::kHeld) explanation.next_step = fmt::format("RELEASE JOB {};", found.name);
