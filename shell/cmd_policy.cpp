@@ -209,7 +209,8 @@ const CommandRow kPolicyRows[] = {
          "settings order_policy, score_policy, filter_policy, victim_policy and admit_policy name the policy whose "
          "function is used; no round calls target and mixing yet. HELP SHOW POLICY lists the fields they see, "
          "scripts/api.lua says what each means, scripts/README.md the rest. A policy that fails in a round is left out "
-         "of it: the built-in default stands in, and an event says why."},
+         "of it: for an order policy the one before it stands in, for others the built-in default, and an event says "
+         "why."},
     {.family = kPolicyFamily,
      .syntax = "ALTER POLICY <policy:policy> FROM <file:file>",
      .effect = Effect::kChanges,

@@ -152,19 +152,23 @@ Status add_scripts(Database& db, Snapshot& snapshot) {
 
 namespace {
 
-// What order_policy was before the order that it is now. One that failed in another's place, or was asked for in one
-// round, has none before it.
+// What order_policy was before the order that fails, which may itself stand in for a later one. Orders are looked at by
+// when each was set last, so that of several broken ones none comes up twice.
 Result<std::string> order_before(Database& db, const std::string& failed) {
   const std::string none(kDefaultOrder);
   BERTH_ASSIGN(const Settings settings, read_settings(db));
-  if (settings.order_policy != failed) return none;
-  BERTH_ASSIGN(Statement row, db.prepare("SELECT detail FROM events WHERE kind IN ('set', 'reset') AND object = "
-                                         "'order_policy' AND detail <> ?1 ORDER BY id DESC LIMIT 1"));
-  const bool is_known = row.with(failed).next();
-  BERTH_TRY(row.status());
-  if (!is_known) return none;
-  std::string before(row.text(0));
-  return check_policy(db, PolicyKind::kOrder, before).ok() ? before : none;
+  BERTH_ASSIGN(Statement rows, db.prepare("SELECT detail FROM events WHERE kind IN ('set', 'reset') AND object = "
+                                          "'order_policy' GROUP BY detail ORDER BY max(id) DESC"));
+  std::vector<std::string> orders;
+  while (rows.next()) orders.emplace_back(rows.text(0));
+  BERTH_TRY(rows.status());
+  auto at = std::ranges::find(orders, failed);
+  if (at == orders.end() && settings.order_policy != failed) return none;  // asked for in one round
+  at = at == orders.end() ? orders.begin() : at + 1;
+  for (; at != orders.end(); ++at) {
+    if (check_policy(db, PolicyKind::kOrder, *at).ok()) return *at;
+  }
+  return none;
 }
 
 }  // namespace
