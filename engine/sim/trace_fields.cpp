@@ -87,13 +87,11 @@ Result<std::optional<JobState>> read_outcome(std::string_view text) {
     std::optional<JobState> state;
   };
   static constexpr Word kWords[] = {
-      {"finished", JobState::kFinished},   {"pass", JobState::kFinished},
-      {"passed", JobState::kFinished},     {"completed", JobState::kFinished},
-      {"terminated", JobState::kFinished}, {"failed", JobState::kFailed},
-      {"timeout", JobState::kFailed},      {"node_fail", JobState::kFailed},
-      {"cancelled", JobState::kCancelled}, {"killed", JobState::kCancelled},
-      {"running", std::nullopt},           {"waiting", std::nullopt},
-      {"pending", std::nullopt},           {"", std::nullopt},
+      {"finished", JobState::kFinished},   {"succeeded", JobState::kFinished}, {"pass", JobState::kFinished},
+      {"passed", JobState::kFinished},     {"completed", JobState::kFinished}, {"terminated", JobState::kFinished},
+      {"failed", JobState::kFailed},       {"timeout", JobState::kFailed},     {"node_fail", JobState::kFailed},
+      {"cancelled", JobState::kCancelled}, {"killed", JobState::kCancelled},   {"running", std::nullopt},
+      {"waiting", std::nullopt},           {"pending", std::nullopt},          {"", std::nullopt},
   };
   std::vector<std::string> known;
   for (const Word& word : kWords) {
