@@ -182,7 +182,8 @@ Status check_generator(const PaiLikeOptions& options, const Arguments& arguments
 }
 
 // Into the file, with what `output` says of it; to standard output the text alone.
-Result<Output> written(Session& session, const Arguments& arguments, std::string text, Output output) {
+Result<Output> written(Session& session, const Arguments& arguments, std::string text, Output output,
+                       FileReaders readers = FileReaders::kAsUsual) {
   const std::string& file = arguments.text("file");
   if (file == "-") {
     Output raw;
@@ -190,7 +191,8 @@ Result<Output> written(Session& session, const Arguments& arguments, std::string
     return raw;
   }
   BERTH_TRY(blame(check_not_database(file, session.database), arguments.span("file")));
-  BERTH_TRY(blame(write_whole_file(file, text, arguments.options().boolean("replace")), arguments.span("file")));
+  const bool replace = arguments.options().boolean("replace");
+  BERTH_TRY(blame(write_whole_file(file, text, replace, readers), arguments.span("file")));
   return output;
 }
 
@@ -257,7 +259,7 @@ Result<Output> export_statement(Session& session, const Arguments& arguments) {
     output.add_note(fmt::format("written as held, without the job that failed or was cancelled before {}: {}",
                                 jobs.held.size() == 1 ? "it" : "them", join_some(jobs.held, kMostNamed)));
   }
-  return written(session, arguments, std::move(jobs.csv), std::move(output));
+  return written(session, arguments, std::move(jobs.csv), std::move(output), FileReaders::kOwner);
 }
 
 Result<Output> snapshot_save(Session& session, const Arguments& arguments) {
@@ -374,7 +376,7 @@ constexpr CommandRow kDataRows[] = {
                 "too, but nothing overwrites the open database. IMPORT makes the same nodes and jobs of it; jobs that "
                 "run will wait again, and those that wait for a job that failed or was cancelled are held. An "
                 "apostrophe stands before text that a spreadsheet would take for a formula. "
-                "The variables of jobs are in the file: keep it from others."},
+                "The variables of jobs are in the file: only its owner may read it."},
     {.family = kDataFamily,
      .syntax = "SNAPSHOT SAVE <file:file> [REDACTED] [WITH (<options>)]",
      .effect = Effect::kReads,

@@ -75,7 +75,7 @@ Status write_in_place(const std::string& path, std::string_view text) {
   return error == 0 ? Status() : cannot_write(path, error);
 }
 
-Status write_and_rename(const std::string& path, std::string_view text) {
+Status write_and_rename(const std::string& path, std::string_view text, FileReaders readers) {
   const std::string target = file_behind(path).string();
   std::string beside = target + ".XXXXXX";
   const int descriptor = ::mkstemp(beside.data());
@@ -83,8 +83,9 @@ Status write_and_rename(const std::string& path, std::string_view text) {
   struct stat about = {};
   const mode_t mask = ::umask(0);
   ::umask(mask);
-  int error =
-      ::fchmod(descriptor, ::stat(target.c_str(), &about) == 0 ? about.st_mode & 0777 : 0666 & ~mask) == 0 ? 0 : errno;
+  mode_t mode = ::stat(target.c_str(), &about) == 0 ? about.st_mode & 0777 : 0666 & ~mask;
+  if (readers == FileReaders::kOwner) mode &= 0700;
+  int error = ::fchmod(descriptor, mode) == 0 ? 0 : errno;
   if (const int failed = write_and_close(descriptor, text); error == 0) error = failed;
   if (error == 0 && std::rename(beside.c_str(), target.c_str()) != 0) error = errno;
   if (error == 0) return {};
@@ -105,7 +106,7 @@ Status check_not_database(const std::string& path, const std::string& database) 
   return {};
 }
 
-Status write_whole_file(const std::string& path, std::string_view text, bool replace) {
+Status write_whole_file(const std::string& path, std::string_view text, bool replace, FileReaders readers) {
   std::error_code ignored;
   const fs::file_status about = fs::status(path, ignored);
   if (fs::is_directory(about)) return cannot_write(path, EISDIR);
@@ -117,7 +118,7 @@ Status write_whole_file(const std::string& path, std::string_view text, bool rep
     text = packed;
   }
   const bool in_place = fs::exists(about) && !fs::is_regular_file(about);
-  return in_place ? write_in_place(path, text) : write_and_rename(path, text);
+  return in_place ? write_in_place(path, text) : write_and_rename(path, text, readers);
 }
 
 }  // namespace berth

@@ -47,6 +47,21 @@ TEST_F(BatchTest, JsonOfALogIsOneValue) {
 
 TEST_F(BatchTest, AFailedRunLeavesNoEmptyDatabase) {
   for (const char* statement : {"SET foo = 1", "IMPORT NODES FROM \\\"nofile.csv\\\"", "CREATE POOL \\\"\\\""}) {
+TEST_F(BatchTest, OnlyTheOwnerReadsExportedJobs) {
+  run("berth -c \"CREATE QUEUE q; SUBMIT JOB a IN QUEUE q WITH (command = true, env = \\\"KEY=secret\\\", "
+      "allow_infeasible = true)\" 2>/dev/null");
+  run("touch old.csv; chmod 644 old.csv; umask 022; berth -c \"EXPORT JOBS TO \\\"jobs.csv\\\"; EXPORT JOBS TO "
+      "\\\"jobs.csv.gz\\\"; EXPORT JOBS TO \\\"old.csv\\\" WITH (replace = true); EXPORT NODES TO \\\"nodes.csv\\\"\" "
+      "2>/dev/null");
+  EXPECT_EQ(run("stat -c %a:%n jobs.csv jobs.csv.gz old.csv nodes.csv").output,
+            "600:jobs.csv\n600:jobs.csv.gz\n600:old.csv\n644:nodes.csv\n");
+}
+
+// A pipe gets the value itself; EXPORT writes for spreadsheets, too.
+TEST_F(BatchTest, CsvCellsAreAsTheyAre) {
+  EXPECT_EQ(run("berth --mode csv -c \"SELECT char(61, 49, 43, 49) AS a\"").output, "a\n=1+1\n");
+}
+
     EXPECT_EQ(run("berth --db new.db -c \"" + std::string(statement) + "\" 2>&1").code, 1) << statement;
     EXPECT_EQ(run("ls | grep new.db").output, "") << statement;
   }
