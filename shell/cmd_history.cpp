@@ -102,9 +102,10 @@ constexpr CommandRow kHistoryRows[] = {
      .handler = diff_state_statement,
      .summary = "What differs between two moments, by object and in words.",
      .example = "DIFF STATE BETWEEN '2026-11-01 09:00' AND '2026-11-01 10:00' OF NODES",
-     .details = "Only the outcome counts, not what came and went in between. With --json or --csv also every column of "
-                "every table, before and after. SELECT ... FROM as_of('jobs', '2026-11-01 09:00') shows a whole table "
-                "as it was. SET history_retention says how far back this goes."},
+     .details =
+         "Only the outcome counts, not what came and went in between. With --mode json or csv also every column of "
+         "every table, before and after. SELECT ... FROM as_of('jobs', '2026-11-01 09:00') shows a whole table "
+         "as it was. SET history_retention says how far back this goes."},
     {.family = kHistoryFamily,
      .syntax = "SHOW HISTORY OF {JOB <job:job> | NODE <node:node> | QUEUE <queue:queue>} [FROM <from:moment>] [TO "
                "<to:moment>]",

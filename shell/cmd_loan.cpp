@@ -102,7 +102,8 @@ Status add_returns(Session& session, Output& output) {
                                   each.loan, each.missing));
     }
   }
-  if (!table.rows.empty()) output.add(std::move(table));
+  const Audience audience = table.rows.empty() ? Audience::kPrograms : Audience::kEveryone;
+  output.add(std::move(table), audience);
   return {};
 }
 
@@ -121,7 +122,10 @@ Result<Output> show_loans(Session& session, const Arguments& arguments) {
                   engine_of(session).now(), arguments.has_word("ALL")));
   constexpr std::size_t kAmount = 4;
   BERTH_TRY(print_amounts(session, table, kAmount));
-  Output output(std::move(table));
+  Output output;
+  output.add(table, Audience::kPeople);
+  table.title = "loans";
+  output.add(std::move(table), Audience::kPrograms);
   BERTH_TRY(add_returns(session, output));
   return output;
 }

@@ -157,15 +157,18 @@ Result<Output> show_queues(Session& session, const Arguments& arguments) {
   BERTH_ASSIGN(ResultTable tree, query_table(session, kQueueTree));
   BERTH_ASSIGN(ResultTable standings, query_table(session, "SELECT * FROM queue_standing ORDER BY queue_id, resource"));
   Output output;
+  tree.title = "queues";
+  standings.title = "standings";
   if (standings.rows.empty()) {
-    output.add(queues_without_quotas(tree), Audience::kPeople);
+    ResultTable for_people = queues_without_quotas(tree);
+    for_people.title.clear();
+    output.add(std::move(for_people), Audience::kPeople);
     output.add(std::move(tree), Audience::kPrograms);
+    output.add(std::move(standings), Audience::kPrograms);
     return output;
   }
   BERTH_ASSIGN(ResultTable for_people, queues_with_quotas(session, tree));
   output.add(std::move(for_people), Audience::kPeople);
-  tree.title = "queues";
-  standings.title = "standings";
   output.add(std::move(tree), Audience::kPrograms);
   output.add(std::move(standings), Audience::kPrograms);
   BERTH_TRY(add_starving_notes(session, output));

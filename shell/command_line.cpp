@@ -35,7 +35,9 @@ usage: berth [options] [-c STATEMENTS | FILE | -] ... [--script FILE [ARGUMENT] 
 
 Results go to standard output, everything else to standard error.
 --json: a statement that answers prints one JSON value, an array with an object per row; one that answers with several
-tables an object with such an array for each. Other statements print nothing.
+tables an object with such an array for each. Which of both is the statement's, whatever the data. Other statements
+print nothing.
+--mode csv is for programs: cells are as they are, also those that begin with =; EXPORT guards them for spreadsheets.
 exit codes: 0 done, 1 failed, 2 wrong usage, 3 busy (another round is running), 4 done with findings
 )";
 

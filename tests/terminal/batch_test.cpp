@@ -25,7 +25,9 @@ TEST_F(BatchTest, JsonIsOneValueAStatementThatAnswers) {
   EXPECT_EQ(run("berth --json -c \"VALUES (1); VALUES (2)\"").output,
             "[\n{\"column1\": 1}\n]\n[\n{\"column1\": 2}\n]\n");
   const std::string queue = run("berth --json -c \"SHOW QUEUES\" 2>/dev/null").output;
-  EXPECT_TRUE(queue.starts_with("[\n{\"queue\": \"nlp\"")) << queue;
+  EXPECT_TRUE(queue.starts_with("{\"queues\": [\n{\"queue\": \"nlp\"")) << queue;
+  EXPECT_TRUE(queue.ends_with("],\n\"standings\": []}\n")) << queue;
+  EXPECT_EQ(run("berth --json -c \"SHOW LOANS\"").output, "{\"loans\": [],\n\"returns\": []}\n");
   const std::string tables = run("berth --json -c \"PLAN DROP QUEUE nlp\" 2>/dev/null").output;
   EXPECT_TRUE(tables.starts_with("{\"plan\": [\n{")) << tables;
 }
@@ -45,8 +47,6 @@ TEST_F(BatchTest, JsonOfALogIsOneValue) {
   EXPECT_EQ(run("berth -c \"SHOW LOG OF JOB a\"").output, "hello\n");
 }
 
-TEST_F(BatchTest, AFailedRunLeavesNoEmptyDatabase) {
-  for (const char* statement : {"SET foo = 1", "IMPORT NODES FROM \\\"nofile.csv\\\"", "CREATE POOL \\\"\\\""}) {
 TEST_F(BatchTest, OnlyTheOwnerReadsExportedJobs) {
   run("berth -c \"CREATE QUEUE q; SUBMIT JOB a IN QUEUE q WITH (command = true, env = \\\"KEY=secret\\\", "
       "allow_infeasible = true)\" 2>/dev/null");
@@ -62,6 +62,8 @@ TEST_F(BatchTest, CsvCellsAreAsTheyAre) {
   EXPECT_EQ(run("berth --mode csv -c \"SELECT char(61, 49, 43, 49) AS a\"").output, "a\n=1+1\n");
 }
 
+TEST_F(BatchTest, AFailedRunLeavesNoEmptyDatabase) {
+  for (const char* statement : {"SET foo = 1", "IMPORT NODES FROM \\\"nofile.csv\\\"", "CREATE POOL \\\"\\\""}) {
     EXPECT_EQ(run("berth --db new.db -c \"" + std::string(statement) + "\" 2>&1").code, 1) << statement;
     EXPECT_EQ(run("ls | grep new.db").output, "") << statement;
   }
