@@ -179,14 +179,10 @@ constexpr PromiseQuery kWorkPromises[] = {
      "OR g.job_id IS NULL OR r.task_index NOT BETWEEN 0 AND g.task_count - 1 OR r.cpu_milli <> g.cpu_milli OR "
      "r.memory_mib <> g.memory_mib OR r.gpu_milli <> g.gpu_milli OR g.gpu_count <> (SELECT count(*) FROM device_slots "
      "s WHERE (r.device_mask >> s.device_index) & 1)"},
-    // What has happened to nodes since the last round, the next one takes into account.
     {{"reserved_devices_exist", "room is held on devices that their node has"},
      "SELECT 'job ' || r.job_id || ' task ' || r.group_index || '.' || r.task_index, 'device mask ' || r.device_mask "
      "|| ' is held of node ' || n.name || ', which has ' || t.device_count || ' devices' FROM reserved_tasks r JOIN "
-     "nodes n ON n.id = r.node_id JOIN node_types t ON t.id = n.type_id WHERE r.device_mask >> t.device_count <> 0 AND "
-     "(SELECT max(state_version) FROM rounds) BETWEEN (SELECT min(state_version) FROM events) AND (SELECT "
-     "max(state_version) FROM events) AND NOT EXISTS (SELECT 1 FROM events WHERE kind IN ('alter node', 'alter node "
-     "type') AND state_version > (SELECT max(state_version) FROM rounds))"},
+     "nodes n ON n.id = r.node_id JOIN node_types t ON t.id = n.type_id WHERE r.device_mask >> t.device_count <> 0"},
     {{"predictions_rise", "of what was predicted, half is at most what eight in ten are"},
      "SELECT 'job ' || name, 'it was predicted to take ' || predicted_p50_s || ' s, ' || predicted_p80_s || ' s or ' "
      "|| "
