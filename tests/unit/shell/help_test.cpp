@@ -45,7 +45,7 @@ TEST(Help, TellsEverythingAboutAStatement) {
             "\n"
             "  values\n"
             "    cpu       CPU cores: 96, 0.5 or 500m\n"
-            "    memory    memory: 40GiB, 512MiB, 2TiB (not GB, which counts in thousands); a bare number is MiB\n"
+            "    memory    memory: 40GiB = 40Gi = 40G, 512MiB, 2TiB (not GB: thousands); a bare number is MiB\n"
             "    duration  a duration: 90m, 2h, 1d12h, 45s; a bare number is seconds\n"
             "\n"
             "  example\n"
