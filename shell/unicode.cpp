@@ -73,7 +73,6 @@ constexpr bool in_ranges(const std::array<CodeRange, kSize>& ranges, char32_t va
 
 bool is_control(char32_t value) { return value < 0x20 || (value >= 0x7F && value < 0xA0); }
 
-// Marks that turn the direction of the text around them.
 std::string hexadecimal(std::uint32_t value, int digits) {
   std::string text;
   for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4) text += "0123456789abcdef"[(value >> shift) & 15U];
@@ -159,7 +158,7 @@ std::string escape_controls(std::string_view text) {
     const CodePoint point = decode_utf8(text);
     if (!point.valid || is_control(point.value)) {
       safe += escaped_control(point.value);
-    } else if (turns_direction(point.value)) {
+    } else if (is_unseen(point.value)) {
       safe += "\\u" + hexadecimal(static_cast<std::uint32_t>(point.value), 4);
     } else {
       safe += text.substr(0, point.length);

@@ -24,7 +24,7 @@ void append_utf8(std::string& text, char32_t value);
 int code_point_width(char32_t value);
 int display_width(std::string_view text);
 
-// Control characters, invalid bytes and direction overrides as \n, \t, \x1b, \u202e: what is left can be printed.
+// What does not show (is_unseen) and invalid bytes as \n, \t, \x1b, \u202e: what is left can be printed.
 std::string escape_controls(std::string_view text);
 
 // The same of a text of lines; line ends and tabs stay.

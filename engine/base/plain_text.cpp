@@ -44,10 +44,17 @@ bool turns_direction(char32_t character) {
          (character >= 0x2066 && character <= 0x2069);
 }
 
-bool has_turned_direction(std::string_view text) {
+bool is_unseen(char32_t character) {
+  const bool is_control = character < 0x20 || (character >= 0x7F && character <= 0x9F);
+  const bool has_no_width = (character >= 0x200B && character <= 0x200F) ||
+                            (character >= 0x2060 && character <= 0x2064) || character == 0xFEFF;
+  return is_control || has_no_width || turns_direction(character);
+}
+
+bool has_unseen(std::string_view text) {
   while (!text.empty()) {
     const std::size_t length = utf8_length(text);
-    if (length > 1 && turns_direction(character_at(text, length))) return true;
+    if (length > 0 && is_unseen(character_at(text, length))) return true;
     text.remove_prefix(length == 0 ? 1 : length);
   }
   return false;
@@ -67,7 +74,7 @@ std::string plain_line(std::string_view text, std::size_t most) {
     const std::size_t length = utf8_length(text);
     const char first = text.front();
     if (line.size() <= most - kCut.size()) fits = line.size();
-    if (length > 1 && turns_direction(character_at(text, length))) {
+    if (length > 1 && is_unseen(character_at(text, length))) {
       line += '?';
     } else if (length > 1) {
       line += text.substr(0, length);

@@ -14,8 +14,10 @@ bool is_utf8(std::string_view text);
 
 // Turns the direction of what is written after it, or ends the line: a name with one looks like another.
 bool turns_direction(char32_t character);
-// The text has such a character.
-bool has_turned_direction(std::string_view text);
+// Nothing shows it, or it does something to what is shown: control characters, those above ASCII too, characters
+// without width, and those that turn the direction. (Marks on letters are not: they show.)
+bool is_unseen(char32_t character);
+bool has_unseen(std::string_view text);
 
 // Without the byte order mark that some editors write before UTF-8.
 std::string_view without_byte_order_mark(std::string_view text);

@@ -98,10 +98,8 @@ Result<std::vector<std::string>> names_of(Database& db, Thing thing, std::size_t
 
 Status check_plain_text(std::string_view what, std::string_view text) {
   if (!is_utf8(text)) return Status(Code::kInvalid, fmt::format("{} must be text in UTF-8", what));
-  const bool has_control =
-      std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 32 || c == 127; });
-  if (has_control || has_turned_direction(text))
-    return Status(Code::kInvalid, fmt::format("{} must not have control characters", what));
+  if (has_unseen(text))
+    return Status(Code::kInvalid, fmt::format("{} must not have control characters or others that do not show", what));
   return {};
 }
 

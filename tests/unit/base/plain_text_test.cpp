@@ -28,5 +28,15 @@ TEST(PlainText, PlainLineIsCutAtAWholeCharacter) {
   EXPECT_EQ(plain_line(std::string(1000, 'x'), 500).size(), 500U);
 }
 
+TEST(PlainText, KnowsWhatDoesNotShow) {
+  for (const std::string_view text :
+       {"a\x1f", "\x7f", "\u0080", "\u009f", "a\u200bb", "\u200d", "\u2060", "\ufeff", "\u202e", "\u2066"}) {
+    EXPECT_TRUE(has_unseen(text)) << text;
+  }
+  for (const std::string_view text : {"", "plain", "\u00a0", "e\u0301", "\u2010", "\u2070", "\xff"})
+    EXPECT_FALSE(has_unseen(text)) << text;
+  EXPECT_EQ(plain_line("a\u200bb\u0085c", 100), "a?b?c");
+}
+
 }  // namespace
 }  // namespace berth

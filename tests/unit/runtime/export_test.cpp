@@ -76,7 +76,7 @@ class Export : public RuntimeTest {
   std::string text(std::string_view more = "") {
     static const std::vector<std::string> kParts = {"a", "b", "7",  "\"", ",",    ";",  "'",   "=",
                                                     "+", "-", "@",  "|",  "\\",   " ",  "é",   "中文",
-                                                    "🚀", "#", "''", "'=", "=1+2", "no", "x|y", "\xE2\x80\x8B"};
+                                                    "🚀", "#", "''", "'=", "=1+2", "no", "x|y", "\xE2\x80\xA2"};
     std::string made;
     for (std::int64_t n = 1 + below(6); n > 0; --n) {
       if (!more.empty() && random_.below(4) == 0) {
