@@ -137,12 +137,12 @@ Result<Output> show_policy(Session& session, const Arguments& arguments) {
   }
   StoredPolicy& policy = *read;
   Output output;
-  output.add(
-      ResultTable{.title = "policy",
-                  .columns = {{"policy"}, {"version"}, {"versions"}, {"file"}, {"hooks"}, {"summary"}, {"since"}},
-                  .rows = {{policy.script.name, policy.script.version, policy.versions, policy.text.file,
-                            join(policy.text.hooks, ", "), policy.text.summary, print_time(policy.created_at),
-                            policy.created_by}}});
+  output.add(ResultTable{
+      .title = "policy",
+      .columns = {{"policy"}, {"version"}, {"versions"}, {"file"}, {"hooks"}, {"summary"}, {"since"}, {"by"}},
+      .rows = {{policy.script.name, policy.script.version, policy.versions, policy.text.file,
+                join(policy.text.hooks, ", "), policy.text.summary, print_time(policy.created_at),
+                policy.created_by}}});
   // An older version may lack knobs that are set now.
   if (version) policy.script.knobs.clear();
   BERTH_ASSIGN(ResultTable knobs, knobs_table(policy.script));

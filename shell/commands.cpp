@@ -104,6 +104,7 @@ Result<Output> execute_parsed(Session& session, std::string_view statement) {
   }
   Result<Output> output = call.row->handler(session, call.arguments);
   session.progress->finish();
+  if (output.ok()) BERTH_TRY(check_shape(*output));
   return output;
 }
 

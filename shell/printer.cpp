@@ -5,11 +5,13 @@
 
 #include "shell/pager.h"
 #include "shell/render.h"
+#include "shell/unicode.h"
 
 namespace berth {
 
 Status Printer::show(const Output& output, const Display& display) {
-  for (const std::string& note : output.notes) say(note + "\n");
+  BERTH_TRY(check_shape(output));
+  for (const std::string& note : output.notes) say(escape_controls_in_lines(note) + "\n");
   Display fitted = display;
   if (is_redirected()) {
     fitted.width = fitted.height = 0;

@@ -69,4 +69,7 @@ struct Output {
   }
 };
 
+// kInternal when a row of a table has more or fewer cells than the table has columns.
+Status check_shape(const Output& output);
+
 }  // namespace berth

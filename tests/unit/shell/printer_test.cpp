@@ -35,6 +35,31 @@ TEST(Printer, DataAndNotesGoApart) {
   EXPECT_EQ(messages.text(), "done\n");
 }
 
+TEST(Printer, NotesMoveNoCursor) {
+  TextFile data;
+  TextFile messages;
+  Printer printer(data.stream(), messages.stream());
+  ASSERT_TRUE(printer.show(Output::note("queue 'a\x1b[2J\u200b' dropped\nand more"), Display()).ok());
+  EXPECT_EQ(messages.text(), "queue 'a\\x1b[2J\\u200b' dropped\nand more\n");
+}
+
+// A row too long would be read beyond the columns, one too short beyond itself: no mode gets either.
+TEST(Printer, ATableWithRowsOfAnotherLengthIsAnError) {
+  for (const std::vector<Cell>& row : {std::vector<Cell>{1}, {1, 2, 3}, {}}) {
+    for (const OutputMode mode : {OutputMode::kTable, OutputMode::kCsv, OutputMode::kJson, OutputMode::kJsonl,
+                                  OutputMode::kMarkdown, OutputMode::kLine}) {
+      TextFile data;
+      TextFile messages;
+      Printer printer(data.stream(), messages.stream());
+      Display display;
+      display.mode = mode;
+      const Output output(ResultTable{"", {{"a"}, {"b"}}, {{1, 2}, row}});
+      EXPECT_EQ(printer.show(output, display).code(), Code::kInternal);
+      EXPECT_EQ(data.text(), "");
+    }
+  }
+}
+
 TEST(Printer, RedirectsDataToAFileWithoutColourOrWidth) {
   const std::string file =
       std::filesystem::temp_directory_path() / ("berth_printer_" + std::to_string(getpid()) + ".txt");
