@@ -34,15 +34,21 @@ QuotedLine quote_line(std::string_view text, Span span) {
 }
 
 // Drops whole characters from the front until at most `width` columns remain.
-std::string keep_end(std::string text, int width) {
-  if (display_width(text) <= width) return text;
-  while (!text.empty() && display_width(text) > width - 3) text.erase(0, decode_utf8(text).length);
-  return "..." + text;
+std::string keep_end(const std::string& text, int width) {
+  int left = display_width(text);
+  if (left <= width) return text;
+  std::string_view end = text;
+  while (!end.empty() && left > width - 3) {
+    const CodePoint point = decode_utf8(end);
+    left -= point.valid ? code_point_width(point.value) : 1;
+    end.remove_prefix(point.length);
+  }
+  return "..." + std::string(end);
 }
 
 std::string caret_lines(std::string_view text, Span span) {
   QuotedLine line = quote_line(text, span);
-  line.before = keep_end(std::move(line.before), kMostColumns * 2 / 3);
+  line.before = keep_end(line.before, kMostColumns * 2 / 3);
   line.word = truncate_to_width(line.word, kMostColumns, false);
   const int room = std::max(0, kMostColumns - display_width(line.before) - display_width(line.word));
   line.after = truncate_to_width(line.after, room, false);

@@ -199,8 +199,13 @@ std::string pad_left(std::string_view text, int width) {
 std::vector<std::string> wrap_text(std::string_view text, int width) {
   std::vector<std::string> lines;
   width = std::max(width, 2);
+  // Of each line looked for once: one may fill many rows.
+  std::size_t end = std::min(text.find('\n'), text.size());
+  const auto drop = [&](std::size_t bytes) {
+    text.remove_prefix(bytes);
+    end -= bytes;
+  };
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
     std::size_t cut = bytes_within(text.substr(0, end), width);
     if (cut < end) {
       const std::size_t blank = text.rfind(' ', cut);
@@ -209,9 +214,13 @@ std::vector<std::string> wrap_text(std::string_view text, int width) {
     std::string_view line = text.substr(0, cut);
     while (!line.empty() && line.back() == ' ') line.remove_suffix(1);
     lines.emplace_back(line);
-    text.remove_prefix(cut);
-    if (cut == end && !text.empty()) text.remove_prefix(1);
-    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+    const bool is_line_end = cut == end;
+    drop(cut);
+    if (is_line_end) {
+      if (!text.empty()) text.remove_prefix(1);
+      end = std::min(text.find('\n'), text.size());
+    }
+    while (!text.empty() && text.front() == ' ') drop(1);
   }
   if (lines.empty()) lines.emplace_back();
   return lines;

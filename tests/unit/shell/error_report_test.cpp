@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace berth {
 namespace {
 
@@ -54,6 +56,19 @@ TEST(ErrorReport, LongLinesAreCutAroundTheWord) {
 TEST(ErrorReport, DataCannotColourTheScreen) {
   const std::string report = describe_error(Status(Code::kInvalid, "bad '\x1b[2J'"), Source{}, 0, false);
   EXPECT_EQ(report.find('\x1b'), std::string::npos);
+}
+
+// Looked through once, however long: else this would take hours.
+TEST(ErrorReport, ALineOfMegabytesIsCutInOneGo) {
+  std::string before(std::size_t{4} << 20, 'x');
+  before.append("\xe8\x8a\x82 ");
+  std::string text = before;
+  text.append("word ").append(std::size_t{4} << 20, 'y');
+  const std::string told =
+      describe_error(Status(Code::kInvalid, "no").at({before.size(), 4}), Source{"", text, 1, false}, 0, false);
+  EXPECT_EQ(told.substr(0, 15), "error: no\n  ...");
+  EXPECT_NE(told.find("x\xe8\x8a\x82 word yyy"), std::string::npos);
+  EXPECT_LT(told.size(), 300U);
 }
 
 }  // namespace

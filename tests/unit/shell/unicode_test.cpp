@@ -69,5 +69,15 @@ TEST(Unicode, PadsAndWraps) {
   EXPECT_EQ(wrap_text("节点节", 1), (std::vector<std::string>{"节", "点", "节"}));
 }
 
+TEST(Unicode, WrapsALineOfMegabytesInOneGo) {
+  const std::vector<std::string> lines = wrap_text(std::string(std::size_t{8} << 20, 'x'), 8);
+  EXPECT_EQ(lines.size(), std::size_t{1} << 20);
+}
+
+TEST(Unicode, ShowsWhatDoesNotShow) {
+  EXPECT_EQ(escape_controls("a\u0085b\u200bc\u2060d\ufeffe\u202e"), "a\\x85b\\u200bc\\u2060d\\ufeffe\\u202e");
+  EXPECT_EQ(escape_controls("e\u0301 节点"), "e\u0301 节点");
+}
+
 }  // namespace
 }  // namespace berth
