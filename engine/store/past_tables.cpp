@@ -113,15 +113,19 @@ class PastBuilder {
 
   Status make_tables() {
     for (const SchemaEntry& object : objects_) {
-      if (object.type == "table") BERTH_TRY(past_.execute(object.sql));
+      if (object.type == "table") BERTH_TRY(make(object, object.sql));
     }
     for (const SchemaEntry& object : objects_) {
       if (object.type != "view") continue;
-      BERTH_TRY(past_.execute(object.name == "dates_at"
-                                  ? fmt::format("CREATE VIEW dates_at AS SELECT {} AS time", moment_.asked.value())
-                                  : at_moment(object.sql, moment_.asked)));
+      BERTH_TRY(make(object, object.name == "dates_at"
+                                 ? fmt::format("CREATE VIEW dates_at AS SELECT {} AS time", moment_.asked.value())
+                                 : at_moment(object.sql, moment_.asked)));
     }
     return {};
+  }
+
+  Status make(const SchemaEntry& object, std::string_view sql) {
+    return past_.execute(sql).prefixed(fmt::format("in {} {}", object.type, object.name));
   }
 
   bool is_table(const std::string& name) const {

@@ -122,6 +122,12 @@ Span word_at(std::string_view sql, std::size_t offset) {
   return {offset, std::max<std::size_t>(1, end - offset)};
 }
 
+// SQLite takes a NUL for the end, whatever length it is given.
+Status check_whole(std::string_view sql) {
+  if (sql.find('\0') == std::string_view::npos) return {};
+  return Status(Code::kInvalid, "the SQL has a NUL character, behind which SQLite reads nothing");
+}
+
 constexpr std::string_view kStatementDoing = "read or write the database";
 
 // The URI that SQLite takes for "immutable".
@@ -313,6 +319,7 @@ Result<Statement> Database::prepare(std::string_view sql) {
     home_->idle.erase(found);
     return Statement(handle, home_);
   }
+  BERTH_TRY(check_whole(sql));
   sqlite3_stmt* handle = nullptr;
   const char* tail = nullptr;
   const int code = sqlite3_prepare_v3(home_->connection, sql.data(), static_cast<int>(sql.size()),
@@ -339,6 +346,7 @@ Result<Statement> Database::prepare(std::string_view sql) {
 }
 
 Status Database::execute(std::string_view script) {
+  BERTH_TRY(check_whole(script));
   while (!script.empty()) {
     sqlite3_stmt* handle = nullptr;
     const char* tail = nullptr;

@@ -277,5 +277,16 @@ TEST(UndoLog, DamagedBytesAreNoticed) {
   }
 }
 
+TEST_F(History, AViewWithANulIsToldOf) {
+  Database db = open();
+  fill(db);
+  EXPECT_OK(
+      db.execute("PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, ' FROM', char(10, 0) || "
+                 "'FROM') WHERE type = 'view'; PRAGMA writable_schema = OFF"));
+  Moment moment;
+  moment.asked = Seconds(1);
+  EXPECT_ERROR(past_tables(db, moment, {"jobs"}), Code::kInvalid, "NUL");
+}
+
 }  // namespace
 }  // namespace berth::test

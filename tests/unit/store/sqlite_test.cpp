@@ -186,5 +186,16 @@ TEST_F(Sqlite, LetsUserSqlOnlyRead) {
   EXPECT_FALSE(std::filesystem::exists(copy));
 }
 
+// SQLite stops at a NUL: what lies behind it is neither ignored nor waited for.
+TEST_F(Sqlite, RefusesTextWithANul) {
+  using namespace std::string_view_literals;
+  Database db = must_have(Database::open(":memory:", Access::kReadWrite));
+  for (const std::string_view sql : {"\0"sv, "SELECT 1\0"sv, "SELECT 1; \0 SELECT 2"sv, "CREATE TABLE t (a) \0;"sv}) {
+    EXPECT_ERROR(db.execute(sql), Code::kInvalid, "NUL");
+    EXPECT_ERROR(db.prepare(sql), Code::kInvalid, "NUL");
+  }
+  EXPECT_EQ(must_have(db.integer("SELECT count(*) FROM sqlite_schema")), 0);
+}
+
 }  // namespace
 }  // namespace berth::test
