@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -40,13 +41,28 @@ Status check_permission(const std::string& path, bool writes) {
   return {};
 }
 
+// SQLite names the log after the path that it was opened by: two names of one file have two logs, and what is
+// acknowledged in one of them is lost to the other.
+Status check_single_name(const std::string& path) {
+  struct stat file = {};
+  if (::stat(path.c_str(), &file) != 0 || !S_ISREG(file.st_mode) || file.st_nlink < 2) return {};
+  return Status(Code::kConflict,
+                fmt::format("'{}' is one of {} names of the same file (hard links): changes made under one name would "
+                            "be lost under the other",
+                            path, file.st_nlink),
+                "remove the other names; for a copy use SNAPSHOT SAVE, or cp while nobody has it open");
+}
+
 Status find_or_make_file(const std::string& path, bool create, bool writes) {
   std::error_code failure;
   const auto status = std::filesystem::status(path, failure);
   if (std::filesystem::is_directory(status)) {
     return Status(Code::kInvalid, fmt::format("'{}' is a folder; a database is a file", path));
   }
-  if (std::filesystem::exists(status)) return check_permission(path, writes);
+  if (std::filesystem::exists(status)) {
+    BERTH_TRY(check_permission(path, writes));
+    return check_single_name(path);
+  }
   if (status.type() == std::filesystem::file_type::none)
     return Status(Code::kUnavailable, fmt::format("cannot open '{}': {}", path, failure.message()));
   if (!create) return Status(Code::kNotFound, fmt::format("there is no database '{}'", path));

@@ -260,5 +260,23 @@ TEST_F(Migrate, RebuildsViewsWhenTheirTextChanged) {
   EXPECT_OK(db.integer("SELECT count(*) FROM node_usage"));
 }
 
+// Each name would have a log of its own: what one of them took in would be lost to the other.
+TEST_F(Open, AFileOfTwoNamesIsRefused) {
+  {
+    Database db = open();
+    EXPECT_OK(change(db, [](Change& c) { return add_pool(c, "p"); }));
+  }
+  std::filesystem::create_hard_link(path(), path("twin.db"));
+  for (const char* name : {"berth.db", "twin.db"}) {
+    EXPECT_ERROR(open_state(path(name)), Code::kConflict, "one of 2 names");
+    EXPECT_ERROR(open_for_queries(path(name)), Code::kConflict, "one of 2 names");
+  }
+  std::filesystem::create_symlink(path(), path("link.db"));
+  EXPECT_ERROR(open_state(path("link.db")), Code::kConflict, "one of 2 names");
+  std::filesystem::remove(path("twin.db"));
+  Database db = must_have(open_state(path("link.db")));
+  EXPECT_EQ(must_have(db.integer("SELECT count(*) FROM pools")), 1);
+}
+
 }  // namespace
 }  // namespace berth::test
