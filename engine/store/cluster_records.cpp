@@ -111,7 +111,8 @@ Status move_node(Database& db, const std::string& name, NodeState wanted) {
   if (!row.with(id).next()) return row.status();
   BERTH_ASSIGN(const NodeState present, read_node_state(row.text(0)));
   BERTH_ASSIGN(const bool busy, node_runs_tasks(db, id));
-  const NodeState target = wanted == NodeState::kDraining && !busy ? NodeState::kDrained : wanted;
+  const bool is_drain = wanted == NodeState::kDraining || wanted == NodeState::kDrained;
+  const NodeState target = !is_drain ? wanted : busy ? NodeState::kDraining : NodeState::kDrained;
   if (present == wanted || present == target) {
     return Status(Code::kConflict, fmt::format("node '{}' is {} already", name, node_state_name(present)));
   }
