@@ -63,7 +63,7 @@ class QueueWalk : public RewindableSequence {
       const std::size_t row = job.queue < 0 ? rows - 1 : static_cast<std::size_t>(job.queue);
       const std::int64_t value =
           job.priority_class < 0 ? 0 : input.priority_classes[static_cast<std::size_t>(job.priority_class)].value;
-      keys.emplace_back(row, -value, -job.eviction.evictions, job.submit, job.id);
+      keys.emplace_back(row, ~value, ~job.eviction.evictions, job.submit, job.id);  // ~ turns any order round
       ++first_[row + 1];
     }
     std::partial_sum(first_.begin(), first_.end(), first_.begin());

@@ -6,12 +6,6 @@
 
 namespace berth {
 
-namespace {
-
-constexpr std::int64_t kMostPriority = 1000000;
-
-}  // namespace
-
 Status MissingNames::find(Thing thing, const std::string& name) {
   const Result<std::int64_t> found = find_id(change_.db(), thing, name);
   if (found.ok() || found.status().code() != Code::kNotFound) return found.status();

@@ -14,6 +14,7 @@
 #include "engine/store/load_jobs.h"
 #include "engine/store/load_quotas.h"
 #include "engine/store/names.h"
+#include "engine/store/queue_records.h"
 #include "engine/store/reservation_records.h"
 #include "engine/store/settings.h"
 
@@ -188,7 +189,10 @@ Result<Loaded> load_state(Database& db, const LoadOptions& options) { return Sta
 Result<std::vector<PriorityClass>> read_priority_classes(Database& db) {
   BERTH_ASSIGN(Statement rows, db.prepare("SELECT id, name, value FROM priority_classes ORDER BY id"));
   std::vector<PriorityClass> classes;
-  while (rows.next()) classes.push_back({rows.integer(0), std::string(rows.text(1)), rows.integer(2)});
+  // What another program has put there must not overflow where it is added to (CHECK tells of it).
+  while (rows.next())
+    classes.push_back(
+        {rows.integer(0), std::string(rows.text(1)), std::clamp(rows.integer(2), -kMostPriority, kMostPriority)});
   BERTH_TRY(rows.status());
   return classes;
 }

@@ -14,8 +14,6 @@ namespace berth {
 
 namespace {
 
-constexpr std::int64_t kMostPriority = 1000000;
-
 constexpr Use kLiveJobs = {"SELECT count(*) FROM live_jobs WHERE queue_id = ?1", "live job"};
 constexpr Use kQueueJobs[] = {kLiveJobs};
 

@@ -23,9 +23,10 @@ Status add_queue(Change& change, const QueueRequest& request);
 Status alter_queue(Change& change, const std::string& name, const QueueAlteration& alteration);
 Status drop_queue(Change& change, const std::string& name);
 
+constexpr std::int64_t kMostPriority = 1'000'000;  // and as far below 0
 struct PriorityClassRequest {
   std::string name = {};
-  std::int64_t value = 0;  // higher goes first; -1,000,000 to 1,000,000
+  std::int64_t value = 0;  // higher goes first
 };
 Status add_priority_class(Change& change, const PriorityClassRequest& request);
 Status alter_priority_class(Change& change, const std::string& name, std::int64_t value);

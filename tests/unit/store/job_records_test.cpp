@@ -1,5 +1,7 @@
 #include "engine/store/job_records.h"
 
+#include <set>
+
 #include "tests/unit/store/store_fixture.h"
 
 namespace berth::test {
@@ -216,6 +218,17 @@ TEST_F(JobRecords, NamesMadeFromIdsStepAside) {
   EXPECT_EQ(must_have(find_job(*db_, "3")), 3);
   EXPECT_ERROR(find_job(*db_, "4"), Code::kNotFound, "no job '4'");
   EXPECT_ERROR(find_job(*db_, "job-"), Code::kNotFound, "no job 'job-'");
+}
+
+// Another program put it there: no order may overflow with it.
+TEST_F(JobRecords, APriorityBeyondItsBoundsCountsAsTheBound) {
+  EXPECT_OK(
+      db_->execute("PRAGMA ignore_check_constraints = ON; INSERT INTO priority_classes (name, value) VALUES "
+                   "('lowest', -9223372036854775807 - 1), ('highest', 9223372036854775807)"));
+  std::set<std::int64_t> values;
+  for (const PriorityClass& each : must_have(read_priority_classes(*db_))) values.insert(each.value);
+  EXPECT_TRUE(values.contains(-kMostPriority));
+  EXPECT_TRUE(values.contains(kMostPriority));
 }
 
 }  // namespace
