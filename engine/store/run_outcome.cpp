@@ -11,7 +11,7 @@ constexpr std::string_view kEndsOfTasks =
     "THEN iif(t.said_done, 'well', 'evicted') "
     "WHEN t.phase = 'lost' THEN 'lost' "
     "WHEN t.exit_code <> 0 OR t.end_signal <> 0 OR t.detail <> '' THEN 'failed' ELSE 'well' END AS kind, "
-    "t.detail, t.end_time, t.group_index, t.task_index "
+    "t.detail, t.end_time, t.end_signal, t.group_index, t.task_index "
     "FROM run_tasks t JOIN runs r ON r.id = t.run_id WHERE t.run_id = ?1) ";
 
 struct EndCounts {
@@ -32,12 +32,20 @@ Result<EndCounts> count_ends(Database& db, std::int64_t run) {
   return counts;
 }
 
-// Those that ended by themselves speak before those that were told to.
-Result<std::string> first_bad_end(Database& db, std::int64_t run) {
+// What the others were told to stop for, when they were. Else those that ended by themselves speak before those that
+// were told to; within one second TERM speaks last, which is what launchers send to the rest of a gang.
+Result<std::string> first_bad_end(Database& db, const LiveRun& live) {
+  if (live.state == RunState::kStopping &&
+      (live.stop_state == RunState::kFailed || live.stop_state == RunState::kLost)) {
+    BERTH_ASSIGN(Statement stopped, db.prepare("SELECT detail FROM runs WHERE id = ?1"));
+    if (stopped.with(live.id).next() && !stopped.text(0).empty()) return std::string(stopped.text(0));
+    BERTH_TRY(stopped.status());
+  }
+  const std::int64_t run = live.id;
   BERTH_ASSIGN(Statement row,
                db.prepare(std::string(kEndsOfTasks) +
                           "SELECT detail FROM ends WHERE kind IN ('evicted', 'failed', 'lost') ORDER BY kind = "
-                          "'evicted', end_time, group_index, task_index LIMIT 1"));
+                          "'evicted', end_time, end_signal IS 15, group_index, task_index LIMIT 1"));
   std::string detail;
   if (row.with(run).next()) detail = row.text(0);
   BERTH_TRY(row.status());
@@ -66,7 +74,7 @@ Result<RunOutcome> judge_run(Database& db, const LiveRun& run) {
     outcome.state = counts.failed > 0 ? RunState::kFailed : RunState::kLost;
   }
   if (counts.evicted + counts.failed + counts.lost > 0) {
-    BERTH_ASSIGN(outcome.detail, first_bad_end(db, run.id));
+    BERTH_ASSIGN(outcome.detail, first_bad_end(db, run));
   }
   return outcome;
 }

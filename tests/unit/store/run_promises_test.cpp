@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "engine/store/executor_records.h"
+#include "engine/store/run_outcome.h"
 #include "engine/store/run_records.h"
 #include "tests/unit/store/store_fixture.h"
 
@@ -125,6 +126,19 @@ TEST_F(RunPromises, APendingRunMayBeLost) {
   expect_healthy(*db_);
   EXPECT_EQ(must_have(db_->text("SELECT state FROM jobs")), "pending");
   EXPECT_EQ(must_have(db_->integer("SELECT count(*) FROM outbox")), 0);
+}
+
+// Of ends within one second the one that launchers cause comes last; what the rest was stopped for is remembered.
+TEST_F(RunPromises, TheEndThatCameByItselfSpeaks) {
+  const auto detail = [&] { return must_have(judge_run(*db_, must_have(live_run_of(*db_, job_)).value())).detail; };
+  EXPECT_OK(
+      db_->execute("UPDATE run_tasks SET phase = 'ended', end_time = 3000, end_signal = iif(task_index = 0, 15, 9), "
+                   "detail = iif(task_index = 0, 'signal 15', 'signal 9')"));
+  EXPECT_EQ(detail(), "signal 9");
+  EXPECT_OK(db_->execute("UPDATE run_tasks SET end_signal = 0, exit_code = 1, end_time = 3000 - (task_index = 0)"));
+  EXPECT_EQ(detail(), "signal 15");
+  EXPECT_OK(db_->execute("UPDATE runs SET state = 'stopping', stop_state = 'failed', detail = 'signal 9'"));
+  EXPECT_EQ(detail(), "signal 9");
 }
 
 }  // namespace
