@@ -129,7 +129,7 @@ Result<Output> run_admin_script(Session& session, const AdminScript& script) {
     return Status(Code::kInvalid, fmt::format("a script cannot run another: this is '{}'", session.script));
   }
   complete_session(session);
-  BERTH_ASSIGN(std::string source, read_script_file(script.file));
+  BERTH_ASSIGN(std::string source, read_script_file(session, script.file));
   if (source.starts_with("#!")) source.insert(0, "--");  // its own program: a comment, which keeps the lines' numbers
   const std::string name = std::filesystem::path(script.file).filename().string();
   const InScript in_script(session, name);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <new>
+#include <vector>
 
 #include "engine/base/file_bytes.h"
 #include "engine/base/plain_text.h"
@@ -20,6 +21,15 @@ namespace {
 
 // What is read of one that has not ended: it is looked through again at each piece.
 constexpr std::int64_t kLongestStatement = std::int64_t{8} << 20;
+
+// Of Lua, as a whole.
+constexpr std::size_t kLongestScript = std::size_t{16} << 20;
+
+Status check_no_folder(const std::string& file) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(file, ignored)) return {};
+  return Status(Code::kUnavailable, "'" + file + "' is a folder, not a file");
+}
 
 bool was_interrupted(const Session& session) { return session.interrupt != nullptr && session.interrupt->load(); }
 
@@ -116,17 +126,24 @@ ExitCode run_script(Session& session, std::string_view text, const std::string& 
   return script.finish();
 }
 
-Result<std::string> read_script_file(const std::string& file) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(file, ignored))
-    return Status(Code::kUnavailable, "'" + file + "' is a folder, not a file");
-  BERTH_ASSIGN(const std::string text, read_file_bytes(file));
+Result<std::string> read_script_file(const Session& session, const std::string& file) {
+  BERTH_TRY(check_no_folder(file));
+  BERTH_ASSIGN(const std::string text, read_file_bytes(file, kLongestScript, session.interrupt));
   return std::string(without_byte_order_mark(text));
 }
 
+// Piece by piece, as standard input: a file may be as long as it likes, what has no end is no text of statements.
 Result<ExitCode> run_script_file(Session& session, const std::string& file) {
-  BERTH_ASSIGN(const std::string text, read_script_file(file));
-  return run_script(session, text, file);
+  BERTH_TRY(check_no_folder(file));
+  BERTH_ASSIGN(FileReader reader, FileReader::open(file, session.interrupt));
+  Script script(session, file, true);
+  std::vector<char> piece(1 << 16);
+  while (!script.stopped()) {
+    BERTH_ASSIGN(const std::size_t size, reader.read(piece));
+    if (size == 0) break;
+    script.feed({piece.data(), size});
+  }
+  return script.finish();
 }
 
 }  // namespace berth

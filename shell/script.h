@@ -56,8 +56,9 @@ class Script {
 
 // All of a text; lines are told when there are several.
 ExitCode run_script(Session& session, std::string_view text, const std::string& name);
-// kUnavailable when the file cannot be read.
-Result<std::string> read_script_file(const std::string& file);
+// A script in Lua. kUnavailable when the file cannot be read, kInvalid when it is longer than any script.
+Result<std::string> read_script_file(const Session& session, const std::string& file);
+// Of statements, of any length; kUnavailable when the file cannot be read.
 Result<ExitCode> run_script_file(Session& session, const std::string& file);
 
 }  // namespace berth

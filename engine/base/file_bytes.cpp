@@ -1,24 +1,62 @@
 #include "engine/base/file_bytes.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
+#include <utility>
 
 namespace berth {
 
-Result<std::string> read_file_bytes(const std::string& file) {
-  errno = 0;
-  std::ifstream stream(file, std::ios::binary);
-  // Not through another stream: those take a lack of memory for the end of the file.
-  std::string text;
-  std::array<char, 16384> part;
-  while (stream && (stream.read(part.data(), part.size()) || stream.gcount() > 0))
-    text.append(part.data(), static_cast<std::size_t>(stream.gcount()));
-  if (!stream.is_open() || stream.bad()) {
-    return Status(Code::kUnavailable, "cannot read '" + file + "': " + std::strerror(errno != 0 ? errno : EIO));
+namespace {
+
+// Of a call that errno tells of; ok when it is to be tried again.
+Status reading_failed(const std::string& file, const std::atomic<bool>* interrupt) {
+  if (errno != EINTR) return Status(Code::kUnavailable, "cannot read '" + file + "': " + std::strerror(errno));
+  if (interrupt == nullptr || !interrupt->load()) return {};
+  return Status(Code::kInterrupted, "interrupted while reading '" + file + "'");
+}
+
+}  // namespace
+
+Result<FileReader> FileReader::open(const std::string& file, const std::atomic<bool>* interrupt) {
+  while (true) {
+    const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor >= 0) return FileReader(file, interrupt, descriptor);
+    BERTH_TRY(reading_failed(file, interrupt));
   }
-  return text;
+}
+
+FileReader::FileReader(FileReader&& other) noexcept
+    : file_(std::move(other.file_)), interrupt_(other.interrupt_), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+FileReader::~FileReader() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+Result<std::size_t> FileReader::read(std::span<char> into) {
+  while (true) {
+    if (interrupt_ != nullptr && interrupt_->load())
+      return Status(Code::kInterrupted, "interrupted while reading '" + file_ + "'");
+    const ssize_t size = ::read(descriptor_, into.data(), into.size());
+    if (size >= 0) return static_cast<std::size_t>(size);
+    BERTH_TRY(reading_failed(file_, interrupt_));
+  }
+}
+
+Result<std::string> read_file_bytes(const std::string& file, std::size_t most, const std::atomic<bool>* interrupt) {
+  BERTH_ASSIGN(FileReader reader, FileReader::open(file, interrupt));
+  std::string text;
+  std::array<char, 65536> piece;
+  while (true) {
+    BERTH_ASSIGN(const std::size_t size, reader.read(piece));
+    if (size == 0) return text;
+    if (text.size() + size > most)
+      return Status(Code::kInvalid, "'" + file + "' has more than " + std::to_string(most) + " bytes");
+    text.append(piece.data(), size);
+  }
 }
 
 }  // namespace berth

@@ -1,13 +1,40 @@
-// A file's bytes, all of them or an error.
+// A file's bytes: all of them or an error, or piece by piece.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
+#include <span>
 #include <string>
 
 #include "engine/base/status.h"
 
 namespace berth {
 
-// kUnavailable when it cannot be read.
-Result<std::string> read_file_bytes(const std::string& file);
+// More than anything that is read at once should be: a device never ends.
+constexpr std::size_t kMostFileBytes = std::size_t{256} << 20;
+
+// kUnavailable when it cannot be read; kInvalid when there are more than `most`; kInterrupted as below.
+Result<std::string> read_file_bytes(const std::string& file, std::size_t most = kMostFileBytes,
+                                    const std::atomic<bool>* interrupt = nullptr);
+
+// A file that may never end, or never begin. kInterrupted when `interrupt` is set: a signal ends the wait for bytes.
+class FileReader {
+ public:
+  static Result<FileReader> open(const std::string& file, const std::atomic<bool>* interrupt);
+  FileReader(FileReader&& other) noexcept;
+  FileReader& operator=(FileReader&&) = delete;
+  ~FileReader();
+
+  // How many there were; 0 at the end.
+  Result<std::size_t> read(std::span<char> into);
+
+ private:
+  FileReader(const std::string& file, const std::atomic<bool>* interrupt, int descriptor)
+      : file_(file), interrupt_(interrupt), descriptor_(descriptor) {}
+
+  std::string file_;
+  const std::atomic<bool>* interrupt_;
+  int descriptor_;
+};
 
 }  // namespace berth
