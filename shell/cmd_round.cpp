@@ -230,7 +230,7 @@ ResultTable round_row(const RoundReport& report) {
                     report.applied.version}}};
 }
 
-// The round stands, but this is a copy of the database that drives the work.
+// The round stands, but nobody was told, as in a copy of the database that drives the work.
 void add_refusal(const RoundReport& report, Output& output) {
   const Status& refusal = report.dispatched.refusal;
   if (refusal.ok()) return;

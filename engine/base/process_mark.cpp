@@ -5,8 +5,12 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
+#include <mutex>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/base/text.h"
@@ -15,13 +19,18 @@ namespace berth {
 
 namespace {
 
-// What fits in one page: the files asked here are shorter.
+constexpr const char* kBootFile = "/proc/sys/kernel/random/boot_id";
+constexpr const char* kMachineFile = "/etc/machine-id";
+
+// What fits in one page, empty with errno when it cannot be read: the files asked here are shorter.
 std::string read_one_page(const char* path) {
   const int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return {};
   std::array<char, 4096> text;
   const ssize_t size = read(file, text.data(), text.size());
+  const int failed = size < 0 ? errno : 0;
   close(file);
+  errno = failed;
   return size > 0 ? std::string(text.data(), static_cast<std::size_t>(size)) : std::string();
 }
 
@@ -57,8 +66,11 @@ bool is_alive(const ProcessMark& process) {
   return stat && stat->start == process.start;
 }
 
-const std::string& this_boot() {
-  static const std::string boot(trim(read_one_page("/proc/sys/kernel/random/boot_id")));
+std::string this_boot() {
+  static std::mutex lock;
+  static std::string boot;
+  const std::lock_guard<std::mutex> guard(lock);
+  if (boot.empty()) boot = trim(read_one_page(kBootFile));
   return boot;
 }
 
@@ -68,6 +80,18 @@ std::string host_name() {
   return name.data();
 }
 
-std::string machine_id() { return std::string(trim(read_one_page("/etc/machine-id"))); }
+Result<MachineMark> this_machine() {
+  MachineMark mark{host_name(), {}, {}};
+  for (const auto& [path, field] :
+       {std::pair(kMachineFile, &MachineMark::id), std::pair(kBootFile, &MachineMark::boot)}) {
+    errno = 0;
+    mark.*field = trim(read_one_page(path));
+    const bool is_for_good = errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == EPERM;
+    if ((mark.*field).empty() && errno != 0 && !is_for_good)
+      return Status(Code::kUnavailable,
+                    fmt::format("cannot read '{}', which tells which machine this is: {}", path, std::strerror(errno)));
+  }
+  return mark;
+}
 
 }  // namespace berth

@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "engine/base/status.h"
+
 namespace berth {
 
 struct ProcessMark {
@@ -21,11 +23,18 @@ struct ProcessMark {
 ProcessMark own_process_mark();
 bool is_alive(const ProcessMark& process);
 
-const std::string& this_boot();
+// Empty where it cannot be read.
+std::string this_boot();
 // "unknown" where it has none.
 std::string host_name();
-// The first line of /etc/machine-id; empty where there is none, as in many containers.
-std::string machine_id();
+
+struct MachineMark {
+  std::string host;
+  std::string id;  // of /etc/machine-id; empty where there is none, as in many containers
+  std::string boot;
+};
+// kUnavailable: they cannot be read now, as when no descriptor is left.
+Result<MachineMark> this_machine();
 
 struct ProcessStat {
   std::int64_t group = 0;

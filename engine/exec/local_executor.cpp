@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <set>
 
+#include "engine/base/private_folder.h"
 #include "engine/base/text.h"
 #include "engine/exec/done_file.h"
 #include "engine/exec/local_keep.h"
@@ -18,7 +19,6 @@
 #include "engine/exec/local_limits.h"
 #include "engine/exec/local_machine.h"
 #include "engine/exec/local_record.h"
-#include "engine/exec/private_folder.h"
 #include "engine/exec/supervisor.h"
 
 namespace berth {

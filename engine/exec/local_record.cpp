@@ -10,6 +10,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/private_folder.h"
+
 namespace berth {
 
 namespace {
@@ -97,20 +99,10 @@ TaskEnd read_end(const json& line) {
   return end;
 }
 
-// As the database: for its user alone, whatever the umask, for logs may tell anything.
-bool make_folder(const std::string& path) { return mkdir(path.c_str(), 0700) == 0 || errno == EEXIST; }
-
 }  // namespace
 
 Status file_error(const std::string& path) {
   return Status(Code::kUnavailable, fmt::format("{}: {}", path, std::strerror(errno)));
-}
-
-bool make_folders(const std::string& path) {
-  if (make_folder(path)) return true;
-  const std::size_t parent = path.rfind('/');
-  return errno == ENOENT && parent != std::string::npos && parent > 0 && make_folders(path.substr(0, parent)) &&
-         make_folder(path);
 }
 
 std::string local_task_folder(const std::string& root, std::string_view database, const TaskKey& key) {

@@ -70,6 +70,5 @@ std::vector<TaskRequest> read_requests(const std::string& folder, std::size_t& o
 
 // "/tmp/x: No space left on device", of errno.
 Status file_error(const std::string& path);
-bool make_folders(const std::string& path);
 
 }  // namespace berth

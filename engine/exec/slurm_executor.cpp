@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <set>
 
+#include "engine/base/private_folder.h"
 #include "engine/base/text.h"
-#include "engine/exec/private_folder.h"
 #include "engine/exec/slurm_client.h"
 #include "engine/exec/slurm_cordon.h"
 #include "engine/exec/slurm_observe.h"

@@ -16,6 +16,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "engine/base/private_folder.h"
 #include "engine/exec/local_record.h"
 #include "engine/exec/local_start.h"
 

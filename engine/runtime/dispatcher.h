@@ -18,7 +18,7 @@ struct DispatchReport {
   std::int64_t stops = 0;
   std::int64_t refused = 0;  // launches that never will be: their jobs have failed
   std::int64_t waiting = 0;  // rows that are to be told again later
-  Status refusal;            // why nobody was told: the database is a copy
+  Status refusal;            // why nobody was told: the database is a copy, or its folder is another user's
 };
 Result<DispatchReport> dispatch(Runtime& runtime, Lease& lease, std::vector<LiveExecutor>& executors);
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/exec/private_folder.h"
+#include "engine/base/private_folder.h"
 #include "engine/runtime/node_watch.h"
 #include "engine/store/database_home.h"
 
@@ -70,6 +70,7 @@ Result<std::vector<LiveExecutor>> reach_executors(Runtime& runtime, bool also_do
   std::vector<LiveExecutor> live;
   if (records.empty()) return live;
   if (std::ranges::any_of(records, runs_work)) BERTH_TRY(enter_home(runtime, records));
+  BERTH_TRY(check_executors_folder(runtime.db()));  // of one executor it is its trouble, of all of them the database's
   BERTH_ASSIGN(const std::string tag, database_tag(runtime.db()));
   for (ExecutorRecord& record : records) {
     const Seconds pause = record.next_try - runtime.now();

@@ -8,7 +8,8 @@ Result<DispatchReport> dispatch_now(Runtime& runtime, Lease& lease) {
   BERTH_ASSIGN(const std::int64_t waiting, runtime.db().integer("SELECT count(*) FROM outbox"));
   if (waiting == 0) return DispatchReport();
   Result<std::vector<LiveExecutor>> executors = reach_executors(runtime);
-  if (executors.status().code() == Code::kConflict) {
+  const Code code = executors.status().code();
+  if (code == Code::kConflict || code == Code::kUnavailable) {  // the round stands
     DispatchReport report;
     report.waiting = waiting;
     report.refusal = executors.status();

@@ -1,6 +1,5 @@
 #include "engine/store/database_home.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -10,11 +9,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <optional>
+#include <sstream>
 #include <vector>
 
 #include "engine/base/failpoint.h"
+#include "engine/base/private_folder.h"
 #include "engine/base/process_mark.h"
 #include "engine/store/backup.h"
 #include "engine/store/job_records.h"
@@ -44,14 +44,16 @@ constexpr std::array<std::pair<std::string_view, std::string Home::*>, 6> kHomeR
 
 bool is_in_memory(const Database& db) { return db.path().empty() || db.path() == ":memory:"; }
 
+// kUnavailable: what cannot be read now tells nothing about whose file this is.
 Result<Home> present_home(const Database& db) {
   std::error_code error;
   const std::filesystem::path path = std::filesystem::canonical(db.path(), error);
   struct stat file = {};
-  if (error || stat(path.c_str(), &file) != 0)
-    return Status(Code::kUnavailable, fmt::format("'{}' cannot be looked at", db.path()));
-  return Home{path.string(), std::to_string(file.st_ino), std::to_string(file.st_dev), host_name(), machine_id(),
-              this_boot()};
+  if (!error && stat(path.c_str(), &file) != 0) error = std::error_code(errno, std::generic_category());
+  if (error) return Status(Code::kUnavailable, fmt::format("'{}' cannot be looked at: {}", db.path(), error.message()));
+  BERTH_ASSIGN(MachineMark machine, this_machine());
+  return Home{path.string(),           std::to_string(file.st_ino), std::to_string(file.st_dev),
+              std::move(machine.host), std::move(machine.id),       std::move(machine.boot)};
 }
 
 Result<std::string> meta_text(Database& db, std::string_view key) {
@@ -100,29 +102,20 @@ Result<std::string> mark_path(Database& db) {
   return fmt::format("{}/.mark-{}", executors_folder(db), tag);
 }
 
-std::optional<Mark> read_mark(const std::string& path) {
-  std::ifstream file(path);
+// Of a folder that only this user may write to: another one could make us take any mark for ours.
+Result<std::optional<Mark>> read_mark(Database& db) {
+  BERTH_TRY(check_executors_folder(db));
+  BERTH_ASSIGN(const std::string path, mark_path(db));
+  BERTH_ASSIGN(const std::optional<std::string> text, read_private_file(path));
+  std::istringstream words(text.value_or(std::string()));
   Mark mark;
-  return file >> mark.word >> mark.last_job ? std::optional(mark) : std::nullopt;
+  return words >> mark.word >> mark.last_job ? std::optional(mark) : std::nullopt;
 }
 
 Status write_mark(const std::string& path, const Mark& mark) {
-  const std::string draft = fmt::format("{}.{}", path, getpid());
-  const auto failed = [&](const std::string& what) {
-    Status failure(Code::kUnavailable, fmt::format("{}: {}", what, std::strerror(errno)));
-    unlink(draft.c_str());
-    return failure;
-  };
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  // As the database: for its user alone. What is there already stays as somebody wanted it.
-  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return failed(folder);
-  const int file = open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (file < 0) return failed(draft);
-  const std::string text = fmt::format("{} {}\n", mark.word, mark.last_job);
-  const bool is_written =
-      write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && fsync(file) == 0;
-  close(file);
-  if (!is_written || rename(draft.c_str(), path.c_str()) != 0) return failed(path);
+  BERTH_TRY(make_private_folder(folder));
+  BERTH_TRY(replace_private_file(path, fmt::format("{} {}\n", mark.word, mark.last_job)));
   return sync_path(folder);
 }
 
@@ -182,6 +175,13 @@ std::string executors_folder(const Database& db) {
   return (error ? std::filesystem::absolute(db.path()) : path).string() + ".executors";
 }
 
+Status check_executors_folder(const Database& db) {
+  const std::string folder = executors_folder(db);
+  struct stat found = {};
+  const bool is_missing = lstat(folder.c_str(), &found) != 0 && errno == ENOENT;
+  return is_missing ? Status() : check_private_folder(folder);
+}
+
 Status check_in_place(const Database& db) {
   if (is_in_memory(db)) return {};
   int has_moved = 0;
@@ -203,15 +203,15 @@ Status record_home(Database& db) {
 Status adopt_home(Database& db) {
   if (is_in_memory(db)) return {};
   BERTH_TRY(record_home(db));
-  BERTH_ASSIGN(const std::string path, mark_path(db));
-  return go_on_from(db, read_mark(path).value_or(Mark()));
+  BERTH_ASSIGN(const std::optional<Mark> told, read_mark(db));
+  return go_on_from(db, told.value_or(Mark()));
 }
 
 Status check_folder(Database& db) {
   if (is_in_memory(db)) return {};
   BERTH_ASSIGN(const std::string before, meta_text(db, "home_mark_before"));
-  BERTH_ASSIGN(const std::string path, mark_path(db));
-  if (before.empty() || read_mark(path)) return {};
+  BERTH_ASSIGN(const std::optional<Mark> told, read_mark(db));
+  if (before.empty() || told) return {};
   BERTH_ASSIGN(const Home present, present_home(db));
   BERTH_ASSIGN(const std::optional<Home> home, recorded_home(db));
   const std::string folder = executors_folder(db);
@@ -244,8 +244,7 @@ Result<Restoration> check_home(Database& db, Seconds now) {
   BERTH_TRY(check_folder(db));
   BERTH_ASSIGN(const std::string word, meta_text(db, "home_mark"));
   BERTH_ASSIGN(const std::string before, meta_text(db, "home_mark_before"));
-  BERTH_ASSIGN(const std::string path, mark_path(db));
-  const std::optional<Mark> told = read_mark(path);
+  BERTH_ASSIGN(const std::optional<Mark> told, read_mark(db));
   if (home != present) BERTH_TRY(write_home(db, present));
   if (!told || told->word == word || told->word == before) return Restoration::kNone;
   BERTH_TRY(go_on_from(db, *told));
@@ -255,8 +254,7 @@ Result<Restoration> check_home(Database& db, Seconds now) {
 
 Status notice_restoration(Database& db, Seconds now) {
   if (is_in_memory(db)) return {};
-  BERTH_ASSIGN(const std::string path, mark_path(db));
-  const std::optional<Mark> told = read_mark(path);
+  BERTH_ASSIGN(const std::optional<Mark> told, read_mark(db));
   if (!told) return {};
   BERTH_ASSIGN(const std::string word, meta_text(db, "home_mark"));
   BERTH_ASSIGN(const std::string before, meta_text(db, "home_mark_before"));
@@ -265,8 +263,7 @@ Status notice_restoration(Database& db, Seconds now) {
 
 Status move_mark(Database& db) {
   if (is_in_memory(db)) return {};
-  BERTH_ASSIGN(const std::string path, mark_path(db));
-  const std::optional<Mark> told = read_mark(path);
+  BERTH_ASSIGN(const std::optional<Mark> told, read_mark(db));
   return change_mark(db, told ? told->word : std::string());
 }
 

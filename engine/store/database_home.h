@@ -20,6 +20,8 @@ namespace berth {
 
 // Beside the file: in it executors keep what they must.
 std::string executors_folder(const Database& db);
+// kUnavailable: it is there, and somebody else made it or may write to it. Nothing in it is then read or written.
+Status check_executors_folder(const Database& db);
 
 // kConflict when the file was moved, replaced or removed after it was opened: what is written is lost with it.
 Status check_in_place(const Database& db);

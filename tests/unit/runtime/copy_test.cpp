@@ -1,5 +1,9 @@
 // A copy of a database does not drive the original's work.
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "engine/runtime/executors.h"
@@ -179,6 +183,41 @@ TEST_F(Copy, AMarkThatWasHalfMovedIsNone) {
     std::ofstream(mark) << before;
     EXPECT_EQ(must_have(check_home(original->db(), env_.now())), Restoration::kNone);
   }
+}
+
+// What another user has made there is neither read nor written, nor waited for.
+TEST_F(Copy, AFolderOfSomebodyElseIsRefused) {
+  const auto original = runtime(path());
+  const std::string folder = executors_folder(original->db());
+  const std::string mark = folder + "/.mark-" + must_have(database_tag(original->db()));
+  const std::string prey = path() + ".prey";
+  std::ofstream(prey) << "whole";
+  const auto expect_refused = [&](std::string_view words) {
+    EXPECT_ERROR(sync(*original), Code::kUnavailable, words);
+    EXPECT_ERROR(move_mark(original->db()), Code::kUnavailable, words);
+    const RoundReport round = must_have(run_round(*original, {}));
+    EXPECT_EQ(round.dispatched.launches, 0);
+    EXPECT_EQ(round.dispatched.refusal.code(), Code::kUnavailable);
+  };
+  std::filesystem::create_directory(folder);
+  std::filesystem::permissions(folder, std::filesystem::perms::all);
+  expect_refused("others may write to it");
+  std::filesystem::permissions(folder, std::filesystem::perms::owner_all);
+  std::filesystem::create_symlink(prey, mark);
+  EXPECT_FALSE(move_mark(original->db()).ok());
+  std::filesystem::remove(mark);
+  ASSERT_EQ(mkfifo(mark.c_str(), 0600), 0);
+  expect_refused("is not a file");
+  std::filesystem::remove(mark);
+  EXPECT_EQ(file_content(prey), "whole");
+  if (geteuid() == 0) {
+    ASSERT_EQ(chown(folder.c_str(), 1234, 1234), 0);
+    expect_refused("belongs to another user (number 1234)");
+    ASSERT_EQ(chown(folder.c_str(), 0, 0), 0);
+  }
+  EXPECT_OK(check_home(original->db(), env_.now()));
+  EXPECT_OK(move_mark(original->db()));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);  // the mark, no draft of it
 }
 
 // After a single launch, too.
