@@ -97,6 +97,30 @@ TEST_F(BatchTest, WhatHasNoBoundOfItsOwnGetsOne) {
   EXPECT_NE(name.output.find("no pool"), std::string::npos) << name.output.substr(0, 300);
 }
 
+TEST_F(BatchTest, AFileWithoutEndIsNoFileOfStatements) {
+  const Ended endless = run("berth /dev/zero 2>&1");
+  EXPECT_EQ(endless.code, 1);
+  EXPECT_NE(endless.output.find("a statement has more than 8,388,608 bytes"), std::string::npos) << endless.output;
+  const Ended script = run("berth -c \"RUN SCRIPT \\\"/dev/zero\\\"\" 2>&1");
+  EXPECT_EQ(script.code, 1);
+  EXPECT_NE(script.output.find("has more than 16777216 bytes"), std::string::npos) << script.output;
+  // Nobody ever writes to it.
+  const Ended pipe = run("mkfifo never && (sleep 20 > never & berth --timeout 1s never 2>&1; kill $!)");
+  EXPECT_NE(pipe.output.find("stopped by --timeout 1s"), std::string::npos) << pipe.output;
+  EXPECT_NE(run("berth --timeout 1s never 2>&1").code, 0);
+}
+
+// Which file this is cannot be told without a descriptor: that is no reason to take it for a copy.
+TEST_F(BatchTest, WithoutDescriptorsNothingIsTakenForACopy) {
+  run("berth -c \"IMPORT NODES FROM LOCAL WITH (node = n1); CREATE QUEUE q; SUBMIT JOB a IN QUEUE q WITH (cpu = 0.1, "
+      "memory = 64MiB, command = true); RUN ALL\" 2>/dev/null");
+  for (int most = 4; most <= 14; ++most) {
+    const Ended ended = run("(ulimit -n " + std::to_string(most) + "; exec " BERTH_PROGRAM " -c \"RUN ALL\" 2>&1)");
+    EXPECT_EQ(ended.output.find("is a copy of"), std::string::npos) << most << ": " << ended.output;
+    EXPECT_EQ(ended.output.find("ADOPT"), std::string::npos) << most << ": " << ended.output;
+  }
+}
+
 TEST_F(BatchTest, AByteOrderMarkIsSkipped) {
   write("a.sql", "\xEF\xBB\xBF.mode csv\nVALUES (1);\n");
   EXPECT_EQ(run("berth a.sql").output, "column1\n1\n");
