@@ -38,7 +38,7 @@ constexpr Knob kKnobs[] = {
     {"eta_jobs", KnobType::kInteger, "20", 0, 1000,
      "how many waiting jobs a round tells when they will start, of those that have not been told; 0 = none"},
     {"eta_share", KnobType::kInteger, "10", 0, 100,
-     "percent of the time of rounds that telling it may take in the long run, where that is not negligible"},
+     "percent of the time of rounds that telling it may take in the long run, where that is not negligible; 100 = all"},
     {"event_retention", KnobType::kDuration, "90d", 0, 36500 * kDay, "how long events are kept"},
     {"eviction_budget", KnobType::kGpuHours, "any", 0, 1000000000,
      "GPU-hours of work that evictions may cost the jobs of one queue in an hour; any = no bound"},

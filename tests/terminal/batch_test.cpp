@@ -187,8 +187,7 @@ TEST_F(BatchTest, AClosedOutputIsAnError) {
 
 TEST_F(BatchTest, InterruptEndsABatchRun) {
   const std::string endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
-  const Ended ended =
-      run("timeout --foreground --preserve-status -s INT 1 " BERTH_PROGRAM " -c \"" + endless + "; VALUES (77)\" 2>&1");
+  const Ended ended = run(interrupted_soon() + BERTH_PROGRAM " -c \"" + endless + "; VALUES (77)\" 2>&1");
   EXPECT_NE(ended.code, 0);
   EXPECT_NE(ended.output.find("interrupted"), std::string::npos) << ended.output;
   EXPECT_EQ(ended.output.find("77"), std::string::npos) << ended.output;

@@ -29,6 +29,16 @@ class ProgramTest : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
+  // Before a program: it gets SIGINT when it has begun; under sanitizers that takes a while.
+  static std::string interrupted_soon() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    const std::string seconds = "10";
+#else
+    const std::string seconds = "1";
+#endif
+    return "timeout --foreground --preserve-status -s INT " + seconds + " ";
+  }
+
   // A shell command in which `berth` is the program on this test's database. No apostrophes.
   Ended run(const std::string& command) const {
     const std::string line = "cd " + folder_.string() +

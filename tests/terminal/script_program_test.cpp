@@ -102,8 +102,7 @@ TEST_F(ScriptProgramTest, KilledAtTheCommit) {
 
 TEST_F(ScriptProgramTest, InterruptEndsAScript) {
   write("endless.lua", "berth.transaction(function() berth.exec('CREATE QUEUE a') while true do pcall(error) end end)");
-  const Ended ended =
-      run("timeout --foreground --preserve-status -s INT 1 " BERTH_PROGRAM " --script endless.lua 2>&1");
+  const Ended ended = run(interrupted_soon() + BERTH_PROGRAM " --script endless.lua 2>&1");
   EXPECT_EQ(ended.code, 1);
   EXPECT_EQ(ended.output, "error: endless.lua:1: interrupted\n");
   EXPECT_EQ(queues(), "names\n\n");
