@@ -192,6 +192,16 @@ std::set<std::string> short_of(const Demand& demand, const Company& company) {
   return lacking;
 }
 
+// Some queue holds more than it owns of a model, so what its children own there is nobody's before another's in wpai: a
+// job may be placed first and evicted for its sibling's at once.
+bool borrows_above(const Demand& demand, const Company& company) {
+  for (const auto& [key, gpus] : held_now(company)) {
+    const auto& [queue, model] = key;
+    if (!queue.empty() && !demand.is_leaf(queue) && gpus > demand.owned(queue, model)) return true;
+  }
+  return false;
+}
+
 // For how many rounds on end each was lacking. Without reservations never; with them room may be held for a while for
 // the job that waits longest (backfill.h).
 class Shortfalls {
@@ -208,7 +218,7 @@ class Shortfalls {
   }
 
  private:
-  static constexpr int kMostRounds = 15;
+  static constexpr int kMostRounds = 40;  // the longest job runs for 35
 
   int most_;
   std::map<std::string, int> rounds_;
@@ -235,7 +245,8 @@ TEST(QuotaProperty, OfSeveralModelsEveryQueueHoldsItsOwn) {
         demand.refill(company);
         const Plan plan = company.round((round + 1) * kEvery);
         // Where room was held against an owner it may be reclaimed.
-        if (company.snapshot.rules.backfill == BackfillMode::kGreedy) {
+        const bool may_reclaim = std::string_view(order) == "wpai" && borrows_above(demand, company);
+        if (company.snapshot.rules.backfill == BackfillMode::kGreedy && !may_reclaim) {
           ASSERT_TRUE(plan.evictions.empty()) << "evicts for what placing could have kept";
         }
         shortfalls.look(short_of(demand, company));
