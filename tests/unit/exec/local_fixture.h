@@ -12,6 +12,7 @@
 #include <sstream>
 #include <thread>
 
+#include "engine/base/private_folder.h"
 #include "engine/exec/executor.h"
 #include "engine/exec/local_record.h"
 #include "tests/builders.h"
