@@ -151,7 +151,8 @@ JobOutcome place_in_parts(Ledger& ledger, const Job& job, std::span<const KeptOf
     if (outcome.fits > 0 && outcome.reason == Reason::kNone) outcome.reason = Reason::kGang;
     return outcome;
   }
-  outcome = {.started = true};
+  outcome = {};
+  outcome.started = true;
   outcome.placed = std::move(placed);
   return outcome;
 }
