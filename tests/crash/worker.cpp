@@ -148,9 +148,15 @@ class Worker {
           {.job = snapshot.running[i].job.id, .beneficiary = waits->id, .stop_at = plan.planned_at + grace});
     }
     Reservation room{.job = waits->id, .made_at = plan.planned_at, .expected = plan.planned_at, .tasks = {}};
-    const Node& node = snapshot.cluster.nodes[random_.below(snapshot.cluster.nodes.size())];
-    room.tasks.push_back({0, 0, node.id, {}});
-    plan.reservations.push_back(room);
+    const std::size_t node = random_.below(snapshot.cluster.nodes.size());
+    const NodeKind& kind = snapshot.cluster.kind_of(node);
+    const TaskShape& shape = waits->groups.front().shape;
+    if (shape.gpu_count <= kind.device_count) {
+      const DeviceMask devices = (DeviceMask{1} << shape.gpu_count) - 1;
+      room.tasks.push_back(
+          {0, 0, snapshot.cluster.nodes[node].id, holding_for(shape, kind, static_cast<NodeIndex>(node), devices)});
+      plan.reservations.push_back(room);
+    }
     BERTH_ASSIGN(const ApplyResult applied, apply_plan(db_, plan,
                                                        {.kind = "schedule",
                                                         .actor = "worker",

@@ -117,7 +117,9 @@ class WaitProperty : public StoreTest {
     if (evicts && !loaded.snapshot.running.empty() && plan.evictions.empty()) {
       const RunningJob& victim = loaded.snapshot.running[random.below(loaded.snapshot.running.size())];
       plan.placements.clear();
-      if (victim.stop_at < Seconds(0)) {
+      const std::int64_t has_next =
+          must_have(db.integer(fmt::format("SELECT count(*) FROM jobs WHERE id = {}", victim.job.id + 1)));
+      if (victim.stop_at < Seconds(0) && has_next != 0) {
         const std::int64_t of_one_queue = must_have(db.integer(fmt::format(
             "SELECT count(*) FROM jobs v JOIN jobs b ON b.queue_id IS v.queue_id WHERE v.id = {} AND b.id = {}",
             victim.job.id, victim.job.id + 1)));
