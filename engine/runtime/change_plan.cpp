@@ -36,6 +36,7 @@ struct RoundSeen {
   std::vector<std::int64_t> waiting;                                  // in the order in which they were looked at
   std::map<std::int64_t, std::pair<std::string, std::string>> names;  // job and queue, of all above
   std::map<std::tuple<std::string, std::string, std::string>, std::int64_t> borrowing;
+  std::int64_t started_jobs = 0;
   std::int64_t lost = 0;
   std::vector<std::int64_t> running;       // before the round, in id order
   std::map<std::int64_t, NodeSeen> nodes;  // the same
@@ -102,6 +103,7 @@ Result<RoundSeen> see_round(Runtime& runtime, Change& change, const AssertionWat
   seen.held_back = std::move(written.held_back);
   if (is_kept) seen.record = record_if_wanted(settings, round);
   const Plan& plan = round.schedule.plan;
+  seen.started_jobs = started_jobs(plan);
   for (const Placement& placement : plan.placements) {
     RoundSeen::Start& start = seen.starts[placement.job];
     ++start.tasks;
@@ -220,8 +222,8 @@ class RoundComparison {
     compare_reservations();
     compare_order();
     compare_borrowing();
-    outlook_.started_before = static_cast<std::int64_t>(before_.starts.size());
-    outlook_.started_after = static_cast<std::int64_t>(after_.starts.size());
+    outlook_.started_before = before_.started_jobs;
+    outlook_.started_after = after_.started_jobs;
     outlook_.lost_before = before_.lost;
     outlook_.lost_after = after_.lost;
     return std::move(outlook_);
