@@ -228,14 +228,14 @@ constexpr CommandRow kJobShowRows[] = {
      .summary = "Who made room for whom, by which rule, and what work it cost; newest last.",
      .example = "SHOW EVICTIONS LAST 5",
      .details =
-         "A victim that was told to stop stops when its grace is over; then it is done. It is withdrawn "
-         "when nobody needs its room any more: the job runs on. It has ended when the job did by itself before, "
-         "or said that it was done (HELP SUBMIT JOB). Neither cost anything. The rule says why it could be a victim: "
+         "A victim that was told to stop stops when its grace is over; then it is done. It is withdrawn when nobody "
+         "needs its room any more: the job runs on. A signal that it got cannot be taken back: if it ends within its "
+         "grace, or within stop_grace after that, the eviction ended it, and it waits again. It has ended when the job "
+         "did by itself before, or said that it was done (HELP SUBMIT JOB). The rule says why it could be a victim: "
          "reclaim = it ran beyond the quota of its queue, priority = it is of a lower class in the same queue, loan = "
          "it ran on what was lent. Why says what set it apart from the others that the rule allowed: the lowest class "
-         "goes, "
-         "then what loses least, node by node, unless victim_policy chooses. The view "
-         "eviction_log has all columns, the queues among them."},
+         "goes, then what loses least, node by node, unless victim_policy chooses. The view eviction_log has all "
+         "columns, the queues among them."},
     {.family = kJobShowFamily,
      .syntax = "SHOW RESERVATIONS",
      .effect = Effect::kReads,

@@ -283,7 +283,8 @@ class SimulatedExecutor : public Executor {
 
   // Of each launch its first task.
   void observe_strays(std::span<const LiveTask> tasks, Observation& seen) const {
-    for (const auto& [key, run] : runs_) {
+    for (const auto& [launch, run] : runs_) {
+      const LaunchKey& key = launch;
       if (std::ranges::any_of(tasks, [&](const LiveTask& task) { return task.launch == key; })) continue;
       TaskObservation stray = observe_task(
           {.key = {key.job, key.attempt, 0, 0, key.generation}, .launch = key, .external = "", .node = ""});
