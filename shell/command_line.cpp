@@ -13,7 +13,7 @@ namespace {
 constexpr std::array<std::string_view, 10> kOptionNames = {
     "--db", "--mode", "--json", "--read-only", "--keep-going", "--timeout", "--script", "-c", "--help", "--version"};
 
-constexpr std::string_view kUsage = R"(berth - schedules a GPU cluster from one SQLite file
+constexpr std::string_view kProgramUsage = R"(berth - schedules a GPU cluster from one SQLite file
 
 usage: berth [options] [-c STATEMENTS | FILE | -] ... [--script FILE [ARGUMENT] ...]
 
@@ -166,6 +166,6 @@ Result<CommandLine> read_command_line(const std::vector<std::string>& arguments)
   return CommandLineReader(arguments).read();
 }
 
-std::string_view usage_text() { return kUsage; }
+std::string_view usage_text() { return kProgramUsage; }
 
 }  // namespace berth
