@@ -92,12 +92,9 @@ void LimitHolds::close_lent(const Job& job, Seconds made_at) {
 }
 
 QuotaLedger LimitHolds::used_from(Seconds from) const {
-  QuotaLedger then = state_.quotas();
-  for (const RunningJob& run : state_.running().all()) {
-    const bool ends = from <= now_ ? run.start <= from : expected_end_of(run, state_.rules(), now_) <= from;
-    if (ends) then.give_back(run.job.queue, state_.held_by(run).all);
-  }
-  return then;
+  return state_.quotas_without([&](const RunningJob& run) {
+    return from <= now_ ? run.start <= from : expected_end_of(run, state_.rules(), now_) <= from;
+  });
 }
 
 void LimitHolds::note_started(const Job& job, std::span<const PlacedTask> placed) {

@@ -7,15 +7,19 @@ namespace berth {
 
 namespace {
 
+// What the shape may use but for `models`.
+ModelSet models_left(const TaskShape& shape, ModelSet models, std::size_t model_count) {
+  const ModelSet all = model_count >= 64 ? ~ModelSet{0} : (ModelSet{1} << model_count) - 1;
+  return (shape.models == 0 ? all : shape.models) & ~models;
+}
+
 // False: none of the models that some group may use is left.
 bool leave_out_models(Job& job, ModelSet models, std::size_t model_count) {
-  const ModelSet all = model_count >= 64 ? ~ModelSet{0} : (ModelSet{1} << model_count) - 1;
   bool some_left = true;
   for (TaskGroup& group : job.groups) {
     if (group.shape.gpu_count == 0) continue;
-    const ModelSet left = (group.shape.models == 0 ? all : group.shape.models) & ~models;
-    some_left = some_left && left != 0;
-    group.shape.models = left;
+    group.shape.models = models_left(group.shape, models, model_count);
+    some_left = some_left && group.shape.models != 0;
   }
   return some_left;
 }
@@ -84,15 +88,17 @@ struct KeptOff {
 
 constexpr int kTimesByExcess = 8;  // then they double
 
-bool may_be_divided(const TaskGroup& group) { return group.shape.gpu_count > 0 && group.locality == Locality::kAny; }
+// How many tasks of the group may do without the models.
+std::int32_t divisible_tasks(const TaskGroup& group, ModelSet models, std::size_t model_count) {
+  const bool may_divide = group.shape.gpu_count > 0 && group.locality == Locality::kAny;
+  return may_divide && models_left(group.shape, models, model_count) != 0 ? group.count - group.placed : 0;
+}
 
 // So many more tasks keep off the models; false: no more of them can.
-bool keep_more_off(std::vector<KeptOff>& all, const Job& job, ModelSet models, std::int64_t more) {
+bool keep_more_off(std::vector<KeptOff>& all, const Job& job, ModelSet models, std::size_t model_count,
+                   std::int64_t more) {
   std::int64_t most = 0;
-  for (const TaskGroup& group : job.groups) {
-    const bool has_others = group.shape.models == 0 || (group.shape.models & ~models) != 0;
-    if (may_be_divided(group) && has_others) most += group.count - group.placed;
-  }
+  for (const TaskGroup& group : job.groups) most += divisible_tasks(group, models, model_count);
   auto kept = std::ranges::find(all, models, &KeptOff::models);
   if (kept == all.end()) kept = all.insert(all.end(), KeptOff{.models = models});
   if (more <= 0 || kept->tasks >= most) {
@@ -128,12 +134,9 @@ JobOutcome place_in_parts(Ledger& ledger, const Job& job, std::span<const KeptOf
     std::int64_t left = off.tasks;
     for (std::size_t g = part.groups.size(); g-- > 0;) {
       TaskGroup& group = part.groups[g];
-      Job elsewhere = part;
-      elsewhere.groups = {group};
-      const bool has_others = may_be_divided(group) && leave_out_models(elsewhere, off.models, model_count);
       const auto tasks =
-          has_others ? static_cast<std::int32_t>(std::min<std::int64_t>(left, group.count - group.placed)) : 0;
-      if (tasks > 0) group.shape.models = elsewhere.groups.front().shape.models;
+          static_cast<std::int32_t>(std::min<std::int64_t>(left, divisible_tasks(group, off.models, model_count)));
+      if (tasks > 0) group.shape.models = models_left(group.shape, off.models, model_count);
       group.count = group.min_tasks = group.placed + tasks;
       left -= tasks;
     }
@@ -169,6 +172,7 @@ QuotaPlacing place_within_quota(const QuotaLedger& quotas, Ledger& ledger, const
   Job wanted = within_quota(quotas, job, levels);
   Job in_full = wanted;  // on the models that are left
   std::vector<KeptOff> kept_off;
+  const std::size_t model_count = ledger.cluster().models.size();
   for (;;) {
     const Ledger::Checkpoint before = ledger.checkpoint();
     result.outcome = place_in_parts(ledger, wanted, kept_off, place);
@@ -186,11 +190,11 @@ QuotaPlacing place_within_quota(const QuotaLedger& quotas, Ledger& ledger, const
     if (is_refused) wanted = in_full;
     const std::int32_t short_of = is_refused ? result.verdict.resource : result.verdict.borrowed;
     const ModelSet used_up = quotas.resource(static_cast<std::size_t>(short_of)).models;
-    if (is_refused && used_up != 0 && keep_more_off(kept_off, wanted, used_up, too_many)) {
+    if (is_refused && used_up != 0 && keep_more_off(kept_off, wanted, used_up, model_count, too_many)) {
       result.narrowed = true;
       continue;
     }
-    if (used_up == 0 || !leave_out_models(wanted, used_up, ledger.cluster().models.size())) {
+    if (used_up == 0 || !leave_out_models(wanted, used_up, model_count)) {
       result.narrowed = false;
       return result;
     }

@@ -62,6 +62,15 @@ class RoundState {
     bool has_surplus = false;
   };
   Held held_by(const RunningJob& job) const;
+  // Who uses what without the running jobs of which `ends` is true.
+  template <class Ends>
+  QuotaLedger quotas_without(const Ends& ends) const {
+    QuotaLedger quotas = quotas_;
+    for (const RunningJob& run : running_.all()) {
+      if (ends(run)) quotas.give_back(run.job.queue, held_by(run).all);
+    }
+    return quotas;
+  }
   // Marks of a job that holds that; see QuotaLedger::mark and RunningJob::quota_mark.
   std::uint32_t mark(std::int32_t queue, const Held& held, std::uint32_t already = 0, std::uint32_t wanted = ~0u);
   void unmark(std::int32_t queue, const Held& held, std::uint32_t marks);

@@ -220,12 +220,9 @@ class StartSearch {
   }
 
   QuotaLedger quotas_then() const {
-    QuotaLedger quotas = state_.quotas();
-    for (const RunningJob& run : state_.running().all()) {
-      const bool ends = expected_end_of(run, state_.rules(), now_) <= future_.time();
-      if (ends && run.start <= bounds_.started_by) quotas.give_back(run.job.queue, state_.held_by(run).all);
-    }
-    return quotas;
+    return state_.quotas_without([&](const RunningJob& run) {
+      return run.start <= bounds_.started_by && expected_end_of(run, state_.rules(), now_) <= future_.time();
+    });
   }
 
   const RoundState& state_;

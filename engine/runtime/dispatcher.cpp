@@ -28,8 +28,8 @@ struct OutboxRow {
   LiveRun run;
 };
 
-// The signal is for the program: the shell around it must live to tell how that ends. A shell that has a trap of its
-// own takes that; what it runs has none of it. TERM also ends tasks, so there the shell goes with them.
+// The signal is meant for the program. The shell around it must survive it, to report how the program ends. A trap in
+// the command replaces this one, and programs do not inherit it. TERM also stops tasks, so the shell dies of TERM.
 std::string outliving_signal(const std::string& checkpoint_signal) {
   if (checkpoint_signal.empty() || checkpoint_signal == "TERM") return {};
   return fmt::format("trap : {}\n", checkpoint_signal);

@@ -28,7 +28,7 @@ Result<std::string> running_sentence(Database& db, std::int64_t job) {
   return fmt::format("its room is held, and {} not begun{}{}", which, why.empty() ? "" : ": ", why);
 }
 
-// For whom it was told to stop, and by when it ends: its own time, then what the executor gives; empty = it was not.
+// Why the job was told to stop, and the latest time of its end: its grace, then stop_grace. Empty: nobody told it.
 Result<std::string> stopping_sentence(Database& db, std::int64_t job) {
   BERTH_ASSIGN(
       Statement row,

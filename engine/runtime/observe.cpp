@@ -298,7 +298,7 @@ Result<std::vector<std::string>> nodes_of(Database& db, const ExecutorRecord& ex
   return names;
 }
 
-// Of those told to stop: whose grace begins gets its signal, and whose is over is told to end.
+// Jobs chosen as victims get their signal when their grace begins, and are told to end when it is over.
 Status tell_of_graces(Runtime& runtime) {
   BERTH_ASSIGN(const bool are_signals_due, has_due_signals(runtime.db(), runtime.now()));
   if (are_signals_due) {  // one that is late moves the end of its grace

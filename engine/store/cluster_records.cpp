@@ -141,11 +141,13 @@ void note_field(std::vector<std::string>& fields, std::string_view word, const s
   if (value) fields.push_back(fmt::format("{} {}", word, *value));
 }
 
-// Room on the node may not be there any more; the next round holds other room.
-Status free_held_room(Database& db, std::int64_t node) {
-  BERTH_ASSIGN(Statement unreserve, db.prepare("DELETE FROM reservations WHERE job_id IN (SELECT job_id FROM "
-                                               "reserved_tasks WHERE node_id = ?1)"));
-  return unreserve.run(node);
+// Room on the nodes may not be there any more; the next round holds other room. `nodes`: "n.id", "n.type_id".
+Status free_held_room(Database& db, std::string_view nodes, std::int64_t id) {
+  BERTH_ASSIGN(Statement unreserve,
+               db.prepare(fmt::format("DELETE FROM reservations WHERE job_id IN (SELECT r.job_id FROM reserved_tasks r "
+                                      "JOIN nodes n ON n.id = r.node_id WHERE {} = ?1)",
+                                      nodes)));
+  return unreserve.run(id);
 }
 
 }  // namespace
@@ -313,13 +315,7 @@ Status alter_node_type(Change& change, const std::string& name, const NodeTypeAl
                db.prepare("UPDATE node_types SET cpu_milli = ?2, memory_mib = ?3, device_model_id = ?4, "
                           "device_count = ?5, link_groups = ?6 WHERE id = ?1"));
   BERTH_TRY(update.run(id, row.cpu, row.memory, row.device_model_id, row.device_count, row.link_groups));
-  BERTH_ASSIGN(Statement nodes, db.prepare("SELECT n.id FROM nodes n JOIN reserved_tasks r ON r.node_id = n.id WHERE "
-                                           "n.type_id = ?1"));
-  nodes.with(id);
-  std::vector<std::int64_t> held;
-  while (nodes.next()) held.push_back(nodes.integer(0));
-  BERTH_TRY(nodes.status());
-  for (const std::int64_t node : held) BERTH_TRY(free_held_room(db, node));
+  BERTH_TRY(free_held_room(db, "n.type_id", id));
   std::vector<std::string> fields;
   if (alteration.cpu) fields.push_back(fmt::format("cpu {}", print_cpu(*alteration.cpu)));
   if (alteration.memory) fields.push_back(fmt::format("memory {}", print_memory(*alteration.memory)));
@@ -410,7 +406,7 @@ Status alter_nodes(Change& change, std::span<const std::string> names, const Nod
     if (!type_id) continue;
     BERTH_ASSIGN(Statement retype, db.prepare("UPDATE nodes SET type_id = ?2 WHERE id = ?1"));
     BERTH_TRY(retype.run(id, type_id).prefixed(fmt::format("in node '{}'", name)));
-    BERTH_TRY(free_held_room(db, id));
+    BERTH_TRY(free_held_room(db, "n.id", id));
   }
   std::vector<std::string> fields;
   note_field(fields, "type", alteration.type);
@@ -425,7 +421,7 @@ Status drop_nodes(Change& change, std::span<const std::string> names) {
   for (const std::string& name : names) {
     BERTH_ASSIGN(const std::int64_t id, find_id(change.db(), Thing::kNode, name));
     BERTH_TRY(check_unused(change.db(), Thing::kNode, name, id, kUses).with_hint("DRAIN it first, or cancel the jobs"));
-    BERTH_TRY(free_held_room(change.db(), id));
+    BERTH_TRY(free_held_room(change.db(), "n.id", id));
     BERTH_ASSIGN(Statement remove, change.db().prepare("DELETE FROM nodes WHERE id = ?1"));
     BERTH_TRY(remove.run(id));
   }

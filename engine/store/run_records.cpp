@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "engine/base/text.h"
-#include "engine/store/settings.h"
 
 namespace berth {
 
@@ -246,12 +245,11 @@ Status signal_run(Change& change, const LiveRun& run, Seconds until) {
   const bool has_signal = row.with(run.job).next() && row.integer(0) != 0;
   BERTH_TRY(row.status());
   if (!has_signal || run.state == RunState::kStopping) return {};
-  // It may take as long as one that is told to end then. What was told before, and may still end for it, was told then.
-  BERTH_ASSIGN(const Settings settings, read_settings(change.db()));
+  // A run that may still end for an earlier signal keeps the time of that one.
   BERTH_ASSIGN(Statement told,
                change.db().prepare("UPDATE runs SET told_at = iif(told_until >= ?2, told_at, ?2), told_until = ?3 "
                                    "WHERE id = ?1"));
-  BERTH_TRY(told.run(run.id, change.now(), until + settings.stop_grace));
+  BERTH_TRY(told.run(run.id, change.now(), until));
   return tell_executors(change, run.id, "signal");
 }
 

@@ -69,8 +69,7 @@ Result<Seconds> end_of_tasks(Change& change, const LiveRun& run);
 Status end_live_run(Change& change, const LiveRun& run, RunState ended, std::string_view detail, Seconds at);
 // What its job holds now, into the row.
 Status note_held(Database& db, std::int64_t run, std::int64_t job);
-// It is told of an eviction: its executors are to send its checkpoint signal, if it has one. `until`: when it is to be
-// told to end.
+// Its executors are to send its checkpoint signal for an eviction, if it has one. What ends by `until` was ended by it.
 Status signal_run(Change& change, const LiveRun& run, Seconds until);
 
 }  // namespace berth
