@@ -1,7 +1,8 @@
 // What a job that may start but does not fit means for those behind it.
 //
 // greedy            nothing: whoever fits starts.
-// none              nobody behind it starts; none_per_queue: nobody of its queue.
+// none              nobody behind it starts; none_per_queue: nobody of its queue. A job that does not fit even when
+//                   everything has ended, on nodes as they are now, holds nobody.
 // easy              the first such job gets a reservation: the nodes and devices on which it will fit earliest when
 //                   running jobs end as expected (expected_end_of), and the time. A job behind it may start if it ends
 //                   by then as far as is known, or takes nothing of what is reserved.

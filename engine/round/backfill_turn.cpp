@@ -8,7 +8,7 @@ namespace berth {
 
 bool Backfill::close_behind(const Job& job, bool borrows) {
   const bool closes = closed_by(job) == 0;
-  if (ranks_move_ && !fits_one_day(job)) return false;
+  if (!fits_one_day(job)) return false;
   close(job);
   if (!ranks_move_) return false;
   const Reservation* row = row_of(job);

@@ -266,6 +266,19 @@ TEST(BackfillTest, ADrainingNodeIsNotReservedAnyMore) {
   EXPECT_EQ(reservation_of(world.round(at(30)), big), nullptr);
 }
 
+TEST(BackfillTest, NobodyWaitsForAJobThatNoNodeCanRunNow) {
+  for (const BackfillMode mode : {BackfillMode::kNone, BackfillMode::kNonePerQueue}) {
+    LittleWorld world("1x8:A100; 1x4:A100");
+    world.snapshot.rules.backfill = mode;
+    world.snapshot.cluster.nodes[0].state = NodeState::kDraining;
+    const std::int64_t big = world.submit("gpus=8", at(1000));
+    EXPECT_TRUE(starts(world.round(at(0)), world.submit("gpus=4", at(100))));
+    world.snapshot.cluster.nodes[0].state = NodeState::kUp;
+    world.submit("gpus=4", at(100));
+    EXPECT_TRUE(starts(world.round(at(10)), big)) << "its turn came first";
+  }
+}
+
 TEST(BackfillTest, ACancelledJobLeavesNothingBehind) {
   LittleWorld world = busy_world(BackfillMode::kEasy);
   const std::int64_t big = world.submit("gpus=8", at(100));
