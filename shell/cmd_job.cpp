@@ -5,6 +5,7 @@
 #include "engine/base/text.h"
 #include "engine/runtime/admit_policy.h"
 #include "engine/runtime/job_file.h"
+#include "engine/store/database_home.h"
 #include "engine/store/names.h"
 #include "engine/store/run_usage_records.h"
 #include "shell/cmd_support.h"
@@ -377,7 +378,10 @@ Result<Output> cancel_statement(Session& session, const Arguments& arguments) {
                                     return cancel_job(change, job);
                                   },
                                   "cancelled"));
-  if (told > 0) {
+  if (told == 0) return output;
+  if (const Status home = check_no_copy(engine_of(session).db()); !home.ok()) {
+    output.add_note(fmt::format("{} not stopped: {}", counted(told, "running job"), home.message()));
+  } else {
     output.add_note(fmt::format("{} told to stop: cancelled when {} executor says that {} gone",
                                 counted(told, "running job"), told == 1 ? "its" : "their",
                                 told == 1 ? "it is" : "they are"));

@@ -8,6 +8,7 @@
 #include "engine/runtime/metrics.h"
 #include "engine/runtime/policies.h"
 #include "engine/runtime/scheduled_run.h"
+#include "engine/store/database_home.h"
 #include "engine/store/lease.h"
 #include "engine/store/settings.h"
 #include "shell/cmd_support.h"
@@ -134,6 +135,7 @@ Result<Output> loop_statement(Session& session, const Arguments& arguments) {
   for (auto beat = std::chrono::steady_clock::now(); !loop_is_over(session);) {
     // Another file may be there now: rounds on this one would be lost, and stop what that one runs.
     BERTH_TRY(engine_of(session).check_writable());
+    BERTH_TRY(check_no_copy(engine_of(session).db()));
     reload_changed(session);
     Result<Output> output = all_once(session, false, nullptr);
     ++rounds;

@@ -207,11 +207,26 @@ Status adopt_home(Database& db) {
   return go_on_from(db, told.value_or(Mark()));
 }
 
+Status check_no_copy(Database& db) {
+  if (is_in_memory(db)) return {};
+  BERTH_ASSIGN(const Home present, present_home(db));
+  BERTH_ASSIGN(const std::optional<Home> home, recorded_home(db));
+  if (!home || is_home(*home, present)) return {};
+  const std::string where = home->host.empty() || home->host == present.host ? "" : " on host " + home->host;
+  return Status(Code::kConflict,
+                fmt::format("this database is a copy of '{}'{}, which drives the work: nothing is told to executors "
+                            "or asked of them from here",
+                            home->path, where),
+                "ALTER DATABASE FORK makes it one to try things out, on simulated executors; ALTER DATABASE ADOPT "
+                "lets it drive the work, when the other one is out of use");
+}
+
 Status check_folder(Database& db) {
   if (is_in_memory(db)) return {};
   BERTH_ASSIGN(const std::string before, meta_text(db, "home_mark_before"));
   BERTH_ASSIGN(const std::optional<Mark> told, read_mark(db));
   if (before.empty() || told) return {};
+  BERTH_TRY(check_no_copy(db));
   BERTH_ASSIGN(const Home present, present_home(db));
   BERTH_ASSIGN(const std::optional<Home> home, recorded_home(db));
   const std::string folder = executors_folder(db);
@@ -230,18 +245,10 @@ Status check_folder(Database& db) {
 Result<Restoration> check_home(Database& db, Seconds now) {
   if (is_in_memory(db)) return Restoration::kNone;
   BERTH_TRY(check_in_place(db));
+  BERTH_TRY(check_no_copy(db));
+  BERTH_TRY(check_folder(db));
   BERTH_ASSIGN(const Home present, present_home(db));
   BERTH_ASSIGN(const std::optional<Home> home, recorded_home(db));
-  if (home && !is_home(*home, present)) {
-    const std::string where = home->host.empty() || home->host == present.host ? "" : " on host " + home->host;
-    return Status(Code::kConflict,
-                  fmt::format("this database is a copy of '{}'{}, which drives the work: nothing is told to executors "
-                              "or asked of them from here",
-                              home->path, where),
-                  "ALTER DATABASE FORK makes it one to try things out, on simulated executors; ALTER DATABASE ADOPT "
-                  "lets it drive the work, when the other one is out of use");
-  }
-  BERTH_TRY(check_folder(db));
   BERTH_ASSIGN(const std::string word, meta_text(db, "home_mark"));
   BERTH_ASSIGN(const std::string before, meta_text(db, "home_mark_before"));
   BERTH_ASSIGN(const std::optional<Mark> told, read_mark(db));

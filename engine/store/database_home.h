@@ -31,12 +31,14 @@ Status record_home(Database& db);
 // The same for a copy, which begins a new generation.
 Status adopt_home(Database& db);
 
+// kConflict in a copy, with what it is a copy of and what to do. Reads only.
+Status check_no_copy(Database& db);
 // kConflict where executors have kept something for this database and its folder is not there, or is empty.
 Status check_folder(Database& db);
 
 enum class Restoration : std::uint8_t { kNone, kNoticed };
-// The first time: records the home. Begins a new generation when the file was restored. kConflict in a copy, with what
-// it is a copy of and what to do; likewise where its executors' folder is not beside it.
+// The first time: records the home. Begins a new generation when the file was restored. kConflict in a copy, and where
+// its executors' folder is not beside it.
 Result<Restoration> check_home(Database& db, Seconds now);
 // For whoever opens it: as check_home(), but only looks at the mark while that is right.
 Status notice_restoration(Database& db, Seconds now);

@@ -121,6 +121,21 @@ TEST_F(BatchTest, WithoutDescriptorsNothingIsTakenForACopy) {
   }
 }
 
+TEST_F(BatchTest, ACopySaysSoWhateverIsAsked) {
+  run("berth -c \"IMPORT NODES FROM LOCAL WITH (node = n1); CREATE QUEUE q; SUBMIT JOB a IN QUEUE q WITH (cpu = 0.1, "
+      "memory = 64MiB, command = 'echo hello; sleep 20'); RUN ALL\" 2>/dev/null; cp test.db copy.db");
+  const std::string copy = "timeout 20 " BERTH_PROGRAM " --db copy.db ";
+  const Ended loop = run(copy + "-c \"RUN ALL EVERY 1s\" 2>&1");
+  EXPECT_EQ(loop.code, 1) << loop.output;
+  EXPECT_NE(loop.output.find("is a copy of"), std::string::npos) << loop.output;
+  const Ended log = run(copy + "-c \"SHOW LOG OF JOB a\" 2>&1");
+  EXPECT_NE(log.output.find("is a copy of"), std::string::npos) << log.output;
+  const Ended cancelled = run(copy + "-c \"CANCEL JOB a\" 2>&1");
+  EXPECT_NE(cancelled.output.find("1 running job not stopped: this database is a copy of"), std::string::npos)
+      << cancelled.output;
+  EXPECT_EQ(run("berth -c \"CANCEL JOB a; RUN ALL\" 2>/dev/null").code, 0);
+}
+
 TEST_F(BatchTest, AByteOrderMarkIsSkipped) {
   write("a.sql", "\xEF\xBB\xBF.mode csv\nVALUES (1);\n");
   EXPECT_EQ(run("berth a.sql").output, "column1\n1\n");
