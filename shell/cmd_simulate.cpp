@@ -272,6 +272,10 @@ Result<Output> finish_simulation(Session& session, const Arguments& arguments, c
     output.add_note(fmt::format("{} skipped", counted(static_cast<std::int64_t>(set->skipped.size()), "row")));
     output.findings = true;
   }
+  if (!set->unknown_queues.empty()) {
+    output.add_note(fmt::format("{} of the jobs not in this database, without quota here: {}",
+                                counted(std::ssize(set->unknown_queues), "queue"), join_some(set->unknown_queues, 5)));
+  }
   if (set->interrupted) output.add_note("interrupted: the policies above are complete, the rest was not run");
   if (arguments.has("into")) {
     output.add_note(

@@ -261,6 +261,7 @@ Result<SimulationSet> simulate(Runtime& runtime, const JobsRequest& request) {
       return families.name_models(std::move(jobs));
     };
   }
+  const std::size_t known_queues = owned.queues.size();
   BERTH_ASSIGN(TimedInput input, timed_from(cluster, open_jobs, std::move(owned.queues), std::move(classes)));
   if (!request.history.empty()) {
     BERTH_ASSIGN(std::unique_ptr<JobReader> past, open_trace_jobs(request.source.jobs_format, request.history));
@@ -289,7 +290,10 @@ Result<SimulationSet> simulate(Runtime& runtime, const JobsRequest& request) {
   Result<SimulationSet> set =
       run_and_save(runtime, request.target, policies, device_capacity(cluster),
                    [&](const PolicyChoice& policy) { return simulate_jobs(input, policy, options); });
-  if (set.ok()) set->skipped = std::move(skipped);
+  if (!set.ok()) return set;
+  set->skipped = std::move(skipped);
+  for (std::size_t q = known_queues; known_queues > 0 && q < input.queues.size(); ++q)
+    set->unknown_queues.push_back(input.queues[q].name);
   return set;
 }
 

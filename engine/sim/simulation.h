@@ -177,7 +177,8 @@ struct SimulationResult {
 struct SimulationSet {
   std::vector<SimulationResult> complete;  // in the order asked for
   bool interrupted = false;
-  std::vector<std::string> skipped = {};  // a sentence per job left out, where that was asked for
+  std::vector<std::string> skipped = {};         // a sentence per job left out, where that was asked for
+  std::vector<std::string> unknown_queues = {};  // named by jobs, and not in the database whose quotas hold
 };
 
 // Runs `one` for each policy; keeps what is complete when one is interrupted.
