@@ -85,14 +85,14 @@ SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const Quo
         const std::string& lender = snapshot.queues[static_cast<std::size_t>(loan->lender)].name;
         const std::string end = print_time(loan->until);
         return {fmt::format("it would take {} more than the quota of queue {} ({}) and still run at {}, when loan {} "
-                            "ends: what is free then is kept for queue {}",
+                            "ends: what is free then is kept for jobs of queue {} within its quota",
                             lacks, queue->name, describe_amount(*resource, quotas.quota(q, r)), end, loan->id, lender),
                 fmt::format("wait until {}", end), Remedy::kEarlierEnd};
       }
       if (const LoanTerms* loan = ended_loan(snapshot, static_cast<std::int32_t>(r)); loan != nullptr) {
         return {
             fmt::format("it would take {} more than the quota of queue {} ({}); loan {} has just ended, and in this "
-                        "round what is free is for queue {} first",
+                        "round what is free is first for jobs of queue {} within its quota",
                         lacks, queue->name, describe_amount(*resource, quotas.quota(q, r)), loan->id,
                         snapshot.queues[static_cast<std::size_t>(loan->lender)].name),
             "wait for the round after"};
