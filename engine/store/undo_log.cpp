@@ -134,7 +134,12 @@ void bind_value(Statement& statement, int parameter, const TableValue& value) {
   }
 }
 
-std::string names_to_json(const std::vector<std::string>& names) { return nlohmann::json(names).dump(); }
+// One after the other: the destructor of a JSON array allocates, and ends the process where memory is short.
+std::string names_to_json(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? '[' : ',') + nlohmann::json(name).dump();
+  return text.empty() ? "[]" : text + ']';
+}
 
 Result<std::vector<std::string>> names_from_json(std::string_view json) {
   const nlohmann::json parsed = nlohmann::json::parse(json, nullptr, false);
