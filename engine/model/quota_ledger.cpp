@@ -235,8 +235,8 @@ QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Secon
                           .short_by = std::min(short_by, above_quota)};
     };
     for (const KeptRoom& kept : kept_rooms_) {
-      if (kept.resource == r && until > kept.from && demand[r] > kept.spare)
-        return lender_keeps(demand[r] - kept.spare);
+      if (kept.resource != r || until <= kept.from) continue;
+      if (const std::int64_t left = left_of(kept, queue); demand[r] > left) return lender_keeps(demand[r] - left);
     }
     if (has_promises_[r] == 0) continue;
     const std::int64_t promised = promised_after(row(queue), r, demand[r]);
@@ -313,7 +313,10 @@ void QuotaLedger::take_beside_holds(std::int32_t queue, const Amounts& amounts, 
 void QuotaLedger::change_usage(std::int32_t queue, const Amounts& amounts, std::int64_t sign) {
   ++changes_of_all_;
   for (std::size_t q = row(queue); q < row_count(); q = above(q)) ++changes_[q];
-  for (KeptRoom& kept : kept_rooms_) kept.spare -= sign * amounts[kept.resource];
+  for (KeptRoom& kept : kept_rooms_) {
+    DueRoom* const due = due_to(queue, kept);
+    (due != nullptr ? due->amount : kept.spare) -= sign * amounts[kept.resource];
+  }
   for (std::size_t r = 0; r < resource_count(); ++r) {
     const std::int64_t more = sign * amounts[r];
     if (more == 0) continue;
@@ -369,8 +372,20 @@ std::int32_t QuotaLedger::in_the_way(const QuotaVerdict& refusal) const {
   return found;
 }
 
-void QuotaLedger::keep_from(std::size_t resource, Seconds from, std::int64_t spare) {
-  kept_rooms_.push_back({resource, from, spare});
+void QuotaLedger::keep_from(std::size_t resource, Seconds from, std::int64_t spare, std::vector<DueRoom> due) {
+  kept_rooms_.push_back({resource, from, spare, std::move(due)});
+}
+
+QuotaLedger::DueRoom* QuotaLedger::due_to(std::int32_t queue, KeptRoom& kept) const {
+  const auto found = std::ranges::find_if(kept.due, [&](const DueRoom& due) { return lies_in(queue, due.queue); });
+  return found == kept.due.end() ? nullptr : &*found;
+}
+
+std::int64_t QuotaLedger::left_of(const KeptRoom& kept, std::int32_t queue) const {
+  std::int64_t left = kept.spare;
+  for (const DueRoom& due : kept.due)
+    left += lies_in(queue, due.queue) ? due.amount : std::min<std::int64_t>(0, due.amount);
+  return left;
 }
 
 void QuotaLedger::add_capacity(const Amounts& amounts, std::int64_t sign) {

@@ -136,9 +136,15 @@ class QuotaLedger {
   // returned in time.
   QuotaVerdict judge(std::int32_t queue, const Amounts& demand, Seconds until = Seconds(kNoLimit)) const;
 
-  // From that moment on somebody is due what is free then but for `spare`: who borrows and does not end before may take
-  // no more. What is taken and given back later counts as lasting.
-  void keep_from(std::size_t resource, Seconds from, std::int64_t spare);
+  // What lenders will own at a moment, and do not use then.
+  struct DueRoom {
+    std::int32_t queue = -1;  // and those below it
+    std::int64_t amount = 0;
+  };
+  // From that moment on what is free then is due to lenders, but for `spare`: who borrows and does not end before may
+  // take no more of it, and the lenders what they are due besides. What is taken and given back later counts as
+  // lasting.
+  void keep_from(std::size_t resource, Seconds from, std::int64_t spare, std::vector<DueRoom> due = {});
 
   // Somebody does not lend all of it.
   bool has_promises(std::size_t resource) const { return has_promises_[resource] != 0; }
@@ -212,7 +218,10 @@ class QuotaLedger {
     std::size_t resource = 0;
     Seconds from;
     std::int64_t spare = 0;
+    std::vector<DueRoom> due = {};  // an amount below 0: so much more than that was taken
   };
+  DueRoom* due_to(std::int32_t queue, KeptRoom& kept) const;  // nullptr = nothing
+  std::int64_t left_of(const KeptRoom& kept, std::int32_t queue) const;
   // What a loan that ends adds to the quota of one queue until then.
   struct DatedQuota {
     std::size_t at = 0;

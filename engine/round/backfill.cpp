@@ -100,14 +100,16 @@ void Backfill::begin_with_kept() {
       if (!closes && is_due) keep_room_under_limits(job, row);
       continue;
     }
+    if (first_ != 0 && (closes || !is_due)) continue;
+    // One that could not start if everything ended, on nodes and under quotas as they are now, keeps its place. It
+    // holds nothing, and has not the turn.
+    if (!fits_one_day(job)) continue;
     if (!closes && is_due) keep_room_under_limits(job, row);
     if (first_ != 0) continue;
-    // One that nodes cannot run as they are now keeps its place, but not the turn.
-    if (!is_for(row, job, state_) && !fits_one_day(job)) continue;
     if (closes && gives_way(verdict.borrows, row.expected)) continue;
     first_ = job.id;
     if (closes) {
-      close(job);
+      close(job, verdict.borrows);
       is_closer_to_come_ = true;
     } else if (is_due) {
       bind(kept, verdict.borrows);
@@ -132,6 +134,7 @@ void Backfill::bind(const Kept& kept, bool borrows) {
   held.start = timeline().free_from(state_.ledger(), tasks, held.duration, kept.job->id);
   if (held.start == kNever) return;
   held.is_due = true;
+  held.borrows = borrows;
   held.gives_way = gives_way(borrows, kept.reservation.expected);
   held.queue = kept.job->queue;
   add_to_timeline(held);
@@ -315,9 +318,11 @@ std::int64_t Backfill::backfilled() const {
   return std::ranges::count(held_, ReservationKind::kBackfill, [](const Held& held) { return held.reservation.kind; });
 }
 
-void Backfill::close(const Job& job) {
+void Backfill::close(const Job& job, bool borrows) {
   if (state_.rules().backfill == BackfillMode::kNonePerQueue && job.queue >= 0) return close_branch(job, job.queue);
-  if (closed_by_ == 0) closed_by_ = job.id;
+  if (closed_by_ != 0) return;
+  closed_by_ = job.id;
+  does_closer_borrow_ = borrows;
 }
 
 void Backfill::close_branch(const Job& job, std::int32_t branch) {
@@ -432,13 +437,14 @@ bool Backfill::reserve(const Job& job, bool borrows, bool is_first) {
     if (counts) bounds.from = std::max(bounds.from, booking.start);
   }
   const std::optional<StartFound> found = earliest_start(state_, timeline(), gang, duration, bounds);
-  if (!found && bounds.before == kNever) return false;
+  if (!found && (bounds.before == kNever || !fits_one_day(job))) return false;
   held.start = found ? found->time : bounds.before;
   if (!held.is_due) booked.push_back({tasks, duration, held.start});
   held.reservation = {.job = job.id,
                       .made_at = kept != nullptr || had_no_nodes ? row->made_at : now_,
                       .expected = is_promise ? std::min(row->expected, held.start) : held.start,
                       .tasks = found ? reserved_tasks(found->placed, state_.cluster()) : kept->tasks};
+  held.borrows = borrows;
   held.gives_way = gives_way(borrows, held.reservation.expected);
   held.queue = job.queue;
   add_to_timeline(held);
@@ -545,21 +551,6 @@ std::vector<Reservation> Backfill::reservations() const {
     sorted.push_back({.job = first_, .made_at = now_, .expected = now_, .tasks = {}});
   std::ranges::sort(sorted, {}, &Reservation::job);
   return sorted;
-}
-
-Backfill::Fence::Fence(Backfill& backfill, const Job& job, bool borrows) : ledger_(backfill.state_.ledger()) {
-  for (const Held& held : backfill.held_) {
-    if (held.reservation.job == job.id || (!borrows && held.gives_way_to(job))) continue;
-    for (const ReservedTask& task : held.reservation.tasks) {
-      if (!ledger_.accepts_tasks(task.holding.node)) continue;
-      ledger_.set_accepts(task.holding.node, false);
-      closed_.push_back(task.holding.node);
-    }
-  }
-}
-
-Backfill::Fence::~Fence() {
-  for (const NodeIndex node : closed_) ledger_.set_accepts(node, true);
 }
 
 }  // namespace berth

@@ -31,6 +31,9 @@
 // The reservation of a job that would borrow gives way to a job of another queue within its quota (give_way()), which
 // gets one itself when it does not fit even so - until it has been due for RoundRules::reservation_ttl: then that one
 // waits, until all has ended that ran by then and the borrower has started, which may be reclaimed from as ever.
+// What is idle there is not for it, but what borrowers hold that run there is: it takes that back (Keep::kIdle), also
+// behind a borrower that closes the pass. Owners so wait for no borrower's end, and what is in the first one's way
+// becomes less each time, so that it starts.
 //
 // A reservation for a job whose victims are stopping (kEviction) holds its tasks against everybody, those before it in
 // the order too, until it expires; the room of the victims counts as free for it from now on.
@@ -111,7 +114,7 @@ class Backfill {
   // The job is not to be tried any more, because of that one; 0 = go on, as for all that room was made for.
   std::int64_t closed_by(const Job& job) const;
   // Nobody at all is to be tried any more.
-  bool closed() const { return closed_by_ != 0 && !is_closer_to_come_ && !is_first_new_; }
+  bool closed() const { return closed_by_ != 0 && !is_closer_to_come_ && !is_first_new_ && !may_take_back(); }
 
   // Room made by evicting others that are still stopping.
   void hold(Reservation reservation);
@@ -129,18 +132,28 @@ class Backfill {
   // What holds after this round, in job order.
   std::vector<Reservation> reservations() const;
 
-  // Closes the nodes on which something is reserved for other jobs than this, while it lives; not what gives way to it.
+  // While it lives, evictions for the job keep off what is reserved for others and does not give way to it. kNodes: off
+  // the nodes. kIdle, for jobs within their quota: where borrowers of other queues have reserved, only off what is idle
+  // there, so that the job gets no more than it takes back.
+  enum class Keep : std::uint8_t { kNodes, kIdle };
   class Fence {
    public:
-    Fence(Backfill& backfill, const Job& job, bool borrows);
+    Fence(Backfill& backfill, const Job& job, bool borrows, Keep keep = Keep::kNodes);
     ~Fence();
     Fence(const Fence&) = delete;
     Fence& operator=(const Fence&) = delete;
 
    private:
+    void take_idle(NodeIndex node);
+
     Ledger& ledger_;
     std::vector<NodeIndex> closed_;
+    std::vector<Holding> taken_;
   };
+  // A borrower closes the pass: owners may still take back what others hold.
+  bool may_take_back() const;
+  // Some borrower of another queue keeps room from the job that it does not give way to.
+  bool is_withstood(const Job& job) const;
 
  private:
   struct Held {
@@ -148,6 +161,7 @@ class Backfill {
     Seconds start;     // when the job will start as far as is known; later than promised when something runs on
     Seconds duration;  // of the job
     bool is_due = false;
+    bool borrows = false;
     bool gives_way = false;   // to jobs of other queues within their quota
     std::int32_t queue = -1;  // of the job
 
@@ -185,7 +199,7 @@ class Backfill {
   void add_to_timeline(const Held& held);
   void begin_with_kept();
   void bind(const Kept& kept, bool borrows);
-  void close(const Job& job);
+  void close(const Job& job, bool borrows);
   void close_branch(const Job& job, std::int32_t branch);
   void close_limit(const Job& job, const QuotaVerdict& refusal, Seconds made_at);
   bool gives_way(bool borrows, Seconds expected) const;
@@ -220,7 +234,8 @@ class Backfill {
   bool ranks_move_;
   LimitHolds limits_;
   std::int64_t closed_by_ = 0;
-  bool is_closer_to_come_ = false;                    // it is still to be tried
+  bool is_closer_to_come_ = false;  // it is still to be tried
+  bool does_closer_borrow_ = false;
   std::vector<std::int64_t> closed_queues_;           // by queue: the job that blocks it; empty = none
   std::int64_t first_ = 0;                            // where ranks move: see above; 0 = none
   bool is_first_new_ = false;                         // this pass made it first

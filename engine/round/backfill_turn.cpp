@@ -9,7 +9,7 @@ namespace berth {
 bool Backfill::close_behind(const Job& job, bool borrows) {
   const bool closes = closed_by(job) == 0;
   if (!fits_one_day(job)) return false;
-  close(job);
+  close(job, borrows);
   if (!ranks_move_) return false;
   const Reservation* row = row_of(job);
   if (row != nullptr) {

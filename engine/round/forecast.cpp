@@ -129,15 +129,21 @@ class Future {
       const auto job = std::ranges::find(snapshot_.jobs, id, &Job::id);
       if (job != snapshot_.jobs.end()) try_one(*job, 0);
     }
+    // Where ranks move, the oldest reservation binds those before its job in the order.
+    std::unordered_set<std::int64_t> reserved;
+    if (kept.ranks_move) {
+      for (const Reservation& each : snapshot_.reservations) reserved.insert(each.job);
+    }
     std::size_t seen = 0;
     while (const std::optional<std::int32_t> index = ordering.sequence->next()) {
       const Job& job = snapshot_.jobs[static_cast<std::size_t>(*index)];
       const bool is_behind = seen == wanted_.size();
       const int levels = ordering.sequence->levels_within_quota();
-      if (!std::ranges::binary_search(promised, job.id) && (!is_behind || awaited_.contains(job.id)))
-        try_one(job, levels);
+      const bool matters = !is_behind || awaited_.contains(job.id) || reserved.contains(job.id);
+      if (!std::ranges::binary_search(promised, job.id) && matters) try_one(job, levels);
+      if (levels == 0) reserved.erase(job.id);
       seen += levels == 0 && wanted_.contains(job.id) ? 1 : 0;
-      if (pass.closed() || (seen == wanted_.size() && awaited_.empty())) break;
+      if (pass.closed() || (seen == wanted_.size() && awaited_.empty() && reserved.empty())) break;
     }
     for (const Eviction& eviction : pass.evictions()) {
       if (wanted_.contains(eviction.beneficiary)) evictions_.push_back(eviction);

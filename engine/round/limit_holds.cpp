@@ -4,6 +4,17 @@
 
 namespace berth {
 
+namespace {
+
+bool fits_by_count(const QuotaLedger& quotas, const Amounts& demand) {
+  for (std::size_t r = 0; r < demand.size(); ++r) {
+    if (demand[r] > 0 && quotas.used_by_all(r) + demand[r] > quotas.capacity(r)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 LimitHolds::LimitHolds(RoundState& state, Seconds now) : state_(state), now_(now) { state_.quotas().clear_holds(); }
 
 Seconds LimitHolds::end_of(const Job& job, Seconds start) const {
@@ -31,7 +42,8 @@ std::optional<Seconds> LimitHolds::admitted_from(const Job& job) const {
     for (; i < ends.size() && ends[i].first == time; ++i) {
       then.give_back(ends[i].second->job.queue, state_.held_by(*ends[i].second).all);
     }
-    if (then.judge(job.queue, demand, end_of(job, time)).admitted()) return time;
+    // Of what does not even fit beside the rest, judge() does not ask whether owners lend it.
+    if (fits_by_count(then, demand) && then.judge(job.queue, demand, end_of(job, time)).admitted()) return time;
   }
   return std::nullopt;
 }

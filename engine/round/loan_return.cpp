@@ -83,7 +83,7 @@ class LoanReturnPlanner {
   std::int64_t unused_quota(std::int32_t lender, std::size_t resource) const;
   std::int64_t needed(std::int32_t lender, std::size_t resource) const;
   std::int64_t room(std::size_t resource) const { return then_->capacity(resource) - then_->used_by_all(resource); }
-  std::int64_t spare(std::size_t resource) const;
+  std::vector<QuotaLedger::DueRoom> due(std::size_t resource) const;
   std::int64_t lacking(std::size_t resource) const;
   bool uses_more_than_its_own(std::int32_t queue, std::int32_t branch, std::size_t resource) const;
   std::vector<LoanVictim> victims_for(const LoanTerms& loan, std::int32_t branch) const;
@@ -179,13 +179,13 @@ std::int64_t LoanReturnPlanner::needed(std::int32_t lender, std::size_t resource
   return unused - left;
 }
 
-// What is then free beyond what the lenders own and do not use.
-std::int64_t LoanReturnPlanner::spare(std::size_t resource) const {
-  std::int64_t spare = room(resource);
+// What the lenders own then and do not use.
+std::vector<QuotaLedger::DueRoom> LoanReturnPlanner::due(std::size_t resource) const {
+  std::vector<QuotaLedger::DueRoom> due;
   for (const auto& [lender, needs] : lenders_) {
-    if (lender.first == resource) spare -= unused_quota(lender.second, resource);
+    if (lender.first == resource) due.push_back({lender.second, unused_quota(lender.second, resource)});
   }
-  return spare;
+  return due;
 }
 
 std::int64_t LoanReturnPlanner::lacking(std::size_t resource) const {
@@ -254,7 +254,7 @@ std::int64_t LoanReturnPlanner::lost_at(const LoanVictim& victim, std::size_t le
   std::int64_t lost = 0;
   for (std::size_t i = 0; i < level; ++i) {
     const RunningTask& task = victim.run->tasks[victim.surplus[i]];
-    lost += lost_time(*victim.run, task, victim.surplus_stop).value() * task.gpu_held().value();
+    lost += lost_time(*victim.run, task, victim.surplus_stop, Stops::kAlone).value() * task.gpu_held().value();
   }
   return lost;
 }
@@ -329,7 +329,9 @@ LoanReturn LoanReturnPlanner::plan_one(const LoanTerms& loan) {
     if (!result.stops.back().whole) result.stops.back().stop_at = victim.surplus_stop;
   }
   result.missing = to_free(loan, branch);
-  result.spare = spare(r);
+  result.due = due(r);
+  result.spare = room(r);
+  for (const QuotaLedger::DueRoom& each : result.due) result.spare -= each.amount;
   return result;
 }
 
@@ -419,7 +421,7 @@ Status return_loans(RoundState& state, std::span<const Job> waiting, Seconds now
   }
   for (const LoanReturn& each : returns) {
     if (each.loan.until <= now) continue;
-    state.quotas().keep_from(static_cast<std::size_t>(each.loan.resource), each.loan.until, each.spare);
+    state.quotas().keep_from(static_cast<std::size_t>(each.loan.resource), each.loan.until, each.spare, each.due);
   }
   keep_what_came_back(state, now);
   return {};

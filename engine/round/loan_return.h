@@ -48,9 +48,10 @@ struct LoanStop {
 
 struct LoanReturn {
   LoanTerms loan;
-  std::vector<LoanStop> stops;  // in the order of their choice
-  std::int64_t spare = 0;       // what is then free beyond what the lender owns and does not use
-  std::int64_t missing = 0;     // of what must be freed, nobody may be stopped for; milli-cores, MiB or milli-GPU
+  std::vector<LoanStop> stops;                 // in the order of their choice
+  std::int64_t spare = 0;                      // what is then free beyond what lenders own and do not use
+  std::vector<QuotaLedger::DueRoom> due = {};  // that, by lender
+  std::int64_t missing = 0;  // of what must be freed, nobody may be stopped for; milli-cores, MiB or milli-GPU
 };
 
 // How loans are returned whose grace has begun or begins within `ahead`, in the order in which they end, and those that

@@ -107,6 +107,9 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
   if (!job.after.empty()) return wait(job, Reason::kDependency);
   if (blocker != 0) {
     if (levels == 0) backfill_.note_closed(job);
+    if (may_evict && levels == 0 && backfill_.may_take_back()) {
+      if (std::optional<PassOutcome> outcome = take_back(job)) return *std::move(outcome);
+    }
     PassOutcome outcome = wait(job, Reason::kBlocked);
     outcome.waiting.behind_job = blocker;
     outcome.keeps_room = backfill_.is_like_first(job);
@@ -190,14 +193,29 @@ PassOutcome Pass::block(const Job& job, PassOutcome outcome, bool borrows) {
   return outcome;
 }
 
+// A job within its quota, behind a borrower that closes the pass.
+std::optional<PassOutcome> Pass::take_back(const Job& job) {
+  const QuotaLedger& quotas = state_.quotas();
+  if (!quotas.governs() || job.queue < 0) return std::nullopt;
+  const Seconds end = last_end_of(job, now_);
+  const QuotaVerdict verdict = quotas.judge(job.queue, quotas.demand_to_start(job), end);
+  if (!verdict.admitted() || verdict.borrows) return std::nullopt;
+  if (quotas.choices_of(job) == 0) return evict_for(job, end, false);
+  const std::optional<Job> own = on_own_models(quotas, job, end, quotas.depth(job.queue) + 1);
+  return own ? evict_for(*own, end, false) : std::nullopt;
+}
+
 std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool borrows) {
   if (!reclaim_ || backfill_.holds_room_for(job.id)) return std::nullopt;
   const Amounts before = used_by_all(state_.quotas());
-  std::optional<RoomMade> room;
-  {
+  const auto make_room = [&](Backfill::Keep keep) {
     std::optional<Backfill::Fence> fence;
-    room = reclaim_->make_room(job, end, [&] { fence.emplace(backfill_, job, borrows); });
-  }
+    return reclaim_->make_room(
+        job, end, [&] { fence.emplace(backfill_, job, borrows, keep); }, static_cast<std::int64_t>(keep));
+  };
+  std::optional<RoomMade> room;
+  if (!backfill_.closed_by(job)) room = make_room(Backfill::Keep::kNodes);
+  if (!room && !borrows && backfill_.is_withstood(job)) room = make_room(Backfill::Keep::kIdle);
   if (!room) return std::nullopt;
   evictions_.insert(evictions_.end(), room->evictions.begin(), room->evictions.end());
   if (!borrows) backfill_.give_way_to(job, room->outcome.placed);

@@ -72,8 +72,9 @@ class Pass {
   PassOutcome start(const Job& job, std::vector<PlacedTask> placed);
   // Nothing = no room could be made.
   std::optional<PassOutcome> evict_for(const Job& job, Seconds end, bool borrows);
-  // It waits; what that means for those behind.
+  std::optional<PassOutcome> take_back(const Job& job);
   void add_surplus(const Job& job, PassOutcome& outcome);
+  // It waits; what that means for those behind.
   PassOutcome block(const Job& job, PassOutcome outcome, bool borrows);
   std::int64_t queue_id(std::int32_t queue) const;
 

@@ -57,11 +57,12 @@ const VictimIndex& Reclaim::index() {
   return *index_;
 }
 
-std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end, const std::function<void()>& before_search) {
+std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end, const std::function<void()>& before_search,
+                                           std::int64_t kind) {
   if (!may_evict_others(job, state_.rules(), now_)) return std::nullopt;
-  if (std::optional<RoomMade> room = make_room_for(job, end, before_search)) return room;
+  if (std::optional<RoomMade> room = make_room_for(job, end, before_search, kind)) return room;
   for (const Job& narrowed : on_own_models(job)) {
-    if (std::optional<RoomMade> room = make_room_for(narrowed, end, before_search)) return room;
+    if (std::optional<RoomMade> room = make_room_for(narrowed, end, before_search, kind)) return room;
   }
   return std::nullopt;
 }
@@ -91,13 +92,14 @@ std::vector<Job> Reclaim::on_own_models(const Job& job) const {
   return jobs;
 }
 
-std::optional<RoomMade> Reclaim::make_room_for(const Job& job, Seconds end,
-                                               const std::function<void()>& before_search) {
+std::optional<RoomMade> Reclaim::make_room_for(const Job& job, Seconds end, const std::function<void()>& before_search,
+                                               std::int64_t kind) {
   if (!has_a_chance(job)) return std::nullopt;
   const Job gang = gang_only(job);
   // Whom it may evict depends on the job itself when it has been evicted before.
   const bool fails_alike = job.eviction.evicted_for.empty();
   DemandKey key = reclaim_demand(gang, end, state_.quotas());
+  key.push_back(kind);
   if (fails_alike && failed_.contains(key)) return std::nullopt;
   std::optional<RoomMade> room;
   if (index().size() > 0) {

@@ -61,8 +61,9 @@ class Reclaim {
   // Nothing = no room can be made, and nothing has changed. Else the victims that stop now have ended in `state`, those
   // with a grace are marked as stopping, and b's tasks are in the ledger, uncommitted, when it can start now. Only
   // nodes that accept tasks are looked at; `before_search` may close some, and is called only when there is reason to
-  // look. `end`: of the job, see QuotaLedger::judge.
-  std::optional<RoomMade> make_room(const Job& job, Seconds end, const std::function<void()>& before_search);
+  // look. `end`: of the job, see QuotaLedger::judge. `kind`: of search; that one fails says nothing about another.
+  std::optional<RoomMade> make_room(const Job& job, Seconds end, const std::function<void()>& before_search,
+                                    std::int64_t kind = 0);
   // Quotas, or classes of more than one value: without them nobody is ever evicted.
   bool has_a_cause() const;
   // The job has started or gained tasks in this pass: it is no victim any more.
@@ -75,7 +76,8 @@ class Reclaim {
     bool any = false;
   };
 
-  std::optional<RoomMade> make_room_for(const Job& job, Seconds end, const std::function<void()>& before_search);
+  std::optional<RoomMade> make_room_for(const Job& job, Seconds end, const std::function<void()>& before_search,
+                                        std::int64_t kind);
   std::vector<Job> on_own_models(const Job& job) const;
   bool has_a_chance(const Job& job) const;
   const VictimIndex& index();

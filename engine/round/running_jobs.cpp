@@ -143,11 +143,11 @@ Seconds untold_end_of(const RunTimes& times, const RoundRules& rules, Seconds no
   return now + std::max(kLeast, now - end);
 }
 
-Seconds lost_time(const RunningJob& job, const RunningTask& task, Seconds stop) {
+Seconds lost_time(const RunningJob& job, const RunningTask& task, Seconds stop, Stops how) {
   const EvictionTerms& terms = job.job.eviction;
   Seconds unsaved = std::max(Seconds(0), stop - job.start);
-  if (terms.checkpoint_grace > Seconds(0)) {
-    unsaved = Seconds(0);  // it writes a checkpoint when told to stop
+  if (how == Stops::kInJob && terms.checkpoint_grace > Seconds(0)) {
+    unsaved = Seconds(0);
   } else if (terms.checkpoint_interval > Seconds(0)) {
     unsaved = Seconds(unsaved.value() % terms.checkpoint_interval.value());
   }
@@ -156,7 +156,8 @@ Seconds lost_time(const RunningJob& job, const RunningTask& task, Seconds stop) 
 
 std::int64_t lost_work(const RunningJob& job, Seconds stop) {
   std::int64_t lost = 0;
-  for (const RunningTask& task : job.tasks) lost += lost_time(job, task, stop).value() * task.gpu_held().value();
+  for (const RunningTask& task : job.tasks)
+    lost += lost_time(job, task, stop, Stops::kInJob).value() * task.gpu_held().value();
   return lost;
 }
 
@@ -164,7 +165,7 @@ std::int64_t lost_per_gpu(const RunningJob& job, Seconds stop) {
   if (const std::int64_t held = job.gpu_held().value(); held > 0) return lost_work(job, stop) / held;
   if (job.tasks.empty()) return 0;
   std::int64_t lost = 0;
-  for (const RunningTask& task : job.tasks) lost += lost_time(job, task, stop).value();
+  for (const RunningTask& task : job.tasks) lost += lost_time(job, task, stop, Stops::kInJob).value();
   return lost / static_cast<std::int64_t>(job.tasks.size());
 }
 

@@ -67,8 +67,10 @@ Seconds untold_end_of(const RunningJob& job, const RoundRules& rules, Seconds no
 Seconds untold_end_of(const RunTimes& times, const RoundRules& rules, Seconds now);
 
 // Of one task of the job, what evicting it at `stop` would lose of each GPU: its work since the job's last checkpoint,
-// and the restart.
-Seconds lost_time(const RunningJob& job, const RunningTask& task, Seconds stop);
+// and the restart. In the job: all of it stops, and writes a checkpoint if it gets the grace for one; surplus
+// tasks that go alone write none.
+enum class Stops : std::uint8_t { kInJob, kAlone };
+Seconds lost_time(const RunningJob& job, const RunningTask& task, Seconds stop, Stops how);
 // milli-GPU-seconds that evicting all of it would lose.
 std::int64_t lost_work(const RunningJob& job, Seconds stop);
 // Seconds of each GPU, on the average over the tasks; of each task where they hold none.

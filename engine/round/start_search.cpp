@@ -212,8 +212,12 @@ class StartSearch {
                                 [&](const Job& job, bool) { return placer_->place_job(job); });
     };
     QuotaPlacing placing = place_with(state_.quotas());
-    const bool is_refused = !placing.outcome.started && (placing.narrowed || !placing.verdict.admitted());
-    if (is_refused) placing = place_with(quotas_then());  // what uses them now may have ended
+    const bool lacks_room = !placing.outcome.started && !placing.narrowed && placing.verdict.admitted();
+    // What uses quotas now may have ended by then, and what nodes have free then may be what owners do not lend.
+    if (!lacks_room && state_.quotas().governs()) {
+      ledger.rollback(before);
+      placing = place_with(quotas_then());
+    }
     ledger.rollback(before);
     if (!placing.outcome.started) return std::nullopt;
     return StartFound{future_.time(), std::move(placing.outcome.placed)};

@@ -29,9 +29,13 @@ Victim victim_of(const RoundState& state, const RunningJob& run, Seconds now) {
   for (std::size_t i = 0; i < run.tasks.size(); ++i) {
     if (std::ranges::find(surplus, i) == surplus.end()) victim.tasks.push_back(run.tasks[i]);
   }
+  std::int64_t alone = 0;
+  std::int64_t in_job = 0;
   for (const RunningTask& task : victim.tasks) {
-    const std::int64_t lost = lost_time(run, task, victim.stop).value() * task.gpu_held().value();
-    victim.lost_by.push_back(victim.lost(victim.lost_by.size()) + lost);
+    const std::int64_t held = task.gpu_held().value();
+    alone += lost_time(run, task, now + run.end_delay, Stops::kAlone).value() * held;
+    in_job += lost_time(run, task, victim.stop, Stops::kInJob).value() * held;
+    victim.lost_by.push_back(victim.lost_by.size() < victim.surplus ? alone : in_job);
   }
   return victim;
 }

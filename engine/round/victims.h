@@ -31,7 +31,7 @@ struct Victim {
   std::int64_t lost_seconds = 0;      // of each GPU, if all of it goes: since the last checkpoint, and of the restart
   std::int64_t policy_cost = 0;       // milli-GPU-seconds that a policy adds for the job, at any level
   std::vector<RunningTask> tasks;     // in the order in which they go
-  std::vector<std::int64_t> lost_by;  // milli-GPU-seconds that they lose, one after the other, added up
+  std::vector<std::int64_t> lost_by;  // milli-GPU-seconds lost by so many: of surplus tasks alone, then by all
   std::size_t surplus = 0;            // so many of them go one by one
   bool is_retired = false;            // it has made room, or started or grown, in this pass
 

@@ -283,5 +283,21 @@ TEST(LimitHoldsTest, AJobThatCouldNeverBeAdmittedHoldsNothing) {
   }
 }
 
+// While somebody runs, nodes lack room for it anyway: that it may borrow so much is known of an empty cluster alone.
+TEST(LimitHoldsTest, AJobForWhichOwnersDoNotLendEnoughHoldsNothing) {
+  for (const char* order : {"fifo", "fair_share", "drf"}) {
+    for (const BackfillMode mode : {BackfillMode::kEasy, BackfillMode::kConservative, BackfillMode::kNone}) {
+      SCOPED_TRACE(std::string(order) + ", " + std::string(backfill_mode_name(mode)));
+      LittleWorld world = world_with(order, mode, "q gpu=4 gpu.lend=2 / z gpu=4");
+      submit_to(world, 0, "gpus=1", 3600);
+      world.round(at(0));
+      const std::int64_t never = submit_to(world, 1, "gpus=8", 3600);
+      EXPECT_EQ(reservation_in(world.round(at(10)), never), nullptr);
+      const std::int64_t own = submit_to(world, 1, "gpus=4", 7200);
+      EXPECT_TRUE(starts_in(world.round(at(20)), own));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace berth

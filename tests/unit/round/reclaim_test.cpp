@@ -444,5 +444,40 @@ TEST(ReclaimTest, WhomRoomWasMadeForIsNotKeptWaitingByWhoClosesThePass) {
   EXPECT_FALSE(world.runs(closer));
 }
 
+// The borrowers run on past what was believed, so what is reserved among them would never be free.
+TEST(ReclaimTest, AnOwnerTakesBackWhereABorrowerHasReserved) {
+  for (const char* order : {"fifo", "fair_share", "drf"}) {
+    for (const BackfillMode mode : {BackfillMode::kEasy, BackfillMode::kConservative, BackfillMode::kNone}) {
+      SCOPED_TRACE(std::string(order) + ", " + std::string(backfill_mode_name(mode)));
+      Company world("1x8:A100", "ads gpu=4 / search");
+      world.snapshot.order_policy = order;
+      world.snapshot.rules.backfill = mode;
+      world.snapshot.rules.default_duration = Seconds(1000);
+      world.snapshot.rules.reservation_ttl = Seconds(500);
+      for (int i = 0; i < 3; ++i) world.submit("search", "gpus=2");
+      world.round(0);
+      const std::int64_t wide = world.submit("search", "gpus=8");
+      for (const std::int64_t now : {10, 1000, 1600, 2200}) world.round(now);
+      const std::int64_t owner = world.submit("ads", "gpus=2");
+      const Plan plan = world.round(2300);
+      EXPECT_TRUE(world.runs(owner));
+      EXPECT_EQ(plan.evictions.size(), 1u) << "what is idle is kept for the borrower";
+      EXPECT_FALSE(world.runs(wide));
+    }
+  }
+}
+
+TEST(ReclaimTest, SurplusTasksThatGoAloneWriteNoCheckpoint) {
+  Company world("1x8:A100", "ads gpu=8 / search");
+  const std::int64_t elastic = world.submit("search", "gpus=1 tasks=8 min=2");
+  world.round(0);
+  world.running_job(elastic).job.eviction.checkpoint_grace = Seconds(60);
+  world.submit("ads", "gpus=1 tasks=3");
+  const Plan plan = world.round(1000);
+  ASSERT_EQ(plan.evictions.size(), 1u);
+  EXPECT_FALSE(plan.evictions[0].whole);
+  EXPECT_EQ(plan.evictions[0].lost, 3 * 1000 * 1000);
+}
+
 }  // namespace
 }  // namespace berth::test

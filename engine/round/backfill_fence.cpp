@@ -1,0 +1,64 @@
+// What evictions keep off: see backfill.h.
+#include <algorithm>
+
+#include "engine/round/backfill.h"
+
+namespace berth {
+
+bool Backfill::may_take_back() const {
+  return closed_by_ != 0 && does_closer_borrow_ && state_.rules().preemption == Preemption::kReclaim;
+}
+
+bool Backfill::is_withstood(const Job& job) const {
+  return may_take_back() || std::ranges::any_of(held_, [&](const Held& held) {
+           return held.borrows && held.queue != job.queue && !held.gives_way;
+         });
+}
+
+Backfill::Fence::Fence(Backfill& backfill, const Job& job, bool borrows, Keep keep)
+    : ledger_(backfill.state_.ledger()) {
+  const bool takes_back = keep == Keep::kIdle && !borrows;
+  if (takes_back && backfill.may_take_back()) {
+    for (std::size_t node = 0; node < ledger_.node_count(); ++node) take_idle(static_cast<NodeIndex>(node));
+  }
+  for (const Held& held : backfill.held_) {
+    if (held.reservation.job == job.id || (!borrows && held.gives_way_to(job))) continue;
+    for (const ReservedTask& task : held.reservation.tasks) {
+      if (!ledger_.accepts_tasks(task.holding.node)) continue;
+      if (takes_back && held.borrows && held.queue != job.queue) {
+        take_idle(task.holding.node);
+        continue;
+      }
+      ledger_.set_accepts(task.holding.node, false);
+      closed_.push_back(task.holding.node);
+    }
+  }
+}
+
+void Backfill::Fence::take_idle(NodeIndex node) {
+  if (!ledger_.accepts_tasks(node)) return;
+  const auto take = [&](const Holding& holding) {
+    if (ledger_.place(holding).ok()) taken_.push_back(holding);
+  };
+  Holding idle;
+  idle.node = node;
+  idle.cpu = ledger_.free_cpu(node);
+  idle.memory = ledger_.free_memory(node);
+  take(idle);
+  const NodeView view = ledger_.view(node);
+  for (std::size_t device = 0; device < view.milli.size(); ++device) {
+    Holding part;
+    part.node = node;
+    part.devices = DeviceMask{1} << device;
+    part.gpu_milli = MilliGpu(view.milli[device]);
+    part.gpu_memory = MiB(view.device_memory[device]);
+    if (part.gpu_milli > MilliGpu(0)) take(part);
+  }
+}
+
+Backfill::Fence::~Fence() {
+  for (const Holding& holding : taken_) (void)ledger_.release(holding);
+  for (const NodeIndex node : closed_) ledger_.set_accepts(node, true);
+}
+
+}  // namespace berth
