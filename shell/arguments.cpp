@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
+
+#include "engine/base/text.h"
 
 namespace berth {
 
@@ -11,6 +14,16 @@ namespace {
 
 const std::vector<Value> kNoValues;
 const Value kNoValue;
+
+const Value* with_text(const std::vector<Value>& values, std::string_view text) {
+  const auto found =
+      std::ranges::find_if(values, [&](const Value& value) { return equals_ignoring_case(value.text, text); });
+  return text.empty() || found == values.end() ? nullptr : &*found;
+}
+
+const Value* of_field(const std::vector<Value>& values, std::string_view text) {
+  return text.empty() && !values.empty() ? &values.front() : with_text(values, text);
+}
 
 }  // namespace
 
@@ -41,6 +54,16 @@ std::string Options::text_or(std::string_view name, std::string_view other) cons
 Status Options::fail(std::string_view name, Code code, std::string message, std::string hint) const {
   Status status(code, std::move(message), std::move(hint));
   return given(name) ? std::move(status).at(value(name).span) : status;
+}
+
+const Value* Options::find(const Subject& subject, bool by_field) const {
+  for (const auto& [name, entry] : entries_) {
+    if (!entry.given || (by_field && name != subject.field)) continue;
+    const Value* const found =
+        by_field ? of_field(entry.values, subject.value) : with_text(entry.values, subject.value);
+    if (found != nullptr) return found;
+  }
+  return nullptr;
 }
 
 bool Arguments::has(std::string_view name) const {
@@ -95,6 +118,31 @@ std::string Arguments::spoken() const {
 
 Status Arguments::fail(std::string_view name, Code code, std::string message, std::string hint) const {
   return Status(code, std::move(message), std::move(hint)).at(span(name));
+}
+
+const Value* Arguments::find(const Subject& subject, bool by_field) const {
+  for (const auto& [label, groups] : groups_) {
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      if (subject.part && subject.part != i) continue;
+      if (const Value* const found = groups[i].find(subject, by_field); found != nullptr) return found;
+    }
+  }
+  for (const auto& [name, values] : values_) {
+    if (by_field && name != subject.field) continue;
+    const Value* const found = by_field ? of_field(values, subject.value) : with_text(values, subject.value);
+    if (found != nullptr) return found;
+  }
+  for (const auto& [set, options] : options_) {
+    if (const Value* const found = options.find(subject, by_field); found != nullptr) return found;
+  }
+  return nullptr;
+}
+
+Status Arguments::point(Status status) const {
+  if (status.ok() || status.span()) return status;
+  const Value* found = find(status.subject(), true);
+  if (found == nullptr) found = find(status.subject(), false);
+  return found == nullptr ? status : std::move(status).at(found->span);
 }
 
 }  // namespace berth

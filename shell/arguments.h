@@ -74,11 +74,14 @@ class Options {
 
  private:
   friend class ArgumentBuilder;
+  friend class Arguments;
   struct Entry {
     std::vector<Value> values;
     Span key;
     bool given = false;
   };
+  const Value* find(const Subject& subject, bool by_field) const;
+
   std::map<std::string, Entry, std::less<>> entries_;
 };
 
@@ -116,9 +119,14 @@ class Arguments {
 
   // An error that points at the argument.
   Status fail(std::string_view name, Code code, std::string message, std::string hint = {}) const;
+  // The error points at what it is about, unless it points somewhere already: at the argument or option of the
+  // subject's field - at its value, where the subject has one -, else at whatever has the subject's value.
+  Status point(Status status) const;
 
  private:
   friend class ArgumentBuilder;
+  const Value* find(const Subject& subject, bool by_field) const;
+
   std::shared_ptr<const std::string> statement_ = std::make_shared<const std::string>();  // shared with its groups
   std::vector<Span> secrets_;  // in the order of the statement
   std::map<std::string, std::vector<Value>, std::less<>> values_;

@@ -155,29 +155,6 @@ BacktestCandidate candidate_of(const Arguments& policy) {
   return {.policy = std::move(name), .overrides = given_settings(policy.options(kCandidateOptions))};
 }
 
-// Points at the value, policy or name that the error is about.
-Status blame_backtest(Status status, const Arguments& arguments) {
-  status = blame_option(std::move(status), arguments.options(), backtest_options());
-  std::vector<Value> suspects;
-  for (const Arguments& policy : arguments.groups("policy")) {
-    const Options& options = policy.options(kCandidateOptions);
-    for (const auto& [name, value] : given_settings(options)) suspects.push_back(options.value(name));
-    for (const std::string_view argument : {"first", "score"}) {
-      if (policy.has(argument)) suspects.push_back(policy.value(argument));
-    }
-  }
-  for (const auto& [name, value] : given_settings(arguments.options())) {
-    suspects.push_back(arguments.options().value(name));
-  }
-  if (arguments.options().given("nodes")) suspects.push_back(arguments.options().value("nodes"));
-  if (arguments.has("into")) suspects.push_back(arguments.value("into"));
-  for (const Value& value : suspects) {
-    if (!value.text.empty() && status.message().find(value.text) != std::string::npos)
-      return blame(std::move(status), value.span);
-  }
-  return status;
-}
-
 Result<Output> backtest_statement(Session& session, const Arguments& arguments) {
   const Options& options = arguments.options();
   Runtime& engine = engine_of(session);
@@ -213,7 +190,7 @@ Result<Output> backtest_statement(Session& session, const Arguments& arguments) 
   request.control = control_of(session);
   Result<BacktestReport> report = backtest(engine, request);
   session.progress->finish();
-  if (!report.ok()) return blame_backtest(std::move(report).status(), arguments);
+  if (!report.ok()) return std::move(report).status();
   Output output = backtest_output(report->told, arguments.has_word("BY"));
   constexpr std::size_t kMostSentences = 5;
   for (std::size_t i = 0; i < std::min(report->infeasible.size(), kMostSentences); ++i)

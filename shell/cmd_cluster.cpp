@@ -193,16 +193,9 @@ Result<Output> drop_device_model_statement(Session& session, const Arguments& ar
   });
 }
 
-// Points at the option whose text the error quotes, else at the type's name.
+// Points at the option that the error is about, else at the type's name.
 Status blame_node_type(Status status, const Arguments& arguments) {
-  const Options& options = arguments.options();
-  for (const std::string_view option : {"device_model", "link_groups"}) {
-    if (!status.ok() && options.given(option) &&
-        status.message().find("'" + options.text(option) + "'") != std::string::npos) {
-      return blame(std::move(status), options.value(option).span);
-    }
-  }
-  return blame(std::move(status), arguments.span("name"));
+  return blame(arguments.point(std::move(status)), arguments.span("name"));
 }
 
 Result<Output> create_node_type(Session& session, const Arguments& arguments) {
@@ -253,14 +246,7 @@ Result<Output> create_nodes(Session& session, const Arguments& arguments) {
   }
   return change_with_note(session, fmt::format("{} created", counted(static_cast<std::int64_t>(names.size()), "node")),
                           [&](Change& change) -> Status {
-                            Status status = add_nodes(change, requests);
-                            // The name that is wrong is the type's, the pool's or the node's own.
-                            for (const std::string_view argument : {"type", "pool"}) {
-                              if (!status.ok() && arguments.has(argument) &&
-                                  status.message().find("'" + arguments.text(argument) + "'") != std::string::npos) {
-                                return blame(std::move(status), arguments.span(argument));
-                              }
-                            }
+                            Status status = arguments.point(add_nodes(change, requests));
                             return blame(std::move(status), arguments.list("names").front().span);
                           });
 }

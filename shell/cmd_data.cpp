@@ -113,6 +113,10 @@ Result<ImportOptions> common_options(const Arguments& arguments) {
   return import;
 }
 
+Status blame_file(Status status, const Arguments& arguments, TraceContent content) {
+  return blame(arguments.point(hint_format(std::move(status), arguments, "file", content)), arguments.span("file"));
+}
+
 Result<Output> import_nodes_statement(Session& session, const Arguments& arguments) {
   const Options& options = arguments.options();
   BERTH_ASSIGN(ImportOptions import, common_options(arguments));
@@ -120,7 +124,7 @@ Result<Output> import_nodes_statement(Session& session, const Arguments& argumen
   import.pool = options.text_or("pool", "");
   import.device_memory = options.memory("device_memory");
   Result<ImportReport> report = import_nodes(engine_of(session), arguments.text("file"), import);
-  if (!report.ok()) return blame_trace_file(std::move(report).status(), arguments, "file", TraceContent::kNodes);
+  if (!report.ok()) return blame_file(std::move(report).status(), arguments, TraceContent::kNodes);
   return import_output(*report, "node");
 }
 
@@ -132,10 +136,7 @@ Result<Output> import_jobs_statement(Session& session, const Arguments& argument
   import.keep_times = options.boolean("keep_times");
   import.allow_infeasible = options.boolean("allow_infeasible");
   Result<ImportReport> report = import_jobs(engine_of(session), arguments.text("file"), import);
-  if (!report.ok()) {
-    return blame_trace_file(blame_file_option(std::move(report).status(), options), arguments, "file",
-                            TraceContent::kJobs);
-  }
+  if (!report.ok()) return blame_file(std::move(report).status(), arguments, TraceContent::kJobs);
   return import_output(*report, "job");
 }
 
@@ -147,10 +148,7 @@ Result<Output> import_trace_statement(Session& session, const Arguments& argumen
   BERTH_ASSIGN(ImportOptions import, common_options(arguments));
   import.trace = job_file_options(options);
   Result<ImportReport> report = import_trace(engine_of(session), arguments.text("file"), import, trace);
-  if (!report.ok()) {
-    return blame_trace_file(blame_file_option(std::move(report).status(), options), arguments, "file",
-                            TraceContent::kJobs);
-  }
+  if (!report.ok()) return blame_file(std::move(report).status(), arguments, TraceContent::kJobs);
   Output output = import_output(*report, "past job");
   if (report->left_out > 0)
     output.add_note(fmt::format("left out {} that had not ended", counted(report->left_out, "job")));

@@ -127,9 +127,8 @@ Result<Output> pool_executor_statement(Session& session, const Arguments& argume
   const std::optional<std::string> executor =
       arguments.has("executor") ? std::optional(arguments.text("executor")) : std::nullopt;
   return change_with_note(session, fmt::format("pool {} altered", arguments.text("pool")), [&](Change& change) {
-    Status done = set_pool_executor(change, arguments.text("pool"), executor);
-    const bool is_executor = done.message().starts_with("no executor");
-    return blame(std::move(done), arguments.span(is_executor ? "executor" : "pool"));
+    Status done = arguments.point(set_pool_executor(change, arguments.text("pool"), executor));
+    return blame(std::move(done), arguments.span("pool"));
   });
 }
 
@@ -208,15 +207,8 @@ Result<Output> import_from_local(Session& session, const Arguments& arguments) {
   for (const OptionRow& row : local_options()) {
     if (options.given(row.name)) given[std::string(row.name)] = options.text(row.name);
   }
-  Result<std::string> executor = local_executor(engine_of(session), given);
-  if (!executor.ok()) {
-    for (const auto& [name, value] : given) {
-      if (executor.status().message().find("'" + name + "'") != std::string::npos)
-        return blame(std::move(executor).status(), options.value(name).span);
-    }
-    return std::move(executor).status();
-  }
-  BERTH_ASSIGN(const InventoryReport report, import_inventory(engine_of(session), *executor, into_pool(arguments)));
+  BERTH_ASSIGN(const std::string executor, local_executor(engine_of(session), given));
+  BERTH_ASSIGN(const InventoryReport report, import_inventory(engine_of(session), executor, into_pool(arguments)));
   return inventory_output(report);
 }
 

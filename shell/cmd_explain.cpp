@@ -108,10 +108,7 @@ Result<Output> explain_job_statement(Session& session, const Arguments& argument
 
 Result<Output> explain_job_on_node_statement(Session& session, const Arguments& arguments) {
   Result<NodeExplanation> e = explain_job_on_node(engine_of(session), arguments.text("job"), arguments.text("node"));
-  if (!e.ok()) {
-    const bool about_node = e.status().message().find("node") != std::string::npos;
-    return blame(std::move(e).status(), arguments.span(about_node ? "node" : "job"));
-  }
+  if (!e.ok()) return blame(arguments.point(std::move(e).status()), arguments.span("job"));
   ResultTable table{
       .title = "",
       .columns = {{"job"}, {"node"}, {"task_group"}, {"reason"}, {"fits"}, {.name = "sentence", .wrap = true}},

@@ -226,54 +226,6 @@ Result<JobCommand> command_from(const Options& options) {
   return command;
 }
 
-// What an error about an option's amount says, the telling words first.
-constexpr std::pair<std::string_view, std::string_view> kWordsOfOptions[] = {
-    {"device memory", "gpu_memory"},
-    {"device", "gpus"},
-    {"GPU", "gpus"},
-    {"CPU", "cpu"},
-    {"of memory", "memory"},
-    {"start together", "min_tasks"},
-    {"start together", "tasks"},
-    {"checkpoint_every", "checkpoint_every"},
-    {"checkpoint_grace", "checkpoint_grace"},
-    {"restart_cost", "restart_cost"},
-    {"min_runtime", "min_runtime"},
-};
-
-// Points an error of submit at the word it names: the queue, the class, a model, a pool or the job's own name.
-Status blame_word(Status status, const Arguments& arguments) {
-  if (status.ok()) return status;
-  const auto names_it = [&](const Value& value) {
-    return status.message().find("'" + value.text + "'") != std::string::npos;
-  };
-  for (const std::string_view argument : {"queue", "class"}) {
-    if (arguments.has(argument) && names_it(arguments.value(argument)))
-      return blame(std::move(status), arguments.span(argument));
-  }
-  for (const Value& job : arguments.options().list("after")) {
-    if (names_it(job)) return blame(std::move(status), job.span);
-  }
-  const auto in_options = [&](const Options& options) -> const Value* {
-    for (const std::string_view option : {"models", "pool", "gpu_memory"}) {
-      for (const Value& value : options.list(option)) {
-        if (names_it(value)) return &value;
-      }
-    }
-    for (const auto& [words, option] : kWordsOfOptions) {
-      if (options.given(option) && status.message().find(words) != std::string::npos) return &options.value(option);
-    }
-    return nullptr;
-  };
-  if (const Value* value = in_options(arguments.options())) return blame(std::move(status), value->span);
-  const std::vector<Arguments>& groups = arguments.groups("groups");
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    if (groups.size() > 1 && !status.message().starts_with(fmt::format("in task group {}:", i + 1))) continue;
-    if (const Value* value = in_options(groups[i].options("group"))) return blame(std::move(status), value->span);
-  }
-  return blame(std::move(status), arguments.span("name"));
-}
-
 // An admit policy may change the request.
 Result<Output> submitted(Session& session, JobRequest request, const std::function<Status(Status)>& blame_it) {
   std::int64_t id = 0;
@@ -339,7 +291,8 @@ Result<Output> submit_statement(Session& session, const Arguments& arguments) {
       request.groups.push_back(std::move(group));
     }
   }
-  return submitted(session, request, [&](Status status) { return blame_word(std::move(status), arguments); });
+  return submitted(session, request,
+                   [&](Status status) { return blame(arguments.point(std::move(status)), arguments.span("name")); });
 }
 
 Result<Output> submit_from_file(Session& session, const Arguments& arguments) {

@@ -25,26 +25,13 @@ Result<LoanRequest> read_loan(Database& db, const Arguments& arguments) {
   return request;
 }
 
-// The word that an error of add_loan is about.
-std::string_view blamed_word(const Status& status, const Arguments& arguments) {
-  if (status.code() == Code::kConflict) return "amount";
-  if (status.code() == Code::kNotFound) {
-    return status.message() == fmt::format("no queue '{}'", arguments.text("lender")) ? "lender" : "borrower";
-  }
-  if (status.message().starts_with("a loan is of")) return "amount";
-  if (status.message().starts_with("a loan") && arguments.has("until")) return "until";
-  if (status.message().starts_with("a return grace")) return "grace";
-  return "borrower";
-}
-
 Result<Output> create_loan(Session& session, const Arguments& arguments) {
   std::int64_t id = 0;
   const Result<std::int64_t> version = engine_of(session).change([&](Change& change) -> Status {
     BERTH_ASSIGN(const LoanRequest request, read_loan(change.db(), arguments));
     Result<std::int64_t> loan = add_loan(change, request);
     if (!loan.ok()) {
-      const std::string_view word = blamed_word(loan.status(), arguments);
-      return blame(std::move(loan).status(), arguments.span(word));
+      return blame(arguments.point(std::move(loan).status()), arguments.span("borrower"));
     }
     id = *loan;
     return {};

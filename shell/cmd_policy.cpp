@@ -15,8 +15,8 @@ namespace {
 // An error of a file's text says where in the file; the statement is right but for naming it. `name` is the argument
 // that names the policy.
 Status blame_text(Status status, const Arguments& arguments, std::string_view name) {
-  const bool is_about_name = status.code() == Code::kExists || status.code() == Code::kNotFound ||
-                             status.message().ends_with("cannot be the name of a policy");
+  const bool is_about_name =
+      status.code() == Code::kExists || status.code() == Code::kNotFound || status.subject().field == "name";
   return blame(std::move(status), arguments.span(is_about_name ? name : "file"));
 }
 
@@ -131,10 +131,7 @@ Result<Output> show_policy(Session& session, const Arguments& arguments) {
   const std::optional<std::int64_t> version =
       arguments.has("version") ? std::optional(arguments.integer("version")) : std::nullopt;
   Result<StoredPolicy> read = read_policy(engine_of(session).db(), arguments.text("policy"), version);
-  if (!read.ok()) {
-    const bool is_version = read.status().message().find("has no version") != std::string::npos;
-    return blame(std::move(read).status(), arguments.span(is_version ? "version" : "policy"));
-  }
+  if (!read.ok()) return blame(arguments.point(std::move(read).status()), arguments.span("policy"));
   StoredPolicy& policy = *read;
   Output output;
   output.add(ResultTable{

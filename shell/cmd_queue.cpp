@@ -25,14 +25,7 @@ Result<Output> alter_queue_statement(Session& session, const Arguments& argument
   if (arguments.has("parent")) alteration.parent = arguments.text("parent");
   if (arguments.has_word("ROOT")) alteration.parent = "";
   return change_with_note(session, fmt::format("queue {} altered", arguments.text("name")), [&](Change& change) {
-    Status status = alter_queue(change, arguments.text("name"), alteration);
-    // The name that is wrong is the queue's own, or the one it would get or hang below.
-    for (const std::string_view argument : {"name", "parent", "new_name"}) {
-      if (status.code() == Code::kNotFound && arguments.has(argument) &&
-          status.message() == fmt::format("no queue '{}'", arguments.text(argument))) {
-        return blame(std::move(status), arguments.span(argument));
-      }
-    }
+    Status status = arguments.point(alter_queue(change, arguments.text("name"), alteration));
     const std::string_view other = arguments.has("new_name") ? "new_name" : arguments.has("parent") ? "parent" : "name";
     return blame(std::move(status), arguments.span(other));
   });

@@ -73,9 +73,8 @@ Result<Output> set_quota_statement(Session& session, const Arguments& arguments)
                          BERTH_ASSIGN(const ResourceNames names, ResourceNames::read(change.db()));
                          BERTH_ASSIGN(const std::vector<QuotaSetting> settings, read_settings_of(names, arguments));
                          const QuotaPeriod period{.from = time_of(arguments, "from"), .to = time_of(arguments, "to")};
-                         Status status = set_quota(change, queue, settings, period);
-                         const bool about_period = status.message().starts_with("a period") && period.to;
-                         BERTH_TRY(blame(std::move(status), arguments.span(about_period ? "to" : "name")));
+                         Status status = arguments.point(set_quota(change, queue, settings, period));
+                         BERTH_TRY(blame(std::move(status), arguments.span("name")));
                          std::vector<std::string> resources;
                          for (const QuotaSetting& setting : settings) resources.push_back(setting.resource);
                          return resources;

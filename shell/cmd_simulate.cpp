@@ -243,26 +243,13 @@ SimulationTarget target_of(const Arguments& arguments) {
           .replace = arguments.options().boolean("replace")};
 }
 
-// Points at the policy, the name, or the file that the error is about; `suspects` are those of one kind of simulation.
-Status blame_simulation(Status status, const Arguments& arguments, std::vector<Value> suspects) {
-  suspects.insert(suspects.end(), arguments.list("into").begin(), arguments.list("into").end());
-  for (const Value& value : suspects) {
-    if (!value.text.empty() && status.message().find(value.text) != std::string::npos)
-      return blame(std::move(status), value.span);
-  }
-  status = blame_file_option(std::move(status), arguments.options());
-  const auto is_about = [&](std::string_view argument) {
-    return arguments.has(argument) && status.message().find(arguments.text(argument)) != std::string::npos;
-  };
-  if (is_about("jobs")) return blame_trace_file(std::move(status), arguments, "jobs", TraceContent::kJobs);
-  if (is_about("nodes")) return blame_trace_file(std::move(status), arguments, "nodes", TraceContent::kNodes);
-  return status;
-}
-
-Result<Output> finish_simulation(Session& session, const Arguments& arguments, const std::vector<Value>& suspects,
-                                 Result<SimulationSet> set, bool by_queue = false) {
+Result<Output> finish_simulation(Session& session, const Arguments& arguments, Result<SimulationSet> set,
+                                 bool by_queue = false) {
   session.progress->finish();
-  if (!set.ok()) return blame_simulation(std::move(set).status(), arguments, suspects);
+  if (!set.ok()) {
+    return hint_format(hint_format(std::move(set).status(), arguments, "jobs", TraceContent::kJobs), arguments, "nodes",
+                       TraceContent::kNodes);
+  }
   if (set->interrupted && set->complete.empty())
     return Status(Code::kInterrupted, "interrupted before a policy was complete; nothing was kept");
   Output output = simulation_output(session, *set, by_queue);
@@ -300,11 +287,7 @@ Result<Output> simulate_arrivals_statement(Session& session, const Arguments& ar
   request.shuffle_rank = options.boolean("shuffle_rank");
   request.measure_fragmentation = options.boolean("fragmentation");
   request.control = control_of(session);
-  std::vector<Value> words = arguments.list("policies");
-  for (const std::string_view option : {"order", "rank"}) {
-    if (options.given(option)) words.push_back(options.value(option));
-  }
-  return finish_simulation(session, arguments, words, simulate(engine_of(session), request));
+  return finish_simulation(session, arguments, simulate(engine_of(session), request));
 }
 
 // Pooled devices know no score: one that is named would do nothing.
@@ -321,7 +304,7 @@ Result<Output> simulate_jobs_statement(Session& session, const Arguments& argume
   JobsRequest request;
   request.source = source_of(arguments);
   request.target = target_of(arguments);
-  std::vector<Value> policies;  // and what else an error may be about
+  std::vector<Value> policies;
   for (const Arguments& policy : arguments.groups("policy")) {
     for (const std::string_view argument : {"first", "score"}) {
       if (policy.has(argument)) policies.push_back(policy.value(argument));
@@ -339,13 +322,10 @@ Result<Output> simulate_jobs_statement(Session& session, const Arguments& argume
   }
   request.target.by_queue = arguments.has_word("BY");
   request.history = options.text_or("history", "");
-  if (options.given("history")) policies.push_back(options.value("history"));
   request.sort = options.boolean("sort");
   request.skip_bad_rows = options.boolean("skip_bad_rows");
   request.control = control_of(session);
-  Result<SimulationSet> set = simulate(engine_of(session), request);
-  if (!set.ok()) set = blame_option(std::move(set).status(), options, jobs_options());
-  return finish_simulation(session, arguments, policies, std::move(set), arguments.has_word("BY"));
+  return finish_simulation(session, arguments, simulate(engine_of(session), request), arguments.has_word("BY"));
 }
 
 Result<Output> show_simulations(Session& session, const Arguments& arguments) {
@@ -371,9 +351,9 @@ Result<Output> compare_statement(Session& session, const Arguments& arguments) {
       compare_saved_simulations(engine_of(session), arguments.text("a"), arguments.text_or("policy_a", ""),
                                 arguments.text("b"), arguments.text_or("policy_b", ""));
   if (!compared.ok()) {
-    const bool about_b = compared.status().message().find(arguments.text("b")) != std::string::npos;
     Status status = std::move(compared).status();
-    if (status.message().ends_with(" policies")) {
+    const bool about_b = status.subject().value == arguments.text("b");
+    if (status.code() == Code::kInvalid) {  // it has several policies
       const std::string hint = status.hint();
       const std::size_t first =
           hint.find(": ") == std::string::npos ? 0 : hint.find(": ") + 2;  // "name one: fgd, berth"
@@ -382,7 +362,7 @@ Result<Output> compare_statement(Session& session, const Arguments& arguments) {
                       fmt::format("COMPARE SIMULATIONS {} POLICY '{}', ... compares that one",
                                   arguments.text(about_b ? "b" : "a"), example));
     }
-    return blame(std::move(status), arguments.span(about_b ? "b" : "a"));
+    return blame(arguments.point(std::move(status)), arguments.span(about_b ? "b" : "a"));
   }
   const Comparison& c = *compared;
   ResultTable summary{.title = "summary",

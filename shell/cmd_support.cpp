@@ -115,12 +115,4 @@ SimulationControl control_of(Session& session) {
           }};
 }
 
-Status blame_option(Status status, const Options& options, std::span<const OptionRow> rows) {
-  for (const OptionRow& row : rows) {
-    if (status.message().starts_with(fmt::format("option '{}'", row.name)) && options.given(row.name))
-      return blame(std::move(status), options.value(row.name).span);
-  }
-  return status;
-}
-
 }  // namespace berth

@@ -62,9 +62,6 @@ inline std::string counted(std::int64_t count, std::string_view noun) { return p
 // Points an engine error at the argument it is about, unless it already points somewhere.
 inline Status blame(Status status, Span span) { return std::move(status).at(span); }
 
-// "option 'estimate': ..." points at that option, when it was given.
-Status blame_option(Status status, const Options& options, std::span<const OptionRow> rows);
-
 inline Cell cell_or_null(const std::optional<double>& value) { return value ? Cell(*value) : Cell(std::monostate()); }
 inline Cell cell_or_null(const std::optional<std::int64_t>& value) {
   return value ? Cell(*value) : Cell(std::monostate());

@@ -104,7 +104,8 @@ Result<Output> execute_parsed(Session& session, std::string_view statement) {
   }
   Result<Output> output = call.row->handler(session, call.arguments);
   session.progress->finish();
-  if (output.ok()) BERTH_TRY(check_shape(*output));
+  if (!output.ok()) return call.arguments.point(std::move(output).status());
+  BERTH_TRY(check_shape(*output));
   return output;
 }
 

@@ -211,7 +211,7 @@ Status bind_cells(Statement& statement, std::span<const Cell> cells) {
 Result<Statement> prepare_query(Runtime& runtime, const Runtime::Reading& reading, std::string_view sql) {
   if (!runtime.in_transaction()) return runtime.query(sql);
   Result<Statement> rows = reading.db.prepare(sql);
-  if (rows.ok() || rows.status().message().find("as_of") == std::string::npos) return rows;
+  if (rows.ok() || !rows.status().subject().value.starts_with("as_of")) return rows;
   return Status(Code::kConflict, "as_of() cannot be read within a transaction", "ask before it or after it");
 }
 
@@ -258,19 +258,16 @@ std::string suggest_sql_name(std::string_view word, const std::vector<std::strin
 }  // namespace
 
 Status with_nearest_name(Status status, const Session& session) {
-  for (const auto& [phrase, kind] : {std::pair{"no such table: ", "table"}, std::pair{"no such column: ", "column"}}) {
-    const std::size_t at = status.message().find(phrase);
-    if (at == std::string::npos) continue;
-    std::string_view name = std::string_view(status.message()).substr(at + std::string_view(phrase).size());
-    if (const std::size_t dot = name.rfind('.'); dot != std::string_view::npos) name.remove_prefix(dot + 1);
-    const std::vector<std::string> names = session.names(kind, "");
-    const bool is_elsewhere =
-        std::ranges::any_of(names, [&](const std::string& each) { return equals_ignoring_case(each, name); });
-    std::string hint =
-        is_elsewhere ? fmt::format("other tables have a column '{}'", name) : suggest_sql_name(name, names);
-    return std::move(status).with_hint(std::move(hint));
-  }
-  return status;
+  const std::string kind = status.subject().field;
+  if (kind != "table" && kind != "column") return status;
+  std::string name = status.subject().value;
+  if (const std::size_t dot = name.rfind('.'); dot != std::string::npos) name.erase(0, dot + 1);
+  const std::vector<std::string> names = session.names(kind, "");
+  const bool is_elsewhere =
+      std::ranges::any_of(names, [&](const std::string& each) { return equals_ignoring_case(each, name); });
+  std::string hint =
+      is_elsewhere ? fmt::format("other tables have a column '{}'", name) : suggest_sql_name(name, names);
+  return std::move(status).with_hint(std::move(hint));
 }
 
 Result<ResultTable> run_user_query(Session& session, std::string_view sql, std::span<const Cell> parameters,

@@ -8,9 +8,6 @@ namespace berth {
 
 namespace {
 
-// "unknown column 'job_id'", "required column 'sn' is missing"
-bool is_about_columns(const Status& status) { return status.message().find("column '") != std::string::npos; }
-
 std::string format_hint(const std::string& hint, const std::vector<std::string_view>& formats) {
   std::vector<std::string> names;
   for (const std::string_view name : formats) names.push_back(fmt::format("FORMAT {}", name));
@@ -32,22 +29,12 @@ TraceOptions job_file_options(const Options& options) {
   return trace;
 }
 
-Status blame_file_option(Status status, const Options& options) {
-  for (const OptionRow& row : kJobFileOptions) {
-    if (row.kind != "file" || !options.given(row.name)) continue;
-    if (status.message().find(options.text(row.name)) != std::string::npos)
-      return std::move(status).at(options.value(row.name).span);
-  }
-  return status;
-}
-
-Status blame_trace_file(Status status, const Arguments& arguments, std::string_view argument, TraceContent content) {
-  const std::string& path = arguments.text(argument);
-  if (is_about_columns(status) && status.message().starts_with(path)) {
-    const std::vector<std::string_view> formats = recognise_trace(path, content);
-    if (!formats.empty()) status = Status(status.code(), status.message(), format_hint(status.hint(), formats));
-  }
-  return std::move(status).at(arguments.span(argument));
+Status hint_format(Status status, const Arguments& arguments, std::string_view argument, TraceContent content) {
+  const std::string path = arguments.text_or(argument, "");
+  if (status.subject().field != "columns" || status.subject().value != path) return status;
+  const std::vector<std::string_view> formats = recognise_trace(path, content);
+  if (formats.empty()) return status;
+  return Status(status.code(), status.message(), format_hint(status.hint(), formats)).about("columns", path);
 }
 
 }  // namespace berth

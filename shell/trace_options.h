@@ -51,10 +51,7 @@ inline constexpr OptionRow kJobFileOptions[] = {
 // Of a statement with both tables.
 TraceOptions job_file_options(const Options& options);
 
-// Points an error at the option that names the file it is about, if one does.
-Status blame_file_option(Status status, const Options& options);
-// Points an error about the file named by `argument` at it. Where the columns are not those of the format, the hint
-// says which format has them.
-Status blame_trace_file(Status status, const Arguments& arguments, std::string_view argument, TraceContent content);
+// Where the columns of the file that `argument` names are not those of the format, the hint says which format has them.
+Status hint_format(Status status, const Arguments& arguments, std::string_view argument, TraceContent content);
 
 }  // namespace berth

@@ -1,8 +1,10 @@
 // How a call says that it failed.
 //
 // An error is a value: a code chosen by what the caller should do next, a sentence for a person, and optionally a hint
-// (the nearest match, the next step) and the place in the text that was being read. Context is added on the way up with
-// prefixed(). Exceptions do not cross a folder; running out of memory ends the process.
+// (the nearest match, the next step), what it is about, and the place in the text that was being read. Context is added
+// on the way up with prefixed(). Exceptions do not cross a folder; running out of memory ends the process.
+//
+// The sentence is for people alone: whoever has to point at what is wrong asks for the subject.
 #pragma once
 
 #include <memory>
@@ -36,6 +38,14 @@ struct Span {
   std::size_t length = 0;
 };
 
+// What is wrong: a field of the record or statement ("queue", "gpu_memory"), its value as given, and in which of the
+// record's parts (task groups) it stands. What is empty is not known.
+struct Subject {
+  std::string field = {};
+  std::string value = {};
+  std::optional<std::size_t> part = {};
+};
+
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -55,19 +65,27 @@ class [[nodiscard]] Status {
   const std::string& message() const;
   const std::string& hint() const;
   std::optional<Span> span() const { return detail_ ? detail_->span : std::nullopt; }
+  // Empty when ok.
+  const Subject& subject() const;
 
   // "context: message"; ok stays ok.
   Status prefixed(std::string_view context) &&;
   // Marks the word of the statement that the error is about; an inner mark is kept.
   Status at(Span span) &&;
   Status with_hint(std::string hint) &&;
+  // Names the subject; what is known of it already is kept.
+  Status about(std::string_view field, std::string_view value = {}) &&;
+  Status in_part(std::size_t part) &&;
+  // "option 'x': message", about that option.
+  Status in_option(std::string_view option) &&;
 
  private:
   struct Detail {
     Code code;
     std::string message;
     std::string hint;
-    std::optional<Span> span;
+    std::optional<Span> span = {};
+    Subject subject = {};
   };
   std::unique_ptr<Detail> detail_;
 };

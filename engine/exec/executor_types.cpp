@@ -45,7 +45,8 @@ Result<const ExecutorType*> find_executor_type(std::string_view name) {
   }
   const std::string near = suggest(name, names);
   return Status(Code::kNotFound, fmt::format("no executor type '{}'", name),
-                near.empty() ? "there are " + join(names, ", ") : near);
+                near.empty() ? "there are " + join(names, ", ") : near)
+      .about("type", name);
 }
 
 Result<ExecutorOptions> read_executor_options(const ExecutorType& type, const ExecutorOptions& given) {
@@ -60,9 +61,10 @@ Result<ExecutorOptions> read_executor_options(const ExecutorType& type, const Ex
     if (row == type.options.end()) {
       const std::string near = suggest(name, names);
       return Status(Code::kInvalid, fmt::format("executors of type {} have no option '{}'", type.name, name),
-                    near.empty() ? "they have " + join(names, ", ") : near);
+                    near.empty() ? "they have " + join(names, ", ") : near)
+          .about(name);
     }
-    BERTH_TRY(check_option(*row, value).prefixed(fmt::format("option '{}'", name)));
+    BERTH_TRY(check_option(*row, value).in_option(name));
     options[name] = value;
   }
   return options;

@@ -26,12 +26,12 @@ Result<KubernetesSettings> read_kubernetes_settings(const ExecutorOptions& optio
   }
   for (const std::string_view name : {"kubectl", "namespace", "scheduler", "gpu_resource"}) {
     if (options.find(name)->second.empty())
-      return Status(Code::kInvalid, fmt::format("option '{}' may not be empty", name));
+      return Status(Code::kInvalid, fmt::format("option '{}' may not be empty", name)).about(name);
   }
-  if (settings.timeout < Seconds(1)) return Status(Code::kInvalid, "option 'timeout' is at least 1s");
+  if (settings.timeout < Seconds(1)) return Status(Code::kInvalid, "option 'timeout' is at least 1s").about("timeout");
   const std::string& devices = options.at("devices");
   if (devices != "plugin" && devices != "environment")
-    return Status(Code::kInvalid, fmt::format("option 'devices': '{}' is neither plugin nor environment", devices));
+    return Status(Code::kInvalid, fmt::format("'{}' is neither plugin nor environment", devices)).in_option("devices");
   settings.has_plugin = devices == "plugin";
   return settings;
 }

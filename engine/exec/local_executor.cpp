@@ -399,16 +399,16 @@ Result<LocalSettings> read_local_settings(const ExecutorContext& context, const 
     return Status(Code::kInvalid, fmt::format("fake_gpus is 0 to 64, not {}", settings.fake_gpus));
   settings.fake_model = options.at("fake_model");
   Result<MilliCpu> cpus = read_cpu(options.at("reserve_cpus"));
-  if (!cpus.ok()) return std::move(cpus).status().prefixed("option 'reserve_cpus'");
+  if (!cpus.ok()) return std::move(cpus).status().in_option("reserve_cpus");
   settings.reserve_cpus = *cpus;
   Result<MiB> memory = read_memory(options.at("reserve_memory"));
-  if (!memory.ok()) return std::move(memory).status().prefixed("option 'reserve_memory'");
+  if (!memory.ok()) return std::move(memory).status().in_option("reserve_memory");
   settings.reserve_memory = *memory;
   BERTH_TRY(choose_limits(options.at("limits"), options.at("cgroup"), settings));
   BERTH_ASSIGN(settings.stop_grace, read_duration(options.at("stop_grace")));
   BERTH_ASSIGN(settings.keep, read_duration(options.at("keep")));
   BERTH_ASSIGN(const Seconds timeout, read_duration(options.at("timeout")));
-  if (timeout < Seconds(1)) return Status(Code::kInvalid, "option 'timeout' is at least 1s");
+  if (timeout < Seconds(1)) return Status(Code::kInvalid, "option 'timeout' is at least 1s").about("timeout");
   settings.timeout = std::chrono::seconds(timeout.value());
   return settings;
 }

@@ -318,9 +318,9 @@ Result<std::unique_ptr<Executor>> make_simulated_executor(const ExecutorContext&
   BERTH_ASSIGN(const Seconds runtime, read_duration(options.at("runtime")));
   BERTH_ASSIGN(const std::int64_t fail, read_integer(options.at("fail")));
   Result<std::vector<InventoryNode>> nodes = read_nodes(options.at("nodes"));
-  if (!nodes.ok()) return std::move(nodes).status().prefixed("option 'nodes'");
+  if (!nodes.ok()) return std::move(nodes).status().in_option("nodes");
   Result<std::vector<ToldEnd>> told_ends = read_told_ends(options.at("when_told"));
-  if (!told_ends.ok()) return std::move(told_ends).status().prefixed("option 'when_told'");
+  if (!told_ends.ok()) return std::move(told_ends).status().in_option("when_told");
   BERTH_ASSIGN(const std::int64_t clock_offset, read_integer(options.at("clock_offset")));
   auto executor = std::make_unique<SimulatedExecutor>(context, runtime, fail, Seconds(clock_offset), options,
                                                       *std::move(nodes), *std::move(told_ends));

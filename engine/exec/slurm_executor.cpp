@@ -263,7 +263,7 @@ Result<std::unique_ptr<Executor>> make_slurm_executor(const ExecutorContext& con
   BERTH_ASSIGN(settings.timeout, read_duration(options.at("timeout")));
   BERTH_ASSIGN(settings.parallel, read_integer(options.at("parallel")));
   if (settings.parallel < 1 || settings.parallel > 64)
-    return Status(Code::kInvalid, fmt::format("option 'parallel': {} is not between 1 and 64", settings.parallel));
+    return Status(Code::kInvalid, fmt::format("{} is not between 1 and 64", settings.parallel)).in_option("parallel");
   for (const std::string& folder : {settings.folder, settings.submit.shared_folder})
     BERTH_TRY(make_private_folder(folder));
   return std::unique_ptr<Executor>(std::make_unique<SlurmExecutor>(std::move(settings)));

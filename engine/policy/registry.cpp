@@ -76,7 +76,8 @@ Status no_such_policy(PolicyKind kind, std::string_view name) {
   }
   std::string hint = suggest(name, names);
   if (hint.empty()) hint = "known: " + join(names, ", ");
-  return Status(Code::kNotFound, fmt::format("no {} policy named '{}'", policy_kind_name(kind), name), std::move(hint));
+  return Status(Code::kNotFound, fmt::format("no {} policy named '{}'", policy_kind_name(kind), name), std::move(hint))
+      .about("policy", name);
 }
 
 Status nobody_makes(std::string_view name) {

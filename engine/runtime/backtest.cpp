@@ -166,7 +166,7 @@ Status Backtest::check() const {
                   "a backtest needs a past; SIMULATE JOBS plays a file");
   }
   if (request_.seeds < 1 || request_.seeds > kMostSeeds) {
-    return Status(Code::kInvalid, fmt::format("option 'seeds' lies between 1 and {}", kMostSeeds));
+    return Status(Code::kInvalid, fmt::format("option 'seeds' lies between 1 and {}", kMostSeeds)).about("seeds");
   }
   return {};
 }
@@ -180,18 +180,26 @@ Status Backtest::choose() {
   for (const BacktestCandidate& candidate : request_.candidates) {
     SettingOverrides overrides = request_.overrides;
     overrides.insert(overrides.end(), candidate.overrides.begin(), candidate.overrides.end());
-    BERTH_ASSIGN(const Settings settings, read_settings(runtime_.db(), overrides));
+    const Result<Settings> read = read_settings(runtime_.db(), overrides);
+    if (!read.ok()) return read.status().in_part(contenders_.size());
+    const Settings& settings = *read;
     const PolicyChoice live{settings.order_policy, settings.score_policy};
     Contender contender;
     if (candidate.policy == kLivePolicy) {
       contender.choice = live;
     } else {
-      BERTH_ASSIGN(contender.choice, read_policy_choice(candidate.policy, scripts.names));
+      Result<PolicyChoice> choice = read_policy_choice(candidate.policy, scripts.names);
+      if (!choice.ok()) return std::move(choice).status().in_part(contenders_.size());
+      contender.choice = *std::move(choice);
     }
     contender.label = label_of(candidate, contender.choice);
     const bool is_twice =
         std::ranges::any_of(contenders_, [&](const Contender& other) { return other.label == contender.label; });
-    if (is_twice) return Status(Code::kInvalid, fmt::format("policy {} is named twice", contender.label));
+    if (is_twice) {
+      return Status(Code::kInvalid, fmt::format("policy {} is named twice", contender.label))
+          .about("first")
+          .in_part(contenders_.size());
+    }
     TimedOptions& options = contender.options;
     options.aging_interval = settings.aging_interval;
     options.scripts = scripts.policies;

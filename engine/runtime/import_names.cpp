@@ -9,7 +9,8 @@ namespace berth {
 Status MissingNames::find(Thing thing, const std::string& name) {
   const Result<std::int64_t> found = find_id(change_.db(), thing, name);
   if (found.ok() || found.status().code() != Code::kNotFound) return found.status();
-  const std::string near = found.status().hint().starts_with("did you mean") ? found.status().hint() + " " : "";
+  BERTH_ASSIGN(const std::vector<std::string> some, names_of(change_.db(), thing, 1));
+  const std::string near = some.empty() || found.status().hint().empty() ? "" : found.status().hint() + " ";
   return Status(Code::kNotFound, found.status().message(), near + "WITH (create_missing = true) makes it");
 }
 

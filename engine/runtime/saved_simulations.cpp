@@ -21,7 +21,8 @@ Result<std::vector<std::string>> policies_of(Runtime& runtime, const std::string
   if (!policies.empty()) return policies;
   BERTH_ASSIGN(Statement all, runtime.db().prepare("SELECT name FROM simulations ORDER BY name"));
   BERTH_ASSIGN(const std::vector<std::string> names, texts_of(std::move(all.with())));
-  return Status(Code::kNotFound, fmt::format("no simulation '{}'", name), suggest(name, names));
+  return Status(Code::kNotFound, fmt::format("no simulation '{}'", name), suggest(name, names))
+      .about("simulation", name);
 }
 
 Result<std::string> chosen_policy(Runtime& runtime, const std::string& name, const std::string& policy) {
@@ -29,7 +30,8 @@ Result<std::string> chosen_policy(Runtime& runtime, const std::string& name, con
   if (policy.empty()) {
     if (policies.size() == 1) return policies.front();
     return Status(Code::kInvalid, fmt::format("simulation {} has {} policies", name, policies.size()),
-                  fmt::format("name one: {}", join(policies, ", ")));
+                  fmt::format("name one: {}", join(policies, ", ")))
+        .about("simulation", name);
   }
   std::vector<std::string> matches;  // "fifo + berth" is also called fifo
   for (const std::string& candidate : policies) {
@@ -38,7 +40,8 @@ Result<std::string> chosen_policy(Runtime& runtime, const std::string& name, con
   }
   if (matches.size() == 1) return matches.front();
   return Status(Code::kNotFound, fmt::format("simulation {} has no policy '{}'", name, policy),
-                fmt::format("it has {}", join(policies, ", ")));
+                fmt::format("it has {}", join(policies, ", ")))
+      .about("policy", policy);
 }
 
 std::optional<Seconds> moment(const Statement& row, int column) {

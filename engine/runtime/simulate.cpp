@@ -136,12 +136,16 @@ Result<std::vector<PolicyChoice>> read_choices(const std::vector<std::string>& t
                                                Result<PolicyChoice> (*read)(std::string_view, const ScriptNames&)) {
   std::vector<PolicyChoice> choices;
   for (const std::string& text : texts) {
-    BERTH_ASSIGN(PolicyChoice choice, read(text, scripts));
+    Result<PolicyChoice> choice = read(text, scripts);
+    if (!choice.ok()) return std::move(choice).status().in_part(choices.size());
     for (const PolicyChoice& before : choices) {
-      if (before.name() == choice.name())
-        return Status(Code::kInvalid, fmt::format("policy {} is named twice", choice.name()));
+      if (before.name() == choice->name()) {
+        return Status(Code::kInvalid, fmt::format("policy {} is named twice", choice->name()))
+            .about("first", text)
+            .in_part(choices.size());
+      }
     }
-    choices.push_back(std::move(choice));
+    choices.push_back(*std::move(choice));
   }
   return choices;
 }
@@ -268,8 +272,8 @@ Result<SimulationSet> simulate(Runtime& runtime, const JobsRequest& request) {
     const std::unique_ptr<JobReader> reader = families.name_models(std::move(past));
     BERTH_ASSIGN(input.history, history_from(*reader));
     if (input.history.empty()) {
-      return Status(Code::kInvalid,
-                    fmt::format("option 'history': no job of '{}' finished and says how long it ran", request.history));
+      return Status(Code::kInvalid, fmt::format("no job of '{}' finished and says how long it ran", request.history))
+          .in_option("history");
     }
   }
   TimedOptions options = request.options;

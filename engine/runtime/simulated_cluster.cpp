@@ -93,10 +93,10 @@ Status change_nodes(Database& db, std::string_view option, const std::string& te
                     Status (*change)(Database&, const NodeCount&, Cluster&), Cluster& cluster) {
   if (text.empty()) return {};
   Result<std::vector<NodeCount>> counts = read_node_counts(text);
-  if (!counts.ok()) return std::move(counts).status().prefixed(fmt::format("option '{}'", option));
+  if (!counts.ok()) return std::move(counts).status().in_option(option);
   for (const NodeCount& count : *counts) {
     Status changed = change(db, count, cluster);
-    if (!changed.ok()) return std::move(changed).prefixed(fmt::format("option '{}'", option));
+    if (!changed.ok()) return std::move(changed).in_option(option);
   }
   return {};
 }
@@ -108,7 +108,8 @@ Result<Cluster> simulated_cluster(Runtime& runtime, const ClusterSource& source)
     for (const auto& [option, text] :
          {std::pair{"more_nodes", source.more_nodes}, {"fewer_nodes", source.fewer_nodes}}) {
       if (text.empty()) continue;
-      return Status(Code::kInvalid, fmt::format("option '{}' is of the database's nodes, not of a file's", option));
+      return Status(Code::kInvalid, fmt::format("option '{}' is of the database's nodes, not of a file's", option))
+          .about(option);
     }
     BERTH_ASSIGN(const ReadRecords<TraceNode> read,
                  read_trace_nodes(source.format, source.nodes, {.format = source.files}));
@@ -121,7 +122,8 @@ Result<Cluster> simulated_cluster(Runtime& runtime, const ClusterSource& source)
   BERTH_TRY(change_nodes(runtime.db(), "fewer_nodes", source.fewer_nodes, remove_nodes, cluster));
   BERTH_TRY(change_nodes(runtime.db(), "more_nodes", source.more_nodes, add_nodes, cluster));
   if (cluster.nodes.empty()) {
-    if (!source.fewer_nodes.empty()) return Status(Code::kInvalid, "option 'fewer_nodes' leaves no node");
+    if (!source.fewer_nodes.empty())
+      return Status(Code::kInvalid, "option 'fewer_nodes' leaves no node").about("fewer_nodes");
     return Status(Code::kInvalid, "this database has no nodes to simulate on",
                   "CREATE NODES or IMPORT NODES first, or name a file of nodes");
   }

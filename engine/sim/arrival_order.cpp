@@ -22,7 +22,8 @@ Result<std::vector<std::int32_t>> read_number_lines(const std::string& path, std
     const Result<std::int64_t> number = read_integer(trim(line));
     if (!number.ok() || *number < 0 || static_cast<std::size_t>(*number) >= limit) {
       return Status(Code::kInvalid, fmt::format("{}: '{}' is not {} (0 to {})", file.place(file.line(), 1), trim(line),
-                                                what, limit == 0 ? 0 : limit - 1));
+                                                what, limit == 0 ? 0 : limit - 1))
+          .about("file", path);
     }
     numbers.push_back(static_cast<std::int32_t>(*number));
   }
@@ -39,14 +40,16 @@ Result<std::vector<std::int32_t>> read_order_file(const std::string& path, std::
 Result<std::vector<std::int32_t>> read_rank_file(const std::string& path, std::size_t nodes) {
   BERTH_ASSIGN(std::vector<std::int32_t> rank, read_number_lines(path, nodes, "the rank of a node"));
   if (rank.size() != nodes) {
-    return Status(Code::kInvalid, fmt::format("{}: {} ranks for {} nodes", path, rank.size(), nodes));
+    return Status(Code::kInvalid, fmt::format("{}: {} ranks for {} nodes", path, rank.size(), nodes))
+        .about("rank", path);
   }
   std::vector<std::size_t> line_of(nodes, 0);
   for (std::size_t i = 0; i < nodes; ++i) {
     std::size_t& first = line_of[static_cast<std::size_t>(rank[i])];
     if (first != 0) {
       return Status(Code::kInvalid,
-                    fmt::format("{}: rank {} is given twice, as number {} and {}", path, rank[i], first, i + 1));
+                    fmt::format("{}: rank {} is given twice, as number {} and {}", path, rank[i], first, i + 1))
+          .about("rank", path);
     }
     first = i + 1;
   }

@@ -34,7 +34,8 @@ bool CsvReader::is_data(std::span<const CsvColumn> columns) const {
 Status CsvReader::match_header(CsvHeader header) {
   BERTH_ASSIGN(const bool found, read_row());
   if (!found)
-    return Status(Code::kInvalid, fmt::format("{}: the file is empty; a header row was expected", file_.path()));
+    return Status(Code::kInvalid, fmt::format("{}: the file is empty; a header row was expected", file_.path()))
+        .about("file", file_.path());
   if (header == CsvHeader::kOptional && is_data(columns_)) {
     field_of_.resize(columns_.size());
     std::iota(field_of_.begin(), field_of_.end(), 0);
@@ -51,16 +52,17 @@ Status CsvReader::match_header(CsvHeader header) {
     std::size_t column = 0;
     while (column < known.size() && known[column] != name) ++column;
     if (column == known.size()) {
-      Status bad = bad_row(at.line, at.column, fmt::format("unknown column '{}'", name));
+      Status bad = bad_row(at.line, at.column, fmt::format("unknown column '{}'", name), "columns");
       const std::string near = suggest(name, known);
       return std::move(bad).with_hint(near.empty() ? "the columns are " + join(known, ", ") : near);
     }
-    if (field_of_[column] >= 0) return bad_row(at.line, at.column, fmt::format("column '{}' is given twice", name));
+    if (field_of_[column] >= 0)
+      return bad_row(at.line, at.column, fmt::format("column '{}' is given twice", name), "columns");
     field_of_[column] = static_cast<std::int32_t>(field);
   }
   for (std::size_t column = 0; column < columns_.size(); ++column) {
     if (columns_[column].required && field_of_[column] < 0) {
-      return bad_row(row_line_, 0, fmt::format("required column '{}' is missing", columns_[column].name));
+      return bad_row(row_line_, 0, fmt::format("required column '{}' is missing", columns_[column].name), "columns");
     }
   }
   return {};
@@ -161,8 +163,9 @@ Status CsvReader::error(std::size_t column, const Status& reason) const {
   return error(column, reason.message(), reason.hint());
 }
 
-Status CsvReader::bad_row(std::int64_t line, std::size_t column, std::string_view reason) const {
-  return Status(Code::kInvalid, fmt::format("{}: {}", file_.place(line, column), reason));
+Status CsvReader::bad_row(std::int64_t line, std::size_t column, std::string_view reason,
+                          std::string_view field) const {
+  return Status(Code::kInvalid, fmt::format("{}: {}", file_.place(line, column), reason)).about(field, file_.path());
 }
 
 std::string csv_field(std::string_view text) {

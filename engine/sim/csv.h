@@ -79,7 +79,8 @@ class CsvReader {
   explicit CsvReader(TextFile file) : file_(std::move(file)) {}
   Result<bool> read_row();
   Status read_quoted(std::string_view& line, std::size_t& at, Field& field);
-  Status bad_row(std::int64_t line, std::size_t column, std::string_view reason) const;
+  // The subject is the file, or its "columns".
+  Status bad_row(std::int64_t line, std::size_t column, std::string_view reason, std::string_view field = "file") const;
   Status match_header(CsvHeader header);
   bool is_data(std::span<const CsvColumn> columns) const;
 

@@ -45,17 +45,17 @@ Result<GavelSpeeds> read_gavel_speeds(const std::string& path, const std::string
     text.append(line).push_back('\n');
   }
   const nlohmann::json table = nlohmann::json::parse(text, nullptr, false);
-  if (!table.is_object()) return Status(Code::kInvalid, fmt::format("{}: not a JSON object", path));
+  if (!table.is_object()) return Status(Code::kInvalid, fmt::format("{}: not a JSON object", path)).about("file", path);
   std::vector<std::string> models;
   for (const auto& [name, unused] : table.items()) models.push_back(name);
   const auto found = table.find(model);
   if (found == table.end() || !found->is_object()) {
-    return Status(Code::kNotFound, fmt::format("{}: no speeds of '{}'", path, model),
-                  "there are " + join(models, ", "));
+    return Status(Code::kNotFound, fmt::format("{}: no speeds of '{}'", path, model), "there are " + join(models, ", "))
+        .about("file", path);
   }
   for (const auto& [key, value] : found->items()) {
     Status added = add_speed(speeds, key, value);
-    if (!added.ok()) return std::move(added).prefixed(path);
+    if (!added.ok()) return std::move(added).prefixed(path).about("file", path);
   }
   return speeds;
 }

@@ -37,7 +37,8 @@ std::string known_name(std::string_view name, const std::vector<std::string>& na
 Status no_such_policy(std::string_view what, std::string_view name, const std::vector<std::string>& names) {
   const std::string near = suggest(name, names);
   return Status(Code::kNotFound, fmt::format("no {} '{}'", what, name),
-                near.empty() ? "there are " + join(names, ", ") : near);
+                near.empty() ? "there are " + join(names, ", ") : near)
+      .about(what, name);
 }
 
 }  // namespace

@@ -74,7 +74,8 @@ class SwfJobReader : public JobReader {
   static constexpr std::int64_t kUnknown = -1000;
 
   Status bad(std::size_t column, std::string_view reason) const {
-    return Status(Code::kInvalid, fmt::format("{}: {}", file_.place(file_.line(), column), reason));
+    return Status(Code::kInvalid, fmt::format("{}: {}", file_.place(file_.line(), column), reason))
+        .about("file", file_.path());
   }
 
   // " UnixStartTime: 1234".

@@ -26,12 +26,13 @@ Result<TextFile> TextFile::open(const std::string& path) {
   errno = 0;
   gzFile file = path == "-" ? gzdopen(dup(STDIN_FILENO), "rb") : gzopen(path.c_str(), "rb");
   if (file == nullptr) {
-    return Status(Code::kUnavailable, fmt::format("cannot open '{}': {}", path, std::strerror(errno ? errno : ENOMEM)));
+    return Status(Code::kUnavailable, fmt::format("cannot open '{}': {}", path, std::strerror(errno ? errno : ENOMEM)))
+        .about("file", path);
   }
   opened.file_.reset(file);
   struct stat about {};
   if (path != "-" && stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode)) {
-    return Status(Code::kUnavailable, fmt::format("cannot read '{}': it is a directory", path));
+    return Status(Code::kUnavailable, fmt::format("cannot read '{}': it is a directory", path)).about("file", path);
   }
   gzbuffer(file, static_cast<unsigned>(kTextFileBlock));
   return opened;
@@ -48,11 +49,13 @@ Status TextFile::fill() {
   int problem = Z_OK;
   const char* message = gzerror(as_gzip(file_.get()), &problem);
   if (problem == Z_ERRNO) {
-    return Status(Code::kUnavailable, fmt::format("{}: cannot be read: {}", path_, std::strerror(errno)));
+    return Status(Code::kUnavailable, fmt::format("{}: cannot be read: {}", path_, std::strerror(errno)))
+        .about("file", path_);
   }
   if (got < 0 || (problem != Z_OK && problem != Z_STREAM_END)) {
     return Status(Code::kCorrupt,
-                  fmt::format("{}: damaged or truncated gzip file after line {}: {}", path_, line_, message));
+                  fmt::format("{}: damaged or truncated gzip file after line {}: {}", path_, line_, message))
+        .about("file", path_);
   }
   end_ += static_cast<std::size_t>(got);
   at_end_ = got == 0;
@@ -72,7 +75,8 @@ Result<bool> TextFile::next(std::string_view& line) {
     searched = unread.size();
     if (searched > kMaxLine) {
       return Status(Code::kCorrupt,
-                    fmt::format("{}: line {} is longer than {} bytes: not a text table", path_, line_ + 1, kMaxLine));
+                    fmt::format("{}: line {} is longer than {} bytes: not a text table", path_, line_ + 1, kMaxLine))
+          .about("file", path_);
     }
     if (at_end_) {
       if (unread.empty()) return false;

@@ -68,7 +68,8 @@ Status unknown_name(std::string_view option, std::string_view what, std::string_
   return Status(Code::kNotFound, fmt::format("option '{}': no {} '{}'", option, what, name),
                 !near.empty()   ? near
                 : known.empty() ? "there are none"
-                                : "there are " + join(known, ", "));
+                                : "there are " + join(known, ", "))
+      .about(option, name);
 }
 
 }  // namespace
@@ -79,8 +80,8 @@ Status check_named(const TimedInput& input, const TimedOptions& options) {
                         {input.estimates.begin(), input.estimates.end()});
   }
   if (options.durations == DurationSource::kLimit && !input.has_time_limits) {
-    return Status(Code::kInvalid, "option 'durations': no job of the file has a time limit",
-                  "oracle and predicted need none");
+    return Status(Code::kInvalid, "no job of the file has a time limit", "oracle and predicted need none")
+        .in_option("durations");
   }
   if (!options.binding_models) return {};
   const std::vector<std::string> known = known_models(input);

@@ -27,13 +27,15 @@ double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_P
 Status check_timed_job(const TraceJob& job, Seconds previous_submit) {
   if (!job.duration) {
     return Status(Code::kInvalid, fmt::format("{}: job '{}' has no duration", job.place, job.name),
-                  "WITH (skip_bad_rows = true) leaves such jobs out");
+                  "WITH (skip_bad_rows = true) leaves such jobs out")
+        .about("jobs");
   }
   if (job.submit >= previous_submit) return {};
   return Status(Code::kInvalid,
                 fmt::format("{}: job '{}' was submitted at {}, before the job above it ({})", job.place, job.name,
                             job.submit.value(), previous_submit.value()),
-                "jobs must be sorted by submit time; WITH (sort = true) sorts them");
+                "jobs must be sorted by submit time; WITH (sort = true) sorts them")
+      .about("jobs");
 }
 
 TimedRun::TimedRun(const TimedInput& input, const TimedOptions& options, const QueueOrder& order, Floor& floor,

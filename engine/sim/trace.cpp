@@ -61,7 +61,8 @@ Result<ReadRecords<Record>> read_all_records(RecordReader<Record>& reader, const
         continue;
       }
       problem = Status(Code::kInvalid, fmt::format("{}: the name '{}' was given before, at {}", record.place,
-                                                   record.name, first->second));
+                                                   record.name, first->second))
+                    .about(std::is_same_v<Record, TraceJob> ? "jobs" : "nodes");
     }
     if (problem.code() != Code::kInvalid) return problem;
     read.skipped.push_back(std::move(problem));
@@ -108,7 +109,7 @@ Status as_one_error(std::span<const Status> bad) {
   for (std::size_t i = 1; i < std::min(kMostTold, bad.size()); ++i) text += "; " + bad[i].message();
   if (bad.size() > kMostTold)
     text += fmt::format("; and {}", print_counted(static_cast<std::int64_t>(bad.size() - kMostTold), "more bad row"));
-  return Status(first.code(), std::move(text), first.hint());
+  return Status(first.code(), std::move(text), first.hint()).about(first.subject().field, first.subject().value);
 }
 
 std::optional<std::int64_t> TraceJob::estimate(std::string_view by) const {
@@ -128,7 +129,8 @@ Result<const TraceFormat*> find_trace_format(std::string_view name) {
   }
   const std::string near = suggest(name, names);
   return Status(Code::kNotFound, fmt::format("no trace format '{}'", name),
-                near.empty() ? "the formats are " + join(names, ", ") : near);
+                near.empty() ? "the formats are " + join(names, ", ") : near)
+      .about("format", name);
 }
 
 std::vector<std::string_view> recognise_trace(const std::string& path, TraceContent content,

@@ -25,7 +25,7 @@ Result<std::int32_t> index_of_model(Cluster& cluster, const TraceNode& node) {
     if (cluster.models[m].name == node.model) return static_cast<std::int32_t>(m);
   }
   if (cluster.models.size() == kMaxModels) {
-    return Status(Code::kInvalid, fmt::format("{}: more than {} device models", node.place, kMaxModels));
+    return Status(Code::kInvalid, fmt::format("{}: more than {} device models", node.place, kMaxModels)).about("nodes");
   }
   const std::int64_t id = static_cast<std::int64_t>(cluster.models.size()) + 1;
   cluster.models.push_back({id, node.model, node.device_memory});
@@ -47,7 +47,8 @@ Result<Cluster> cluster_from(std::span<const TraceNode> nodes) {
   std::unordered_set<std::string_view> seen;
   for (const TraceNode& node : nodes) {
     if (!seen.insert(node.name).second) {
-      return Status(Code::kInvalid, fmt::format("{}: the node name '{}' is given twice", node.place, node.name));
+      return Status(Code::kInvalid, fmt::format("{}: the node name '{}' is given twice", node.place, node.name))
+          .about("nodes");
     }
     NodeKind kind;
     kind.cpu = node.cpu;
@@ -57,7 +58,7 @@ Result<Cluster> cluster_from(std::span<const TraceNode> nodes) {
       BERTH_ASSIGN(kind.model, index_of_model(cluster, node));
       kind.device_memory = node.device_memory;
       auto groups = read_link_groups(node.link_groups, node.devices);
-      if (!groups.ok()) return std::move(groups).status().prefixed(node.place);
+      if (!groups.ok()) return std::move(groups).status().prefixed(node.place).about("nodes");
       kind.link_groups = *std::move(groups);
     }
     if (!node.pool.empty()) kind.pool = index_of_name(cluster.pools, node.pool);
@@ -120,12 +121,12 @@ Status JobModeller::fill_job(const TraceJob& record, std::int64_t id, Job& job) 
   job.eviction.min_runtime = record.terms.min_runtime.value_or(Seconds(0));
   job.submit = record.submit;
   auto priority = class_index(record.priority);
-  if (!priority.ok()) return std::move(priority).status().prefixed(record.place);
+  if (!priority.ok()) return std::move(priority).status().prefixed(record.place).about("jobs");
   job.priority_class = *priority;
   job.groups.reserve(record.groups.size());
   for (const TraceTaskGroup& group : record.groups) {
     auto shape = shape_from(group);
-    if (!shape.ok()) return std::move(shape).status().prefixed(record.place);
+    if (!shape.ok()) return std::move(shape).status().prefixed(record.place).about("jobs");
     job.groups.push_back({.shape = *shape,
                           .count = group.tasks,
                           .min_tasks = group.min_tasks,
@@ -203,7 +204,7 @@ Result<std::int32_t> JobModeller::class_index(std::string_view priority) {
 Status WorkloadCounter::add(const JobModeller& modeller, const TraceJob& record) {
   for (const TraceTaskGroup& group : record.groups) {
     auto shape = modeller.shape_from(group);
-    if (!shape.ok()) return std::move(shape).status().prefixed(record.place);
+    if (!shape.ok()) return std::move(shape).status().prefixed(record.place).about("jobs");
     const Key key{*shape, group.models};
     const auto [found, is_new] = index_of_.try_emplace(key, counted_.size());
     if (is_new) counted_.push_back({*shape, group.models, 0});

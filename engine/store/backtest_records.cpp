@@ -19,7 +19,7 @@ Status no_backtest(Database& db, const std::string& name) {
   BERTH_ASSIGN(Statement rows, db.prepare("SELECT simulation FROM backtests ORDER BY simulation"));
   while (rows.next()) names.emplace_back(rows.text(0));
   BERTH_TRY(rows.status());
-  return Status(Code::kNotFound, fmt::format("no backtest '{}'", name), suggest(name, names));
+  return Status(Code::kNotFound, fmt::format("no backtest '{}'", name), suggest(name, names)).about("backtest", name);
 }
 
 Result<BacktestRecord> load_record(Database& db, const std::string& simulation) {

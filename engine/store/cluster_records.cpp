@@ -20,24 +20,27 @@ namespace {
 constexpr std::int64_t kMostDeviceModels = kMaxModels - 1;
 
 Status check_amounts(MilliCpu cpu, MiB memory) {
-  if (cpu < MilliCpu(0)) return Status(Code::kInvalid, "the CPU of a node type must not be negative");
-  if (memory < MiB(0)) return Status(Code::kInvalid, "the memory of a node type must not be negative");
+  if (cpu < MilliCpu(0)) return Status(Code::kInvalid, "the CPU of a node type must not be negative").about("cpu");
+  if (memory < MiB(0)) return Status(Code::kInvalid, "the memory of a node type must not be negative").about("memory");
   if (cpu > MilliCpu(kMostAmount)) {
     return Status(Code::kInvalid, fmt::format("the CPU of a node type is at most {} milli-cores, not {}",
-                                              print_count(kMostAmount), print_count(cpu.value())));
+                                              print_count(kMostAmount), print_count(cpu.value())))
+        .about("cpu");
   }
   if (memory > MiB(kMostAmount)) {
     return Status(Code::kInvalid, fmt::format("the memory of a node type is at most {} MiB, not {}",
-                                              print_count(kMostAmount), print_count(memory.value())));
+                                              print_count(kMostAmount), print_count(memory.value())))
+        .about("memory");
   }
   return {};
 }
 
 Status check_device_memory(MiB memory) {
-  if (memory < MiB(0)) return Status(Code::kInvalid, "the memory of a device must not be negative");
+  if (memory < MiB(0)) return Status(Code::kInvalid, "the memory of a device must not be negative").about("memory");
   if (memory <= MiB(kMostDeviceMemory)) return {};
   return Status(Code::kInvalid, fmt::format("the memory of a device is at most {} MiB, not {}",
-                                            print_count(kMostDeviceMemory), print_count(memory.value())));
+                                            print_count(kMostDeviceMemory), print_count(memory.value())))
+      .about("memory");
 }
 
 // A checked node type, as the columns want it.
@@ -54,19 +57,22 @@ Result<NodeTypeRow> check_node_type(Database& db, const NodeTypeRequest& request
   BERTH_TRY(check_amounts(request.cpu, request.memory));
   if (request.device_count < 0 || request.device_count > kMaxDevices) {
     return Status(Code::kInvalid,
-                  fmt::format("a node may have 0 to {} devices, not {}", kMaxDevices, request.device_count));
+                  fmt::format("a node may have 0 to {} devices, not {}", kMaxDevices, request.device_count))
+        .about("devices");
   }
   if (request.device_model.empty() != (request.device_count == 0)) {
     return Status(Code::kInvalid,
                   request.device_model.empty()
                       ? fmt::format("{} devices need a device model", request.device_count)
-                      : fmt::format("device model '{}' needs a number of devices above 0", request.device_model));
+                      : fmt::format("device model '{}' needs a number of devices above 0", request.device_model))
+        .about(request.device_model.empty() ? "devices" : "device_model");
   }
   if (!request.device_model.empty()) {
     BERTH_ASSIGN(row.device_model_id, find_id(db, Thing::kDeviceModel, request.device_model));
   }
-  BERTH_ASSIGN(const std::vector<DeviceMask> groups, read_link_groups(request.link_groups, request.device_count));
-  row.link_groups = print_link_groups(groups);
+  const Result<std::vector<DeviceMask>> groups = read_link_groups(request.link_groups, request.device_count);
+  if (!groups.ok()) return groups.status().about("link_groups");
+  row.link_groups = print_link_groups(*groups);
   return row;
 }
 
@@ -188,7 +194,8 @@ namespace {
 // Quotas are of cpu, memory, gpu, models and families: a model of such a name could not be told from them.
 Status check_no_resource(std::string_view what, const std::string& name) {
   if (!is_plain_resource(name)) return {};
-  return Status(Code::kInvalid, fmt::format("{} cannot be called '{}': quotas take that for the resource", what, name));
+  return Status(Code::kInvalid, fmt::format("{} cannot be called '{}': quotas take that for the resource", what, name))
+      .about("name", name);
 }
 
 Status check_family(const std::string& family) {
@@ -225,11 +232,11 @@ Status add_device_model(Change& change, const DeviceModelRequest& request) {
   Database& db = change.db();
   BERTH_TRY(check_new_name(db, Thing::kDeviceModel, request.name));
   if (request.name.find('|') != std::string::npos) {
-    return Status(Code::kInvalid, "the name of a device model must not have a '|': it separates models");
+    return Status(Code::kInvalid, "the name of a device model must not have a '|': it separates models").about("name");
   }
   BERTH_TRY(check_no_resource("a device model", request.name));
   BERTH_TRY(check_device_memory(request.memory));
-  if (!(request.speed > 0)) return Status(Code::kInvalid, "the speed of a device model must be above 0");
+  if (!(request.speed > 0)) return Status(Code::kInvalid, "the speed of a device model must be above 0").about("speed");
   BERTH_TRY(check_family(request.family));
   BERTH_ASSIGN(const std::int64_t count, db.integer("SELECT count(*) FROM device_models"));
   if (count >= kMostDeviceModels) {
@@ -247,7 +254,7 @@ Status alter_device_model(Change& change, const std::string& name, const DeviceM
   BERTH_ASSIGN(const std::int64_t id, find_id(db, Thing::kDeviceModel, name));
   if (alteration.memory) BERTH_TRY(check_device_memory(*alteration.memory));
   if (alteration.speed && !(*alteration.speed > 0)) {
-    return Status(Code::kInvalid, "the speed of a device model must be above 0");
+    return Status(Code::kInvalid, "the speed of a device model must be above 0").about("speed");
   }
   BERTH_TRY(check_family(alteration.family.value_or("")));
   BERTH_ASSIGN(

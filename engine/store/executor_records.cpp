@@ -52,7 +52,7 @@ std::string options_text(const ExecutorRecord& executor) {
 // What keeps them is JSON.
 Status check_texts(const ExecutorRecord& executor) {
   for (const auto& [name, value] : executor.options)
-    BERTH_TRY(check_plain_text(fmt::format("option '{}'", name), value));
+    BERTH_TRY(check_plain_text(fmt::format("option '{}'", name), value).about(name));
   return {};
 }
 

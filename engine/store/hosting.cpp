@@ -76,14 +76,16 @@ Status Hosting::explain(const TaskShape& shape) const {
   };
 
   if (!narrow([&](const NodeKind& kind) { return shape.pool < 0 || kind.pool == shape.pool; })) {
-    return never_fits(fmt::format("pool '{}' has no nodes", catalog_->pools()[static_cast<std::size_t>(shape.pool)]));
+    const std::string& pool = catalog_->pools()[static_cast<std::size_t>(shape.pool)];
+    return never_fits(fmt::format("pool '{}' has no nodes", pool)).about("pool", pool);
   }
   if (!narrow([&](const NodeKind& kind) { return allows_model(shape, kind); })) {
-    return never_fits("no node has a device of the models asked for");
+    return never_fits("no node has a device of the models asked for").about("models");
   }
   if (!narrow([&](const NodeKind& kind) { return kind.device_count >= shape.gpu_count; })) {
     return never_fits(fmt::format("wants {} devices on one node; the most a node it may use has is {}", shape.gpu_count,
-                                  most([](const NodeKind& kind) { return kind.device_count; })->device_count));
+                                  most([](const NodeKind& kind) { return kind.device_count; })->device_count))
+        .about("gpus");
   }
   if (!narrow([&](const NodeKind& kind) {
         return shape.gpu_count == 0 || device_memory_for(shape, kind.device_memory) <= kind.device_memory;
@@ -94,17 +96,20 @@ Status Hosting::explain(const TaskShape& shape) const {
     const NodeKind* best = most([](const NodeKind& kind) { return kind.device_memory; });
     return never_fits(fmt::format("wants {} of device memory; the most any device it may use has is {} ({})",
                                   print_memory(shape.gpu_memory), print_memory(best->device_memory),
-                                  catalog_->models()[static_cast<std::size_t>(best->model)].name));
+                                  catalog_->models()[static_cast<std::size_t>(best->model)].name))
+        .about("gpu_memory");
   }
   if (!narrow([&](const NodeKind& kind) { return kind.cpu >= shape.cpu; })) {
     return never_fits(fmt::format("wants {} CPU on one node; the most a node it may use has is {}",
                                   print_cpu(shape.cpu),
-                                  print_cpu(most([](const NodeKind& kind) { return kind.cpu; })->cpu)));
+                                  print_cpu(most([](const NodeKind& kind) { return kind.cpu; })->cpu)))
+        .about("cpu");
   }
   if (!narrow([&](const NodeKind& kind) { return kind.memory >= shape.memory; })) {
     return never_fits(fmt::format("wants {} of memory on one node; the most a node it may use has is {}",
                                   print_memory(shape.memory),
-                                  print_memory(most([](const NodeKind& kind) { return kind.memory; })->memory)));
+                                  print_memory(most([](const NodeKind& kind) { return kind.memory; })->memory)))
+        .about("memory");
   }
   return never_fits("no node, even when empty, can run such a task");
 }
@@ -129,8 +134,9 @@ Status Hosting::check_gang(const TaskGroup& group) const {
   const std::string_view where = within == Locality::kAny    ? "the whole cluster"
                                  : within == Locality::kRack ? "a rack"
                                                              : "a node";
-  return never_fits(
-      fmt::format("{} of its tasks must start together; {} when empty has room for {}", group.min_tasks, where, most));
+  return never_fits(fmt::format("{} of its tasks must start together; {} when empty has room for {}", group.min_tasks,
+                                where, most))
+      .about(group.min_tasks < group.count ? "min_tasks" : "tasks");
 }
 
 }  // namespace berth

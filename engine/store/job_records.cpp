@@ -31,18 +31,21 @@ constexpr std::size_t kMostGroups = 10000;
 Status check_group_sizes(const TaskGroupRequest& group) {
   if (group.count < 1 || group.count > kMostTasks) {
     return Status(Code::kInvalid,
-                  fmt::format("a group has 1 to {} tasks, not {}", print_count(kMostTasks), group.count));
+                  fmt::format("a group has 1 to {} tasks, not {}", print_count(kMostTasks), group.count))
+        .about("tasks");
   }
   if (group.min_tasks && (*group.min_tasks < 1 || *group.min_tasks > group.count)) {
     return Status(Code::kInvalid, fmt::format("min_tasks lies between 1 and the number of tasks, {}, not {}",
-                                              group.count, *group.min_tasks));
+                                              group.count, *group.min_tasks))
+        .about("min_tasks");
   }
   if (group.cpu < MilliCpu(0) || group.cpu > MilliCpu(kMostAmount)) {
-    return Status(Code::kInvalid, "the CPU of a task must not be negative or absurdly large");
+    return Status(Code::kInvalid, "the CPU of a task must not be negative or absurdly large").about("cpu");
   }
-  if (group.memory < MiB(0) || group.memory > MiB(kMostAmount) || group.gpu_memory < MiB(0) ||
-      group.gpu_memory > MiB(kMostDeviceMemory)) {
-    return Status(Code::kInvalid, "the memory of a task must not be negative or absurdly large");
+  const bool is_memory_wrong = group.memory < MiB(0) || group.memory > MiB(kMostAmount);
+  if (is_memory_wrong || group.gpu_memory < MiB(0) || group.gpu_memory > MiB(kMostDeviceMemory)) {
+    return Status(Code::kInvalid, "the memory of a task must not be negative or absurdly large")
+        .about(is_memory_wrong ? "memory" : "gpu_memory");
   }
   if (group.cpu == MilliCpu(0) && group.memory == MiB(0) && group.gpu_count == 0) {
     return Status(Code::kInvalid, "a task must ask for something: CPU, memory or GPUs");
@@ -52,20 +55,24 @@ Status check_group_sizes(const TaskGroupRequest& group) {
 
 Status check_group_gpus(const TaskGroupRequest& group) {
   if (group.gpu_count < 0 || group.gpu_count > kMaxDevices) {
-    return Status(Code::kInvalid, fmt::format("a task has 0 to {} devices, not {}", kMaxDevices, group.gpu_count));
+    return Status(Code::kInvalid, fmt::format("a task has 0 to {} devices, not {}", kMaxDevices, group.gpu_count))
+        .about("gpus");
   }
   if (group.gpu_count == 0) {
-    if (group.gpu_memory != MiB(0)) return Status(Code::kInvalid, "device memory without a GPU");
-    if (!group.models.empty()) return Status(Code::kInvalid, "device models are named, but no GPU is asked for");
+    if (group.gpu_memory != MiB(0)) return Status(Code::kInvalid, "device memory without a GPU").about("gpu_memory");
+    if (!group.models.empty())
+      return Status(Code::kInvalid, "device models are named, but no GPU is asked for").about("models");
     return {};
   }
   if (group.gpu_milli < MilliGpu(1) || group.gpu_milli > kWholeDevice) {
     return Status(Code::kInvalid,
-                  fmt::format("a task takes 1 to 1000 milli-GPU of a device, not {}", group.gpu_milli.value()));
+                  fmt::format("a task takes 1 to 1000 milli-GPU of a device, not {}", group.gpu_milli.value()))
+        .about("gpus");
   }
   if (group.gpu_count > 1 && group.gpu_milli != kWholeDevice) {
-    return Status(Code::kInvalid, fmt::format("a fraction is a fraction of one device: {} devices must be whole ones",
-                                              group.gpu_count));
+    return Status(Code::kInvalid,
+                  fmt::format("a fraction is a fraction of one device: {} devices must be whole ones", group.gpu_count))
+        .about("gpus");
   }
   return {};
 }
@@ -125,10 +132,11 @@ Status finish_job(Change& change, std::int64_t job, JobState state, std::string_
 
 Status set_gpus(TaskGroupRequest& group, MilliGpu amount) {
   const std::int64_t milli = amount.value();
-  if (milli < 0) return Status(Code::kInvalid, "a task cannot ask for a negative number of GPUs");
+  if (milli < 0) return Status(Code::kInvalid, "a task cannot ask for a negative number of GPUs").about("gpus");
   if (milli > 1000 && milli % 1000 != 0) {
     return Status(Code::kInvalid, fmt::format("{} GPUs a task: above 1, only whole devices", print_gpu(amount)),
-                  "a fraction is a part of one device: ask for less than 1, or for whole ones");
+                  "a fraction is a part of one device: ask for less than 1, or for whole ones")
+        .about("gpus");
   }
   group.gpu_count = milli < 1000 ? (milli > 0 ? 1 : 0) : milli / 1000;
   group.gpu_milli = milli > 0 && milli < 1000 ? amount : kWholeDevice;
@@ -182,7 +190,8 @@ Result<std::int64_t> Submitter::Impl::find_queue(const std::string& name) {
   BERTH_TRY(children.status());
   if (!names.empty()) {
     return Status(Code::kInvalid, fmt::format("queue '{}' has queues below it; only leaves hold jobs", name),
-                  "below it: " + join(names, ", "));
+                  "below it: " + join(names, ", "))
+        .about("queue", name);
   }
   return queues[name] = id;
 }
@@ -213,7 +222,7 @@ Result<std::vector<std::string>> Submitter::Impl::allowed_models(const std::vect
     if (meant.empty()) return find_id(change.db(), Thing::kDeviceModel, name).status();
     for (std::string& model : meant) {
       if (std::find(models.begin(), models.end(), model) != models.end()) {
-        return Status(Code::kInvalid, fmt::format("device model '{}' is named twice", model));
+        return Status(Code::kInvalid, fmt::format("device model '{}' is named twice", model)).about("models", name);
       }
       models.push_back(std::move(model));
     }
@@ -259,9 +268,12 @@ Result<std::vector<Submitter::Impl::GroupRow>> Submitter::Impl::check_groups(con
   std::vector<GroupRow> rows;
   std::unordered_set<std::string> names;
   for (std::size_t i = 0; i < request.groups.size(); ++i) {
-    const std::string where = request.groups.size() > 1 ? fmt::format("in task group {}", i + 1) : std::string();
+    const auto in_group = [&](Status status) {
+      if (request.groups.size() == 1) return status;
+      return std::move(status).prefixed(fmt::format("in task group {}", i + 1)).in_part(i);
+    };
     Result<GroupRow> row = check_group(request.groups[i], i);
-    if (!row.ok()) return where.empty() ? row.status() : row.status().prefixed(where);
+    if (!row.ok()) return in_group(std::move(row).status());
     if (!names.insert(row->name).second)
       return Status(Code::kInvalid, fmt::format("two task groups are called '{}'", row->name));
     const bool known_to_fit = row->group.min_tasks == 1 && hosted.contains(row->group.shape);
@@ -270,7 +282,7 @@ Result<std::vector<Submitter::Impl::GroupRow>> Submitter::Impl::check_groups(con
         BERTH_ASSIGN(hosting, Hosting::read(change.db(), catalog));
       }
       Status fits = hosting->check(row->group);
-      if (!fits.ok()) return where.empty() ? fits : std::move(fits).prefixed(where);
+      if (!fits.ok()) return in_group(std::move(fits));
       if (row->group.min_tasks == 1) hosted.insert(row->group.shape);
     }
     rows.push_back(*std::move(row));
@@ -331,7 +343,8 @@ Result<std::int64_t> Submitter::submit(const JobRequest& request) {
   BERTH_ASSIGN(const std::int64_t queue, impl_->find_queue(request.queue));
   BERTH_ASSIGN(const std::optional<std::int64_t> priority_class, impl_->find_class(request.priority_class));
   BERTH_TRY(check_plain_text("the user of a job", request.user));
-  if (request.time_limit < Seconds(0)) return Status(Code::kInvalid, "a time limit must not be negative");
+  if (request.time_limit < Seconds(0))
+    return Status(Code::kInvalid, "a time limit must not be negative").about("time_limit");
   if (request.submit_time && *request.submit_time > change.now()) {
     return Status(Code::kInvalid,
                   fmt::format("it was submitted at {}, which is yet to come", print_time(*request.submit_time)));

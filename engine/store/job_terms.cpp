@@ -18,7 +18,8 @@ constexpr Seconds kLongestTerm(3650LL * 24 * 3600);
 Status check_term(std::string_view what, Seconds value) {
   if (value >= Seconds(0) && value <= kLongestTerm) return {};
   return Status(Code::kInvalid,
-                fmt::format("{} lies between 0s and {}, not {}", what, print_duration(kLongestTerm), value.value()));
+                fmt::format("{} lies between 0s and {}, not {}", what, print_duration(kLongestTerm), value.value()))
+      .about(what);
 }
 
 Result<CheckedTerms::Dependency> find_dependency(Database& db, const std::string& name) {
@@ -29,7 +30,8 @@ Result<CheckedTerms::Dependency> find_dependency(Database& db, const std::string
   BERTH_ASSIGN(const JobState state, read_job_state(row.text(0)));
   if (state == JobState::kFailed || state == JobState::kCancelled) {
     return Status(Code::kConflict, fmt::format("job '{}' has {}: what comes after it would never start", name,
-                                               state == JobState::kFailed ? "failed" : "been cancelled"));
+                                               state == JobState::kFailed ? "failed" : "been cancelled"))
+        .about("after", name);
   }
   return CheckedTerms::Dependency{id, state == JobState::kFinished};
 }
@@ -45,7 +47,7 @@ Result<CheckedTerms> check_terms(Database& db, const JobTerms& terms) {
   for (const std::string& name : terms.after) {
     BERTH_ASSIGN(const CheckedTerms::Dependency dependency, find_dependency(db, name));
     if (std::ranges::find(checked.after, dependency.job, &CheckedTerms::Dependency::job) != checked.after.end())
-      return Status(Code::kInvalid, fmt::format("job '{}' is named twice", name));
+      return Status(Code::kInvalid, fmt::format("job '{}' is named twice", name)).about("after", name);
     checked.after.push_back(dependency);
   }
   return checked;
@@ -72,7 +74,7 @@ Result<std::pair<std::string, std::string>> read_variable(std::string_view text)
   const bool is_name = !name.empty() && is_letter(name.front()) &&
                        std::ranges::all_of(name, [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
   if (equals == std::string_view::npos || !is_name)
-    return Status(Code::kInvalid, fmt::format("'{}' is no variable", text), "as in 'EPOCHS=10'");
+    return Status(Code::kInvalid, fmt::format("'{}' is no variable", text), "as in 'EPOCHS=10'").about("env", text);
   return std::pair(std::string(name), std::string(text.substr(equals + 1)));
 }
 
@@ -83,13 +85,16 @@ Status check_command(const JobCommand& command) {
                   "command = 'python train.py' says what to start");
   if (!command.checkpoint_signal.empty() && std::ranges::find(kSignals, command.checkpoint_signal) == kSignals.end()) {
     return Status(Code::kInvalid, fmt::format("checkpoint_signal: no signal '{}'", command.checkpoint_signal),
-                  "there are " + join(kSignals, ", "));
+                  "there are " + join(kSignals, ", "))
+        .about("checkpoint_signal");
   }
   if (command.retries < 0 || command.retries > 1000)
-    return Status(Code::kInvalid, fmt::format("retries lie between 0 and 1000, not {}", command.retries));
+    return Status(Code::kInvalid, fmt::format("retries lie between 0 and 1000, not {}", command.retries))
+        .about("retries");
   if (!command.working_directory.empty() && command.working_directory.front() != '/') {
     return Status(Code::kInvalid, fmt::format("working_directory '{}' is not absolute", command.working_directory),
-                  "it begins with '/': nobody knows where Berth will be started from");
+                  "it begins with '/': nobody knows where Berth will be started from")
+        .about("working_directory");
   }
   // What is given to a program ends there.
   const auto has_zero = [](const std::string& text) { return text.find('\0') != std::string::npos; };

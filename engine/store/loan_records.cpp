@@ -27,14 +27,16 @@ bool in_one_branch(const std::vector<Queue>& queues, std::int32_t a, std::int32_
 }
 
 Status check_loan_dates(const LoanRequest& request, Seconds from, Seconds now) {
-  if (request.return_grace < Seconds(0)) return Status(Code::kInvalid, "a return grace must not be negative");
+  if (request.return_grace < Seconds(0))
+    return Status(Code::kInvalid, "a return grace must not be negative").about("grace");
   if (!request.until) return {};
   if (*request.until <= now) {
-    return Status(Code::kInvalid, fmt::format("a loan until {} is over", print_time(*request.until)));
+    return Status(Code::kInvalid, fmt::format("a loan until {} is over", print_time(*request.until))).about("until");
   }
   if (*request.until <= from) {
     return Status(Code::kInvalid, fmt::format("a loan that starts at {} cannot end at {}", print_time(from),
-                                              print_time(*request.until)));
+                                              print_time(*request.until)))
+        .about("until");
   }
   return {};
 }
@@ -68,12 +70,13 @@ Status check_owned(Database& db, const LoanRequest& request, std::int64_t lender
   const auto look_at = [&](Seconds moment) -> Status {
     BERTH_ASSIGN(const std::int64_t owned, owned_quota(db, lender, resource.name, moment));
     if (owned >= request.amount) return {};
-    return Status(
-        Code::kConflict,
-        fmt::format("queue '{}' owns {} {}{} that it has not lent, the loan is of {}", request.lender,
-                    print_amount(resource.kind, owned), resource.name, moment == now ? "" : " at " + print_time(moment),
-                    print_amount(resource.kind, request.amount)),
-        "a loan is of quota that the lender itself has: ALTER QUEUE ... SET QUOTA");
+    return Status(Code::kConflict,
+                  fmt::format("queue '{}' owns {} {}{} that it has not lent, the loan is of {}", request.lender,
+                              print_amount(resource.kind, owned), resource.name,
+                              moment == now ? "" : " at " + print_time(moment),
+                              print_amount(resource.kind, request.amount)),
+                  "a loan is of quota that the lender itself has: ALTER QUEUE ... SET QUOTA")
+        .about("amount");
   };
   BERTH_TRY(look_at(from));
   BERTH_ASSIGN(
@@ -94,7 +97,7 @@ Result<std::int64_t> add_loan(Change& change, const LoanRequest& request) {
   BERTH_ASSIGN(const std::int64_t borrower, find_id(db, Thing::kQueue, request.borrower));
   BERTH_ASSIGN(const ResourceNames names, ResourceNames::read(db));
   BERTH_ASSIGN(const QuotaResource resource, names.find(request.resource));
-  if (request.amount <= 0) return Status(Code::kInvalid, "a loan is of an amount above 0");
+  if (request.amount <= 0) return Status(Code::kInvalid, "a loan is of an amount above 0").about("amount");
   BERTH_ASSIGN(const QuotaState state, load_quotas(db, change.now()));
   if (lender == borrower) return Status(Code::kInvalid, "a queue cannot lend to itself");
   if (in_one_branch(state.queues, queue_index(state.queues, lender), queue_index(state.queues, borrower))) {

@@ -51,7 +51,8 @@ Status unknown_name(Database& db, Thing thing, std::string_view name) {
   BERTH_ASSIGN(const std::vector<std::string> names, names_of(db, thing, kNamesToCompare));
   std::string hint = suggest(name, names);
   if (hint.empty() && names.empty()) hint = fmt::format("there is no {} yet", thing_word(thing));
-  return Status(Code::kNotFound, fmt::format("no {} '{}'", thing_word(thing), name), std::move(hint));
+  return Status(Code::kNotFound, fmt::format("no {} '{}'", thing_word(thing), name), std::move(hint))
+      .about(thing_word(thing), name);
 }
 
 }  // namespace

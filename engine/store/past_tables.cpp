@@ -140,7 +140,8 @@ class PastBuilder {
       if (equals_ignoring_case(object.name, relation)) return {};
       names.push_back(object.name);
     }
-    return Status(Code::kNotFound, fmt::format("no such table: {}", relation), suggest(relation, names));
+    return Status(Code::kNotFound, fmt::format("no such table: {}", relation), suggest(relation, names))
+        .about("table", relation);
   }
 
   Status fill(const std::string& table) {

@@ -54,7 +54,8 @@ Status check_script_name(const std::string& name) {
   }
   if (name != to_lower(name) || name.find('+') != std::string::npos || name == kNoPolicy)
     return Status(Code::kInvalid, fmt::format("'{}' cannot be the name of a policy", name),
-                  "names of policies are in lower case, without +, and not none");
+                  "names of policies are in lower case, without +, and not none")
+        .about("name", name);
   return {};
 }
 
@@ -172,7 +173,8 @@ Result<StoredPolicy> read_policy(Database& db, const std::string& name, std::opt
   if (row.with(id, version).next()) return policy_from(row, knobs);
   BERTH_TRY(row.status());
   return Status(Code::kNotFound, fmt::format("policy '{}' has no version {}", name, version.value_or(0)),
-                "SHOW POLICY tells how many there are");
+                "SHOW POLICY tells how many there are")
+      .about("version");
 }
 
 std::string_view hook_of(PolicyKind kind) {
@@ -213,7 +215,8 @@ Status check_policy(Database& db, PolicyKind kind, const std::string& name) {
   }
   std::string hint = suggest(name, names);
   if (hint.empty()) hint = "known: " + join(names, ", ");
-  return Status(Code::kNotFound, fmt::format("no {} policy named '{}'", policy_kind_name(kind), name), std::move(hint));
+  return Status(Code::kNotFound, fmt::format("no {} policy named '{}'", policy_kind_name(kind), name), std::move(hint))
+      .about("policy", name);
 }
 
 Result<std::vector<ScriptPolicy>> read_scripts(Database& db, const std::vector<std::string>& names) {

@@ -348,7 +348,7 @@ Result<const Knob*> find_knob(std::string_view name) {
   }
   std::vector<std::string> names;
   for (const Knob& knob : kKnobs) names.emplace_back(knob.name);
-  return Status(Code::kNotFound, fmt::format("no setting '{}'", name), suggest(name, names));
+  return Status(Code::kNotFound, fmt::format("no setting '{}'", name), suggest(name, names)).about("setting", name);
 }
 
 Result<std::string> check_setting(Database& db, const Knob& knob, std::string_view value) {
@@ -413,8 +413,9 @@ Result<Settings> read_settings(Database& db, const SettingOverrides& overrides) 
   BERTH_ASSIGN(std::vector<Setting> all, list_settings(db));
   for (const auto& [name, value] : overrides) {
     BERTH_ASSIGN(const Knob* knob, find_knob(name));
-    BERTH_ASSIGN(std::string text, check_setting(db, *knob, value));
-    std::ranges::find(all, knob, &Setting::knob)->value = std::move(text);
+    Result<std::string> text = check_setting(db, *knob, value);
+    if (!text.ok()) return std::move(text).status().about(knob->name, value);
+    std::ranges::find(all, knob, &Setting::knob)->value = *std::move(text);
   }
   Settings settings;
   RoundRules& rules = settings.rules;

@@ -77,7 +77,9 @@ Status start_simulation(Database& db, const SimulationRecord& record, bool repla
   if (record.name.empty()) return Status(Code::kInvalid, "a simulation needs a name");
   BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));
   BERTH_ASSIGN(const bool taken, has_simulation(db, record.name));
-  if (taken && !replace) return Status(Code::kExists, fmt::format("simulation '{}' exists already", record.name));
+  if (taken && !replace) {
+    return Status(Code::kExists, fmt::format("simulation '{}' exists already", record.name)).about("into", record.name);
+  }
   if (taken) BERTH_TRY(remove_simulation(db, record.name));
   BERTH_ASSIGN(Statement insert, db.prepare("INSERT INTO simulations (name, kind, statement, seed, created_at) "
                                             "VALUES (?1, ?2, ?3, ?4, ?5)"));
@@ -89,7 +91,8 @@ Status start_simulation(Database& db, const SimulationRecord& record, bool repla
 Status save_simulation_policy(Database& db, const std::string& simulation, const SimulationPolicyRows& rows) {
   BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));
   BERTH_ASSIGN(const bool known, has_simulation(db, simulation));
-  if (!known) return Status(Code::kNotFound, fmt::format("no simulation '{}'", simulation));
+  if (!known)
+    return Status(Code::kNotFound, fmt::format("no simulation '{}'", simulation)).about("simulation", simulation);
   BERTH_ASSIGN(Statement same, db.prepare("SELECT 1 FROM simulation_results WHERE simulation = ?1 AND policy = ?2"));
   same.with(simulation, rows.result.policy);
   BERTH_ASSIGN(const bool taken, has_row(std::move(same)));
@@ -105,7 +108,8 @@ Status save_simulation_policy(Database& db, const std::string& simulation, const
 Status drop_simulation(Database& db, const std::string& simulation) {
   BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db));
   BERTH_ASSIGN(const bool known, has_simulation(db, simulation));
-  if (!known) return Status(Code::kNotFound, fmt::format("no simulation '{}'", simulation));
+  if (!known)
+    return Status(Code::kNotFound, fmt::format("no simulation '{}'", simulation)).about("simulation", simulation);
   BERTH_TRY(remove_simulation(db, simulation));
   return transaction.commit();
 }

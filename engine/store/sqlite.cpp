@@ -76,6 +76,15 @@ Status full_disk(std::string_view doing) {
                 "nothing was changed; free some space and try again");
 }
 
+// SQLite has only its sentence to say which name it does not know.
+Status about_name(Status status, std::string_view said) {
+  for (const std::string_view kind : {"table", "column"}) {
+    const std::string phrase = fmt::format("no such {}: ", kind);
+    if (said.starts_with(phrase)) return std::move(status).about(kind, said.substr(phrase.size()));
+  }
+  return status;
+}
+
 Status sqlite_error(sqlite3* connection, int code, std::string_view doing) {
   const std::string said = connection != nullptr ? sqlite3_errmsg(connection) : sqlite3_errstr(code);
   switch (code & 0xff) {
@@ -107,7 +116,7 @@ Status sqlite_error(sqlite3* connection, int code, std::string_view doing) {
       return Status(Code::kInvalid, "only SELECT, WITH, EXPLAIN QUERY PLAN and PRAGMA table_info may be used here");
     case SQLITE_ERROR:
     case SQLITE_TOOBIG:
-    case SQLITE_MISMATCH: return Status(Code::kInvalid, fmt::format("cannot {}: {}", doing, said));
+    case SQLITE_MISMATCH: return about_name(Status(Code::kInvalid, fmt::format("cannot {}: {}", doing, said)), said);
     default: return Status(Code::kInternal, fmt::format("cannot {}: {} (SQLite code {})", doing, said, code));
   }
 }
