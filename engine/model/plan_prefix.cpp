@@ -59,4 +59,40 @@ Plan first_decisions(const Plan& plan, std::int64_t decisions) {
   return prefix;
 }
 
+std::optional<Plan> with_room_made(const Plan& plan) {
+  std::unordered_set<std::int64_t> awaiting;
+  for (const Eviction& each : plan.evictions) {
+    if (each.rule != EvictionRule::kLoan && each.stop_at > plan.planned_at) awaiting.insert(each.beneficiary);
+  }
+  const auto is_made = [&](const Reservation& each) {
+    return each.kind == ReservationKind::kEviction && !each.tasks.empty() && awaiting.contains(each.job);
+  };
+  if (std::ranges::none_of(plan.reservations, is_made)) return std::nullopt;
+  Plan made = plan;
+  std::unordered_set<std::int64_t> starting;
+  for (const Reservation& each : plan.reservations) {
+    if (!is_made(each)) continue;
+    starting.insert(each.job);
+    for (const ReservedTask& task : each.tasks) {
+      made.placements.push_back({.job = each.job,
+                                 .group = task.group,
+                                 .task = task.task,
+                                 .node = task.holding.node,
+                                 .node_id = task.node_id,
+                                 .devices = task.holding.devices,
+                                 .gpu_milli = task.holding.gpu_milli,
+                                 .gpu_memory = task.holding.gpu_memory,
+                                 .cpu = task.holding.cpu,
+                                 .memory = task.holding.memory});
+    }
+  }
+  for (Eviction& each : made.evictions) {
+    if (each.rule != EvictionRule::kLoan && starting.contains(each.beneficiary))
+      each.stop_at = std::min(each.stop_at, plan.planned_at);
+  }
+  std::erase_if(made.reservations, is_made);
+  std::erase_if(made.waiting, [&](const Waiting& each) { return starting.contains(each.job); });
+  return made;
+}
+
 }  // namespace berth

@@ -3,7 +3,12 @@
 // A decision is all that is done for one job - its placements and the evictions that make room for it - in the order
 // in which the round took them; jobs for which victims are only told to stop come last. What loans give back is no
 // decision: it stays.
+//
+// What a plan only prepares breaks nothing yet: where victims have a grace, their beneficiary starts in a later round.
+// with_room_made() shows what is meant, so that a beneficiary that may not start is found before anybody is told to stop.
 #pragma once
+
+#include <optional>
 
 #include "engine/model/plan.h"
 
@@ -15,5 +20,8 @@ std::vector<std::int64_t> deciding_jobs(const Plan& plan);
 std::int64_t common_decisions(const Plan& a, const Plan& b);
 // `decisions` of them. The jobs of the others wait, before all that wait anyway, with Reason::kBlocked.
 Plan first_decisions(const Plan& plan, std::int64_t decisions);
+// The plan if its victims had no grace: they end now, and those they make room for start on what is reserved for them.
+// Nothing = it tells nobody to stop for a job.
+std::optional<Plan> with_room_made(const Plan& plan);
 
 }  // namespace berth

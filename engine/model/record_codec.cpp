@@ -192,6 +192,11 @@ void fields(A& a, T& x) {
   auto& [job, assertion, like_job] = x;
   a(job, assertion, like_job);
 }
+template <class A, Is<AssertionRefusal> T>
+void fields(A& a, T& x) {
+  auto& [job, assertion, at] = x;
+  a(job, assertion, at);
+}
 template <class A, Is<QuotaMark> T>
 void fields(A& a, T& x) {
   auto& [job, mark] = x;
@@ -222,7 +227,8 @@ enum class PartKind : std::uint8_t {
   kMarks,
   kOutlook,
   kScripts,
-  kHolds
+  kHolds,
+  kRefused  // from format 5 on
 };
 
 constexpr std::int64_t kIdsInAPart = 128;
@@ -232,8 +238,8 @@ constexpr std::size_t kMostWaitingInAPart = 1024;
 template <class A, Is<Snapshot> T>
 void head_fields(A& a, T& x) {
   auto& [version, now, seed, cluster, queues, classes, quotas, allocations, running, reservations, jobs, workload,
-         order_policy, score_policy, filter_policy, victim_policy, scripts, aging_interval, rules, order_knobs, holds] =
-      x;
+         order_policy, score_policy, filter_policy, victim_policy, scripts, aging_interval, rules, order_knobs, holds,
+         refused] = x;
   a(version, now, seed, order_policy, score_policy, filter_policy, victim_policy, aging_interval, rules, order_knobs);
 }
 template <class A, Is<Plan> T>
@@ -340,6 +346,7 @@ void read_part(ByteReader& reader, Snapshot& snapshot, bool& is_known) {
     case PartKind::kWorkload: return reader(snapshot.workload);
     case PartKind::kScripts: return reader(snapshot.scripts.policies);
     case PartKind::kHolds: return reader(snapshot.holds);
+    case PartKind::kRefused: return reader(snapshot.refused);
     default: is_known = false;
   }
 }
@@ -401,6 +408,7 @@ EncodedRecord encode_snapshot(const Snapshot& snapshot) {
   parts.whole(PartKind::kWorkload, snapshot.workload);
   if (!snapshot.scripts.policies.empty()) parts.whole(PartKind::kScripts, snapshot.scripts.policies);
   if (!snapshot.holds.empty()) parts.whole(PartKind::kHolds, snapshot.holds);
+  if (!snapshot.refused.empty()) parts.whole(PartKind::kRefused, snapshot.refused);
   return {head_of(snapshot), parts.take()};
 }
 

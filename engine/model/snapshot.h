@@ -74,6 +74,23 @@ inline const AssertionHold* find_hold(std::span<const AssertionHold> holds, std:
   return found != holds.end() && found->job == job ? &*found : nullptr;
 }
 
+// A job that an assertion refused by itself, and when last. For RoundRules::reservation_ttl from then on it may start
+// when it fits, but no room is made or kept for it and it closes nothing for others.
+struct AssertionRefusal {
+  std::int64_t job = 0;
+  std::int64_t assertion = 0;  // id
+  Seconds at;
+
+  bool counts(Seconds now, const RoundRules& rules) const { return at <= now && now < at + rules.reservation_ttl; }
+  bool operator==(const AssertionRefusal&) const = default;
+};
+
+// `refusals` in job order; null = it was not refused.
+inline const AssertionRefusal* find_refusal(std::span<const AssertionRefusal> refusals, std::int64_t job) {
+  const auto found = std::ranges::lower_bound(refusals, job, {}, &AssertionRefusal::job);
+  return found != refusals.end() && found->job == job ? &*found : nullptr;
+}
+
 struct Snapshot {
   std::int64_t version = 0;  // of the state it was read from
   Seconds now;
@@ -95,7 +112,8 @@ struct Snapshot {
   Seconds aging_interval{3600};  // one class step of priority is worth this much waiting; see policy/priority_order.h
   RoundRules rules;              // backfill and preemption
   OrderKnobs order_knobs;
-  std::vector<AssertionHold> holds;  // in job order
+  std::vector<AssertionHold> holds;       // in job order
+  std::vector<AssertionRefusal> refused;  // that count now; in job order
 };
 
 }  // namespace berth

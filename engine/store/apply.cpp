@@ -247,7 +247,7 @@ Status PlanWriter::decide(std::int64_t job, std::string_view kind, std::optional
 
 // What frees room goes before what takes it.
 Status PlanWriter::evict() {
-  BERTH_ASSIGN(evictions_, write_evictions(change_, result_.round, plan_));
+  BERTH_ASSIGN(evictions_, write_evictions(change_, result_.round, plan_, request_.stopped_are_gone));
   result_.evicted_jobs = evictions_.ended;
   result_.stopping_jobs = evictions_.stopping;
   result_.shrunk_jobs = evictions_.shrunk;

@@ -55,6 +55,8 @@ struct ApplyRequest {
   Asking asking = {};
   // Jobs submitted since the plan was made do not make it stale: on a busy database a live round would never end.
   bool accept_new_jobs = false;
+  // Only tried: jobs that are to stop now are gone, also those that an executor runs.
+  bool stopped_are_gone = false;
 };
 
 struct ApplyResult {

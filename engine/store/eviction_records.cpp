@@ -203,7 +203,7 @@ Status evict_surplus(Change& change, const Eviction& e, const VictimRow& victim)
 
 }  // namespace
 
-Result<EvictionCounts> write_evictions(Change& change, std::int64_t round, const Plan& plan) {
+Result<EvictionCounts> write_evictions(Change& change, std::int64_t round, const Plan& plan, bool are_gone) {
   EvictionCounts counts;
   for (const Eviction& e : plan.evictions) {
     BERTH_ASSIGN(const VictimRow victim, read_victim(change.db(), e.job));
@@ -218,7 +218,7 @@ Result<EvictionCounts> write_evictions(Change& change, std::int64_t round, const
       return Status(Code::kConflict,
                     fmt::format("an executor runs job '{}': it gives up all of its tasks or none", victim.name));
     }
-    const bool ends_now = !run && (!e.whole || stop_at <= change.now());
+    const bool ends_now = (!run || are_gone) && (!e.whole || stop_at <= change.now());
     if (!victim.was_told) BERTH_TRY(note_decision(change, round, e, victim, beneficiary, ends_now));
     if (!e.whole) {
       BERTH_TRY(evict_surplus(change, e, victim));
@@ -232,7 +232,7 @@ Result<EvictionCounts> write_evictions(Change& change, std::int64_t round, const
       ++counts.stopping;
       BERTH_TRY(send_due_signals(change));  // before the stop
     }
-    if (run && stop_at <= change.now() + kEndDelayOfExecutors)
+    if (run && !ends_now && stop_at <= change.now() + kEndDelayOfExecutors)
       BERTH_TRY(stop_run(change, *run, RunState::kEvicted, ""));
   }
   BERTH_TRY(send_due_signals(change));

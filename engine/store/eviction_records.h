@@ -26,8 +26,8 @@ struct EvictionCounts {
 };
 
 // Those of `plan`, in its order; a grace begins now, however old the plan is. kConflict when a victim does not run (any
-// more) or would keep less than a gang.
-Result<EvictionCounts> write_evictions(Change& change, std::int64_t round, const Plan& plan);
+// more) or would keep less than a gang. `are_gone`: those of executors end as if their processes were gone.
+Result<EvictionCounts> write_evictions(Change& change, std::int64_t round, const Plan& plan, bool are_gone = false);
 
 // There are signals for send_due_signals().
 Result<bool> has_due_signals(Database& db, Seconds now);

@@ -204,9 +204,10 @@ Result<RecordedRound> read_recorded_round(Database& db, std::int64_t round) {
     BERTH_ASSIGN(std::string hint, rounds_with_records(db));
     return Status(Code::kNotFound, fmt::format("round {} has no record (any more)", round), std::move(hint));
   }
-  if (row.integer(4) != kRecordFormat) {
-    return Status(Code::kInvalid, fmt::format("round {} was recorded in format {} by {}; this program reads format {}",
-                                              round, row.integer(4), row.text(3), kRecordFormat));
+  if (row.integer(4) < kOldestRecordFormat || row.integer(4) > kRecordFormat) {
+    return Status(Code::kInvalid,
+                  fmt::format("round {} was recorded in format {} by {}; this program reads formats {} to {}", round,
+                              row.integer(4), row.text(3), kOldestRecordFormat, kRecordFormat));
   }
   RecordedRound recorded;
   recorded.round = round;
@@ -358,12 +359,13 @@ Status rewrite_recorded_snapshots(Database& db, const std::function<bool(Snapsho
     std::int64_t parts;
   };
   std::vector<Row> records;
-  BERTH_ASSIGN(Statement rows, db.prepare("SELECT id, input_head, input_parts FROM round_records WHERE format = ?1"));
-  rows.with(kRecordFormat);
+  BERTH_ASSIGN(Statement rows, db.prepare("SELECT id, input_head, input_parts FROM round_records WHERE format BETWEEN "
+                                          "?1 AND ?2"));
+  rows.with(kOldestRecordFormat, kRecordFormat);
   while (rows.next()) records.push_back({rows.integer(0), std::string(rows.blob(1)), rows.integer(2)});
   BERTH_TRY(rows.status());
-  BERTH_ASSIGN(Statement others, db.prepare("DELETE FROM round_records WHERE format <> ?1"));
-  BERTH_TRY(others.run(kRecordFormat));
+  BERTH_ASSIGN(Statement others, db.prepare("DELETE FROM round_records WHERE format NOT BETWEEN ?1 AND ?2"));
+  BERTH_TRY(others.run(kOldestRecordFormat, kRecordFormat));
   BERTH_ASSIGN(Statement drop, db.prepare("DELETE FROM round_records WHERE id = ?1"));
   BERTH_ASSIGN(Statement update,
                db.prepare("UPDATE round_records SET input_head = ?2, input_parts = ?3 WHERE id = ?1"));

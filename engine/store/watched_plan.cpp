@@ -13,12 +13,37 @@ struct Trial {
   std::vector<BrokenAssertion> broken;
 };
 
+// What those break for whom the plan tells others to stop, once they start. Where what they get depends on others
+// still, that cannot be written, and nothing is known.
+Result<std::vector<BrokenAssertion>> broken_in_room(Change& change, const Plan& plan, ApplyRequest request,
+                                                    const AssertionWatch& watch) {
+  std::vector<BrokenAssertion> broken;
+  const std::optional<Plan> made = with_room_made(plan);
+  if (!made) return broken;
+  request.record = nullptr;
+  request.plan_id = 0;
+  request.stopped_are_gone = true;
+  Database& db = change.db();
+  BERTH_TRY(db.execute("SAVEPOINT room"));
+  Status written = write_plan(change, *made, request).status();
+  if (written.ok()) written = change.settle();
+  if (written.code() == Code::kInterrupted) return written;
+  if (written.ok()) {
+    BERTH_ASSIGN(broken, watch.broken(db));
+  }
+  BERTH_TRY(db.execute("ROLLBACK TO room"));
+  BERTH_TRY(db.execute("RELEASE room"));
+  return broken;
+}
+
 // Writes the plan and asks the assertions; taken back when it breaks one, or is to be.
 Result<Trial> try_plan(Change& change, const Plan& plan, const ApplyRequest& request, const AssertionWatch& watch,
                        bool keep) {
   Database& db = change.db();
-  BERTH_TRY(db.execute("SAVEPOINT trial"));
   Trial trial;
+  BERTH_ASSIGN(trial.broken, broken_in_room(change, plan, request, watch));
+  if (!trial.broken.empty()) return trial;
+  BERTH_TRY(db.execute("SAVEPOINT trial"));
   BERTH_ASSIGN(trial.result, write_plan(change, plan, request));
   BERTH_TRY(change.settle());
   BERTH_ASSIGN(trial.broken, watch.broken(db));
