@@ -57,8 +57,9 @@ class Future {
   Status load() {
     find_moments();
     for (const Job& job : snapshot_.jobs) awaited_.insert(job.after.begin(), job.after.end());
-    std::erase_if(snapshot_.reservations,
-                  [&](const Reservation& each) { return find_hold(snapshot_.holds, each.job) != nullptr; });
+    std::erase_if(snapshot_.reservations, [&](const Reservation& each) {
+      return find_hold(snapshot_.holds, each.job) != nullptr || state_.is_refused(each.job, snapshot_.now);
+    });
     BERTH_ASSIGN(const Ordering ordering, ordering_of(snapshot_, state_));
     if (!ordering.policy->is_fixed()) return {};
     std::unordered_set<std::int64_t> ahead;
@@ -98,8 +99,11 @@ class Future {
     if (rules.preemption != Preemption::kReclaim || !may_be) return;
     std::vector<Seconds> waited;
     for (const Job& job : snapshot_.jobs) {
-      if (const Seconds from = evicts_from(job, rules); wanted_.contains(job.id) && from > snapshot_.now)
-        waited.push_back(from);
+      if (!wanted_.contains(job.id)) continue;
+      Seconds from = evicts_from(job, rules);
+      if (state_.is_refused(job.id, snapshot_.now))
+        from = std::max(from, find_refusal(snapshot_.refused, job.id)->at + rules.reservation_ttl);
+      if (from > snapshot_.now) waited.push_back(from);
     }
     std::vector<Seconds> ran;
     for (const RunningJob& run : state_.running().all()) {

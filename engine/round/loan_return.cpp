@@ -165,7 +165,7 @@ std::int64_t LoanReturnPlanner::needed(std::int32_t lender, std::size_t resource
   for (const Job& job : waiting_) {
     if (left == 0) break;
     if (job.state == JobState::kRunning || !job.after.empty() || !lies_in(job.queue, lender)) continue;
-    if (find_hold(state_.setup().holds, job.id) != nullptr) continue;
+    if (find_hold(state_.setup().holds, job.id) != nullptr || state_.is_refused(job.id, now_)) continue;
     const std::int64_t wish = wish_of(*then_, job, resource);
     if (wish <= 0 || wish > left) continue;
     if (!served) served = then_;

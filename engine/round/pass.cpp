@@ -68,7 +68,7 @@ Pass::Placing Pass::place(const Job& job, Seconds end, int levels, bool is_own) 
     placing.result = place_within_quota(state_.quotas(), state_.ledger(), job, end, try_placing, levels);
   };
   try_within_quota();
-  while (!placing.result.outcome.started && is_own && placing.would_delay != 0 &&
+  while (!placing.result.outcome.started && is_own && has_claim(job) && placing.would_delay != 0 &&
          backfill_.give_way(placing.would_delay, job)) {
     try_within_quota();
   }
@@ -95,7 +95,9 @@ PassOutcome Pass::try_job(const Job& job, bool may_evict, int levels) {
     outcome.keeps_room = true;
     return outcome;
   }
-  PassOutcome outcome = decide(job, may_evict, levels);
+  PassOutcome outcome = decide(job, may_evict && has_claim(job), levels);
+  // Others that ask for the same may have room made for them.
+  outcome.keeps_room = outcome.keeps_room || (!outcome.started && !has_claim(job));
   somebody_waits_ = somebody_waits_ || !outcome.started;
   return outcome;
 }
@@ -106,7 +108,7 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
   backfill_.turn_to(job, levels == 0 && blocker == 0);
   if (!job.after.empty()) return wait(job, Reason::kDependency);
   if (blocker != 0) {
-    if (levels == 0) backfill_.note_closed(job);
+    if (levels == 0 && has_claim(job)) backfill_.note_closed(job);
     if (may_evict && levels == 0 && backfill_.may_take_back()) {
       if (std::optional<PassOutcome> outcome = take_back(job)) return *std::move(outcome);
     }
@@ -123,7 +125,7 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
     if (may_evict && levels == 0) {
       if (std::optional<PassOutcome> outcome = evict_for(job, end, true)) return *std::move(outcome);
     }
-    if (levels == 0) backfill_.note_refused(job, verdict);
+    if (levels == 0) note_refused(job, verdict);
     return refuse(job, verdict);
   }
   auto [placing, would_delay] = place_own_first(job, end, levels, verdict.borrows);
@@ -148,7 +150,7 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
     // On models with quota left it does not fit: that is for a reservation to remedy.
     PassOutcome outcome = refuse(job, placing.verdict);
     if (placing.narrowed) return block(wanted, std::move(outcome), borrows);
-    backfill_.note_refused(job, placing.verdict);
+    note_refused(job, placing.verdict);
     return outcome;
   }
   if (placing.outcome.needed == 0) return {};  // all it needs is placed already
@@ -189,7 +191,7 @@ void Pass::add_surplus(const Job& job, PassOutcome& outcome) {
 }
 
 PassOutcome Pass::block(const Job& job, PassOutcome outcome, bool borrows) {
-  outcome.keeps_room = backfill_.note_blocked(job, borrows) || outcome.keeps_room;
+  if (has_claim(job)) outcome.keeps_room = backfill_.note_blocked(job, borrows) || outcome.keeps_room;
   return outcome;
 }
 
@@ -203,6 +205,10 @@ std::optional<PassOutcome> Pass::take_back(const Job& job) {
   if (quotas.choices_of(job) == 0) return evict_for(job, end, false);
   const std::optional<Job> own = on_own_models(quotas, job, end, quotas.depth(job.queue) + 1);
   return own ? evict_for(*own, end, false) : std::nullopt;
+}
+
+void Pass::note_refused(const Job& job, const QuotaVerdict& verdict) {
+  if (has_claim(job)) backfill_.note_refused(job, verdict);
 }
 
 std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool borrows) {

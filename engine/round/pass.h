@@ -3,7 +3,8 @@
 // The one piece of deciding code that live rounds, plans, explanations and simulations share. Per job: does it depend
 // on others; may its queue start it (QuotaLedger::judge); does it fit without delaying a reservation (Backfill); can
 // room be made for it (Reclaim). Where quotas divide the device models, a job is placed on its queue's own before it
-// borrows others. The caller brings first the jobs for which victims were told to stop (promised()),
+// borrows others. One that an assertion refused not long ago (RoundSetup::refused) starts if it fits, and means nothing
+// for others while it waits. The caller brings first the jobs for which victims were told to stop (promised()),
 // then all others in the order policy's sequence, each once.
 //
 // Evictions for a job may free more than it takes, and jobs tried before it were not there to take the rest
@@ -74,8 +75,11 @@ class Pass {
   std::optional<PassOutcome> evict_for(const Job& job, Seconds end, bool borrows);
   std::optional<PassOutcome> take_back(const Job& job);
   void add_surplus(const Job& job, PassOutcome& outcome);
+  // Its waiting means something for others; not of what an assertion refused not long ago.
+  bool has_claim(const Job& job) const { return !state_.is_refused(job.id, now_); }
   // It waits; what that means for those behind.
   PassOutcome block(const Job& job, PassOutcome outcome, bool borrows);
+  void note_refused(const Job& job, const QuotaVerdict& verdict);
   std::int64_t queue_id(std::int32_t queue) const;
 
   RoundState& state_;

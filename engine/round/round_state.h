@@ -26,7 +26,8 @@ struct RoundSetup {
   NodeScore* score = nullptr;
   VictimCost* victim_cost = nullptr;  // of a policy; null = the work that is lost is all that it costs
   RoundRules rules;
-  std::span<const AssertionHold> holds = {};  // nothing is started, evicted or held for these jobs
+  std::span<const AssertionHold> holds = {};       // nothing is started, evicted or held for these jobs
+  std::span<const AssertionRefusal> refused = {};  // nothing is evicted or held for these; in job order
   std::uint64_t seed = 0;
   std::span<const std::int32_t> rank = {};  // see Candidates
   Seconds now;
@@ -78,6 +79,11 @@ class RoundState {
   // On some node of the kind, were it empty: the shape fits, and the policy lets it.
   bool may_ever_run(const NodeKind& kind, const TaskShape& shape) const {
     return is_feasible_when_empty(kind, shape) && setup_.score->allows(kind, shape);
+  }
+  // It may start when it fits, but has no claim: nobody makes room for it, or waits for it.
+  bool is_refused(std::int64_t job, Seconds now) const {
+    const AssertionRefusal* const refusal = find_refusal(setup_.refused, job);
+    return refusal != nullptr && refusal->counts(now, rules());
   }
   // Of the job's priority class; 0 without one.
   std::int64_t class_value(const Job& job) const;

@@ -77,6 +77,9 @@ std::vector<Reservation> kept_reservations(const Snapshot& snapshot) {
   std::unordered_set<std::int64_t> waiting;
   for (const Job& job : snapshot.jobs) waiting.insert(job.id);
   for (const AssertionHold& hold : snapshot.holds) waiting.erase(hold.job);
+  for (const AssertionRefusal& each : snapshot.refused) {
+    if (each.counts(snapshot.now, snapshot.rules)) waiting.erase(each.job);
+  }
   for (const Reservation& reservation : snapshot.reservations) {
     if (waiting.contains(reservation.job)) kept.push_back(reservation);
   }
@@ -361,6 +364,7 @@ Result<Planning> planning_of(const Snapshot& snapshot) {
                                                            .victim_cost = planning.victim_cost.get(),
                                                            .rules = snapshot.rules,
                                                            .holds = snapshot.holds,
+                                                           .refused = snapshot.refused,
                                                            .seed = snapshot.seed,
                                                            .now = snapshot.now});
   BERTH_TRY(add_running_jobs(snapshot, *planning.state));

@@ -6,6 +6,7 @@
 
 #include "engine/base/text.h"
 #include "engine/store/names.h"
+#include "engine/store/settings.h"
 
 namespace berth {
 
@@ -20,6 +21,28 @@ Result<std::vector<AssertionHold>> read_all(Database& db, std::string_view where
   while (rows.next()) holds.push_back({rows.integer(0), rows.integer(1), rows.integer(2)});
   BERTH_TRY(rows.status());
   return holds;
+}
+
+// What counts no more goes; what was held by itself in this round is refused now.
+Status write_refusals(Change& change, std::span<const AssertionRefusal> counting,
+                      std::span<const AssertionHold> holds) {
+  Database& db = change.db();
+  BERTH_ASSIGN(Statement all, db.prepare("SELECT job_id FROM assertion_refusals"));
+  std::vector<std::int64_t> over;
+  while (all.next()) {
+    if (find_refusal(counting, all.integer(0)) == nullptr) over.push_back(all.integer(0));
+  }
+  BERTH_TRY(all.status());
+  for (const std::int64_t job : over) BERTH_TRY(drop_refusal(change, job));
+  // One that runs already and may not grow has no claim anyway.
+  BERTH_ASSIGN(Statement put,
+               db.prepare("INSERT INTO assertion_refusals (job_id, assertion_id, refused_at) SELECT id, ?2, ?3 FROM "
+                          "jobs WHERE id = ?1 AND state = 'pending' ON CONFLICT (job_id) DO UPDATE SET assertion_id = "
+                          "?2, refused_at = ?3"));
+  for (const AssertionHold& hold : holds) {
+    if (hold.like_job == 0) BERTH_TRY(put.run(hold.job, hold.assertion, change.now()));
+  }
+  return {};
 }
 
 Status note_new_hold(Change& change, const AssertionHold& hold, std::span<const AssertionHold> holds,
@@ -44,8 +67,30 @@ Result<std::vector<AssertionHold>> read_assertion_holds(Database& db) {
   return read_all(db, "JOIN assertions a ON a.id = h.assertion_id AND a.state = 'on'");
 }
 
+Result<std::vector<AssertionRefusal>> read_assertion_refusals(Database& db, Seconds now, const RoundRules& rules) {
+  BERTH_ASSIGN(Statement rows, db.prepare("SELECT r.job_id, r.assertion_id, r.refused_at FROM assertion_refusals r "
+                                          "JOIN jobs j ON j.id = r.job_id AND j.state = 'pending' "
+                                          "JOIN assertions a ON a.id = r.assertion_id AND a.state = 'on' "
+                                          "ORDER BY r.job_id"));
+  std::vector<AssertionRefusal> refusals;
+  while (rows.next()) {
+    const AssertionRefusal refusal{rows.integer(0), rows.integer(1), rows.quantity<Seconds>(2)};
+    if (refusal.counts(now, rules)) refusals.push_back(refusal);
+  }
+  BERTH_TRY(rows.status());
+  return refusals;
+}
+
+Status drop_refusal(Change& change, std::int64_t job) {
+  BERTH_ASSIGN(Statement remove, change.db().prepare("DELETE FROM assertion_refusals WHERE job_id = ?1"));
+  return remove.run(job);
+}
+
 Status write_assertion_holds(Change& change, std::span<const AssertionHold> holds, std::span<const HeldBackJob> seen) {
   Database& db = change.db();
+  BERTH_ASSIGN(const Settings settings, read_settings(db));
+  BERTH_ASSIGN(const std::vector<AssertionRefusal> refused, read_assertion_refusals(db, change.now(), settings.rules));
+  BERTH_TRY(write_refusals(change, refused, holds));
   BERTH_ASSIGN(const std::vector<AssertionHold> before, read_all(db, ""));
   if (std::ranges::equal(before, holds)) return {};
   BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM assertion_holds WHERE job_id = ?1"));
@@ -59,7 +104,9 @@ Status write_assertion_holds(Change& change, std::span<const AssertionHold> hold
     const AssertionHold* const old = find_hold(before, hold.job);
     if (old != nullptr && *old == hold) continue;
     BERTH_TRY(put.run(hold.job, hold.assertion, hold.like_job));
-    const bool is_news = old == nullptr || old->assertion != hold.assertion;
+    const AssertionRefusal* const refusal = find_refusal(refused, hold.job);
+    const bool is_news = (old == nullptr || old->assertion != hold.assertion) &&
+                         (refusal == nullptr || refusal->assertion != hold.assertion);
     if (hold.like_job == 0 && is_news) BERTH_TRY(note_new_hold(change, hold, holds, seen));
   }
   return {};

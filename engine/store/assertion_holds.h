@@ -1,6 +1,8 @@
 // Jobs that the last round held back for an assertion, as rows: what EXPLAIN and forecasts reckon with.
 //
-// A round does not trust them: it tries every job anew.
+// A round does not trust them: it tries every job anew. What it goes by are refusals: when a waiting job was last held
+// back by itself. The row goes once the job no longer waits, the assertion is gone or off, or the setting
+// reservation_ttl has passed.
 #pragma once
 
 #include <span>
@@ -15,14 +17,19 @@ namespace berth {
 // Of assertions that are on, in job order.
 Result<std::vector<AssertionHold>> read_assertion_holds(Database& db);
 
+// Of jobs that wait and assertions that are on, as far as they count at that moment; in job order.
+Result<std::vector<AssertionRefusal>> read_assertion_refusals(Database& db, Seconds now, const RoundRules& rules);
+// Of a job that no longer waits.
+Status drop_refusal(Change& change, std::int64_t job);
+
 // A job that a round was seen to break an assertion with.
 struct HeldBackJob {
   std::int64_t job = 0;
   BrokenAssertion broken;
 };
 
-// Replaces them; `holds` in job order. Writes an event for each job that was tried and was not held before, with what
-// `seen` knows of it.
+// Replaces them; `holds` in job order. Of each job that was tried it is a refusal now, and an event with what `seen`
+// knows of it, unless the job was held or refused before.
 Status write_assertion_holds(Change& change, std::span<const AssertionHold> holds, std::span<const HeldBackJob> seen);
 
 }  // namespace berth

@@ -98,6 +98,10 @@ Status switch_assertion(Change& change, const std::string& name, bool is_on) {
   BERTH_ASSIGN(const std::int64_t id, find_id(change.db(), Thing::kAssertion, name));
   BERTH_ASSIGN(Statement update, change.db().prepare("UPDATE assertions SET state = ?2 WHERE id = ?1"));
   BERTH_TRY(update.run(id, is_on ? "on" : "off"));
+  if (!is_on) {
+    BERTH_ASSIGN(Statement forget, change.db().prepare("DELETE FROM assertion_refusals WHERE assertion_id = ?1"));
+    BERTH_TRY(forget.run(id));
+  }
   return change.record("alter assertion", name, is_on ? "on" : "off");
 }
 

@@ -220,6 +220,7 @@ Result<EvictionCounts> write_evictions(Change& change, std::int64_t round, const
     }
     const bool ends_now = (!run || are_gone) && (!e.whole || stop_at <= change.now());
     if (!victim.was_told) BERTH_TRY(note_decision(change, round, e, victim, beneficiary, ends_now));
+    if (run && ends_now) BERTH_TRY(stop_run(change, *run, RunState::kEvicted, ""));
     if (!e.whole) {
       BERTH_TRY(evict_surplus(change, e, victim));
       ++counts.shrunk;

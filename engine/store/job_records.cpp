@@ -10,6 +10,7 @@
 #include "engine/base/failpoint.h"
 #include "engine/base/text.h"
 #include "engine/store/admission.h"
+#include "engine/store/assertion_holds.h"
 #include "engine/store/attempt_records.h"
 #include "engine/store/catalog.h"
 #include "engine/store/cluster_records.h"
@@ -118,6 +119,7 @@ Status finish_job(Change& change, std::int64_t job, JobState state, std::string_
   } else {
     BERTH_TRY(end_wait(change, job));
     BERTH_TRY(drop_reservation(change, job));
+    BERTH_TRY(drop_refusal(change, job));
   }
   // Where the clock was set back, it did not end before it started.
   BERTH_ASSIGN(Statement update,
@@ -479,6 +481,7 @@ Status hold_job(Change& change, std::int64_t job) {
   BERTH_ASSIGN(const JobRow row, check_job_edge(change.db(), job, JobState::kHeld));
   BERTH_TRY(begin_wait(change, job, WaitCause::kHeld));
   BERTH_TRY(drop_reservation(change, job));
+  BERTH_TRY(drop_refusal(change, job));
   BERTH_ASSIGN(Statement update, change.db().prepare("UPDATE jobs SET state = 'held' WHERE id = ?1"));
   BERTH_TRY(update.run(job));
   return change.record("hold job", row.name);
