@@ -5,7 +5,8 @@
 // decision: it stays.
 //
 // What a plan only prepares breaks nothing yet: where victims have a grace, their beneficiary starts in a later round.
-// with_room_made() shows what is meant, so that a beneficiary that may not start is found before anybody is told to stop.
+// with_room_made() shows what is meant, so that a beneficiary that may not start is found before anybody is told to
+// stop.
 #pragma once
 
 #include <optional>

@@ -394,6 +394,17 @@ Result<std::string> last_refusal(Database& db) {
   return std::string();
 }
 
+// "until 2026-12-01 09:00:00 no room is made or kept for it"
+std::string without_claim_words(const AssertionRefusal& refusal, const RoundRules& rules) {
+  return fmt::format("until {} no room is made or kept for it", print_time(refusal.at + rules.reservation_ttl));
+}
+
+// "assertion few refused it at 2026-12-01 08:00:00"
+Result<std::string> refusal_words(Database& db, const AssertionRefusal& refusal) {
+  BERTH_ASSIGN(const std::string assertion, name_of(db, Thing::kAssertion, refusal.assertion));
+  return fmt::format("assertion {} refused it at {}", assertion, print_time(refusal.at));
+}
+
 Result<SaidReason> say_assertion(Database& db, const AssertionHold& hold) {
   BERTH_ASSIGN(const std::string assertion, name_of(db, Thing::kAssertion, hold.assertion));
   if (hold.like_job == 0)
@@ -458,7 +469,12 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
         on.size() > shown ? fmt::format(" and {} more", count_nodes(static_cast<std::int64_t>(on.size() - shown)))
                           : "");
     explanation.next_step = "RUN SCHEDULE;";
-    BERTH_ASSIGN(const std::string refusal, last_refusal(runtime.db()));
+    BERTH_ASSIGN(std::string refusal, last_refusal(runtime.db()));
+    if (const AssertionRefusal* const own = find_refusal(snapshot.refused, job->id);
+        own != nullptr && refusal.empty()) {
+      BERTH_ASSIGN(refusal, refusal_words(runtime.db(), *own));
+      refusal = "but " + refusal;
+    }
     if (!refusal.empty()) {
       explanation.sentence += "; " + refusal;
       explanation.next_step = "SHOW ASSERTIONS;";
@@ -524,6 +540,13 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
     }
   }
   explanation.sentence = said.sentence;
+  if (const AssertionRefusal* const refusal = find_refusal(snapshot.refused, job->id); refusal != nullptr) {
+    if (hold == nullptr || hold->like_job != 0) {
+      BERTH_ASSIGN(const std::string words, refusal_words(runtime.db(), *refusal));
+      explanation.sentence += "; " + words;
+    }
+    explanation.sentence += "; " + without_claim_words(*refusal, snapshot.rules);
+  }
   if (is_permanent(waiting->reason)) explanation.never_starts = true;
   if (options.next_step) BERTH_TRY(say_next_step(snapshot, *waiting, said, options.interrupted, explanation));
   return explanation;

@@ -8,7 +8,8 @@
 // all of its queue, and at last every job that is not known to do no harm: at most kMostPlans plans, then the round is
 // refused. What was held untried must not be held for ever: each time kSpared jobs, drawn by the state version, are
 // spared, to be held only if they themselves break something. So each of n such jobs is tried about every n / kSpared
-// rounds, whatever is held before it. Nothing is remembered from round to round.
+// rounds, whatever is held before it. Of what is held, rounds to come know only which jobs were held by themselves:
+// they may start, but make no claims for a while (Snapshot::refused).
 #pragma once
 
 #include <functional>

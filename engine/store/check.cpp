@@ -136,7 +136,9 @@ constexpr PromiseQuery kPromises[] = {
      "WHEN 'finished' THEN 'met' WHEN 'failed' THEN 'broken' WHEN 'cancelled' THEN 'broken' ELSE 'open' END"},
     {{"only_waiting_wait", "only jobs that wait have something that they wait for"},
      "SELECT 'job ' || name, 'it is ' || state || ' and waits for ' || coalesce(wait_cause, wait_reason, 'a round') "
-     "FROM jobs WHERE state NOT IN ('pending', 'held') AND coalesce(wait_cause, wait_reason, wait_since) IS NOT NULL"},
+     "FROM jobs WHERE state NOT IN ('pending', 'held') AND coalesce(wait_cause, wait_reason, wait_since) IS NOT NULL "
+     "UNION ALL SELECT 'job ' || j.name, 'an assertion refused it, and it is ' || j.state FROM assertion_refusals r "
+     "JOIN jobs j ON j.id = r.job_id WHERE j.state <> 'pending'"},
     {{"waits_apart", "of a job's waiting no second is counted twice"},
      "SELECT 'job ' || job_id, 'it waits from ' || from_time || ', but waited until ' || before FROM (SELECT job_id, "
      "from_time, lag(to_time) OVER (PARTITION BY job_id ORDER BY from_time) AS before FROM wait_intervals) "
