@@ -99,9 +99,7 @@ constexpr Knob kKnobs[] = {
     {"reload_policies", KnobType::kBoolean, "true", 0, 0,
      "RUN ALL EVERY gives policies in Lua a new version when their files have changed"},
     {"reservation_ttl", KnobType::kDuration, "1h", 1, 365 * kDay,
-     "how long room freed by an eviction is held for the job that it was for, and none is made or kept for a job that "
-     "an "
-     "assertion held back"},
+     "how long room freed by an eviction is held for its job, and none is made for a job that an assertion refused"},
     {"rightsizing_compute_floor", KnobType::kBoolean, "true", 0, 0,
      "right-sizing never gives less CPU and GPU than a past run used in the mean, and the margin"},
     {"rightsizing_compute_margin", KnobType::kInteger, "5", 0, 1000,

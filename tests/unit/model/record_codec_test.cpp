@@ -42,6 +42,7 @@ Snapshot busy_snapshot() {
     snapshot.running.push_back(running);
   }
   snapshot.reservations.emplace_back().tasks.emplace_back().node_id = 5;
+  snapshot.refused = {{2, 7, Seconds(1699999000)}};
   snapshot.workload.push_back({snapshot.jobs[0].groups[0].shape, 1.0 / 3});
   return snapshot;
 }
@@ -56,6 +57,18 @@ TEST(RecordCodecTest, ASnapshotComesBackTheSame) {
   EXPECT_EQ(back.running[299].job.eviction, busy_snapshot().running[299].job.eviction);
   EXPECT_EQ(back.running[299].job.gpu_utilisation_pct, busy_snapshot().running[299].job.gpu_utilisation_pct);
   EXPECT_EQ(back.running[299].stop_at, Seconds(1));
+  EXPECT_EQ(back.refused, busy_snapshot().refused);
+}
+
+// Records of the format before knew no refusals: they are those of a snapshot without one.
+TEST(RecordCodecTest, WithoutRefusalsARecordIsAsItWas) {
+  Snapshot snapshot = busy_snapshot();
+  const EncodedRecord with = encode_snapshot(snapshot);
+  snapshot.refused.clear();
+  const EncodedRecord without = encode_snapshot(snapshot);
+  EXPECT_EQ(without.head, with.head);
+  EXPECT_EQ(without.parts.size() + 1, with.parts.size());
+  EXPECT_TRUE(std::equal(without.parts.begin(), without.parts.end(), with.parts.begin()));
 }
 
 TEST(RecordCodecTest, APlanComesBackTheSame) {

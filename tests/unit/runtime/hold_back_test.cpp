@@ -3,6 +3,7 @@
 
 #include "engine/runtime/hold_back.h"
 #include "engine/runtime/round_driver.h"
+#include "engine/store/round_records.h"
 #include "tests/unit/runtime/runtime_fixture.h"
 
 namespace berth::test {
@@ -69,6 +70,26 @@ TEST_F(HoldBackTest, WhatIsHeldBackWouldBreakIt) {
     EXPECT_GT(used + size, 550) << "job " << hold.job;
   }
   EXPECT_EQ(used, 550);  // 300, 200, 50 in the order of submission
+}
+
+// What a round looked at can be read in this format and in the one before refusals.
+TEST_F(HoldBackTest, ARecordKeepsWhatWasRefused) {
+  assert_none("none", "SELECT name FROM jobs WHERE state = 'running'");
+  submit("refused", "train", 500);
+  must_have(run_round(*runtime_));
+  env_.advance(Seconds(60));
+  const RoundReport second = must_have(run_round(*runtime_));
+  Database& db = runtime_->db();
+  const RecordedRound recorded = must_have(read_recorded_round(db, second.applied.round));
+  ASSERT_EQ(recorded.snapshot.refused.size(), 1U);
+  EXPECT_EQ(recorded.snapshot.refused[0].at, Seconds(1800000000));
+  const auto first_in_format = [&](std::int64_t format) {
+    EXPECT_OK(db.execute("UPDATE round_records SET format = " + std::to_string(format) + " WHERE id = 1"));
+    return read_recorded_round(db, second.applied.round - 1);
+  };
+  EXPECT_TRUE(must_have(first_in_format(kOldestRecordFormat)).snapshot.refused.empty());
+  EXPECT_ERROR(first_in_format(kOldestRecordFormat - 1), Code::kInvalid, "was recorded in format");
+  EXPECT_ERROR(first_in_format(kRecordFormat + 1), Code::kInvalid, "was recorded in format");
 }
 
 }  // namespace
