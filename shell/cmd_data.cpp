@@ -393,6 +393,10 @@ constexpr CommandRow kDataRows[] = {
      .handler = snapshot_load,
      .summary = "Replaces everything in this database by a saved snapshot.",
      .example = "SNAPSHOT LOAD 'before.db'",
+     .details = "Jobs that ended after the snapshot was saved wait again, and run again: CANCEL JOB those that are "
+                "done. Tasks that began after it run on unknown to it, as strays: a sync finds them and holds their "
+                "jobs. Until STOP STRAYS or KEEP STRAYS has let them end, RELEASE JOB is refused for those jobs. No "
+                "job of the snapshot is started before a sync has asked every executor what runs.",
      .ask = ask_always,
      .plannable = false},
     {.family = kDataFamily,

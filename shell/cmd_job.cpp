@@ -439,7 +439,9 @@ constexpr CommandRow kJobRows[] = {
      .effect = Effect::kChanges,
      .handler = release_statement,
      .summary = "Lets held jobs wait for their turn again.",
-     .example = "RELEASE JOB bert"},
+     .example = "RELEASE JOB bert",
+     .details = "After a restore it is refused for a job of which a task still runs from before: STOP STRAYS ends that "
+                "task and releases the job, KEEP STRAYS lets it run to its end."},
     {.family = kJobFamily,
      .syntax = "ALTER {JOB | JOBS} <jobs:job>, ... SET PRIORITY {<class:priority_class> | NONE}",
      .effect = Effect::kChanges,

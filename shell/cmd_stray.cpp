@@ -46,7 +46,7 @@ Result<Output> stop_strays_statement(Session& session, const Arguments& argument
 Result<Output> keep_strays_statement(Session& session, const Arguments& arguments) {
   return judge_strays_statement(session, arguments, StrayVerdict::kKeep,
                                 "they run to their end, unrecorded; until then their nodes get nothing new, and their "
-                                "jobs stay held until RELEASE JOB or CANCEL JOB");
+                                "jobs stay held; then RELEASE JOB runs those again, CANCEL JOB ends them");
 }
 
 constexpr std::string_view kStrayFamily = "executors";
@@ -72,7 +72,8 @@ constexpr CommandRow kStrayRows[] = {
          "It does not adopt them: no run is recorded, no GPU time is charged, no quota is used, CANCEL JOB does not "
          "stop them, and how they end is not known. Their nodes get nothing new until they have ended. A job of the "
          "same number that waits here is held, also after that, for it may be done: look at its output. Then CANCEL "
-         "JOB if it is done (submit anew what comes after it), or RELEASE JOB to run it again."},
+         "JOB if it is done (submit anew what comes after it), or RELEASE JOB to run it again; while they run, "
+         "RELEASE JOB is refused."},
 };
 
 }  // namespace

@@ -226,7 +226,15 @@ Result<Counterfactual> explain_counterfactual(Runtime& runtime, std::string_view
   answer.starts_anyway = now.starts;
   if (now.starts || (now.state != JobState::kPending && now.state != JobState::kHeld)) return answer;
   if (now.state == JobState::kHeld) {
-    answer.lines.push_back({"release", "it is released", fmt::format("RELEASE JOB {};", now.job), {}});
+    BERTH_ASSIGN(const std::optional<StrayOfJob> stray, stray_of_job(runtime.db(), id));
+    if (stray) {
+      answer.lines.push_back({"release",
+                              "its task from before the restore has ended, and it is released",
+                              fmt::format("STOP STRAYS OF JOB {};", id),
+                              {}});
+    } else {
+      answer.lines.push_back({"release", "it is released", fmt::format("RELEASE JOB {};", now.job), {}});
+    }
   }
   if (now.reason == Reason::kAssertion) {  // which no plan can foresee
     answer.lines.push_back({"wait", "each round tries it anew; or the assertion is altered", "SHOW ASSERTIONS;", {}});

@@ -12,6 +12,7 @@
 #include "engine/store/run_outcome.h"
 #include "engine/store/run_records.h"
 #include "engine/store/settings.h"
+#include "engine/store/stray_records.h"
 
 namespace berth {
 
@@ -130,6 +131,7 @@ class Dispatcher {
   Status run(LiveExecutor& live) {
     BERTH_ASSIGN(const Settings settings, read_settings(db_));
     stop_grace_ = settings.stop_grace;
+    BERTH_TRY(leave_unseen(live));
     bool was_called = false;
     for (std::int64_t after = 0; live.reached.ok();) {
       BERTH_ASSIGN(const std::vector<OutboxRow> rows, due_rows(live.record.id, after));
@@ -143,15 +145,28 @@ class Dispatcher {
   }
 
  private:
+  // Jobs that may run since before a restore are not started until all executors have said what they run.
+  Status leave_unseen(const LiveExecutor& live) {
+    BERTH_ASSIGN(last_unseen_, last_unseen_job(db_));
+    if (last_unseen_ == 0) return {};
+    BERTH_ASSIGN(Statement why, db_.prepare("UPDATE outbox SET error = ?3 WHERE executor_id = ?1 AND kind = 'launch' "
+                                            "AND run_id IN (SELECT id FROM runs WHERE job_id <= ?2)"));
+    BERTH_TRY(why.run(live.record.id, last_unseen_,
+                      "the database was restored, and not all executors were asked since whether it runs already: "
+                      "RUN SYNC asks them"));
+    report_.waiting += db_.changed_rows();
+    return {};
+  }
+
   Result<std::vector<OutboxRow>> due_rows(std::int64_t executor, std::int64_t after) {
     BERTH_ASSIGN(
         Statement rows,
         db_.prepare(
             "SELECT o.id, o.kind, o.sequence, o.tries, r.id, r.job_id, r.attempt, r.state, r.generation FROM outbox o "
             "JOIN runs r ON r.id = o.run_id WHERE o.executor_id = ?1 AND (o.next_try <= ?2 OR o.next_try > "
-            "?2 + ?5) AND o.id > ?3 ORDER BY o.id LIMIT ?4"));
+            "?2 + ?5) AND o.id > ?3 AND (o.kind <> 'launch' OR r.job_id > ?6) ORDER BY o.id LIMIT ?4"));
     // Later than that is no row's time: the clock was set back.
-    rows.with(executor, runtime_.now(), after, static_cast<std::int64_t>(kMostAtOnce), kLongestWait);
+    rows.with(executor, runtime_.now(), after, static_cast<std::int64_t>(kMostAtOnce), kLongestWait, last_unseen_);
     std::vector<OutboxRow> due;
     while (rows.next()) {
       OutboxRow& row = due.emplace_back();
@@ -297,8 +312,9 @@ class Dispatcher {
     BERTH_ASSIGN(const std::optional<LiveRun> run, live_run_of(db, row.run.job));
     if (!run || run->id != row.run.id) return {};
     BERTH_ASSIGN(const RunOutcome outcome, judge_run(db, *run));
-    return outcome.has_live_tasks ? stop_run(change, *run, outcome.state, outcome.detail)
-                                  : conclude_run(change, *run, outcome.state, outcome.detail);
+    if (outcome.has_live_tasks) return stop_run(change, *run, outcome.state, outcome.detail);
+    BERTH_TRY(conclude_run(change, *run, outcome.state, outcome.detail));
+    return hold_jobs_of_strays(change);
   }
 
   Runtime& runtime_;
@@ -306,6 +322,7 @@ class Dispatcher {
   Lease& lease_;
   DispatchReport& report_;
   Seconds stop_grace_;
+  std::int64_t last_unseen_ = 0;
 };
 
 }  // namespace

@@ -442,7 +442,10 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
   if (job == nullptr || stops || !rounds_look_at(*job)) {
     BERTH_ASSIGN(explanation.sentence, state_sentence(runtime.db(), id, found.state));
     if (found.state == JobState::kRunning) explanation.next_step = fmt::format("SHOW TASKS OF JOB {};", found.name);
-    if (found.state == JobState::kHeld) explanation.next_step = fmt::format("RELEASE JOB {};", found.name);
+    if (found.state == JobState::kHeld) {
+      BERTH_ASSIGN(const std::optional<StrayOfJob> stray, stray_of_job(runtime.db(), id));
+      explanation.next_step = stray ? stray->next_step : fmt::format("RELEASE JOB {};", found.name);
+    }
     return explanation;
   }
 

@@ -4,6 +4,7 @@
 
 #include "engine/base/text.h"
 #include "engine/store/settings.h"
+#include "engine/store/stray_records.h"
 
 namespace berth {
 
@@ -75,7 +76,10 @@ Result<std::string> state_sentence(Database& db, std::int64_t job, JobState stat
       return stopping.empty() ? running_sentence(db, job) : stopping;
     }
     case JobState::kFailed: return failed_sentence(db, job);
-    case JobState::kHeld: return std::string("it is held: no round looks at it");
+    case JobState::kHeld: {
+      BERTH_ASSIGN(const std::optional<StrayOfJob> stray, stray_of_job(db, job));
+      return stray ? "it is held: " + stray->sentence : std::string("it is held: no round looks at it");
+    }
     case JobState::kFinished: return std::string("it has finished");
     case JobState::kCancelled: return std::string("it was cancelled");
     case JobState::kPending: break;

@@ -362,7 +362,8 @@ Result<SyncReport> observe_executors(Runtime& runtime, Lease& lease, std::vector
   for (LiveExecutor& live : executors) {
     BERTH_ASSIGN(const AskedTasks all, live_tasks(runtime.db(), live.record.id));
     BERTH_ASSIGN(const std::vector<std::string> nodes, nodes_of(runtime.db(), live.record));
-    const bool is_idle = all.tasks.empty() && nodes.empty();
+    BERTH_ASSIGN(const std::int64_t unseen, last_unseen_job(runtime.db()));
+    const bool is_idle = all.tasks.empty() && nodes.empty() && unseen == 0;
     if (is_idle && inventories == Inventories::kNowAndThen) continue;
     report.asked_tasks += static_cast<std::int64_t>(all.tasks.size());
     BERTH_TRY(lease.keep(runtime.now()));
@@ -382,8 +383,12 @@ Result<SyncReport> observe_executors(Runtime& runtime, Lease& lease, std::vector
     BERTH_TRY(look_after_nodes(runtime, lease, live, *seen, inventories, report));
     BERTH_TRY(observer.settle_runs());
     BERTH_TRY(look_after_strays(runtime, live, strays, report));
+    if (unseen != 0) BERTH_TRY(note_asked(runtime.db(), live.record.id));
     (void)forget_ended(live, all, *seen);  // what is left over is found and forgotten another time
   }
+  // Of executors that were asked before, or could not be: their strays may be of jobs that have just come to wait.
+  BERTH_ASSIGN(const bool may_start, may_run_twice(runtime.db()));
+  if (may_start) BERTH_TRY(runtime.change([](Change& change) { return hold_jobs_of_strays(change); }).status());
   return report;
 }
 

@@ -33,9 +33,14 @@ Stray stray_of(const TaskObservation& task) {
 
 Status note_news(Runtime& runtime, const ExecutorRecord& executor, const StrayNews& news, SyncReport& report) {
   for (const Stray& stray : news.found)
-    BERTH_TRY(
-        note_drift(runtime, executor,
-                   {"stray task", stray.words(), "nothing", "runs", "held: it runs on, its node gets nothing new"}));
+    BERTH_TRY(note_drift(
+        runtime, executor,
+        {"stray task", stray.words(), "nothing", "runs", "held until STOP STRAYS or KEEP STRAYS decides on it"}));
+  for (const Stray& stray : news.gone) {
+    const std::string_view asked = stray.verdict == StrayVerdict::kStop ? "stopped, as STOP STRAYS asked: " : "";
+    BERTH_TRY(note_drift(runtime, executor,
+                         {"stray task", stray.words(), "runs", "ended", fmt::format("{}its node opens", asked)}));
+  }
   for (const std::int64_t job : news.left_held)
     BERTH_TRY(note_drift(runtime, executor,
                          {"stray job", fmt::format("job {}", job), "runs", "ended, how is not known",
@@ -47,15 +52,12 @@ Status note_news(Runtime& runtime, const ExecutorRecord& executor, const StrayNe
 // What a stray is, wherever it runs.
 auto key_of(const Stray& s) { return std::tuple(s.job, s.attempt, s.generation, s.group, s.task); }
 
-// Or a job of theirs waits again.
+// Or a job of theirs could start.
 Result<bool> differs_from_rows(Database& db, std::int64_t executor, std::vector<Stray> seen) {
   BERTH_ASSIGN(const std::vector<Stray> rows, list_strays(db, executor));
   std::ranges::sort(seen, {}, key_of);
   if (!std::ranges::equal(rows, seen, {}, key_of, key_of)) return true;
-  BERTH_ASSIGN(const std::int64_t waiting,
-               db.integer("SELECT EXISTS (SELECT 1 FROM strays s JOIN jobs j ON j.id = s.job_id WHERE s.holds_job = 0 "
-                          "AND j.state = 'pending')"));
-  return waiting != 0;
+  return may_run_twice(db);
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "engine/store/prediction_records.h"
 #include "engine/store/reservation_records.h"
 #include "engine/store/settings.h"
+#include "engine/store/stray_records.h"
 #include "engine/store/wait_records.h"
 
 namespace berth {
@@ -492,6 +493,10 @@ Status release_job(Change& change, std::int64_t job) {
   // A running job may also become pending, but by eviction, not by RELEASE.
   if (row.state != JobState::kHeld) {
     return Status(Code::kConflict, fmt::format("job '{}' is {}, not held", row.name, job_state_name(row.state)));
+  }
+  BERTH_ASSIGN(const std::optional<StrayOfJob> stray, stray_of_job(change.db(), job));
+  if (stray) {
+    return Status(Code::kConflict, fmt::format("job '{}' stays held: {}", row.name, stray->sentence), stray->next_step);
   }
   BERTH_TRY(begin_wait(change, job, WaitCause::kRound));
   BERTH_ASSIGN(Statement update, change.db().prepare("UPDATE jobs SET state = 'pending' WHERE id = ?1"));

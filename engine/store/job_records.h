@@ -76,7 +76,7 @@ Result<std::int64_t> submit_job(Change& change, const JobRequest& request);
 // told to stop, and cancelled once it has.
 Status cancel_job(Change& change, std::int64_t job);
 Status hold_job(Change& change, std::int64_t job);     // pending -> held
-Status release_job(Change& change, std::int64_t job);  // held -> pending
+Status release_job(Change& change, std::int64_t job);  // held -> pending; kConflict while a stray of it runs
 // Nothing = no class. A job that has ended keeps its own.
 Status set_job_priority(Change& change, std::int64_t job, std::optional<std::string_view> priority_class);
 // A running job ended by itself: kFinished or kFailed. `detail` goes to runs. kConflict for one that an executor runs:

@@ -264,7 +264,9 @@ class Redactor {
   }
 
   Status redact_the_rest() {
-    BERTH_TRY(db_.execute("DELETE FROM meta WHERE key LIKE 'home%' OR key = 'generation'"));
+    BERTH_TRY(
+        db_.execute("DELETE FROM meta WHERE key LIKE 'home%' OR key LIKE 'asked%' OR key IN ('generation', "
+                    "'restored_jobs')"));
     BERTH_TRY(forget_row_sums(db_));
     BERTH_TRY(db_.execute("UPDATE meta SET value = lower(hex(randomblob(4))) WHERE key = 'tag'"));
     BERTH_TRY(db_.execute("UPDATE executors SET type = 'simulated'"));

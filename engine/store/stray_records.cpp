@@ -27,22 +27,27 @@ Result<JobState> state_of_job(Database& db, std::int64_t job) {
   return is_known ? read_job_state(row.text(0)) : Result(JobState::kCancelled);
 }
 
-// A job that waits and of which a stray runs.
-Status hold_jobs_of_strays(Change& change, std::int64_t executor) {
-  Database& db = change.db();
-  BERTH_ASSIGN(Statement rows,
-               db.prepare("SELECT DISTINCT s.job_id FROM strays s JOIN jobs j ON j.id = s.job_id WHERE s.executor_id = "
-                          "?1 AND s.holds_job = 0 AND j.state = 'pending' ORDER BY s.job_id"));
-  rows.with(executor);
-  std::vector<std::int64_t> jobs;
-  while (rows.next()) jobs.push_back(rows.integer(0));
-  BERTH_TRY(rows.status());
-  BERTH_ASSIGN(Statement mark, db.prepare("UPDATE strays SET holds_job = 1 WHERE job_id = ?1"));
-  for (const std::int64_t job : jobs) {
-    BERTH_TRY(hold_job(change, job));
-    BERTH_TRY(mark.run(job));
+// Jobs that have strays and wait, or were placed since the restore (those up to ?1) and nobody was told so.
+constexpr std::string_view kMayRunTwice =
+    "SELECT DISTINCT j.id, j.state = 'running' FROM strays s JOIN jobs j ON j.id = s.job_id WHERE j.state = 'pending' "
+    "OR (j.state = 'running' AND j.id <= ?1 AND EXISTS (SELECT 1 FROM runs r WHERE r.job_id = j.id AND r.end_time IS "
+    "NULL AND r.state = 'pending' AND NOT EXISTS (SELECT 1 FROM run_tasks t WHERE t.run_id = r.id AND t.phase <> "
+    "'pending'))) ORDER BY j.id";
+
+std::string next_step_for(const Stray& stray) {
+  switch (stray.verdict) {
+    case StrayVerdict::kStop: return "RUN ALL stops it; when it has ended, the job is released by itself";
+    case StrayVerdict::kKeep:
+      return fmt::format(
+          "wait for its end, or STOP STRAYS OF JOB {0}; then RELEASE JOB {0} runs the job again, CANCEL "
+          "JOB {0} ends it",
+          stray.job);
+    case StrayVerdict::kNone: break;
   }
-  return {};
+  return fmt::format(
+      "STOP STRAYS OF JOB {0} ends it, and then the job is released by itself; KEEP STRAYS OF JOB {0} "
+      "lets it run to its end",
+      stray.job);
 }
 
 }  // namespace
@@ -66,6 +71,56 @@ Result<std::vector<Stray>> list_strays(Database& db, std::int64_t executor) {
   }
   BERTH_TRY(rows.status());
   return strays;
+}
+
+Result<std::optional<StrayOfJob>> stray_of_job(Database& db, std::int64_t job) {
+  BERTH_ASSIGN(std::vector<Stray> strays, list_strays(db));
+  std::erase_if(strays, [&](const Stray& stray) { return stray.job != job; });
+  if (strays.empty()) return std::optional<StrayOfJob>();
+  // What nobody has decided on comes first.
+  const Stray& stray = *std::ranges::min_element(strays, {}, &Stray::verdict);
+  return std::optional(
+      StrayOfJob{fmt::format("a task of it still runs from before the database was restored: {}", stray.words()),
+                 next_step_for(stray)});
+}
+
+Result<bool> may_run_twice(Database& db) {
+  BERTH_ASSIGN(const std::int64_t unseen, last_unseen_job(db));
+  BERTH_ASSIGN(Statement rows, db.prepare(kMayRunTwice));
+  const bool is_any = rows.with(unseen).next();
+  BERTH_TRY(rows.status());
+  return is_any;
+}
+
+Status hold_jobs_of_strays(Change& change) {
+  Database& db = change.db();
+  BERTH_ASSIGN(const std::int64_t unseen, last_unseen_job(db));
+  BERTH_ASSIGN(Statement rows, db.prepare(kMayRunTwice));
+  rows.with(unseen);
+  std::vector<std::pair<std::int64_t, bool>> jobs;
+  while (rows.next()) jobs.emplace_back(rows.integer(0), rows.integer(1) != 0);
+  BERTH_TRY(rows.status());
+  BERTH_ASSIGN(Statement mark, db.prepare("UPDATE strays SET holds_job = 1 WHERE job_id = ?1"));
+  for (const auto& [job, is_placed] : jobs) {
+    if (is_placed) BERTH_TRY(forget_run(change, job, "nobody was told: a task of it runs from before the restore"));
+    BERTH_ASSIGN(const JobState state, state_of_job(db, job));
+    if (state == JobState::kPending) BERTH_TRY(hold_job(change, job));
+    BERTH_TRY(mark.run(job));
+  }
+  return {};
+}
+
+Result<std::int64_t> last_unseen_job(Database& db) {
+  return db.integer(
+      "SELECT coalesce((SELECT value FROM meta WHERE key = 'restored_jobs' AND EXISTS (SELECT 1 FROM executors e WHERE "
+      "NOT EXISTS (SELECT 1 FROM meta a WHERE a.key = 'asked_' || e.id))), 0)");
+}
+
+Status note_asked(Database& db, std::int64_t executor) {
+  BERTH_ASSIGN(Statement put, db.prepare("INSERT INTO meta (key, value) SELECT 'asked_' || ?1, 1 WHERE EXISTS (SELECT "
+                                         "1 FROM meta WHERE key = 'restored_jobs') AND NOT EXISTS (SELECT 1 FROM meta "
+                                         "WHERE key = 'asked_' || ?1)"));
+  return put.run(executor);
 }
 
 Result<std::vector<std::string>> nodes_of_strays(Database& db) {
@@ -95,7 +150,7 @@ Result<StrayNews> note_strays(Change& change, std::int64_t executor, const std::
                          change.now()));
     news.found.push_back(stray);
   }
-  BERTH_TRY(hold_jobs_of_strays(change, executor));
+  BERTH_TRY(hold_jobs_of_strays(change));
   BERTH_ASSIGN(Statement held, db.prepare("SELECT 1 FROM strays WHERE job_id = ?1 AND holds_job = 1"));
   BERTH_ASSIGN(Statement others, db.prepare("SELECT 1 FROM strays WHERE job_id = ?1"));
   BERTH_ASSIGN(Statement remove,
@@ -103,6 +158,7 @@ Result<StrayNews> note_strays(Change& change, std::int64_t executor, const std::
                           "?4 AND group_index = ?5 AND task_index = ?6"));
   for (const Stray& stray : before) {
     if (is_among(strays, stray)) continue;
+    news.gone.push_back(stray);
     const bool holds = held.with(stray.job).next();
     BERTH_TRY(held.status());
     BERTH_TRY(remove.run(executor, stray.job, stray.attempt, stray.generation, stray.group, stray.task));

@@ -37,14 +37,29 @@ struct Stray {
 Result<std::vector<Stray>> list_strays(Database& db, std::int64_t executor = 0);
 // Nodes that are closed because strays run there, or may: a sync closes them again whoever resumes them.
 Result<std::vector<std::string>> nodes_of_strays(Database& db);
+// What is said of a job of which a stray is known: it does not start, nor is it released, beside it.
+struct StrayOfJob {
+  std::string sentence;   // "a task of it still runs from before the database was restored: job 2 attempt 1 ..."
+  std::string next_step;  // which statement ends that
+};
+Result<std::optional<StrayOfJob>> stray_of_job(Database& db, std::int64_t job);
+// Some job could start beside a stray of its own: it waits, or its executors were not told yet to start it.
+Result<bool> may_run_twice(Database& db);
+// Those jobs are held.
+Status hold_jobs_of_strays(Change& change);
 // These are the executor's strays now: new ones are noted, others are forgotten, verdicts stay. A job of theirs that
 // waits is held; it is released when those of them that were to be stopped are gone. No version of the state, but for
 // held and released jobs. The jobs that stay held though their strays are gone.
 struct StrayNews {
-  std::vector<Stray> found;             // not known before
+  std::vector<Stray> found;  // not known before
+  std::vector<Stray> gone;
   std::vector<std::int64_t> left_held;  // jobs whose strays ended by themselves
 };
 Result<StrayNews> note_strays(Change& change, std::int64_t executor, const std::vector<Stray>& strays);
+// Until all executors have been asked since a restore, jobs up to this number may run unseen, so that nobody is told to
+// start them; 0 = none.
+Result<std::int64_t> last_unseen_job(Database& db);
+Status note_asked(Database& db, std::int64_t executor);
 // Of one job, or of all. kNotFound when there are none.
 Result<std::int64_t> judge_strays(Change& change, std::optional<std::int64_t> job, StrayVerdict verdict);
 
