@@ -219,7 +219,9 @@ CREATE VIEW waits_by_queue_and_day AS
 CREATE VIEW eviction_log AS
   SELECT e.id AS eviction, e.round_id, e.time, v.name AS victim, vq.name AS victim_queue,
          iif(e.rule = 'loan', 'loan ' || e.beneficiary_id, b.name) AS beneficiary,
-         bq.name AS beneficiary_queue, e.rule, e.tasks, e.whole, e.lost_gpu_milli_s, e.state, e.why, e.candidates
+         bq.name AS beneficiary_queue, e.rule, e.tasks, e.whole, e.lost_gpu_milli_s,
+         iif(e.state = 'ended' AND EXISTS (SELECT 1 FROM runs r WHERE r.job_id = e.victim_id AND r.state = 'cancelled'
+           AND e.time BETWEEN r.start_time AND r.end_time), 'cancelled', e.state) AS state, e.why, e.candidates
   FROM evictions e
   LEFT JOIN jobs v ON v.id = e.victim_id
   LEFT JOIN queues vq ON vq.id = e.victim_queue_id

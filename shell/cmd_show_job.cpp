@@ -148,18 +148,22 @@ Result<Output> show_evictions(Session& session, const Arguments& arguments) {
   BERTH_ASSIGN(const std::optional<std::int64_t> job, job_argument(session, arguments));
   const std::int64_t count = arguments.has("count") ? arguments.integer("count") : kHistoryShown;
   if (count < 1) return arguments.fail("count", Code::kInvalid, fmt::format("LAST takes at least 1, found {}", count));
-  Result<ResultTable> table =
-      query_table(session,
-                  "SELECT datetime(l.time, 'unixepoch') AS time, l.victim, l.beneficiary, l.rule, iif(l.whole, 'all', "
-                  "printf('%d task%s', l.tasks, iif(l.tasks = 1, '', 's'))) AS gives_up, "
-                  "round(l.lost_gpu_milli_s / 3.6e6, 3) AS gpu_hours_lost, l.round_id AS round, "
-                  "iif(l.state = 'stopping', 'stops ' || datetime(s.stop_at, 'unixepoch'), l.state) AS outcome, l.why, "
-                  "l.candidates "
-                  "FROM (SELECT id, victim_id, state FROM evictions WHERE ?1 IS NULL OR victim_id = ?1 "
-                  "OR (beneficiary_id = ?1 AND rule <> 'loan') ORDER BY id DESC LIMIT ?2) e "
-                  "JOIN eviction_log l ON l.eviction = e.id "
-                  "LEFT JOIN stopping_jobs s ON s.job_id = e.victim_id AND e.state = 'stopping' ORDER BY e.id",
-                  job, count);
+  Result<ResultTable> table = query_table(
+      session,
+      "SELECT datetime(l.time, 'unixepoch') AS time, l.victim, l.beneficiary, l.rule, iif(l.whole, 'all', "
+      "printf('%d task%s', l.tasks, iif(l.tasks = 1, '', 's'))) AS gives_up, "
+      "round(l.lost_gpu_milli_s / 3.6e6, 3) AS gpu_hours_lost, l.round_id AS round, "
+      "CASE WHEN l.state <> 'stopping' THEN l.state WHEN EXISTS (SELECT 1 FROM outbox o JOIN runs r ON r.id = "
+      "o.run_id JOIN jobs j ON j.id = r.job_id WHERE r.job_id = e.victim_id AND r.end_time IS NULL AND "
+      "(o.kind = 'signal' OR (o.kind = 'stop' AND j.checkpoint_signal = ''))) THEN 'not told yet' ELSE "
+      "iif(s.stop_at < ?3, 'was to stop ', 'stops ') || datetime(s.stop_at, 'unixepoch') END AS outcome, "
+      "l.why, "
+      "l.candidates "
+      "FROM (SELECT id, victim_id, state FROM evictions WHERE ?1 IS NULL OR victim_id = ?1 "
+      "OR (beneficiary_id = ?1 AND rule <> 'loan') ORDER BY id DESC LIMIT ?2) e "
+      "JOIN eviction_log l ON l.eviction = e.id "
+      "LEFT JOIN stopping_jobs s ON s.job_id = e.victim_id AND e.state = 'stopping' ORDER BY e.id",
+      job, count, engine_of(session).now());
   if (!table.ok()) return std::move(table).status();
   return Output(with_why_words(*std::move(table)));
 }
@@ -228,7 +232,9 @@ constexpr CommandRow kJobShowRows[] = {
      .summary = "Who made room for whom, by which rule, and what work it cost; newest last.",
      .example = "SHOW EVICTIONS LAST 5",
      .details =
-         "A victim that was told to stop stops when its grace is over; then it is done. It is withdrawn when nobody "
+         "A victim that was told to stop stops when its grace is over; then it is done. It is not told yet while its "
+         "executor cannot be reached. It was to stop at a time that is past where nobody has said yet that it ended. "
+         "It is cancelled when CANCEL JOB ended it before. It is withdrawn when nobody "
          "needs its room any more: the job runs on. A signal that it got cannot be taken back: if it ends within its "
          "grace, or within stop_grace after that, the eviction ended it, and it waits again. It has ended when the job "
          "did by itself before, or said that it was done (HELP SUBMIT JOB). The rule says why it could be a victim: "

@@ -11,6 +11,7 @@
 #include "engine/round/forecast.h"
 #include "engine/round/placer.h"
 #include "engine/round/schedule.h"
+#include "engine/runtime/behind_words.h"
 #include "engine/runtime/dated_forecast.h"
 #include "engine/runtime/job_state_words.h"
 #include "engine/runtime/policies.h"
@@ -129,79 +130,6 @@ QuotaWait wait_for_quota(const JobExplanation& explanation) {
   if (explanation.start_when.empty()) return {.helps = explanation.start_p50.has_value()};
   return {.helps = true,
           .date = fmt::format("{}, when {}", print_time(*explanation.start_p50), explanation.start_when)};
-}
-
-// It comes after a job that failed or was cancelled.
-Result<bool> waits_for_ever(Database& db, std::int64_t job) {
-  BERTH_ASSIGN(Statement row, db.prepare("SELECT 1 FROM dependencies WHERE job_id = ?1 AND state = 'broken'"));
-  const bool is_broken = row.with(job).next();
-  BERTH_TRY(row.status());
-  return is_broken;
-}
-
-// Which jobs it comes after, how they are, and what to do when one will never finish.
-Result<SaidReason> say_dependencies(Runtime& runtime, std::int64_t job) {
-  BERTH_ASSIGN(Statement rows,
-               runtime.db().prepare("SELECT j.name, j.state, j.end_time, me.name FROM dependencies d JOIN jobs j ON "
-                                    "j.id = d.after_id JOIN jobs me ON me.id = d.job_id WHERE d.job_id = ?1 AND "
-                                    "j.state <> 'finished' ORDER BY j.end_time IS NULL, j.id"));
-  rows.with(job);
-  std::vector<std::string> broken;
-  std::vector<std::string> open;
-  std::string name;
-  while (rows.next()) {
-    name = rows.text(3);
-    if (rows.is_null(2)) {
-      open.push_back(fmt::format("{} ({})", rows.text(0), rows.text(1)));
-    } else {
-      broken.push_back(fmt::format("job {}, which {} at {}", rows.text(0),
-                                   rows.text(1) == "cancelled" ? "was cancelled" : rows.text(1),
-                                   print_time(rows.quantity<Seconds>(2))));
-    }
-  }
-  BERTH_TRY(rows.status());
-  if (broken.empty()) {
-    return SaidReason{
-        fmt::format("it starts only after {} {} finished", join(open, " and "), open.size() == 1 ? "has" : "have"),
-        "SHOW JOB tells when they are expected to end"};
-  }
-  std::string sentence = fmt::format("it will never start: it comes after {}", join(broken, " and "));
-  if (!open.empty()) sentence += fmt::format("; it comes after {} too", join(open, " and "));
-  return SaidReason{std::move(sentence), fmt::format("CANCEL JOB {}; and submit it anew without that dependency, or "
-                                                     "after the job that replaces it",
-                                                     name)};
-}
-
-// Reasons that name another job, or that are about none of nodes and quotas.
-Result<SaidReason> say_behind(Runtime& runtime, const Waiting& waiting, const Snapshot& snapshot, const Plan& plan) {
-  std::string other = "another job";
-  if (waiting.behind_job != 0) {
-    const Result<std::string> name = job_name(runtime.db(), waiting.behind_job);
-    if (name.ok()) other = fmt::format("job {}", *name);
-  }
-  if (waiting.reason == Reason::kBlocked) {
-    return SaidReason{fmt::format("{} ahead of it does not fit, and backfill = {} lets nobody pass it", other,
-                                  backfill_mode_name(snapshot.rules.backfill)),
-                      "wait for it to start", Remedy::kBackfill};
-  }
-  const bool makes_room = waiting.reason == Reason::kReserved && waiting.behind_job == 0;
-  const bool was_told = std::ranges::any_of(snapshot.running, [&](const RunningJob& run) {
-    return run.makes_room_for_a_job() && run.stops_for == waiting.job;
-  });
-  const auto victims = std::ranges::count(plan.evictions, waiting.job, &Eviction::beneficiary);
-  if (makes_room && !was_told && victims > 0) {
-    return SaidReason{fmt::format("the next round makes room for it: it tells {} to stop, and it starts when {} ended",
-                                  print_counted(victims, "job"), victims == 1 ? "that has" : "they have"),
-                      "RUN SCHEDULE;"};
-  }
-  if (makes_room) {
-    return SaidReason{"room is being made for it: jobs that were told to stop are still writing their checkpoints", ""};
-  }
-  if (waiting.reason == Reason::kReserved) {
-    return SaidReason{fmt::format("it would fit now, but delay {}, which has a reservation", other),
-                      "wait for that job to start", Remedy::kEarlierEnd};
-  }
-  return say_dependencies(runtime, waiting.job);
 }
 
 // "queue nlp has 12 GPUs there (3 jobs), queue ads 4 GPUs (1 job); job bert is expected to end first, about ..."
@@ -440,7 +368,7 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
     BERTH_ASSIGN(stops, is_stopping(runtime.db(), id));
   }
   if (job == nullptr || stops || !rounds_look_at(*job)) {
-    BERTH_ASSIGN(explanation.sentence, state_sentence(runtime.db(), id, found.state));
+    BERTH_ASSIGN(explanation.sentence, state_sentence(runtime.db(), id, found.state, snapshot.now));
     if (found.state == JobState::kRunning) explanation.next_step = fmt::format("SHOW TASKS OF JOB {};", found.name);
     if (found.state == JobState::kHeld) {
       BERTH_ASSIGN(const std::optional<StrayOfJob> stray, stray_of_job(runtime.db(), id));
@@ -486,6 +414,14 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
   }
   const auto waiting = std::find_if(schedule.plan.waiting.begin(), schedule.plan.waiting.end(),
                                     [&](const Waiting& w) { return w.job == job->id; });
+  const AssertionHold* const hold = find_hold(snapshot.holds, job->id);
+  if (waiting == schedule.plan.waiting.end() && hold != nullptr) {
+    BERTH_ASSIGN(const SaidReason said, say_assertion(runtime.db(), *hold));
+    explanation.reason = Reason::kAssertion;
+    explanation.sentence = "it runs with the tasks it needs; the rest is " + said.sentence;
+    explanation.next_step = said.next_step;
+    return explanation;
+  }
   if (waiting == schedule.plan.waiting.end()) {
     explanation.sentence =
         "it runs with the tasks it needs; for the rest there is no room now, on nodes or within quotas and limits";
@@ -498,7 +434,6 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
   say_nodes(nodes_say, group.shape, snapshot.cluster, explanation);
   std::stable_partition(explanation.reasons.begin(), explanation.reasons.end(),
                         [&](const ReasonLine& line) { return line.reason == waiting->reason; });
-  const AssertionHold* const hold = find_hold(snapshot.holds, job->id);
   if (!is_permanent(waiting->reason) && hold == nullptr) {
     BERTH_TRY(look_ahead(runtime, snapshot, *now.state, *job, group.shape, options.interrupted, explanation));
   }
@@ -519,7 +454,7 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
   } else if (is_about_quota) {
     said = say_quota(*waiting, snapshot, now.state->quotas(), planning.state->quotas(), wait_for_quota(explanation));
   } else if (is_behind) {
-    BERTH_ASSIGN(said, say_behind(runtime, *waiting, snapshot, schedule.plan));
+    BERTH_ASSIGN(said, say_behind(runtime.db(), *waiting, snapshot, schedule.plan));
   } else {
     BERTH_ASSIGN(const JobOutcome alone, place_alone(snapshot, *job));
     if (alone.started) explanation.reason = Reason::kOrder;

@@ -10,6 +10,22 @@ namespace berth {
 
 namespace {
 
+// Of an executor that has live tasks of the job and does not answer: "executor here could not be reached since ...".
+Result<std::string> silence_of(Database& db, std::int64_t job) {
+  BERTH_ASSIGN(
+      Statement row,
+      db.prepare("SELECT e.name, e.last_contact FROM runs r JOIN run_tasks t ON t.run_id = r.id JOIN executors "
+                 "e ON e.id = t.executor_id WHERE r.job_id = ?1 AND r.end_time IS NULL AND e.state = 'down' "
+                 "AND t.phase IN ('pending', 'starting', 'running') ORDER BY e.id LIMIT 1"));
+  std::string words;
+  if (row.with(job).next())
+    words = row.is_null(1) ? fmt::format("executor {} could not be reached yet", row.text(0))
+                           : fmt::format("executor {} could not be reached since {}", row.text(0),
+                                         print_time(row.quantity<Seconds>(1)));
+  BERTH_TRY(row.status());
+  return words;
+}
+
 // Tasks that were placed and told, and of which their executor says that they have not begun.
 Result<std::string> running_sentence(Database& db, std::int64_t job) {
   BERTH_ASSIGN(
@@ -25,33 +41,29 @@ Result<std::string> running_sentence(Database& db, std::int64_t job) {
   const std::string which =
       row.integer(1) == 1 ? std::string("its task has")
                           : fmt::format("{} of its {} tasks {}", unborn, row.integer(1), unborn == 1 ? "has" : "have");
-  const std::string_view why = row.text(2).empty() ? row.text(3) : row.text(2);
+  std::string why(row.text(2));
+  if (why.empty()) {
+    BERTH_ASSIGN(why, silence_of(db, job));
+  }
+  if (why.empty()) why = row.text(3);
   return fmt::format("its room is held, and {} not begun{}{}", which, why.empty() ? "" : ": ", why);
 }
 
-// Why the job was told to stop, and the latest time of its end: its grace, then stop_grace. Empty: nobody told it.
-Result<std::string> stopping_sentence(Database& db, std::int64_t job) {
-  BERTH_ASSIGN(
-      Statement row,
-      db.prepare("SELECT s.rule, coalesce(b.name, s.beneficiary_id), s.stop_at, r.id IS NOT NULL, r.state = "
-                 "'stopping' AND r.stop_state = 'cancelled', (SELECT max(time) FROM run_changes WHERE run_id = "
-                 "r.id AND r.state = 'stopping' AND to_state = 'stopping') FROM jobs j LEFT JOIN stopping_jobs "
-                 "s ON s.job_id = j.id LEFT JOIN jobs b ON b.id = s.beneficiary_id AND s.rule <> 'loan' LEFT "
-                 "JOIN runs r ON r.job_id = j.id AND r.end_time IS NULL WHERE j.id = ?1"));
-  const bool is_there = row.with(job).next();
-  BERTH_TRY(row.status());
-  const bool is_evicted = is_there && !row.is_null(0);
-  const bool is_stopped = is_there && !row.is_null(5);
-  if (!is_evicted && !is_stopped) return std::string();
-  BERTH_ASSIGN(const Settings settings, read_settings(db));
-  const Seconds grace = row.integer(3) != 0 ? settings.stop_grace : Seconds(0);
-  const Seconds end = row.quantity<Seconds>(is_stopped ? 5 : 2) + grace;
-  const std::string by = fmt::format("it is to end by {} at the latest", print_time(end));
-  if (is_stopped && row.integer(4) != 0) return fmt::format("it was cancelled and told to stop: {}", by);
-  if (!is_evicted) return fmt::format("it was told to stop: {}", by);
-  const bool is_loan = row.text(0) == "loan";
-  return fmt::format("it was told to stop for {} {} (rule {}): {}, and then waits again", is_loan ? "loan" : "job",
-                     row.text(1), row.text(0), by);
+// Why the job is to stop, whether anybody was told, and the latest time of its end. Empty: it is not to stop.
+Result<std::string> stopping_sentence(Database& db, std::int64_t job, Seconds now) {
+  BERTH_ASSIGN(const std::optional<JobStop> stop, job_stop(db, job));
+  if (!stop) return std::string();
+  const std::string whom = stop->beneficiary.empty() ? "" : fmt::format(" for {}", stop->beneficiary);
+  if (!stop->is_told) {
+    const std::string order = stop->is_cancelled ? std::string("it was cancelled") : "it is to stop" + whom;
+    return stop->silence.empty() ? order + ", and its executor is told by the next RUN ALL or RUN SYNC"
+                                 : fmt::format("{}, but nobody was told: {}", order, stop->silence);
+  }
+  std::string by = fmt::format("it is to end by {} at the latest", print_time(stop->end));
+  if (stop->end < now) by = fmt::format("it was to end by {}, and {}", print_time(stop->end), overdue_words(*stop));
+  if (stop->is_cancelled) return fmt::format("it was cancelled and told to stop: {}", by);
+  if (stop->beneficiary.empty()) return fmt::format("it was told to stop: {}", by);
+  return fmt::format("it was told to stop{}: {}{} then waits again", whom, by, stop->end < now ? "; it" : ", and");
 }
 
 Result<std::string> failed_sentence(Database& db, std::int64_t job) {
@@ -64,15 +76,48 @@ Result<std::string> failed_sentence(Database& db, std::int64_t job) {
 
 }  // namespace
 
-Result<bool> is_stopping(Database& db, std::int64_t job) {
-  BERTH_ASSIGN(const std::string said, stopping_sentence(db, job));
-  return !said.empty();
+Result<std::optional<JobStop>> job_stop(Database& db, std::int64_t job) {
+  BERTH_ASSIGN(
+      Statement row,
+      db.prepare("SELECT s.rule, coalesce(b.name, s.beneficiary_id), s.stop_at, r.id IS NOT NULL, r.state = "
+                 "'stopping' AND r.stop_state = 'cancelled', (SELECT max(time) FROM run_changes WHERE run_id = "
+                 "r.id AND r.state = 'stopping' AND to_state = 'stopping'), EXISTS (SELECT 1 FROM outbox o WHERE "
+                 "o.run_id = r.id AND (o.kind = 'signal' OR (o.kind = 'stop' AND (j.checkpoint_signal = '' OR "
+                 "r.stop_state = 'cancelled')))), r.told_at IS NOT NULL FROM jobs j LEFT JOIN stopping_jobs "
+                 "s ON s.job_id = j.id LEFT JOIN jobs b ON b.id = s.beneficiary_id AND s.rule <> 'loan' LEFT "
+                 "JOIN runs r ON r.job_id = j.id AND r.end_time IS NULL WHERE j.id = ?1"));
+  const bool is_there = row.with(job).next();
+  BERTH_TRY(row.status());
+  const bool is_evicted = is_there && !row.is_null(0);
+  const bool is_stopped = is_there && !row.is_null(5);
+  if (!is_evicted && !is_stopped) return std::optional<JobStop>();
+  BERTH_ASSIGN(const Settings settings, read_settings(db));
+  JobStop stop;
+  stop.has_executor = row.integer(3) != 0;
+  stop.end = row.quantity<Seconds>(is_stopped ? 5 : 2) + (stop.has_executor ? settings.stop_grace : Seconds(0));
+  stop.is_cancelled = is_stopped && row.integer(4) != 0;
+  if (is_evicted && !stop.is_cancelled)
+    stop.beneficiary = fmt::format("{} {} (rule {})", row.text(0) == "loan" ? "loan" : "job", row.text(1), row.text(0));
+  BERTH_ASSIGN(stop.silence, silence_of(db, job));
+  // Before its signal or its end is due nothing is there to tell.
+  stop.is_told = row.integer(6) == 0 && (stop.silence.empty() || is_stopped || row.integer(7) != 0);
+  return std::optional(std::move(stop));
 }
 
-Result<std::string> state_sentence(Database& db, std::int64_t job, JobState state) {
+std::string overdue_words(const JobStop& stop) {
+  if (!stop.has_executor) return "the next round ends it";
+  return fmt::format("its executor has not yet said that it ended{}{}", stop.silence.empty() ? "" : ": ", stop.silence);
+}
+
+Result<bool> is_stopping(Database& db, std::int64_t job) {
+  BERTH_ASSIGN(const std::optional<JobStop> stop, job_stop(db, job));
+  return stop.has_value();
+}
+
+Result<std::string> state_sentence(Database& db, std::int64_t job, JobState state, Seconds now) {
   switch (state) {
     case JobState::kRunning: {
-      BERTH_ASSIGN(std::string stopping, stopping_sentence(db, job));
+      BERTH_ASSIGN(std::string stopping, stopping_sentence(db, job, now));
       return stopping.empty() ? running_sentence(db, job) : stopping;
     }
     case JobState::kFailed: return failed_sentence(db, job);

@@ -153,7 +153,7 @@ class HistoryWriter {
         "name FROM jobs WHERE id = beneficiary_id)), 'job ' || beneficiary_id) || ' of ' || "
         "coalesce((SELECT name FROM queues WHERE id = beneficiary_queue_id), 'a queue that is gone'), "
         "'round ' || round_id || ': rule ' || rule || ', ' || round(lost_gpu_milli_s / 3.6e6, 2) || ' "
-        "GPU-hours lost, ' || state, coalesce((SELECT actor FROM rounds WHERE id = round_id), '') FROM evictions "
+        "GPU-hours lost, ' || (SELECT state FROM eviction_log WHERE eviction = evictions.id), coalesce((SELECT actor FROM rounds WHERE id = round_id), '') FROM evictions "
         "WHERE victim_id = ?1"));
     BERTH_TRY(
         add_rows("SELECT end_time, 9223372036854775807, 'attempt ' || attempt || ' ' || state || ' on ' || (SELECT "

@@ -1,0 +1,119 @@
+#include "engine/runtime/behind_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/base/text.h"
+#include "engine/runtime/job_state_words.h"
+#include "engine/store/load.h"
+
+namespace berth {
+
+namespace {
+
+// Which jobs it comes after, how they are, and what to do when one will never finish.
+Result<SaidReason> say_dependencies(Database& db, std::int64_t job) {
+  BERTH_ASSIGN(Statement rows,
+               db.prepare("SELECT j.name, j.state, j.end_time, me.name FROM dependencies d JOIN jobs j ON "
+                          "j.id = d.after_id JOIN jobs me ON me.id = d.job_id WHERE d.job_id = ?1 AND "
+                          "j.state <> 'finished' ORDER BY j.end_time IS NULL, j.id"));
+  rows.with(job);
+  std::vector<std::string> broken;
+  std::vector<std::string> open;
+  std::string name;
+  while (rows.next()) {
+    name = rows.text(3);
+    if (rows.is_null(2)) {
+      open.push_back(fmt::format("{} ({})", rows.text(0), rows.text(1)));
+    } else {
+      broken.push_back(fmt::format("job {}, which {} at {}", rows.text(0),
+                                   rows.text(1) == "cancelled" ? "was cancelled" : rows.text(1),
+                                   print_time(rows.quantity<Seconds>(2))));
+    }
+  }
+  BERTH_TRY(rows.status());
+  if (broken.empty()) {
+    return SaidReason{
+        fmt::format("it starts only after {} {} finished", join(open, " and "), open.size() == 1 ? "has" : "have"),
+        "SHOW JOB tells when they are expected to end"};
+  }
+  std::string sentence = fmt::format("it will never start: it comes after {}", join(broken, " and "));
+  if (!open.empty()) sentence += fmt::format("; it comes after {} too", join(open, " and "));
+  return SaidReason{std::move(sentence), fmt::format("CANCEL JOB {}; and submit it anew without that dependency, or "
+                                                     "after the job that replaces it",
+                                                     name)};
+}
+
+// Room is to be made for the job, and those that are to stop for it were not told, or have not ended in time.
+Result<std::optional<SaidReason>> say_late_victims(Database& db, const Snapshot& snapshot, std::int64_t job) {
+  std::int64_t untold = 0;
+  std::string silence;
+  std::optional<SaidReason> late;
+  for (const RunningJob& run : snapshot.running) {
+    if (!run.makes_room_for_a_job() || run.stops_for != job) continue;
+    BERTH_ASSIGN(const std::optional<JobStop> stop, job_stop(db, run.job.id));
+    if (!stop) continue;
+    if (!stop->is_told && !stop->silence.empty()) {
+      ++untold;
+      silence = stop->silence;
+    } else if (stop->is_told && stop->has_executor && stop->end < snapshot.now && !late) {
+      BERTH_ASSIGN(const std::string name, job_name(db, run.job.id));
+      late = SaidReason{fmt::format("room is being made for it: job {} was to end by {}, and {}", name,
+                                    print_time(stop->end), overdue_words(*stop)),
+                        "SHOW EXECUTORS;"};
+    }
+  }
+  if (untold == 0) return late;
+  return std::optional(SaidReason{
+      fmt::format("room is to be made for it, but {} that {} to stop for it {} not told: {}",
+                  print_counted(untold, "job"), untold == 1 ? "is" : "are", untold == 1 ? "was" : "were", silence),
+      "SHOW EXECUTORS;"});
+}
+
+}  // namespace
+
+Result<bool> waits_for_ever(Database& db, std::int64_t job) {
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT 1 FROM dependencies WHERE job_id = ?1 AND state = 'broken'"));
+  const bool is_broken = row.with(job).next();
+  BERTH_TRY(row.status());
+  return is_broken;
+}
+
+Result<SaidReason> say_behind(Database& db, const Waiting& waiting, const Snapshot& snapshot, const Plan& plan) {
+  std::string other = "another job";
+  if (waiting.behind_job != 0) {
+    const Result<std::string> name = job_name(db, waiting.behind_job);
+    if (name.ok()) other = fmt::format("job {}", *name);
+  }
+  if (waiting.reason == Reason::kBlocked) {
+    return SaidReason{fmt::format("{} ahead of it does not fit, and backfill = {} lets nobody pass it", other,
+                                  backfill_mode_name(snapshot.rules.backfill)),
+                      "wait for it to start", Remedy::kBackfill};
+  }
+  const bool makes_room = waiting.reason == Reason::kReserved && waiting.behind_job == 0;
+  const bool has_victims = std::ranges::any_of(snapshot.running, [&](const RunningJob& run) {
+    return run.makes_room_for_a_job() && run.stops_for == waiting.job;
+  });
+  const auto victims = std::ranges::count(plan.evictions, waiting.job, &Eviction::beneficiary);
+  if (makes_room && !has_victims && victims > 0) {
+    return SaidReason{fmt::format("the next round makes room for it: it tells {} to stop, and it starts when {} ended",
+                                  print_counted(victims, "job"), victims == 1 ? "that has" : "they have"),
+                      "RUN SCHEDULE;"};
+  }
+  if (makes_room) {
+    BERTH_ASSIGN(std::optional<SaidReason> late, say_late_victims(db, snapshot, waiting.job));
+    if (late) return *std::move(late);
+    return SaidReason{"room is being made for it: jobs that were told to stop are still writing their checkpoints", ""};
+  }
+  if (waiting.reason == Reason::kReserved) {
+    return SaidReason{fmt::format("it would fit now, but delay {}, which has a reservation", other),
+                      "wait for that job to start", Remedy::kEarlierEnd};
+  }
+  return say_dependencies(db, waiting.job);
+}
+
+}  // namespace berth
