@@ -335,9 +335,10 @@ Result<Output> cancel_statement(Session& session, const Arguments& arguments) {
   if (const Status home = check_no_copy(engine_of(session).db()); !home.ok()) {
     output.add_note(fmt::format("{} not stopped: {}", counted(told, "running job"), home.message()));
   } else {
-    output.add_note(fmt::format("{} told to stop: cancelled when {} executor says that {} gone",
-                                counted(told, "running job"), told == 1 ? "its" : "their",
-                                told == 1 ? "it is" : "they are"));
+    output.add_note(
+        fmt::format("{} to stop: cancelled when the next RUN ALL or RUN SYNC has told {}, and that says that {} gone",
+                    told == 1 ? std::string("1 running job is") : counted(told, "running job") + " are",
+                    told == 1 ? "its executor" : "the executor of each", told == 1 ? "it is" : "the job is"));
   }
   return output;
 }
@@ -427,6 +428,7 @@ constexpr CommandRow kJobRows[] = {
      .handler = cancel_statement,
      .summary = "Ends jobs, waiting or running. One that an executor runs keeps its room until its processes are gone.",
      .example = "CANCEL JOB bert",
+     .details = "The next RUN ALL or RUN SYNC tells its executor to stop it; until then it runs on.",
      .ask = ask_before_cancel},
     {.family = kJobFamily,
      .syntax = "HOLD {JOB | JOBS} <jobs:job>, ...",

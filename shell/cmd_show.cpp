@@ -177,14 +177,16 @@ Result<Output> show_jobs(Session& session, const Arguments& arguments) {
       "queues q JOIN below b ON q.parent_id = b.id), {} ",
       kStops);
   if (arguments.has_word("ALL")) {
-    return query_output(session,
-                        with_below +
-                            "SELECT j.id, j.name AS job, q.name AS queue, iif(j.state = 'running' AND j.id IN stops, "
-                            "'stopping', j.state) AS state, datetime(j.submit_time, 'unixepoch') AS submitted, "
-                            "datetime(j.start_time, 'unixepoch') AS started, datetime(j.end_time, 'unixepoch') AS "
-                            "ended FROM jobs j JOIN queues q ON q.id = j.queue_id WHERE (?1 IS NULL OR q.id IN (SELECT "
-                            "id FROM below)) AND (?2 IS NULL OR j.state = ?2) ORDER BY j.id",
-                        given(arguments, "queue"), given(arguments, "state"));
+    return query_output(
+        session,
+        with_below +
+            "SELECT j.id, j.name AS job, q.name AS queue, iif(j.state = 'running' AND j.id IN stops, "
+            "'stopping', j.state) AS state, datetime(j.submit_time, 'unixepoch') AS submitted, "
+            "datetime(j.start_time, 'unixepoch') AS started, datetime(j.end_time, 'unixepoch') AS "
+            "ended FROM jobs j JOIN queues q ON q.id = j.queue_id WHERE (?1 IS NULL OR q.id IN (SELECT "
+            "id FROM below)) AND (?2 IS NULL OR j.state = ?2 OR (?2 = 'stopping' AND j.state = 'running' AND "
+            "j.id IN stops)) ORDER BY j.id",
+        given(arguments, "queue"), given(arguments, "state"));
   }
   return query_output(
       session,
@@ -193,7 +195,9 @@ Result<Output> show_jobs(Session& session, const Arguments& arguments) {
           "stops, 'stopping', state) AS state, tasks, tasks_placed AS placed, gpu_milli / 1000.0 AS gpus, cpu_milli / "
           "1000.0 AS cpu, memory_mib / 1024.0 AS memory_gib, datetime(submit_time, 'unixepoch') AS submitted, "
           "iif(state = 'pending', wait_reason, NULL) AS wait_reason FROM jobs_now WHERE (?1 IS NULL OR queue IN "
-          "(SELECT name FROM below)) AND (?2 IS NULL OR state = ?2) ORDER BY job_id",
+          "(SELECT name FROM below)) AND (?2 IS NULL OR state = ?2 OR (?2 = 'stopping' AND state = 'running' AND "
+          "job_id IN stops)) "
+          "ORDER BY job_id",
       given(arguments, "queue"), given(arguments, "state"));
 }
 
@@ -306,11 +310,12 @@ constexpr CommandRow kShowRows[] = {
      .summary = "Devices one by one: health, use, memory.",
      .example = "SHOW DEVICES ON train001"},
     {.family = kShowFamily,
-     .syntax =
-         "SHOW [ALL] JOBS [IN QUEUE <queue:queue>] [STATE <state:pending|held|running|finished|failed|cancelled>]",
+     .syntax = "SHOW [ALL] JOBS [IN QUEUE <queue:queue>] [STATE "
+               "<state:pending|held|running|stopping|finished|failed|cancelled>]",
      .effect = Effect::kReads,
      .handler = show_jobs,
-     .summary = "Jobs that wait, are held or run; ALL adds those that have ended. Of a queue: with those below it.",
+     .summary = "Jobs that wait, are held or run; ALL adds those that have ended. Of a queue: with those below it. "
+                "Those that are stopping are among the running ones.",
      .example = "SHOW JOBS IN QUEUE nlp STATE pending"},
     {.family = kShowFamily,
      .syntax = "SHOW TASKS [OF JOB <job:job>]",
