@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -136,8 +135,7 @@ int run(CommandLine line) {
   const bool utf8_locale = set_locale();
   const SessionOptions options = {database_path(line), line.read_only, nullptr, std::nullopt};
   const bool may_create = line.inputs.empty() || line.inputs.front().kind == CommandLine::InputKind::kScript;
-  std::error_code error;
-  const bool is_new = !std::filesystem::exists(options.database, error) && !error;
+  const bool is_new = is_missing_database(options.database);
   Result<std::unique_ptr<Session>> opened = may_create ? open_session(options) : open_batch_session(options);
   if (!opened.ok()) return fail(opened.status(), exit_code_for(opened.status()));
   Session& session = **opened;

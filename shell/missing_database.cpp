@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,18 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kBegins[] = {"CREATE ",   "IMPORT ",       "SET ",      "GENERATE ",
                                         "SIMULATE ", "SNAPSHOT LOAD", "RUN SCRIPT"};
+// Of the shell's own commands.
+constexpr std::string_view kReads[] = {".tables", ".schema"};
+
+bool has_no_bytes(const std::string& file) {
+  std::error_code error;
+  return fs::is_regular_file(file, error) && fs::file_size(file, error) == 0 && !error &&
+         (!fs::exists(file + "-wal", error) || fs::file_size(file + "-wal", error) == 0);
+}
+
+bool begins_with_one(const CommandRow& row, std::span<const std::string_view> words) {
+  return std::ranges::any_of(words, [&](std::string_view each) { return row.syntax.starts_with(each); });
+}
 
 // "did you mean 'cluster.db'?"
 std::string nearest_database(const fs::path& missing) {
@@ -27,7 +40,8 @@ std::string nearest_database(const fs::path& missing) {
   std::error_code error;
   const fs::path folder = missing.has_parent_path() ? missing.parent_path() : fs::path(".");
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (entry->path().extension() == ".db") names.push_back(entry->path().filename().string());
+    const bool is_other = entry->path().filename() != missing.filename();
+    if (is_other && entry->path().extension() == ".db") names.push_back(entry->path().filename().string());
   }
   std::ranges::sort(names);
   if (const std::string near = suggest(missing.filename().string(), names); !near.empty()) return near;
@@ -36,24 +50,30 @@ std::string nearest_database(const fs::path& missing) {
 
 }  // namespace
 
-Result<std::unique_ptr<Session>> open_batch_session(const SessionOptions& options) {
+bool is_missing_database(const std::string& file) {
   std::error_code error;
-  if (options.read_only || fs::exists(options.database, error) || error) return open_session(options);
+  return (!fs::exists(file, error) && !error) || has_no_bytes(file);
+}
+
+Result<std::unique_ptr<Session>> open_batch_session(const SessionOptions& options) {
+  if (options.read_only || !is_missing_database(options.database)) return open_session(options);
   return make_session(options, nullptr);
 }
 
 Status find_database(Session& session, const CommandRow& row) {
   // The shell's own tests have no database at all.
   if (session.runtime != nullptr || session.database.empty()) return {};
-  if (row.family == "help" || row.family == "terminal") return {};
-  if (std::ranges::any_of(kBegins, [&](std::string_view words) { return row.syntax.starts_with(words); })) {
+  if (row.family == "help" || (row.family == "terminal" && !begins_with_one(row, kReads))) return {};
+  if (begins_with_one(row, kBegins)) {
     BERTH_ASSIGN(session.runtime, Runtime::open({.database = session.database, .actor = "", .seed = {}}));
     return {};
   }
   const std::string near = nearest_database(session.database);
   constexpr std::string_view kMakes = "CREATE, IMPORT, SET or an interactive session makes one";
   return Status(
-      Code::kNotFound, fmt::format("there is no database '{}'", session.database),
+      Code::kNotFound,
+      has_no_bytes(session.database) ? fmt::format("there is no database: '{}' is an empty file", session.database)
+                                     : fmt::format("there is no database '{}'", session.database),
       near.empty() ? std::string(kMakes) : fmt::format("{}{} {}", near, near.ends_with('?') ? "" : ";", kMakes));
 }
 

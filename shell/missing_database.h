@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "engine/base/status.h"
 #include "engine/runtime/runtime.h"
@@ -15,6 +16,9 @@ namespace berth {
 
 // `runtime` may be missing.
 std::unique_ptr<Session> make_session(const SessionOptions& options, std::unique_ptr<Runtime> runtime);
+
+// No file, or one without a byte, as a copy that failed leaves it: SQLite would make a database of that, too.
+bool is_missing_database(const std::string& file);
 
 // As open_session(), but makes no file.
 Result<std::unique_ptr<Session>> open_batch_session(const SessionOptions& options);

@@ -220,7 +220,8 @@ TEST_F(BatchTest, HelpAndVersion) {
 
 // A slip in a crontab makes no empty database.
 TEST_F(BatchTest, ABatchMakesADatabaseOnlyToBeginOne) {
-  for (const char* statement : {"RUN ALL", "RUN SCHEDULE", "SHOW JOBS", "SELECT 1", "CHECK", "PLAN CREATE POOL a"}) {
+  for (const char* statement :
+       {"RUN ALL", "RUN SCHEDULE", "SHOW JOBS", "SELECT 1", "CHECK", "PLAN CREATE POOL a", ".tables"}) {
     const Ended ended = run("berth --db tset.db -c \"" + std::string(statement) + "\" 2>&1");
     EXPECT_EQ(ended.code, 1) << statement;
     EXPECT_NE(ended.output.find("there is no database"), std::string::npos) << ended.output;
@@ -232,6 +233,16 @@ TEST_F(BatchTest, ABatchMakesADatabaseOnlyToBeginOne) {
   EXPECT_EQ(run("berth --db tset.db -c \"HELP; CREATE POOL a; CREATE QUEUE q; RUN ALL\" > /dev/null 2>&1").code, 0);
   EXPECT_EQ(run("berth --mode csv --db tset.db -c \"SELECT name FROM pools\"").output, "name\na\n");
   EXPECT_NE(run("cd .. && berth --db nowhere/x.db -c \"RUN ALL\" 2>&1").code, 0);
+}
+
+// What a copy that failed leaves behind is no database either.
+TEST_F(BatchTest, AnEmptyFileIsNoDatabase) {
+  const Ended ended = run(": > copy.db; berth --db copy.db -c \"RUN ALL\" 2>&1");
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_NE(ended.output.find("\047copy.db\047 is an empty file"), std::string::npos) << ended.output;
+  EXPECT_EQ(std::filesystem::file_size(folder_ / "copy.db"), 0u);
+  EXPECT_EQ(run("berth --db copy.db -c \"CREATE POOL a\" 2>/dev/null").code, 0);
+  EXPECT_EQ(run("berth --mode csv --db copy.db -c \"SELECT name FROM pools\"").output, "name\na\n");
 }
 
 }  // namespace
