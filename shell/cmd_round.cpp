@@ -250,6 +250,27 @@ void add_held_back(Session& session, const Plan& plan, std::span<const HeldBackJ
       seen, plan.holds, [&](std::int64_t job) { return words.name(job); }, output);
 }
 
+// Of a plan that was kept: what the assertions said of its jobs is not kept with it.
+bool add_kept_holds(Session& session, const Plan& plan, const JobWords& words, Output& output) {
+  constexpr std::size_t kMostNamed = 5;
+  if (plan.holds.empty()) return false;
+  ResultTable table{.title = "held_back", .columns = {{"job"}, {"assertion"}, {"like_job"}}, .rows = {}};
+  std::size_t tried = 0;
+  for (const AssertionHold& hold : plan.holds) {
+    const Result<std::string> name = name_of(engine_of(session).db(), Thing::kAssertion, hold.assertion);
+    const std::string assertion = name.ok() ? *name : fmt::format("#{}", hold.assertion);
+    table.rows.push_back({words.name(hold.job), assertion,
+                          hold.like_job == 0 ? Cell(std::monostate()) : Cell(words.name(hold.like_job))});
+    if (hold.like_job == 0 && ++tried <= kMostNamed)
+      output.add_note(fmt::format("{} is held back by assertion {}", words.name(hold.job), assertion));
+  }
+  const auto untried = std::ssize(plan.holds) - static_cast<std::ptrdiff_t>(tried);
+  if (tried > kMostNamed) output.add_note(fmt::format("and {} more are", tried - kMostNamed));
+  if (untried > 0) output.add_note(fmt::format("with them {} like them, untried", counted(untried, "job")));
+  output.add(std::move(table), Audience::kPrograms);
+  return true;
+}
+
 Result<Output> run_schedule(Session& session, const Arguments& arguments) {
   BERTH_ASSIGN(const RoundOptions options, round_options(session, arguments));
   BERTH_ASSIGN(ScheduledRun run, ScheduledRun::begin(engine_of(session), "schedule"));
@@ -318,7 +339,9 @@ Result<Output> apply_plan_statement(Session& session, const Arguments& arguments
     return output;
   }
   output.add(round_row(*report), Audience::kPrograms);
-  BERTH_TRY(add_consequences(session, report->plan, JobWords(engine_of(session).db()), output));
+  const JobWords words(engine_of(session).db());
+  output.findings |= add_kept_holds(session, report->plan, words, output);
+  BERTH_TRY(add_consequences(session, report->plan, words, output));
   if (is_change) output.add_note(fmt::format("done: {}", saved->statement.text));
   output.add_note(fmt::format("round {}: {}", report->applied.round, plan_sentence(report->plan, "started")));
   add_refusal(*report, output);
@@ -356,6 +379,7 @@ Result<Output> explain_plan(Session& session, const Arguments& arguments) {
   Output output;
   output.add(std::move(placements));
   output.add(waiting_table(saved->plan, words));
+  (void)add_kept_holds(session, saved->plan, words, output);  // nothing is wrong with the plan
   if (saved->state == PlanState::kOpen) {
     BERTH_TRY(add_consequences(session, saved->plan, words, output));
   } else if (!saved->plan.evictions.empty()) {
@@ -403,9 +427,11 @@ constexpr CommandRow kRoundRows[] = {
      .handler = apply_plan_statement,
      .summary = "Carries out a plan exactly; refused when the state has moved since, saying what moved.",
      .example = "APPLY PLAN 1",
-     .details = "That a loan or a dated quota has begun or ended since then counts as moved, too. Of the plan of a "
-                "change: makes the change and carries out the round that was shown with it, both or neither. One that "
-                "would break an assertion is refused, with exit code 4."},
+     .details =
+         "That a loan or a dated quota has begun or ended since then counts as moved, too. Of the plan of a "
+         "change: makes the change and carries out the round that was shown with it, both or neither. One that "
+         "would break an assertion is refused, with exit code 4. So it ends where it holds jobs back for one, as "
+         "RUN SCHEDULE does."},
     {.family = kRoundFamily,
      .syntax = "RUN SCHEDULE [WITH (<options>)]",
      .effect = Effect::kChanges,
