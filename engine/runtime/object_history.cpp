@@ -147,14 +147,15 @@ class HistoryWriter {
     BERTH_TRY(read_places());
     BERTH_TRY(add_changes("jobs", keyed(), every_row));
     BERTH_TRY(add_before_history());
-    BERTH_TRY(add_rows(
-        "SELECT time, 0, iif(whole, 'evicted', 'gave up ' || tasks || iif(tasks = 1, ' task', ' tasks')) || "
-        "' for ' || coalesce(iif(rule = 'loan', 'loan ' || beneficiary_id, (SELECT "
-        "name FROM jobs WHERE id = beneficiary_id)), 'job ' || beneficiary_id) || ' of ' || "
-        "coalesce((SELECT name FROM queues WHERE id = beneficiary_queue_id), 'a queue that is gone'), "
-        "'round ' || round_id || ': rule ' || rule || ', ' || round(lost_gpu_milli_s / 3.6e6, 2) || ' "
-        "GPU-hours lost, ' || (SELECT state FROM eviction_log WHERE eviction = evictions.id), coalesce((SELECT actor FROM rounds WHERE id = round_id), '') FROM evictions "
-        "WHERE victim_id = ?1"));
+    BERTH_TRY(
+        add_rows("SELECT time, 0, iif(whole, 'evicted', 'gave up ' || tasks || iif(tasks = 1, ' task', ' tasks')) || "
+                 "' for ' || coalesce(iif(rule = 'loan', 'loan ' || beneficiary_id, (SELECT "
+                 "name FROM jobs WHERE id = beneficiary_id)), 'job ' || beneficiary_id) || ' of ' || "
+                 "coalesce((SELECT name FROM queues WHERE id = beneficiary_queue_id), 'a queue that is gone'), "
+                 "'round ' || round_id || ': rule ' || rule || ', ' || round(lost_gpu_milli_s / 3.6e6, 2) || ' "
+                 "GPU-hours lost, ' || (SELECT state FROM eviction_log WHERE eviction = evictions.id), "
+                 "coalesce((SELECT actor FROM rounds WHERE id = round_id), '') FROM evictions "
+                 "WHERE victim_id = ?1"));
     BERTH_TRY(
         add_rows("SELECT end_time, 9223372036854775807, 'attempt ' || attempt || ' ' || state || ' on ' || (SELECT "
                  "group_concat(value, ', ') FROM json_each(nodes)), 'ran ' || (end_time - start_time) || ' s; ' || "
@@ -277,8 +278,30 @@ class HistoryWriter {
     });
   }
 
+  // Versions that changed other jobs, which had the name before or after.
+  Result<std::set<std::int64_t>> versions_of_others() {
+    std::set<std::int64_t> ids;
+    std::set<std::int64_t> versions;
+    if (request_.of != HistoryOf::kJob) return versions;
+    BERTH_ASSIGN(Statement rows, db_.prepare("SELECT id FROM jobs WHERE name = ?1 AND id <> ?2"));
+    rows.with(name_, id_);
+    while (rows.next()) ids.insert(rows.integer(0));
+    BERTH_TRY(rows.status());
+    if (ids.empty()) return versions;
+    const auto is_one = [&](const std::vector<TableValue>& key) {
+      const auto* number = std::get_if<std::int64_t>(&key.front());
+      return number != nullptr && ids.contains(*number);
+    };
+    BERTH_TRY(for_each_step(db_, "jobs", is_one, [&](const RowStep& step, const RowView&, const RowView&) {
+      versions.insert(step.version);
+      return Status();
+    }));
+    return versions;
+  }
+
   // Events about the object that changed no row of it: those of before the history, refusals, signals.
   Status add_events() {
+    BERTH_ASSIGN(const std::set<std::int64_t> of_others, versions_of_others());
     BERTH_ASSIGN(
         Statement rows,
         db_.prepare("SELECT time, state_version, kind, actor, iif(statement = '', detail, statement) FROM "
@@ -289,7 +312,7 @@ class HistoryWriter {
     rows.with(name_, noun(), request_.of == HistoryOf::kJob, id_);
     while (rows.next()) {
       const bool is_ours = !rows.text(2).ends_with(" quota") || request_.of == HistoryOf::kQueue;
-      if (!is_ours || told_.contains(rows.integer(1))) continue;
+      if (!is_ours || told_.contains(rows.integer(1)) || of_others.contains(rows.integer(1))) continue;
       add(rows.quantity<Seconds>(0), rows.integer(1), std::string(rows.text(2)), std::string(rows.text(3)),
           std::string(rows.text(4)));
     }
