@@ -66,7 +66,10 @@ constexpr CommandRow kSettingsRows[] = {
      .effect = Effect::kChanges,
      .handler = set_statement,
      .summary = "Changes a setting of this database; SHOW SETTINGS lists them.",
-     .example = "SET score_policy = fgd"},
+     .example = "SET score_policy = fgd",
+     .details = "order_policy las lets jobs that were evicted or preempted wait as long as newer ones come: their "
+                "attained service ranks them behind. smallest_first, sjf, least_work and qssf let large or long jobs "
+                "wait as long as smaller or shorter ones come."},
     {.family = kSettingsFamily,
      .syntax = "RESET <name:setting>",
      .effect = Effect::kChanges,

@@ -117,8 +117,11 @@ std::span<const PolicyRow> all_policies() {
                 "Gu et al., Tiresias, NSDI'19; Hu et al., Helios, SC'21", make_plain_order<LeastWorkOrder>),
       order_row("qssf", "As least_work; jobs that came this very second by GPUs, unless older ones wait.",
                 "Hu et al., Helios, SC'21, artifact", make_plain_order<QssfOrder>),
-      order_row("las", "The job that has had the least service so far first, in levels.",
-                "Gu et al., Tiresias, NSDI'19", make_plain_order<LasOrder>),
+      order_row(
+          "las",
+          "The job that has had the least service so far first, in levels: one that was evicted waits while newer "
+          "ones come.",
+          "Gu et al., Tiresias, NSDI'19", make_plain_order<LasOrder>),
 
       score_row(
           "berth", "The placement after which the cluster is worth most for the tasks to come, by shadow prices.",
