@@ -127,6 +127,12 @@ std::string_view counterfactual_heading(const std::vector<CounterfactualLine>& l
   const bool waiting_helps = std::ranges::any_of(lines, [](const CounterfactualLine& line) {
     return line.change == "wait" && line.sentence.starts_with("wait until");
   });
+  const auto later = std::ranges::count(lines, true, &CounterfactualLine::starts_later);
+  if (later > 0) {
+    if (later == std::ssize(lines) - waits)
+      return "Room would be made for it now if one of these held - each was proved by planning it:";
+    return "It would start now if one of these held, or later where that is said - each was proved by planning it:";
+  }
   if (std::ssize(lines) > waits) {
     return waiting_helps
                ? "It would start now if one of these held - each was proved by planning it - or later by waiting:"
@@ -153,12 +159,17 @@ Result<Output> explain_job_counterfactual(Session& session, const Arguments& arg
   for (const CounterfactualLine& line : answer.lines) {
     table.rows.push_back({line.change, line.sentence, text_or_null(line.cost), text_or_null(line.statement)});
   }
+  ResultTable shown = table;  // with fewer names
+  for (std::size_t i = 0; i < answer.lines.size(); ++i) {
+    if (!answer.lines[i].shown.empty()) shown.rows[i][1] = answer.lines[i].shown;
+  }
   if (answer.lines.empty()) {  // it starts anyway, runs or has ended: the text above says so to people
     table.rows.push_back(
         {"none", answer.why, std::monostate(), answer.starts_anyway ? Cell("RUN SCHEDULE;") : Cell(std::monostate())});
     output.add(std::move(table), Audience::kPrograms);
   } else {
-    output.add(std::move(table));
+    output.add(std::move(shown), Audience::kPeople);
+    output.add(std::move(table), Audience::kPrograms);
   }
   return output;
 }
@@ -191,7 +202,8 @@ constexpr CommandRow kExplainRows[] = {
      .details =
          "Where jobs ahead of it would take what a change frees, and going before them alone does not help, the "
          "line says that it goes before them too. No part of a change can be left out, and no amount be one unit "
-         "lower; where too many smaller ones would have to be planned, the line says that one may exist."},
+         "lower; where too many smaller ones would have to be planned, the line says that one may exist. A change "
+         "after which jobs with a grace are told to stop makes room now, and the line says when the job starts."},
 };
 
 }  // namespace

@@ -55,8 +55,13 @@ std::string gpu_hours(std::int64_t milli_seconds) {
 class CounterfactualWords {
  public:
   CounterfactualWords(Runtime& runtime, const Snapshot& snapshot, const Job& job, std::string_view job_name,
-                      std::int64_t ahead)
-      : runtime_(runtime), snapshot_(snapshot), job_(job), job_name_(job_name), ahead_(ahead) {}
+                      std::int64_t ahead, std::size_t most_names)
+      : runtime_(runtime),
+        snapshot_(snapshot),
+        job_(job),
+        job_name_(job_name),
+        ahead_(ahead),
+        most_names_(most_names) {}
 
   Result<CounterfactualLine> say(const WhatIf& change) const {
     CounterfactualLine line;
@@ -111,10 +116,27 @@ class CounterfactualWords {
           fmt::format("{} evicted for it, {} lost",
                       print_counted(static_cast<std::int64_t>(change.evictions.size()), "job"), gpu_hours(lost));
     }
+    if (const Seconds start = last_end(change); start > snapshot_.now) {
+      line.starts_later = true;
+      line.sentence += fmt::format(
+          "; room would be made now, and it starts about {}, when those told to stop have ended", print_time(start));
+    }
     return line;
   }
 
  private:
+  // Of those that the round would evict for it: the end of the last grace; before now = there is none.
+  Seconds last_end(const WhatIf& change) const {
+    Seconds last(-1);
+    for (const Eviction& eviction : change.evictions) {
+      if (eviction.stop_at <= snapshot_.now) continue;
+      const auto run =
+          std::ranges::find_if(snapshot_.running, [&](const RunningJob& each) { return each.job.id == eviction.job; });
+      last = std::max(last, eviction.stop_at + (run == snapshot_.running.end() ? Seconds(0) : run->end_delay));
+    }
+    return last;
+  }
+
   const TaskGroup& group(const WhatIf& change) const { return job_.groups[static_cast<std::size_t>(change.group)]; }
 
   // A statement changes the row that the amount comes from: with its dates, where it has some.
@@ -162,7 +184,7 @@ class CounterfactualWords {
     }
     if (names.size() > kMostNamesShown) line.statement.clear();
     line.sentence = names.size() == 1 ? fmt::format("node {} is up; it is {}", names.front(), states)
-                                      : fmt::format("nodes {} are up", join_some(names, kMostNamesShown));
+                                      : fmt::format("nodes {} are up", join_some(names, most_names_));
     BERTH_ASSIGN(const std::vector<std::string> closed, nodes_of_strays(runtime_.db()));
     const auto is_closed = [&](const std::string& node) { return std::ranges::find(closed, node) != closed.end(); };
     if (std::ranges::any_of(names, is_closed)) line.statement = "STOP STRAYS;";
@@ -172,14 +194,14 @@ class CounterfactualWords {
   Result<std::string> job_names(const std::vector<std::int64_t>& jobs) const {
     std::vector<std::string> names;
     for (const std::int64_t job : jobs) {
-      if (names.size() > kMostNamesShown) {
+      if (names.size() > most_names_) {
         names.emplace_back();  // counted, not shown
         continue;
       }
       BERTH_ASSIGN(std::string name, job_name(runtime_.db(), job));
       names.push_back(std::move(name));
     }
-    return join_some(names, kMostNamesShown);
+    return join_some(names, most_names_);
   }
 
   Runtime& runtime_;
@@ -187,6 +209,7 @@ class CounterfactualWords {
   const Job& job_;
   std::string job_name_;
   std::int64_t ahead_;  // jobs before it in the order
+  std::size_t most_names_;
 };
 
 CounterfactualLine say_wait(const Forecast& forecast, const std::string& when, bool is_measured,
@@ -243,9 +266,12 @@ Result<Counterfactual> explain_counterfactual(Runtime& runtime, std::string_view
   BERTH_ASSIGN(const WhatIfAnswer found, what_would_start(snapshot, id, interrupted));
   answer.plans = found.plans;
   const Job& job = *std::ranges::find(snapshot.jobs, id, &Job::id);
-  const CounterfactualWords words(runtime, snapshot, job, now.job, found.ahead);
+  const CounterfactualWords words(runtime, snapshot, job, now.job, found.ahead, SIZE_MAX);
+  const CounterfactualWords few_names(runtime, snapshot, job, now.job, found.ahead, kMostNamesShown);
   for (const WhatIf& change : found.changes) {
     BERTH_ASSIGN(CounterfactualLine line, words.say(change));
+    BERTH_ASSIGN(const CounterfactualLine shown, few_names.say(change));
+    line.shown = shown.sentence;
     answer.lines.push_back(std::move(line));
   }
   if (now.state == JobState::kPending) {
