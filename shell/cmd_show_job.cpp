@@ -168,12 +168,22 @@ Result<Output> show_evictions(Session& session, const Arguments& arguments) {
   return Output(with_why_words(*std::move(table)));
 }
 
+// People are told where the time is past; programs get the time.
 Result<Output> show_reservations(Session& session, const Arguments& arguments) {
   (void)arguments;
-  return query_output(session,
-                      "SELECT job, queue, kind, datetime(made_at, 'unixepoch') AS made, datetime(expected, "
-                      "'unixepoch') AS expected_start, datetime(expires, 'unixepoch') AS expires, tasks, nodes "
-                      "FROM reservations_now ORDER BY expected, job_id");
+  const auto read = [&](bool says_overdue) {
+    return query_table(session,
+                       "SELECT job, queue, kind, datetime(made_at, 'unixepoch') AS made, iif(?1 AND expected < ?2, "
+                       "'overdue since ', '') || datetime(expected, 'unixepoch') AS expected_start, datetime(expires, "
+                       "'unixepoch') AS expires, tasks, nodes FROM reservations_now ORDER BY expected, job_id",
+                       says_overdue, engine_of(session).now());
+  };
+  BERTH_ASSIGN(ResultTable shown, read(true));
+  BERTH_ASSIGN(ResultTable rows, read(false));
+  Output output;
+  output.add(std::move(shown), Audience::kPeople);
+  output.add(std::move(rows), Audience::kPrograms);
+  return output;
 }
 
 Result<Output> show_round(Session& session, const Arguments& arguments) {
@@ -246,9 +256,11 @@ constexpr CommandRow kJobShowRows[] = {
      .syntax = "SHOW RESERVATIONS",
      .effect = Effect::kReads,
      .handler = show_reservations,
-     .summary = "Jobs for which room is held, and when they are expected to start.",
+     .summary = "Jobs for which room is held, and when they were last expected to start.",
      .example = "SHOW RESERVATIONS",
-     .details = "A reservation without tasks is room under a limit of a queue, for its first job that the limit "
+     .details = "expected_start is when the room is free if the jobs that have it end as expected: no promise. Where "
+                "they run longer it is overdue. A reservation without tasks is room under a limit of a queue, for its "
+                "first job that the limit "
                 "refuses."},
     {.family = kJobShowFamily,
      .syntax = "SHOW ROUND <round:integer>",
