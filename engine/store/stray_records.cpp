@@ -101,7 +101,11 @@ Status hold_jobs_of_strays(Change& change) {
   while (rows.next()) jobs.emplace_back(rows.integer(0), rows.integer(1) != 0);
   BERTH_TRY(rows.status());
   BERTH_ASSIGN(Statement mark, db.prepare("UPDATE strays SET holds_job = 1 WHERE job_id = ?1"));
+  BERTH_ASSIGN(Statement untold,
+               db.prepare("UPDATE run_tasks SET phase = 'lost', end_time = ?2, detail = 'nobody was told' WHERE run_id "
+                          "IN (SELECT id FROM runs WHERE job_id = ?1 AND end_time IS NULL)"));
   for (const auto& [job, is_placed] : jobs) {
+    if (is_placed) BERTH_TRY(untold.run(job, change.now()));
     if (is_placed) BERTH_TRY(forget_run(change, job, "nobody was told: a task of it runs from before the restore"));
     BERTH_ASSIGN(const JobState state, state_of_job(db, job));
     if (state == JobState::kPending) BERTH_TRY(hold_job(change, job));
