@@ -185,6 +185,21 @@ TEST_F(Dispatch, ATaskOfARunThatIsOverIsStopped) {
   EXPECT_EQ(script_.stopped, (std::vector<TaskKey>{{job, 1, 0, 0}}));
 }
 
+// Of an executor that is not the one of the job's last run, and of which no news comes.
+TEST_F(Dispatch, AJobThatComesToWaitIsHeldForItsStrayElsewhere) {
+  const std::int64_t job = start("job", 1);
+  EXPECT_OK(dispatch());
+  EXPECT_OK(
+      other_->execute("INSERT INTO strays (executor_id, job_id, attempt, generation, group_index, task_index, node, "
+                      "since) VALUES (99, " +
+                      std::to_string(job) + ", 7, 0, 0, 0, '', 2000)"));
+  script_.phase = TaskPhase::kVanished;
+  EXPECT_OK(observe());
+  EXPECT_EQ(job_state(job), "held");
+  EXPECT_ERROR(runtime_->change([&](Change& c) { return release_job(c, job); }).status(), Code::kConflict,
+               "still runs from before");
+}
+
 TEST_F(Dispatch, WhatIsNotKnownToBeTakenInIsToldAgainUnderItsKey) {
   const std::int64_t job = start("job");
   script_.launched = DeliveryState::kUnknown;
