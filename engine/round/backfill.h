@@ -150,8 +150,9 @@ class Backfill {
     std::vector<NodeIndex> closed_;
     std::vector<Holding> taken_;
   };
-  // A borrower closes the pass: owners may still take back what others hold.
-  bool may_take_back() const;
+  // A borrower closes the pass: the job, of a queue, may still take back what others hold. Not behind one that closes
+  // the queue itself, which waits for use of the queue to end.
+  bool may_take_back(const Job& job) const;
   // Some borrower of another queue keeps room from the job that it does not give way to.
   bool is_withstood(const Job& job) const;
 
@@ -200,6 +201,7 @@ class Backfill {
   void begin_with_kept();
   void bind(const Kept& kept, bool borrows);
   void close(const Job& job, bool borrows);
+  bool may_take_back() const;
   void close_branch(const Job& job, std::int32_t branch);
   void close_limit(const Job& job, const QuotaVerdict& refusal, Seconds made_at);
   bool gives_way(bool borrows, Seconds expected) const;

@@ -9,8 +9,13 @@ bool Backfill::may_take_back() const {
   return closed_by_ != 0 && does_closer_borrow_ && state_.rules().preemption == Preemption::kReclaim;
 }
 
+bool Backfill::may_take_back(const Job& job) const {
+  const bool is_queue_closed = !closed_queues_.empty() && closed_queues_[static_cast<std::size_t>(job.queue)] != 0;
+  return may_take_back() && !is_queue_closed;
+}
+
 bool Backfill::is_withstood(const Job& job) const {
-  return may_take_back() || std::ranges::any_of(held_, [&](const Held& held) {
+  return may_take_back(job) || std::ranges::any_of(held_, [&](const Held& held) {
            return held.borrows && held.queue != job.queue && !held.gives_way;
          });
 }

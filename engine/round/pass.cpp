@@ -109,7 +109,7 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
   if (!job.after.empty()) return wait(job, Reason::kDependency);
   if (blocker != 0) {
     if (levels == 0 && has_claim(job)) backfill_.note_closed(job);
-    if (may_evict && levels == 0 && backfill_.may_take_back()) {
+    if (may_evict && levels == 0 && job.queue >= 0 && backfill_.may_take_back(job)) {
       if (std::optional<PassOutcome> outcome = take_back(job)) return *std::move(outcome);
     }
     PassOutcome outcome = wait(job, Reason::kBlocked);
@@ -198,7 +198,7 @@ PassOutcome Pass::block(const Job& job, PassOutcome outcome, bool borrows) {
 // A job within its quota, behind a borrower that closes the pass.
 std::optional<PassOutcome> Pass::take_back(const Job& job) {
   const QuotaLedger& quotas = state_.quotas();
-  if (!quotas.governs() || job.queue < 0) return std::nullopt;
+  if (!quotas.governs()) return std::nullopt;
   const Seconds end = last_end_of(job, now_);
   const QuotaVerdict verdict = quotas.judge(job.queue, quotas.demand_to_start(job), end);
   if (!verdict.admitted() || verdict.borrows) return std::nullopt;
@@ -221,7 +221,7 @@ std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool bor
   };
   std::optional<RoomMade> room;
   if (!backfill_.closed_by(job)) room = make_room(Backfill::Keep::kNodes);
-  if (!room && !borrows && backfill_.is_withstood(job)) room = make_room(Backfill::Keep::kIdle);
+  if (!room && !borrows && job.queue >= 0 && backfill_.is_withstood(job)) room = make_room(Backfill::Keep::kIdle);
   if (!room) return std::nullopt;
   evictions_.insert(evictions_.end(), room->evictions.begin(), room->evictions.end());
   if (!borrows) backfill_.give_way_to(job, room->outcome.placed);
