@@ -58,6 +58,13 @@ class CordonMender {
   }
 
   Status take_in(const std::string& node, const Delivery& answer, bool is_cordoned, const std::string& reason) {
+    BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(runtime_.db()));
+    BERTH_TRY(runtime_.check_right());
+    BERTH_TRY(write_answer(node, answer, is_cordoned, reason));
+    return transaction.commit();
+  }
+
+  Status write_answer(const std::string& node, const Delivery& answer, bool is_cordoned, const std::string& reason) {
     const std::string wanted = is_cordoned ? "cordoned by Berth" : "not cordoned by Berth";
     if (answer.state != DeliveryState::kDone)
       return note({"cordon", node, wanted, answer.detail,

@@ -141,6 +141,7 @@ class Dispatcher {
       was_called |= !calls.launches.empty() || !calls.requests.empty();
       BERTH_TRY(tell(live, calls));
     }
+    BERTH_TRY(runtime_.check_right());
     return was_called ? note_contact(db_, live.record, live.reached, runtime_.now()) : Status();
   }
 
@@ -262,6 +263,7 @@ class Dispatcher {
 
   Status take_in_quietly(const std::vector<Told>& told, const std::vector<Launch>& launches) {
     BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db_));
+    BERTH_TRY(runtime_.check_right());
     BERTH_ASSIGN(Statement remove, db_.prepare("DELETE FROM outbox WHERE id = ?1"));
     BERTH_ASSIGN(Statement later,
                  db_.prepare("UPDATE outbox SET tries = tries + 1, next_try = ?2, error = ?3 WHERE id = ?1"));
@@ -304,7 +306,8 @@ class Dispatcher {
   static Status refuse(Change& change, const OutboxRow& row, const Delivery& delivery) {
     Database& db = change.db();
     BERTH_ASSIGN(Statement tasks, db.prepare("UPDATE run_tasks SET phase = 'ended', end_time = ?3, detail = ?4 WHERE "
-                                             "run_id = ?1 AND sequence = ?2"));
+                                             "run_id = ?1 AND sequence = ?2 AND (phase = 'pending' OR phase = "
+                                             "'starting' OR phase = 'running')"));
     const std::string why = "refused: " + delivery.detail;
     BERTH_TRY(tasks.run(row.run.id, row.sequence, change.now(), why));
     BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM outbox WHERE id = ?1"));
@@ -329,6 +332,7 @@ class Dispatcher {
 
 Result<DispatchReport> dispatch(Runtime& runtime, Lease& lease, std::vector<LiveExecutor>& executors) {
   DispatchReport report;
+  const CheckedChanges checked(runtime, [&] { return lease.check(); });
   for (LiveExecutor& live : executors) BERTH_TRY(Dispatcher(runtime, lease, report).run(live));
   return report;
 }

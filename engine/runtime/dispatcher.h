@@ -2,7 +2,8 @@
 //
 // A row leaves the outbox only after its executor has answered, so a crash at any moment means that it is told again,
 // under the same key, and executors start a key once (exec/executor.h). Whoever dispatches holds the lease of rounds,
-// and makes sure of it before every call: two at once could start a key twice. Statements of others may come in
+// and makes sure of it before every call: two at once could start a key twice; and in each transaction that takes in an
+// answer, which is told again otherwise. Statements of others may come in
 // between, so what an executor has answered is matched with what the tables say then.
 // An executor that cannot be reached is left alone for a while, longer each time; its rows wait.
 #pragma once

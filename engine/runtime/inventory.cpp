@@ -218,6 +218,7 @@ Result<InventoryReport> import_inventory(Runtime& runtime, const std::string& ex
 
 Status watch_inventory(Runtime& runtime, LiveExecutor& live, bool adds_new_nodes, SyncReport& report) {
   BERTH_ASSIGN(const std::vector<InventoryNode> nodes, live.executor->inventory());
+  BERTH_TRY(runtime.check_right());
   BERTH_TRY(note_inventory(runtime.db(), live.record, runtime.now()));
   if (nodes.empty()) return {};
   BERTH_ASSIGN(const auto known, known_nodes(runtime.db()));

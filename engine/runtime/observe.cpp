@@ -97,28 +97,33 @@ std::string end_words(const TaskObservation& seen) {
 }
 
 // What one executor saw, turned into rows.
+//
+// Statements of others may come in between: what has ended meanwhile stays so.
 class Observer {
  public:
   static Result<Observer> make(Runtime& runtime, const ExecutorRecord& executor, SyncReport& report) {
     Database& db = runtime.db();
     BERTH_ASSIGN(Statement begin,
                  db.prepare("UPDATE run_tasks SET phase = ?4, start_time = ?5, external = ?6, detail = ?7 WHERE "
-                            "run_id = ?1 AND group_index = ?2 AND task_index = ?3"));
+                            "run_id = ?1 AND group_index = ?2 AND task_index = ?3 AND (phase = 'pending' OR phase = "
+                            "'starting')"));
     BERTH_ASSIGN(Statement wait,
                  db.prepare("UPDATE run_tasks SET detail = ?4 WHERE run_id = ?1 AND group_index = ?2 AND task_index = "
-                            "?3"));
+                            "?3 AND phase = 'starting'"));
     BERTH_ASSIGN(
         Statement end,
         db.prepare("UPDATE run_tasks SET phase = ?4, start_time = coalesce(?5, start_time), end_time = ?6, "
                    "exit_code = ?7, end_signal = ?8, detail = ?9, cpu_s = ?10, memory_peak_mib = ?11, said_done "
                    "= ?12 WHERE "
-                   "run_id = ?1 AND group_index = ?2 AND task_index = ?3"));
+                   "run_id = ?1 AND group_index = ?2 AND task_index = ?3 AND (phase = 'pending' OR phase = 'starting' "
+                   "OR phase = 'running')"));
     return Observer(runtime, executor, report, std::move(begin), std::move(wait), std::move(end));
   }
 
   Status take_in(const AskedTasks& all, const Observation& seen) {
     // That tasks begin and end does not concern the state yet; that runs end does.
     BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(runtime_.db()));
+    BERTH_TRY(runtime_.check_right());
     for (std::size_t r = 0; r < all.runs.size(); ++r) {
       has_begun_ = false;
       for (std::size_t i = all.first_of[r]; i < std::min(all.first_of[r + 1], seen.tasks.size()); ++i)
@@ -229,7 +234,7 @@ class Observer {
     if (!has_begun_ || (run.state != RunState::kStarting && run.state != RunState::kPending)) return {};
     // A statement may have told it to stop while we looked.
     BERTH_ASSIGN(std::optional<LiveRun> at, live_run_of(runtime_.db(), run.job));
-    if (!at || at->state == RunState::kStopping) return {};
+    if (!at || at->id != run.id || at->state == RunState::kStopping) return {};
     if (at->state == RunState::kPending) {  // taken in, and its acknowledgement was lost
       BERTH_TRY(set_run_state(runtime_.db(), *at, RunState::kStarting, "found", runtime_.now()));
       at->state = RunState::kStarting;
@@ -358,6 +363,7 @@ Status look_after_nodes(Runtime& runtime, Lease& lease, LiveExecutor& live, cons
 Result<SyncReport> observe_executors(Runtime& runtime, Lease& lease, std::vector<LiveExecutor>& executors,
                                      Inventories inventories) {
   SyncReport report;
+  const CheckedChanges checked(runtime, [&] { return lease.check(); });
   BERTH_TRY(tell_of_graces(runtime));
   for (LiveExecutor& live : executors) {
     BERTH_ASSIGN(const AskedTasks all, live_tasks(runtime.db(), live.record.id));
@@ -371,6 +377,7 @@ Result<SyncReport> observe_executors(Runtime& runtime, Lease& lease, std::vector
     Result<Observation> seen =
         was_silent ? Result<Observation>(live.reached) : live.executor->observe(all.tasks, nodes);
     live.reached = seen.status();
+    BERTH_TRY(lease.keep(runtime.now()));  // what it said may have taken long
     if (!was_silent) BERTH_TRY(note_contact(runtime.db(), live.record, live.reached, runtime.now()));
     if (!seen.ok()) {
       report.unreachable.push_back(fmt::format("{}: {}", live.record.name, seen.status().message()));
@@ -382,7 +389,9 @@ Result<SyncReport> observe_executors(Runtime& runtime, Lease& lease, std::vector
     close_nodes(strays.held, *seen);
     BERTH_TRY(look_after_nodes(runtime, lease, live, *seen, inventories, report));
     BERTH_TRY(observer.settle_runs());
+    BERTH_TRY(lease.keep(runtime.now()));
     BERTH_TRY(look_after_strays(runtime, live, strays, report));
+    BERTH_TRY(lease.keep(runtime.now()));
     if (unseen != 0) BERTH_TRY(note_asked(runtime.db(), live.record.id));
     (void)forget_ended(live, all, *seen);  // what is left over is found and forgotten another time
   }

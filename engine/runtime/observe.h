@@ -3,7 +3,8 @@
 //
 // A run ends when all of its tasks have: succeeded if all did, else as its first task that did not; then the others are
 // told to stop first. What that means for its job is store/job_records.h (conclude_run). Where the tables expected
-// something else a row of drift says what was found and what was done.
+// something else a row of drift says what was found and what was done. Each transaction begins by making sure of the
+// lease: whoever has lost it while an executor answered writes nothing of the answer (kConflict).
 #pragma once
 
 #include "engine/runtime/executors.h"

@@ -52,6 +52,7 @@ class Runtime {
   Result<std::int64_t> change(Body&& body) {
     BERTH_TRY(check_writable());
     BERTH_ASSIGN(Change change, Change::begin(db_, author(), now()));
+    BERTH_TRY(check_right());
     BERTH_TRY(body(change));
     if (!judge_) return change.commit();
     BERTH_TRY(change.settle());
@@ -61,6 +62,11 @@ class Runtime {
   // Until it is called with nothing: changes are made, and `judge` looks at each, may add to it and says what becomes
   // of it.
   void judge_changes(std::function<Result<ChangeFate>(Change&)> judge) { judge_ = std::move(judge); }
+  // Until it is called with nothing: each change begins with `check`, inside its transaction, and is not made where
+  // that fails.
+  void check_changes(std::function<Status()> check) { right_ = std::move(check); }
+  // What check_changes() was given says; for transactions that are no changes, at their beginning.
+  Status check_right() const { return right_ ? right_() : Status(); }
   // kConflict in a read-only session.
   Status check_writable() const;
 
@@ -93,7 +99,22 @@ class Runtime {
   bool read_only_;
   std::optional<std::uint64_t> seed_;
   std::function<Result<ChangeFate>(Change&)> judge_;
+  std::function<Status()> right_;
   std::optional<Transaction> enclosing_ = {};  // ends before its connection
+};
+
+// While it lives, changes are made only where `check` lets them.
+class CheckedChanges {
+ public:
+  CheckedChanges(Runtime& runtime, std::function<Status()> check) : runtime_(runtime) {
+    runtime_.check_changes(std::move(check));
+  }
+  CheckedChanges(const CheckedChanges&) = delete;
+  CheckedChanges& operator=(const CheckedChanges&) = delete;
+  ~CheckedChanges() { runtime_.check_changes({}); }
+
+ private:
+  Runtime& runtime_;
 };
 
 }  // namespace berth

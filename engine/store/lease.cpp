@@ -119,7 +119,10 @@ Status Lease::lost() const {
 }
 
 Status Lease::keep(Seconds now) {
-  if (now - request_.now >= Seconds(request_.duration.value() / 4)) return renew(now);
+  return now - request_.now >= Seconds(request_.duration.value() / 4) ? renew(now) : check();
+}
+
+Status Lease::check() const {
   BERTH_ASSIGN(Statement row, db_->prepare("SELECT 1 FROM leases WHERE name = ?1 AND token = ?2"));
   const bool is_held = row.with(request_.name, token_).next();
   BERTH_TRY(row.status());

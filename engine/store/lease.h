@@ -35,6 +35,9 @@ class Lease {
   // The same, but before a good part of its time is over it only looks whether the lease is still held: for in between,
   // as often as one likes.
   Status keep(Seconds now);
+  // Only looks. A transaction that writes for the holder begins with it: a process that was stopped and goes on must
+  // not write what it saw before another took over.
+  Status check() const;
   Status release();
 
  private:

@@ -276,5 +276,56 @@ TEST_F(Dispatch, WhoHasLostTheLeaseTellsNobody) {
   EXPECT_EQ(run_state(job), "pending");
 }
 
+// A process may be stopped in the middle of a call, and go on when another has taken over.
+TEST_F(Dispatch, WhoLosesTheLeaseDuringACallWritesNothingOfTheAnswer) {
+  const std::int64_t job = start("job");
+  const auto phases = [&] { return must_have(other_->text("SELECT group_concat(phase, ' ') FROM run_tasks")); };
+  std::unique_ptr<Lease> taken;
+  const auto take_over = [&] {
+    env_.set(env_.now() + Seconds(601));
+    taken = std::make_unique<Lease>(
+        must_have(Lease::acquire(*other_, {.name = "round", .holder = "other", .now = env_.now()})));
+  };
+  const auto take_back = [&] {
+    taken.reset();
+    lease_ = std::make_unique<Lease>(must_have(take_round_lease(*runtime_)));
+  };
+  script_.meanwhile = take_over;
+  EXPECT_ERROR(dispatch(), Code::kConflict, "was lost");
+  EXPECT_EQ(script_.launches.size(), 1u);
+  EXPECT_EQ(must_have(other_->integer("SELECT count(*) FROM outbox")), 1) << "it is told again";
+  EXPECT_EQ(phases(), "pending pending");
+  script_.launched = DeliveryState::kRefused;
+  take_back();
+  EXPECT_ERROR(dispatch(), Code::kConflict, "was lost");
+  EXPECT_EQ(job_state(job), "running") << "no refusal is taken in either";
+
+  script_.meanwhile = [] {};
+  script_.launched = DeliveryState::kDone;
+  take_back();
+  EXPECT_OK(dispatch());
+  script_.meanwhile = take_over;
+  script_.phase = TaskPhase::kVanished;
+  script_.are_nodes_ready = false;
+  EXPECT_ERROR(observe(), Code::kConflict, "was lost");
+  EXPECT_EQ(phases(), "starting starting");
+  EXPECT_EQ(run_state(job), "starting");
+  EXPECT_EQ(must_have(other_->integer("SELECT count(*) FROM node_health")), 0);
+  EXPECT_OK(runtime_->change([](Change& c) { return c.record("test", "other changes are made"); }));
+}
+
+// Statements need no lease.
+TEST_F(Dispatch, WhatHasEndedWhileWeLookedIsNotMadeToRunAgain) {
+  const std::int64_t job = start("job");
+  EXPECT_OK(dispatch());
+  script_.phase = TaskPhase::kRunning;
+  script_.meanwhile = [&] {
+    EXPECT_OK(other_->execute("UPDATE run_tasks SET phase = 'ended', end_time = 2000, exit_code = 0, end_signal = 0"));
+  };
+  EXPECT_OK(observe());
+  EXPECT_EQ(must_have(other_->text("SELECT group_concat(phase, ' ') FROM run_tasks")), "ended ended");
+  EXPECT_EQ(run_state(job), "succeeded");
+}
+
 }  // namespace
 }  // namespace berth::test
