@@ -122,11 +122,9 @@ std::string kubernetes_model_name(std::string_view product) {
 
 Result<std::vector<KubernetesNode>> read_kubernetes_nodes(std::string_view json, const KubernetesSettings& settings,
                                                           std::string_view database) {
-  BERTH_ASSIGN(const Json items, kubernetes::read_items(json));
+  BERTH_ASSIGN(const Json items, kubernetes::read_items(json, "Node"));
   std::vector<KubernetesNode> nodes;
-  for (const Json& item : items) {
-    if (!text_at(item, {"metadata", "name"}).empty()) nodes.push_back(read_node(item, settings, database));
-  }
+  for (const Json& item : items) nodes.push_back(read_node(item, settings, database));
   std::ranges::sort(nodes, {}, [](const KubernetesNode& node) { return std::string_view(node.inventory.name); });
   return nodes;
 }

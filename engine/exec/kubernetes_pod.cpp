@@ -17,6 +17,8 @@ using kubernetes::Json;
 using kubernetes::text_at;
 using kubernetes::value_at;
 
+constexpr std::int32_t kLastSignal = 64;
+
 // Reasons of a failed pod with which its job has nothing to do.
 constexpr std::array<std::string_view, 6> kEndedByTheNode = {"Evicted",  "NodeLost",   "NodeShutdown",
                                                              "Shutdown", "Terminated", "Preempting"};
@@ -95,22 +97,29 @@ const Json& main_status(const Json& status) {
   return all.is_array() && all.size() == 1 ? all[0] : kNone;
 }
 
-void read_container(const Json& status, KubernetesPod& pod) {
+Status read_container(const Json& status, KubernetesPod& pod) {
   const Json& state = value_at(main_status(status), {"state"});
   const Json& ended = value_at(state, {"terminated"});
   pod.waiting = reason_and_message(value_at(state, {"waiting"}));
   pod.started = kubernetes::moment_at(state, {"running", "startedAt"});
-  if (!ended.is_object()) return;
+  if (!ended.is_object()) return {};
   pod.has_ended = true;
   pod.started = kubernetes::moment_at(ended, {"startedAt"});
   pod.ended = kubernetes::moment_at(ended, {"finishedAt"});
-  pod.exit_code = static_cast<std::int32_t>(kubernetes::integer_at(ended, {"exitCode"}));
-  pod.signal = static_cast<std::int32_t>(kubernetes::integer_at(ended, {"signal"}));
+  const auto code = kubernetes::integer_at(ended, {"exitCode"}, INT32_MIN, INT32_MAX);
+  const auto signal = kubernetes::integer_at(ended, {"signal"}, 0, kLastSignal);
+  if (!code || !signal)
+    return Status(Code::kUnavailable, fmt::format("kubectl's answer has no exit code or signal that pod {} could have "
+                                                  "ended with",
+                                                  pod.name));
+  pod.exit_code = *code;
+  pod.signal = *signal;
   pod.end_reason = text_at(ended, {"reason"});
   pod.end_message = text_at(ended, {"message"});
+  return {};
 }
 
-KubernetesPod read_pod(const Json& json, std::string_view gpu_resource) {
+Result<KubernetesPod> read_pod(const Json& json, std::string_view gpu_resource) {
   KubernetesPod pod;
   const auto label = [&](std::string_view key) { return text_at(json, {"metadata", "labels", key}); };
   pod.name_space = text_at(json, {"metadata", "namespace"});
@@ -125,7 +134,7 @@ KubernetesPod read_pod(const Json& json, std::string_view gpu_resource) {
   pod.reason = text_at(status, {"reason"});
   pod.trouble = reason_and_message(status);
   pod.is_deleting = value_at(json, {"metadata", "deletionTimestamp"}).is_string();
-  read_container(status, pod);
+  BERTH_TRY(read_container(status, pod));
   if (pod.started < Seconds(0) && pod.phase != "Pending") pod.started = kubernetes::moment_at(status, {"startTime"});
   read_held(value_at(json, {"spec"}), gpu_resource, pod);
   return pod;
@@ -137,7 +146,8 @@ void observe_end(const KubernetesPod& pod, TaskObservation& seen) {
   seen.exit_code = pod.exit_code;
   seen.signal = pod.signal;
   // 128 + n is how a container says that signal n ended it.
-  if (seen.signal == 0 && seen.exit_code > 128 && seen.exit_code <= 128 + 64) seen.signal = seen.exit_code - 128;
+  if (seen.signal == 0 && seen.exit_code > 128 && seen.exit_code <= 128 + kLastSignal)
+    seen.signal = seen.exit_code - 128;
   seen.is_out_of_memory = pod.end_reason == "OOMKilled";
   seen.is_out_of_time = pod.reason == "DeadlineExceeded";
   seen.was_told = pod.is_deleting;
@@ -158,11 +168,12 @@ void observe_end(const KubernetesPod& pod, TaskObservation& seen) {
 }  // namespace
 
 Result<std::vector<KubernetesPod>> read_kubernetes_pods(std::string_view json, std::string_view gpu_resource) {
-  BERTH_ASSIGN(const Json items, kubernetes::read_items(json));
+  BERTH_ASSIGN(const Json items, kubernetes::read_items(json, "Pod"));
   std::vector<KubernetesPod> pods;
   pods.reserve(items.size());
   for (const Json& item : items) {
-    if (!text_at(item, {"metadata", "name"}).empty()) pods.push_back(read_pod(item, gpu_resource));
+    BERTH_ASSIGN(KubernetesPod pod, read_pod(item, gpu_resource));
+    pods.push_back(std::move(pod));
   }
   return pods;
 }

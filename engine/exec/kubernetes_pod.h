@@ -45,7 +45,7 @@ struct KubernetesPod {
   bool is_over() const { return phase == "Succeeded" || phase == "Failed"; }
 };
 
-// In the order of the text. kUnavailable when it is no whole JSON.
+// In the order of the text. kUnavailable when it is no list of pods (see read_items), or says what cannot be.
 Result<std::vector<KubernetesPod>> read_kubernetes_pods(std::string_view json, std::string_view gpu_resource);
 
 // A pod that the node or the cluster ended, not its job - evicted, shut down with its node - has vanished; one that its

@@ -198,7 +198,59 @@ TEST(KubernetesPods, WhatTheyHold) {
 TEST(KubernetesPods, HalfAnAnswerIsNoAnswer) {
   for (const std::string_view text : {"", R"({"kind":"List","items":[{"metadata":)", "[]", "Unable to connect"})
     EXPECT_EQ(read_kubernetes_pods(text, "nvidia.com/gpu").status().code(), Code::kUnavailable) << text;
-  EXPECT_TRUE(must(read_kubernetes_pods(R"({"kind":"PodList","items":null})", "nvidia.com/gpu")).empty());
+}
+
+// "No pods" would mean that every task is gone.
+TEST(KubernetesPods, AnAnswerOfAnotherShapeIsNoAnswer) {
+  std::string deep = R"({"kind":"PodList","items":[{"metadata":{"name":"a"},"spec":)";
+  for (int i = 0; i < 100000; ++i) deep += R"({"a":[)";
+  for (int i = 0; i < 100000; ++i) deep += "]}";
+  deep += "}]}";
+  const std::vector<std::string> texts = {
+      "{}",
+      R"({"items":[]})",
+      R"({"kind":"Status","status":"Failure","message":"etcdserver: leader changed"})",
+      R"({"kind":"Foo","items":[]})",
+      R"({"kind":"Foo","items":{"a":1}})",
+      R"({"kind":"NodeList","items":[]})",
+      R"({"kind":"Pod","metadata":{}})",
+      R"({"kind":"PodList"})",
+      R"({"kind":"PodList","items":null})",
+      R"({"kind":"PodList","items":{}})",
+      R"({"kind":"PodList","items":[null]})",
+      R"({"kind":"PodList","items":[1]})",
+      R"({"kind":"PodList","items":[[]]})",
+      R"({"kind":"PodList","items":[{"metadata":{"name":"a"}},{"metadata":null}]})",
+      R"({"kind":"PodList","items":[{"metadata":{"name":5}}]})",
+      R"({"kind":"List","items":[{"kind":"Status","metadata":{"name":"a"}}]})",
+      deep,
+  };
+  for (const std::string& text : texts) {
+    EXPECT_EQ(read_kubernetes_pods(text, "nvidia.com/gpu").status().code(), Code::kUnavailable) << text.substr(0, 80);
+  }
+  EXPECT_EQ(
+      read_kubernetes_nodes(R"({"kind":"List","items":[{"kind":"Pod","metadata":{"name":"a"}}]})", settings_with())
+          .status()
+          .code(),
+      Code::kUnavailable);
+  for (const std::string_view none : {R"({"kind":"PodList","items":[]})", R"({"kind":"List","items":[]})"})
+    EXPECT_TRUE(must(read_kubernetes_pods(none, "nvidia.com/gpu")).empty());
+}
+
+TEST(KubernetesPods, CodesThatCannotBeAreRefused) {
+  const auto read = [](const std::string& ended) {
+    return read_kubernetes_pods(R"({"kind":"Pod","metadata":{"name":"a"},"status":{"phase":"Failed",)"
+                                R"("containerStatuses":[{"name":"main","state":{"terminated":)" +
+                                    ended + "}}]}}",
+                                "nvidia.com/gpu");
+  };
+  for (const char* ended :
+       {R"({"exitCode":4294967296})", R"({"exitCode":18446744073709551615})", R"({"exitCode":-99999999999})",
+        R"({"exitCode":"0"})", R"({"exitCode":1.5})", R"({"exitCode":1,"signal":-99999999999})",
+        R"({"exitCode":1,"signal":-1})", R"({"exitCode":1,"signal":65})"})
+    EXPECT_EQ(read(ended).status().code(), Code::kUnavailable) << ended;
+  EXPECT_EQ(must(read(R"({"exitCode":-1073741510})")).front().exit_code, -1073741510);
+  EXPECT_EQ(must(read(R"({"exitCode":255,"signal":64})")).front().signal, 64);
 }
 
 TEST(Kubectl, WhatWentWrong) {
