@@ -86,13 +86,17 @@ Result<SlurmListing> SlurmClient::jobs(bool fresh) {
   BERTH_ASSIGN(
       const Answer answer,
       poll("squeue", {"squeue", "--noheader", "--states=all", "--format=" + std::string(kSqueueFormat)}, fresh));
-  return SlurmListing{answer.asked_ms, read_squeue(answer.text)};
+  SlurmListing listing{answer.asked_ms, {}};
+  listing.jobs = read_squeue(answer.text, &listing.is_whole);
+  return listing;
 }
 
 Result<SlurmListing> SlurmClient::steps(bool fresh) {
   BERTH_ASSIGN(const Answer answer,
                poll("steps", {"squeue", "--noheader", "--steps", "--format=" + std::string(kSqueueStepFormat)}, fresh));
-  return SlurmListing{answer.asked_ms, read_squeue_steps(answer.text)};
+  SlurmListing listing{answer.asked_ms, {}};
+  listing.jobs = read_squeue_steps(answer.text, &listing.is_whole);
+  return listing;
 }
 
 Result<std::vector<SlurmNode>> SlurmClient::nodes(bool fresh) {

@@ -25,6 +25,7 @@ std::int64_t wall_clock_ms();
 struct SlurmListing {
   std::int64_t asked_ms = 0;  // before Slurm was asked
   std::vector<SlurmJob> jobs;
+  bool is_whole = true;  // every line could be read
 };
 
 class SlurmClient {

@@ -85,10 +85,11 @@ class SlurmExecutor : public Executor {
     if (settings_.submit.is_pilot) {
       BERTH_ASSIGN(const SlurmListing steps, client_.steps(false));
       listing.asked_ms = std::min(listing.asked_ms, steps.asked_ms);
+      listing.is_whole = listing.is_whole && steps.is_whole;
       for (const SlurmJob& step : steps.jobs)
         if (read_launch_key(settings_.submit.database, step.name)) listing.jobs.push_back(step);
     }
-    SlurmObserver observer(client_, settings_.submit, settings_.pending_limit, listing);
+    SlurmObserver observer(client_, settings_.submit, settings_.pending_limit, listing, settings_.folder);
     observer.observe_tasks(tasks, seen);
     BERTH_TRY(observer.observe_foreign(nodes, seen));
     BERTH_TRY(observe_nodes(nodes, seen));

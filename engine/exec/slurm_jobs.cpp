@@ -14,19 +14,38 @@ namespace {
 
 struct StateWord {
   std::string_view word;
+  std::string_view short_form;
   SlurmState state;
 };
-// COMPLETED to STOPPED: the states and flags that Slurm's job state codes name.
+// The states and flags that Slurm's job state codes name.
 constexpr std::array kStateWords = {
-    StateWord{"BOOT_FAIL", SlurmState::kNodeFailed},      StateWord{"CANCELLED", SlurmState::kCancelled},
-    StateWord{"COMPLETED", SlurmState::kCompleted},       StateWord{"COMPLETING", SlurmState::kEnding},
-    StateWord{"DEADLINE", SlurmState::kTimeout},          StateWord{"FAILED", SlurmState::kFailed},
-    StateWord{"LAUNCH_FAILED", SlurmState::kNodeFailed},  StateWord{"NODE_FAIL", SlurmState::kNodeFailed},
-    StateWord{"OUT_OF_MEMORY", SlurmState::kOutOfMemory}, StateWord{"PREEMPTED", SlurmState::kPreempted},
-    StateWord{"RESIZING", SlurmState::kRunning},          StateWord{"REVOKED", SlurmState::kCancelled},
-    StateWord{"RUNNING", SlurmState::kRunning},           StateWord{"SIGNALING", SlurmState::kRunning},
-    StateWord{"STAGE_OUT", SlurmState::kEnding},          StateWord{"STOPPED", SlurmState::kRunning},
-    StateWord{"SUSPENDED", SlurmState::kRunning},         StateWord{"TIMEOUT", SlurmState::kTimeout},
+    StateWord{"BOOT_FAIL", "BF", SlurmState::kNodeFailed},
+    StateWord{"CANCELLED", "CA", SlurmState::kCancelled},
+    StateWord{"COMPLETED", "CD", SlurmState::kCompleted},
+    StateWord{"COMPLETING", "CG", SlurmState::kEnding},
+    StateWord{"CONFIGURING", "CF", SlurmState::kConfiguring},
+    StateWord{"DEADLINE", "DL", SlurmState::kTimeout},
+    StateWord{"FAILED", "F", SlurmState::kFailed},
+    StateWord{"LAUNCH_FAILED", "LF", SlurmState::kNodeFailed},
+    StateWord{"NODE_FAIL", "NF", SlurmState::kNodeFailed},
+    StateWord{"OUT_OF_MEMORY", "OOM", SlurmState::kOutOfMemory},
+    StateWord{"PENDING", "PD", SlurmState::kPending},
+    StateWord{"POWER_UP_NODE", "PU", SlurmState::kConfiguring},
+    StateWord{"PREEMPTED", "PR", SlurmState::kPreempted},
+    StateWord{"RECONFIG_FAIL", "RC", SlurmState::kNodeFailed},
+    StateWord{"REQUEUED", "RQ", SlurmState::kPending},
+    StateWord{"REQUEUE_FED", "RF", SlurmState::kPending},
+    StateWord{"REQUEUE_HOLD", "RH", SlurmState::kPending},
+    StateWord{"RESIZING", "RS", SlurmState::kRunning},
+    StateWord{"RESV_DEL_HOLD", "RD", SlurmState::kPending},
+    StateWord{"REVOKED", "RV", SlurmState::kCancelled},
+    StateWord{"RUNNING", "R", SlurmState::kRunning},
+    StateWord{"SIGNALING", "SI", SlurmState::kRunning},
+    StateWord{"SPECIAL_EXIT", "SE", SlurmState::kPending},
+    StateWord{"STAGE_OUT", "SO", SlurmState::kEnding},
+    StateWord{"STOPPED", "ST", SlurmState::kRunning},
+    StateWord{"SUSPENDED", "S", SlurmState::kRunning},
+    StateWord{"TIMEOUT", "TO", SlurmState::kTimeout},
 };
 
 std::optional<std::int64_t> leading_number(std::string_view text) {
@@ -70,12 +89,18 @@ bool name_job(std::string_view shown, SlurmJob& job) {
 
 // A job for each row of `count` fields that begins with one's number; `read` takes the rest.
 template <class Read>
-std::vector<SlurmJob> read_rows(std::string_view text, std::size_t count, Read read) {
+std::vector<SlurmJob> read_rows(std::string_view text, std::size_t count, bool* is_whole, Read read) {
   std::vector<SlurmJob> jobs;
-  for (const std::string_view row : split(text, '\n')) {
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    const std::string_view row = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     const auto fields = row_fields(row, count);
     SlurmJob job;
-    if (!fields || !name_job(fields->front(), job)) continue;
+    if (end == std::string_view::npos || !fields || !name_job(fields->front(), job)) {
+      if (is_whole != nullptr && !trim(row).empty()) *is_whole = false;
+      continue;
+    }
     read(*fields, job);
     jobs.push_back(std::move(job));
   }
@@ -111,8 +136,7 @@ void read_job_line(std::string_view line, std::vector<SlurmHolding>& holdings) {
     if (const auto id = word_value(words[i], "JobId="); !id.empty()) job.job = leading_number(id).value_or(0);
     if (const auto user = word_value(words[i], "UserId="); !user.empty()) job.user = user.substr(0, user.find('('));
     if (const auto state = word_value(words[i], "JobState="); !state.empty()) {
-      const SlurmState read = read_slurm_state(state);
-      holds = read == SlurmState::kRunning || read == SlurmState::kEnding;
+      holds = has_slurm_nodes(read_slurm_state(state));
     }
     const auto nodes = word_value(words[i], "Nodes=");
     if (!holds || nodes.empty() || i + 3 >= words.size() || !words[i + 1].starts_with("CPU_IDs=")) continue;
@@ -133,15 +157,20 @@ void read_job_line(std::string_view line, std::vector<SlurmHolding>& holdings) {
 }  // namespace
 
 SlurmState read_slurm_state(std::string_view word) {
-  word = word.substr(0, word.find(' '));
-  const auto row = std::ranges::find(kStateWords, word, &StateWord::word);
-  return row == kStateWords.end() ? SlurmState::kPending : row->state;
+  std::string name(word.substr(0, word.find_first_of(" +")));  // "CANCELLED+" was too long for its column
+  std::ranges::transform(name, name.begin(),
+                         [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+  const auto row = std::ranges::find_if(
+      kStateWords, [&](const StateWord& each) { return each.word == name || each.short_form == name; });
+  return row == kStateWords.end() ? SlurmState::kUnknown : row->state;
 }
+
+bool has_slurm_nodes(SlurmState state) { return !is_slurm_end(state) && state != SlurmState::kPending; }
 
 bool is_slurm_end(SlurmState state) { return state >= SlurmState::kCompleted; }
 
-std::vector<SlurmJob> read_squeue(std::string_view text) {
-  return read_rows(text, 9, [](const std::vector<std::string_view>& fields, SlurmJob& job) {
+std::vector<SlurmJob> read_squeue(std::string_view text, bool* is_whole) {
+  return read_rows(text, 9, is_whole, [](const std::vector<std::string_view>& fields, SlurmJob& job) {
     job.state_word = fields[1];
     job.state = read_slurm_state(job.state_word);
     job.reason = fields[2];
@@ -154,8 +183,8 @@ std::vector<SlurmJob> read_squeue(std::string_view text) {
   });
 }
 
-std::vector<SlurmJob> read_squeue_steps(std::string_view text) {
-  return read_rows(text, 4, [](const std::vector<std::string_view>& fields, SlurmJob& step) {
+std::vector<SlurmJob> read_squeue_steps(std::string_view text, bool* is_whole) {
+  return read_rows(text, 4, is_whole, [](const std::vector<std::string_view>& fields, SlurmJob& step) {
     step.state = SlurmState::kRunning;
     step.state_word = "RUNNING";
     step.user = fields[1];
@@ -165,7 +194,7 @@ std::vector<SlurmJob> read_squeue_steps(std::string_view text) {
 }
 
 std::vector<SlurmJob> read_sacct(std::string_view text) {
-  return read_rows(text, 5, [](const std::vector<std::string_view>& fields, SlurmJob& job) {
+  return read_rows(text, 5, nullptr, [](const std::vector<std::string_view>& fields, SlurmJob& job) {
     job.state_word = fields[1];
     job.state = read_slurm_state(job.state_word);
     job.started = read_slurm_moment(fields[2]);

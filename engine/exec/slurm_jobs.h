@@ -3,7 +3,7 @@
 // Each reader has beside it the arguments that make Slurm print what it reads: parsable rows, one call for all jobs,
 // times as Unix seconds (kSlurmTimes in the environment), free text last, so that a '|' in a job's name does no harm.
 // JSON is not asked for: at 10,000 jobs it is 34 MB and ten times slower, and its shape changes with the release.
-// Rows that cannot be read are left out, not guessed.
+// Rows that cannot be read are left out, not guessed; so is a last row without its end, which may be cut off.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,11 @@ namespace berth {
 inline constexpr std::pair<const char*, const char*> kSlurmTimes{"SLURM_TIME_FORMAT", "%s"};
 
 enum class SlurmState : std::uint8_t {
-  kPending,  // also held, configuring, about to be requeued
-  kRunning,  // also suspended: it holds what it has
-  kEnding,   // its processes are being ended; how it ended is not said yet
+  kUnknown,      // a word of another release: it may be anything, above all not over
+  kPending,      // also held, about to be requeued
+  kConfiguring,  // it has its nodes, which are being made ready
+  kRunning,      // also suspended: it holds what it has
+  kEnding,       // its processes are being ended; how it ended is not said yet
   kCompleted,
   kFailed,
   kTimeout,
@@ -31,15 +33,16 @@ enum class SlurmState : std::uint8_t {
   kNodeFailed,
   kPreempted,
 };
-// "RUNNING", "CANCELLED by 1000", "OUT_OF_MEMORY"; what is not known counts as kPending: wait and see.
+// "RUNNING", "CANCELLED by 1000", "OUT_OF_MEMORY", and the short forms ("R", "CA", "OOM").
 SlurmState read_slurm_state(std::string_view word);
+bool has_slurm_nodes(SlurmState state);  // or may have
 bool is_slurm_end(SlurmState state);
 
 struct SlurmJob {
   std::int64_t id = 0;         // of the whole: the leader's of a heterogeneous job, the array's of an array's task
   std::int32_t component = 0;  // of a heterogeneous job
   std::string shown;           // as Slurm writes it: "12", "12+1", "12_3"
-  SlurmState state = SlurmState::kPending;
+  SlurmState state = SlurmState::kUnknown;
   std::string state_word;
   std::string reason;
   std::string nodes;  // a host list; empty while it waits
@@ -54,11 +57,12 @@ struct SlurmJob {
 };
 
 inline constexpr std::string_view kSqueueFormat = "%i|%T|%r|%N|%u|%V|%S|%e|%j";
-std::vector<SlurmJob> read_squeue(std::string_view text);
+// `is_whole` turns false when there is anything but rows that can be read: what is not listed may be in the rest.
+std::vector<SlurmJob> read_squeue(std::string_view text, bool* is_whole = nullptr);
 
 // squeue --steps: a row for each step, as a running job of that name; `shown` is "12.3".
 inline constexpr std::string_view kSqueueStepFormat = "%i|%u|%N|%j";
-std::vector<SlurmJob> read_squeue_steps(std::string_view text);
+std::vector<SlurmJob> read_squeue_steps(std::string_view text, bool* is_whole = nullptr);
 
 // sacct -n -P -X -o <this>: what is left to ask when a job's state has vanished from the controller.
 inline constexpr std::string_view kSacctFormat = "JobIDRaw,State,Start,End,JobName";
@@ -74,7 +78,7 @@ struct SlurmHolding {
   std::int32_t gpus = 0;
   DeviceMask devices = 0;  // 0 = not said
 };
-// Of jobs that run, are suspended or are ending.
+// Of jobs that have nodes, or may.
 std::vector<SlurmHolding> read_slurm_holdings(std::string_view text);
 
 // "gpu:a100:2(IDX:0-1),shard:..": the GPUs among them.

@@ -16,15 +16,17 @@ constexpr std::int64_t kStepPatienceMs = 10000;
 
 bool is_live(const SlurmJob* job) { return !is_slurm_end(job->state); }
 
-bool holds_nodes(const SlurmJob& job) {
-  return (job.state == SlurmState::kRunning || job.state == SlurmState::kEnding) && !job.nodes.empty();
-}
+bool holds_nodes(const SlurmJob& job) { return has_slurm_nodes(job.state) && !job.nodes.empty(); }
 
 }  // namespace
 
 SlurmObserver::SlurmObserver(SlurmClient& client, const SlurmSubmitOptions& options, Seconds pending_limit,
-                             const SlurmListing& listing)
-    : client_(client), options_(options), pending_limit_(pending_limit), listing_(listing) {
+                             const SlurmListing& listing, const std::string& folder)
+    : client_(client),
+      options_(options),
+      pending_limit_(pending_limit),
+      listing_(listing),
+      absences_(folder + "/unlisted") {
   for (const SlurmJob& job : listing.jobs) {
     if (job.component != 0 || job.never_was()) continue;
     if (const auto key = read_launch_key(options.database, job.name)) ours_[*key].push_back(&job);
@@ -91,6 +93,27 @@ void SlurmObserver::ask_accounting(Views& views) {
   }
 }
 
+// A step is no more when nobody started it, or the job that held its node has ended.
+bool SlurmObserver::has_lost_its_pilot(const View& view) const {
+  if (!options_.is_pilot) return false;
+  if (std::ranges::none_of(view.records, [](const auto& row) { return row.second.started.has_value(); })) return true;
+  const auto is_it = [&](const SlurmJob& job) {
+    return view.facts.submission && job.id == view.facts.submission->job && is_slurm_end(job.state);
+  };
+  return std::ranges::any_of(listing_.jobs, is_it);
+}
+
+void SlurmObserver::note_absences(Views& views) {
+  for (auto& [key, view] : views) {
+    if (view.facts.job != nullptr || !view.facts.is_current) continue;
+    if (!view.facts.submission && !view.facts.claim && view.records.empty()) continue;
+    const std::string name = print_key(options_.database, key);
+    view.facts.is_gone =
+        absences_.note(name, listing_.asked_ms, listing_.is_whole) || (listing_.is_whole && has_lost_its_pilot(view));
+  }
+  (void)absences_.save();  // without it nothing is taken for gone
+}
+
 TaskObservation SlurmObserver::judge(const LiveTask& task, View& view) const {
   const auto record = view.records.find({task.key.group, task.key.task});
   view.facts.record = record == view.records.end() ? nullptr : &record->second;
@@ -122,6 +145,7 @@ void SlurmObserver::observe_tasks(std::span<const LiveTask> tasks, Observation& 
   Views views;
   for (const auto& [key, count] : asked) views.emplace_hint(views.end(), key, look(key, count));
   ask_accounting(views);
+  note_absences(views);
   seen.tasks.reserve(tasks.size());
   for (const LiveTask& task : tasks) seen.tasks.push_back(judge(task, views.at(task.launch)));
   add_unknown(views, seen);

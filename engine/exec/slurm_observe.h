@@ -1,7 +1,8 @@
 // What is true of launched tasks, and of other people's jobs on our nodes, from one listing of Slurm's jobs.
 //
 // The listing alone answers for a launch of one task that runs. The folder of a launch is read when the listing cannot
-// tell: several tasks, one that waits or has ended, more than one job of the name. A second job of a name that an
+// tell: several tasks, one that waits or has ended, more than one job of the name. What a listing leaves out is
+// unknown, not lost, until accounting tells its end or it is gone (slurm_absence.h). A second job of a name that an
 // ambiguous submission left behind is cancelled here; it would run nothing anyway.
 #pragma once
 
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "engine/exec/executor.h"
+#include "engine/exec/slurm_absence.h"
 #include "engine/exec/slurm_client.h"
 #include "engine/exec/slurm_outcome.h"
 #include "engine/exec/slurm_script.h"
@@ -19,9 +21,9 @@ namespace berth {
 
 class SlurmObserver {
  public:
-  // All must outlive the observer.
+  // All must outlive the observer. `folder`: the executor's own.
   SlurmObserver(SlurmClient& client, const SlurmSubmitOptions& options, Seconds pending_limit,
-                const SlurmListing& listing);
+                const SlurmListing& listing, const std::string& folder);
 
   // Fills seen.tasks, one for each in that order, and seen.unknown_tasks.
   void observe_tasks(std::span<const LiveTask> tasks, Observation& seen);
@@ -43,6 +45,8 @@ class SlurmObserver {
   void read_folder(const LaunchKey& key, View& view) const;
   const SlurmJob* choose_job(const std::vector<const SlurmJob*>& jobs, const View& view);
   void ask_accounting(Views& views);
+  void note_absences(Views& views);
+  bool has_lost_its_pilot(const View& view) const;
   TaskObservation judge(const LiveTask& task, View& view) const;
   void add_unknown(const Views& views, Observation& seen);
 
@@ -50,6 +54,7 @@ class SlurmObserver {
   const SlurmSubmitOptions& options_;
   Seconds pending_limit_;
   const SlurmListing& listing_;
+  SlurmAbsences absences_;
   std::map<LaunchKey, std::vector<const SlurmJob*>> ours_;
   std::vector<std::int64_t> twins_;
   std::vector<SlurmJob> accounted_;

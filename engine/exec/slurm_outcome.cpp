@@ -26,12 +26,17 @@ void judge_record(const SlurmTaskRecord& record, const SlurmTaskFacts& facts, Ta
 // Slurm ended it for a reason of its own: what its tasks made of that is not theirs.
 bool is_slurms_own_end(SlurmState state) { return state == SlurmState::kNodeFailed || state == SlurmState::kPreempted; }
 
+bool has_begun(const SlurmTaskFacts& facts) {
+  return facts.claim || (facts.record != nullptr && facts.record->started);
+}
+
 // Slurm lists no job of that name.
 void judge_unlisted(const SlurmTaskFacts& facts, TaskObservation& seen) {
-  const bool began = facts.claim || (facts.record != nullptr && facts.record->started);
-  if (!facts.is_current) {
-    seen.phase = began ? TaskPhase::kRunning : TaskPhase::kStarting;
-  } else if (began || facts.submission) {
+  const bool is_known = has_begun(facts) || facts.submission;
+  if (!facts.is_current || (is_known && !facts.is_gone)) {
+    seen.phase = has_begun(facts) ? TaskPhase::kRunning : TaskPhase::kStarting;
+    if (facts.is_current && !has_begun(facts)) seen.detail = "Slurm does not list it now";
+  } else if (is_known) {
     seen.phase = TaskPhase::kVanished;
     seen.detail = "Slurm lists it no more, and nobody wrote down how it ended";
   }
@@ -51,6 +56,12 @@ void judge_waiting(const SlurmTaskFacts& facts, TaskObservation& seen) {
   seen.phase = TaskPhase::kStarting;
   seen.detail = fmt::format("job {} waits in Slurm's own queue ({})", job.shown, job.reason);
   seen.is_stuck = job.submitted.value() >= 0 && facts.now - job.submitted > facts.pending_limit;
+}
+
+// Slurm does not say clearly whether it runs.
+void judge_unclear(const SlurmTaskFacts& facts, TaskObservation& seen) {
+  seen.phase = has_begun(facts) ? TaskPhase::kRunning : TaskPhase::kStarting;
+  seen.detail = fmt::format("Slurm says {} of job {}", facts.job->state_word, facts.job->shown);
 }
 
 void judge_listed_end(const SlurmTaskFacts& facts, TaskObservation& seen) {
@@ -120,7 +131,10 @@ TaskObservation judge_slurm_task(const LiveTask& task, const SlurmTaskFacts& fac
     seen.detail = "Slurm refused it";
   } else if (facts.job == nullptr) {
     judge_unlisted(facts, seen);
-  } else if (facts.job->state == SlurmState::kPending) {
+  } else if (facts.job->state == SlurmState::kUnknown ||
+             (facts.job->state == SlurmState::kConfiguring && facts.claim)) {
+    judge_unclear(facts, seen);
+  } else if (facts.job->state == SlurmState::kPending || facts.job->state == SlurmState::kConfiguring) {
     judge_waiting(facts, seen);
   } else if (is_slurm_end(facts.job->state)) {
     judge_listed_end(facts, seen);

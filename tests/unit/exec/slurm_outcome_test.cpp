@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "engine/exec/process.h"
+#include "engine/exec/slurm_absence.h"
 #include "engine/exec/slurm_script.h"
 #include "tests/builders.h"
 
@@ -156,6 +157,9 @@ TEST(SlurmOutcome, WhatSlurmDoesNotList) {
   World world;
   EXPECT_EQ(world.judge().phase, TaskPhase::kAbsent);
   world.facts.submission = {12, 5};
+  EXPECT_EQ(world.judge().phase, TaskPhase::kStarting) << "one listing proves nothing";
+  EXPECT_EQ(World().with_record("start 0 0 1 7\n").judge().phase, TaskPhase::kRunning);
+  world.facts.is_gone = true;
   EXPECT_EQ(world.judge().phase, TaskPhase::kVanished);
   EXPECT_EQ(world.judge().external, "12");
   // It was listed before the submission.
@@ -167,6 +171,42 @@ TEST(SlurmOutcome, WhatSlurmDoesNotList) {
   EXPECT_EQ(world.judge().phase, TaskPhase::kEnded);
   world.facts.claim = "refused";
   EXPECT_EQ(world.judge().phase, TaskPhase::kAbsent);
+}
+
+TEST(SlurmOutcome, AStateThatNobodyKnowsIsNoEnd) {
+  EXPECT_EQ(World().with(job_in(SlurmState::kUnknown)).judge().phase, TaskPhase::kStarting);
+  for (const SlurmState state : {SlurmState::kUnknown, SlurmState::kConfiguring}) {
+    const TaskObservation seen = World().with(job_in(state)).with_record("start 0 0 1 7\n").judge();
+    EXPECT_EQ(seen.phase, TaskPhase::kRunning);
+    EXPECT_EQ(seen.detail, "Slurm says STATE of job 12");
+  }
+}
+
+class SlurmFolder : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_NE(mkdtemp(folder_.data()), nullptr); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string folder_ = (std::filesystem::temp_directory_path() / "berth-slurm-XXXXXX").string();
+};
+
+TEST_F(SlurmFolder, SeveralListingsOverSomeMinutesMakeAnAbsence) {
+  const auto note = [&](std::int64_t second, bool is_whole = true) {
+    SlurmAbsences absences(path("unlisted"));  // another process each time
+    const bool is_gone = absences.note("berth-abc123-1-1-l0", second * 1000, is_whole);
+    EXPECT_TRUE(absences.save().ok());
+    return is_gone;
+  };
+  EXPECT_FALSE(note(1000));
+  EXPECT_FALSE(note(1000 + kGoneAfter.value())) << "two are not several";
+  EXPECT_FALSE(note(1000 + kGoneAfter.value())) << "the same one again";
+  EXPECT_FALSE(note(1001 + kGoneAfter.value(), false)) << "it may be in what could not be read";
+  EXPECT_TRUE(note(1002 + kGoneAfter.value()));
+  EXPECT_FALSE(note(10)) << "the clock was set back";
+  EXPECT_FALSE(note(11));
+  EXPECT_FALSE(note(12)) << "too soon";
+  EXPECT_TRUE(SlurmAbsences(path("unlisted")).save().ok());  // it was listed
+  EXPECT_FALSE(note(12 + kGoneAfter.value()));
 }
 
 Launch launch_on(const std::vector<std::pair<std::string, DeviceMask>>& places, std::int64_t gpu_milli = 1000) {

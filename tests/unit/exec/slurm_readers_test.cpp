@@ -63,12 +63,39 @@ TEST(SlurmJobs, RowsOfSqueue) {
   EXPECT_EQ(jobs[5].name, "odd | name x=1 Nodes=n9");
 }
 
+// What is not listed may be in what cannot be read.
+TEST(SlurmJobs, AListingWithOtherLinesIsNotWhole) {
+  const auto is_whole = [](std::string_view text) {
+    bool whole = true;
+    (void)read_squeue(text, &whole);
+    return whole;
+  };
+  constexpr std::string_view kRow = "1|RUNNING|None|n1|root|1|1|1|berth-abc123-12-1-l0\n";
+  EXPECT_TRUE(is_whole(""));
+  EXPECT_TRUE(is_whole("\n"));
+  EXPECT_TRUE(is_whole(kRow));
+  EXPECT_FALSE(is_whole(kSqueue));
+  EXPECT_FALSE(is_whole("slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n"));
+  for (std::size_t i = 1; i < kRow.size(); ++i) {
+    EXPECT_FALSE(is_whole(kRow.substr(0, i))) << i;
+    EXPECT_TRUE(read_squeue(kRow.substr(0, i)).empty()) << "half a name may be another's: " << i;
+  }
+}
+
 TEST(SlurmJobs, States) {
   EXPECT_EQ(read_slurm_state("CANCELLED by 1000"), SlurmState::kCancelled);
   EXPECT_EQ(read_slurm_state("OUT_OF_MEMORY"), SlurmState::kOutOfMemory);
   EXPECT_EQ(read_slurm_state("COMPLETING"), SlurmState::kEnding);
   EXPECT_EQ(read_slurm_state("REQUEUE_HOLD"), SlurmState::kPending);
-  EXPECT_EQ(read_slurm_state("A_STATE_OF_NEXT_YEAR"), SlurmState::kPending);
+  EXPECT_EQ(read_slurm_state("POWER_UP_NODE"), SlurmState::kConfiguring);
+  EXPECT_EQ(read_slurm_state("A_STATE_OF_NEXT_YEAR"), SlurmState::kUnknown);
+  EXPECT_EQ(read_slurm_state(""), SlurmState::kUnknown);
+  EXPECT_EQ(read_slurm_state("running"), SlurmState::kRunning);
+  EXPECT_EQ(read_slurm_state("R"), SlurmState::kRunning);
+  EXPECT_EQ(read_slurm_state("PD"), SlurmState::kPending);
+  EXPECT_EQ(read_slurm_state("CG"), SlurmState::kEnding);
+  EXPECT_EQ(read_slurm_state("CANCELLED+"), SlurmState::kCancelled);
+  EXPECT_FALSE(is_slurm_end(SlurmState::kUnknown));
   EXPECT_FALSE(is_slurm_end(SlurmState::kEnding));
   EXPECT_TRUE(is_slurm_end(SlurmState::kCompleted));
   EXPECT_TRUE(is_slurm_end(SlurmState::kPreempted));
