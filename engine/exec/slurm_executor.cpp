@@ -125,9 +125,13 @@ class SlurmExecutor : public Executor {
   Status forget(std::span<const LiveTask> tasks) override {
     std::map<LaunchKey, std::vector<std::pair<std::int32_t, std::int32_t>>> launches;
     for (const LiveTask& task : tasks) launches[task.launch].emplace_back(task.key.group, task.key.task);
-    for (const auto& [key, named] : launches)
-      if (const SlurmLaunchFolder folder = folder_of(key); folder.exists()) BERTH_TRY(folder.forget(named));
-    return {};
+    Status first;
+    for (const auto& [key, named] : launches) {
+      const SlurmLaunchFolder folder = folder_of(key);
+      if (!folder.exists()) continue;
+      if (Status said = folder.forget(named); !said.ok() && first.ok()) first = std::move(said);
+    }
+    return first;
   }
 
   bool has_cordons() const override { return true; }

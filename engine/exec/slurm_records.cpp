@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "engine/base/text.h"
+#include "engine/exec/descriptor.h"
 
 namespace berth {
 
@@ -25,12 +26,39 @@ Status file_failure(const std::string& path) {
 }
 
 Status write_to(const std::string& path, int flags, std::string_view content) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
-  if (file < 0) return file_failure(path);
-  const bool written = write(file, content.data(), content.size()) == static_cast<ssize_t>(content.size());
-  const Status failure = written ? Status() : file_failure(path);
-  close(file);
-  return failure;
+  // A pipe is not waited for.
+  const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0600));
+  struct stat found = {};
+  if (!file.is_open() || fstat(file.get(), &found) != 0) return file_failure(path);
+  if (!S_ISREG(found.st_mode)) return Status(Code::kUnavailable, fmt::format("{}: no regular file", path));
+  const bool written = write(file.get(), content.data(), content.size()) == static_cast<ssize_t>(content.size());
+  return written ? Status() : file_failure(path);
+}
+
+struct OpenFile {
+  Descriptor file;
+  off_t size = 0;
+};
+std::optional<OpenFile> open_regular(const std::string& path) {
+  OpenFile opened{Descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK))};
+  struct stat found = {};
+  if (!opened.file.is_open() || fstat(opened.file.get(), &found) != 0 || !S_ISREG(found.st_mode)) return std::nullopt;
+  opened.size = found.st_size;
+  return opened;
+}
+
+// From `from` to the end, as far as it was when it was opened: it may grow while it is read.
+std::string read_from(const OpenFile& opened, off_t from) {
+  std::string content(static_cast<std::size_t>(opened.size - from), '\0');
+  std::size_t done = 0;
+  while (done < content.size()) {
+    const ssize_t count =
+        pread(opened.file.get(), content.data() + done, content.size() - done, from + static_cast<off_t>(done));
+    if (count <= 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  content.resize(done);
+  return content;
 }
 
 std::vector<std::string> node_files(const std::string& path) {
@@ -47,14 +75,10 @@ std::vector<std::string> node_files(const std::string& path) {
 }  // namespace
 
 std::optional<std::string> read_whole_file(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-  if (file < 0) return std::nullopt;
-  std::string content;
-  std::array<char, 16384> buffer;
-  for (ssize_t count = 0; (count = read(file, buffer.data(), buffer.size())) > 0;)
-    content.append(buffer.data(), static_cast<std::size_t>(count));
-  close(file);
-  return content;
+  constexpr off_t kMost = 64 << 20;  // squeue's rows of 400,000 jobs
+  const auto opened = open_regular(path);
+  if (!opened || opened->size > kMost) return std::nullopt;
+  return read_from(*opened, 0);
 }
 
 Status replace_file(const std::string& path, std::string_view content) {
@@ -166,10 +190,20 @@ Status SlurmLaunchFolder::add_control(const std::string& line) const {
 }
 
 std::string SlurmLaunchFolder::complaint() const {
-  const std::string said = read_whole_file(path_ + "/slurm.out").value_or("");
-  constexpr std::size_t kMost = 300;
-  const std::string_view text = trim(said);
-  return std::string(text.size() > kMost ? text.substr(text.size() - kMost) : text);
+  constexpr off_t kMost = 300;
+  const auto opened = open_regular(path_ + "/slurm.out");
+  return opened ? std::string(trim(read_from(*opened, std::max<off_t>(0, opened->size - kMost)))) : std::string();
+}
+
+bool SlurmLaunchFolder::has_known_end() const {
+  const auto held = claim();
+  if (!held && !submission()) return true;
+  if (held == kStoppedClaim || held == kRefusedClaim) return true;
+  const auto known = records();
+  return std::ranges::all_of(tasks(), [&](const SlurmPlacedTask& task) {
+    const auto record = known.find({task.group, task.task});
+    return record != known.end() && record->second.ended;
+  });
 }
 
 Status SlurmLaunchFolder::forget(const std::vector<std::pair<std::int32_t, std::int32_t>>& tasks) const {
@@ -181,9 +215,12 @@ Status SlurmLaunchFolder::forget(const std::vector<std::pair<std::int32_t, std::
   for (std::pair<std::int32_t, std::int32_t> task; words >> task.first >> task.second;) named.insert(task);
   for (const SlurmPlacedTask& task : this->tasks())
     if (!named.contains({task.group, task.task})) return {};
-  std::vector<std::string> names = node_files(path_);
-  for (const SlurmPlacedTask& task : this->tasks()) names.push_back(slurm_done_file(task.group, task.task));
-  names.insert(names.end(), {"script", "control", "forgotten", "tasks"});
+  std::vector<std::string> names = {"script", "forgotten"};
+  if (has_known_end()) {
+    names = node_files(path_);
+    for (const SlurmPlacedTask& task : this->tasks()) names.push_back(slurm_done_file(task.group, task.task));
+    names.insert(names.end(), {"script", "control", "forgotten", "tasks"});
+  }
   for (const std::string& name : names) unlink((path_ + "/" + name).c_str());
   return {};
 }

@@ -12,7 +12,8 @@
 //   control     lines for the script: see slurm_script.h
 //   GROUP-TASK.out, .err, .done (see done_file.h); slurm.out (the script's own words)
 //
-// The folder lies where the nodes see it too. Files that others read while we write are replaced by rename.
+// The folder lies where the nodes see it too. Files that others read while we write are replaced by rename. Tasks may
+// have made anything of any of them: a pipe, a link, a folder or a file without end counts as none.
 #pragma once
 
 #include <map>
@@ -80,10 +81,14 @@ class SlurmLaunchFolder {
   // Why the script itself failed; at most a few lines.
   std::string complaint() const;
   // Everything but logs, `submitted` and `claim` (a late twin of the job must still find them) goes when each of the
-  // launch's tasks has been named.
+  // launch's tasks has been named. Of a launch that began and whose end was not written down for each task also what
+  // the script and we need to stop it stays: it may only have seemed to be gone, and is a stray when it comes back.
   Status forget(const std::vector<std::pair<std::int32_t, std::int32_t>>& tasks) const;
 
  private:
+  // Nothing of it runs any more, by its own records, or ever will.
+  bool has_known_end() const;
+
   std::string path_;
 };
 
@@ -94,7 +99,7 @@ std::optional<std::int64_t> job_of_claim(const std::optional<std::string>& claim
 void read_slurm_record(std::string_view text, std::string_view node,
                        std::map<std::pair<std::int32_t, std::int32_t>, SlurmTaskRecord>& records);
 
-// The content of a file; nothing when there is none.
+// The content of a regular file; nothing when there is none, or it is larger than any that we or Slurm write.
 std::optional<std::string> read_whole_file(const std::string& path);
 Status replace_file(const std::string& path, std::string_view content);
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -207,6 +208,52 @@ TEST_F(SlurmFolder, SeveralListingsOverSomeMinutesMakeAnAbsence) {
   EXPECT_FALSE(note(12)) << "too soon";
   EXPECT_TRUE(SlurmAbsences(path("unlisted")).save().ok());  // it was listed
   EXPECT_FALSE(note(12 + kGoneAfter.value()));
+}
+
+// Whoever runs in a launch's folder may put there what they like.
+TEST_F(SlurmFolder, WhatIsNoRegularFileIsNone) {
+  for (const char* name : {"node.pipe", "submitted", "tasks", "slurm.out", "control", "forgotten"})
+    ASSERT_EQ(mkfifo(path(name).c_str(), 0600), 0);
+  std::filesystem::create_directory(path("node.folder"));
+  std::filesystem::create_symlink("/dev/zero", path("node.link"));
+  std::ofstream(path("node.huge")).close();
+  std::filesystem::resize_file(path("node.huge"), std::uintmax_t{1} << 30);
+  std::ofstream(path("node.n1")) << "start 0 0 1 7\n";
+  const SlurmLaunchFolder folder(folder_);
+  EXPECT_EQ(folder.records().size(), 1u) << "the good one is read";
+  EXPECT_FALSE(folder.submission());
+  EXPECT_TRUE(folder.tasks().empty());
+  EXPECT_EQ(folder.complaint(), "");
+  EXPECT_EQ(folder.add_control("TERM 1 all\n").code(), Code::kUnavailable);
+  EXPECT_EQ(folder.forget({{0, 0}}).code(), Code::kUnavailable);
+}
+
+TEST_F(SlurmFolder, TheEndOfALongComplaintIsRead) {
+  std::ofstream(path("slurm.out")) << std::string(1000, 'x') << "\nit broke\n";
+  EXPECT_EQ(SlurmLaunchFolder(folder_).complaint().size(), 299u);
+  EXPECT_TRUE(SlurmLaunchFolder(folder_).complaint().ends_with("\nit broke"));
+}
+
+TEST_F(SlurmFolder, WhatOnlyVanishedCanStillBeStopped) {
+  const auto forget = [&](const std::string& claim, const std::string& record) {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directory(folder_);
+    for (const auto& [name, text] : {std::pair<std::string, std::string>{"tasks", "0 0 n1\n"},
+                                     {"node.n1", record},
+                                     {"script", "x"},
+                                     {"control", "USR1 - all\n"},
+                                     {"submitted", "12 5\n"}})
+      std::ofstream(path(name)) << text;
+    if (!claim.empty()) std::filesystem::create_symlink(claim, path("claim"));
+    EXPECT_TRUE(SlurmLaunchFolder(folder_).forget({{0, 0}}).ok());
+    EXPECT_FALSE(std::filesystem::exists(path("script")));
+    EXPECT_TRUE(std::filesystem::exists(path("submitted")));
+    return !SlurmLaunchFolder(folder_).tasks().empty() && std::filesystem::exists(path("control"));
+  };
+  EXPECT_TRUE(forget("12.0", "start 0 0 1 7\n"));
+  EXPECT_TRUE(forget("", "")) << "it may start yet";
+  EXPECT_FALSE(forget("12.0", "start 0 0 1 7\nend 0 0 2 0 1\n"));
+  EXPECT_FALSE(forget("stopped", ""));
 }
 
 Launch launch_on(const std::vector<std::pair<std::string, DeviceMask>>& places, std::int64_t gpu_milli = 1000) {
