@@ -151,39 +151,48 @@ class SlurmExecutor : public Executor {
     std::string name;
   };
 
-  // Of those that Slurm still has: after a controller has lost its state it gives ids out again, to others.
-  Result<std::vector<bool>> are_ours(const std::vector<NamedJob>& jobs) {
-    std::vector<bool> are(jobs.size());
-    if (jobs.empty()) return are;
+  // After a controller has lost its state it gives ids out again, to others.
+  enum class Holder : std::uint8_t { kNobody, kOurs, kAnother };
+  Result<std::vector<Holder>> holders_of(const std::vector<NamedJob>& jobs) {
+    std::vector<Holder> holders(jobs.size(), Holder::kNobody);
+    if (jobs.empty()) return holders;
     BERTH_ASSIGN(const SlurmListing listing, client_.jobs(true));
-    for (std::size_t i = 0; i < jobs.size(); ++i)
-      are[i] = std::ranges::any_of(
-          listing.jobs, [&](const SlurmJob& row) { return row.id == jobs[i].id && row.name == jobs[i].name; });
-    return are;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      for (const SlurmJob& row : listing.jobs) {
+        if (row.id != jobs[i].id || holders[i] == Holder::kOurs) continue;
+        holders[i] = row.name == jobs[i].name ? Holder::kOurs : Holder::kAnother;
+      }
+    }
+    return holders;
   }
 
   Status cancel_ours(const std::vector<NamedJob>& jobs) {
-    BERTH_ASSIGN(const std::vector<bool> ours, are_ours(jobs));
+    BERTH_ASSIGN(const std::vector<Holder> holders, holders_of(jobs));
     std::vector<std::int64_t> ids;
     for (std::size_t i = 0; i < jobs.size(); ++i)
-      if (ours[i]) ids.push_back(jobs[i].id);
+      if (holders[i] == Holder::kOurs) ids.push_back(jobs[i].id);
     (void)client_.cancel(ids);
     return {};
   }
 
-  // Scripts of ours look at `control`. A job that Slurm has no more has no script that could.
+  // Scripts of ours look at `control`. A job that Slurm has no more has no script that could, but one listing without
+  // it does not prove that.
   Status wake_ours(const std::vector<NamedJob>& jobs, const std::vector<std::size_t>& of_requests, std::size_t requests,
                    std::vector<Delivery>& deliveries) {
-    const Result<std::vector<bool>> ours = are_ours(jobs);
-    if (!ours.ok() && jobs.size() == requests) return ours.status();
+    const Result<std::vector<Holder>> holders = holders_of(jobs);
+    if (!holders.ok() && jobs.size() == requests) return holders.status();
     std::vector<std::int64_t> ids;
     std::vector<std::size_t> woken;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
-      if (!ours.ok()) {
-        deliveries[of_requests[i]] = {DeliveryState::kUnknown, "", ours.status().message()};
-      } else if ((*ours)[i]) {
+      if (!holders.ok()) {
+        deliveries[of_requests[i]] = {DeliveryState::kUnknown, "", holders.status().message()};
+      } else if ((*holders)[i] == Holder::kOurs) {
         ids.push_back(jobs[i].id);
         woken.push_back(of_requests[i]);
+      } else if ((*holders)[i] == Holder::kNobody &&
+                 !SlurmLaunchFolder(settings_.submit.shared_folder + "/" + jobs[i].name).has_known_end()) {
+        deliveries[of_requests[i]] = {DeliveryState::kUnknown, "",
+                                      fmt::format("Slurm does not list job {} now", jobs[i].id)};
       }
     }
     const std::vector<std::string> complaints = client_.signal(ids, "CONT");

@@ -1,11 +1,13 @@
 #include "engine/exec/slurm_outcome.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "engine/exec/process.h"
 #include "engine/exec/slurm_absence.h"
@@ -254,6 +256,97 @@ TEST_F(SlurmFolder, WhatOnlyVanishedCanStillBeStopped) {
   EXPECT_TRUE(forget("", "")) << "it may start yet";
   EXPECT_FALSE(forget("12.0", "start 0 0 1 7\nend 0 0 2 0 1\n"));
   EXPECT_FALSE(forget("stopped", ""));
+}
+
+// The executor between programs that print what the test says.
+class SlurmPrograms : public SlurmFolder {
+ protected:
+  void SetUp() override {
+    SlurmFolder::SetUp();
+    std::filesystem::create_directory(path("bin"));
+    for (const char* name : {"sinfo", "scontrol", "sbatch"}) program(name, "true");
+    program("sacct", "exit 1");
+    program("scancel", "echo \"$@\" >>" + path("cancelled"));
+    path_before_ = std::getenv("PATH");
+    ASSERT_EQ(setenv("PATH", (path("bin") + ":" + path_before_).c_str(), 1), 0);
+    const ExecutorType* type = must(find_executor_type("slurm"));
+    const ExecutorContext context{"cluster", "abc123", path("files"), "", nullptr};
+    executor_ = must(type->make(context, must(read_executor_options(*type, {{"poll_interval", "0s"}}))));
+    const std::string launch = path("files/berth-abc123-1-1-l0");
+    std::filesystem::create_directory(launch);
+    std::ofstream(launch + "/tasks") << "0 0 n1\n";
+    std::ofstream(launch + "/submitted") << "12 5\n";
+    std::ofstream(launch + "/node.n1") << "start 0 0 1000 7\n";
+    std::filesystem::create_symlink("12.0", launch + "/claim");
+    const timespec long_ago[2] = {{1000, 0}, {1000, 0}};
+    ASSERT_EQ(utimensat(AT_FDCWD, (launch + "/claim").c_str(), long_ago, AT_SYMLINK_NOFOLLOW), 0);
+  }
+  void TearDown() override {
+    setenv("PATH", path_before_.c_str(), 1);
+    SlurmFolder::TearDown();
+  }
+  void program(const std::string& name, const std::string& script) const {
+    std::ofstream(path("bin/" + name)) << "#!/bin/sh\n" << script << "\n";
+    std::filesystem::permissions(path("bin/" + name), std::filesystem::perms::owner_all);
+  }
+  TaskObservation look() const { return must(executor_->observe({&kTask, 1}, {})).tasks.front(); }
+  // As if all of its listings were that much older.
+  void age_absences(Seconds age) const {
+    std::istringstream row(must_read("files/unlisted"));
+    std::string name;
+    std::int64_t first = 0;
+    std::int64_t last = 0;
+    std::int64_t count = 0;
+    ASSERT_TRUE(row >> name >> first >> last >> count);
+    std::ofstream(path("files/unlisted")) << name << " " << first - age.value() * 1000 << " " << last << " " << count;
+  }
+  std::string must_read(const std::string& name) const { return read_whole_file(path(name)).value_or(""); }
+
+  static constexpr std::string_view kRow = "12|RUNNING|None|n1|root|900|1000|N/A|berth-abc123-1-1-l0";
+  inline static const LiveTask kTask{{1, 1, 0, 0}, {1, 1, 0}, "12", "n1"};
+  std::string path_before_;
+  std::unique_ptr<Executor> executor_;
+};
+
+TEST_F(SlurmPrograms, OneStrangeAnswerLosesNothing) {
+  const std::string row(kRow);
+  for (const std::string& answer :
+       {std::string("exit 0"), std::string("echo 'slurm_load_jobs error: no contact'"),
+        "printf '" + row.substr(0, 8) + "'", "echo '" + row + "' | sed s/RUNNING/ODD_STATE/",
+        "echo '" + row + "' | sed s/RUNNING/POWER_UP_NODE/", "echo '" + row + "' | sed s/RUNNING/R/",
+        "echo '" + row + "'"}) {
+    program("squeue", answer);
+    EXPECT_EQ(look().phase, TaskPhase::kRunning) << answer;
+  }
+}
+
+TEST_F(SlurmPrograms, WhatIsMissingForLongIsLostAndAStrayWhenItComesBack) {
+  program("squeue", "exit 0");
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(look().phase, TaskPhase::kRunning);
+  const StopRequest stop{{kTask}, Seconds(1), ""};
+  EXPECT_EQ(must(executor_->stop({&stop, 1})).front().state, DeliveryState::kUnknown);
+  age_absences(kGoneAfter);
+  EXPECT_EQ(look().phase, TaskPhase::kVanished);
+  ASSERT_TRUE(executor_->forget({&kTask, 1}).ok());
+  program("squeue", "echo '" + std::string(kRow) + "'");
+  const Observation seen = must(executor_->observe({}, {}));
+  ASSERT_EQ(seen.unknown_tasks.size(), 1u);
+  EXPECT_EQ(seen.unknown_tasks.front().phase, TaskPhase::kRunning);
+  EXPECT_EQ(seen.unknown_tasks.front().key, kTask.key);
+  EXPECT_EQ(must(executor_->stop({&stop, 1})).front().state, DeliveryState::kDone);
+  EXPECT_NE(must_read("cancelled").find("--signal=CONT 12"), std::string::npos);
+}
+
+TEST_F(SlurmPrograms, AccountingMayTellTheEndOfWhatIsNotListed) {
+  program("squeue", "exit 0");
+  program("sacct", "echo '12|CANCELLED by 0|1000|1100|berth-abc123-1-1-l0'");
+  EXPECT_EQ(look().phase, TaskPhase::kEnded);
+}
+
+TEST_F(SlurmPrograms, APipeAmongTheFilesHoldsNothingUp) {
+  program("squeue", "exit 0");
+  ASSERT_EQ(mkfifo(path("files/berth-abc123-1-1-l0/node.zz").c_str(), 0600), 0);
+  EXPECT_EQ(look().phase, TaskPhase::kRunning);
 }
 
 Launch launch_on(const std::vector<std::pair<std::string, DeviceMask>>& places, std::int64_t gpu_milli = 1000) {
