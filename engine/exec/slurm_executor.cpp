@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
+#include <sstream>
 
 #include "engine/base/private_folder.h"
 #include "engine/base/text.h"
@@ -20,6 +22,8 @@
 namespace berth {
 
 namespace {
+
+constexpr Seconds kLeftFor{30 * 86400};
 
 struct SlurmSettings {
   SlurmSubmitOptions submit;
@@ -126,12 +130,15 @@ class SlurmExecutor : public Executor {
     std::map<LaunchKey, std::vector<std::pair<std::int32_t, std::int32_t>>> launches;
     for (const LiveTask& task : tasks) launches[task.launch].emplace_back(task.key.group, task.key.task);
     Status first;
+    std::vector<std::string> left;
     for (const auto& [key, named] : launches) {
       const SlurmLaunchFolder folder = folder_of(key);
       if (!folder.exists()) continue;
       if (Status said = folder.forget(named); !said.ok() && first.ok()) first = std::move(said);
+      if (folder.is_left()) left.push_back(print_key(settings_.submit.database, key));
     }
-    return first;
+    const Status cleared = clear_old(left);
+    return first.ok() ? cleared : first;
   }
 
   bool has_cordons() const override { return true; }
@@ -144,6 +151,29 @@ class SlurmExecutor : public Executor {
  private:
   SlurmLaunchFolder folder_of(const LaunchKey& key) const {
     return SlurmLaunchFolder(slurm_launch_folder(settings_.submit, key));
+  }
+
+  // What is left of launches that only vanished goes when they have not come back for long. They are remembered in a
+  // file of the executor's folder, with the moment.
+  Status clear_old(const std::vector<std::string>& left) const {
+    const std::string path = settings_.folder + "/vanished";
+    const std::int64_t now = wall_clock_ms();
+    std::map<std::string, std::int64_t> since;
+    std::istringstream rows(read_whole_file(path).value_or(""));
+    std::string name;
+    for (std::int64_t moment = 0; rows >> name >> moment;) since[name] = std::min(moment, now);
+    bool is_changed = false;
+    for (const std::string& each : left) is_changed |= since.emplace(each, now).second;
+    is_changed |= std::erase_if(since, [&](const auto& row) {
+                    if (now - row.second < kLeftFor.value() * 1000) return false;
+                    const SlurmLaunchFolder folder(settings_.submit.shared_folder + "/" + row.first);
+                    if (folder.is_left()) folder.clear();
+                    return true;
+                  }) > 0;
+    if (!is_changed) return {};
+    std::string lines;
+    for (const auto& [launch, moment] : since) lines += fmt::format("{} {}\n", launch, moment);
+    return replace_file(path, lines);
   }
 
   struct NamedJob {

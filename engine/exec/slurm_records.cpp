@@ -215,14 +215,20 @@ Status SlurmLaunchFolder::forget(const std::vector<std::pair<std::int32_t, std::
   for (std::pair<std::int32_t, std::int32_t> task; words >> task.first >> task.second;) named.insert(task);
   for (const SlurmPlacedTask& task : this->tasks())
     if (!named.contains({task.group, task.task})) return {};
-  std::vector<std::string> names = {"script", "forgotten"};
-  if (has_known_end()) {
-    names = node_files(path_);
-    for (const SlurmPlacedTask& task : this->tasks()) names.push_back(slurm_done_file(task.group, task.task));
-    names.insert(names.end(), {"script", "control", "forgotten", "tasks"});
-  }
-  for (const std::string& name : names) unlink((path_ + "/" + name).c_str());
+  for (const char* name : {"script", "forgotten"}) unlink((path_ + "/" + name).c_str());
+  if (has_known_end()) clear();
   return {};
+}
+
+bool SlurmLaunchFolder::is_left() const {
+  return access((path_ + "/script").c_str(), F_OK) != 0 && access((path_ + "/tasks").c_str(), F_OK) == 0;
+}
+
+void SlurmLaunchFolder::clear() const {
+  std::vector<std::string> names = node_files(path_);
+  for (const SlurmPlacedTask& task : tasks()) names.push_back(slurm_done_file(task.group, task.task));
+  names.insert(names.end(), {"control", "tasks"});
+  for (const std::string& name : names) unlink((path_ + "/" + name).c_str());
 }
 
 }  // namespace berth

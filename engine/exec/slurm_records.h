@@ -84,6 +84,9 @@ class SlurmLaunchFolder {
   // launch's tasks has been named. Of a launch that began and whose end was not written down for each task also what
   // the script and we need to stop it stays: it may only have seemed to be gone, and is a stray when it comes back.
   Status forget(const std::vector<std::pair<std::int32_t, std::int32_t>>& tasks) const;
+  // forget() has left what it takes to stop it.
+  bool is_left() const;
+  void clear() const;  // takes that away too
   // Nothing of it runs any more, by its own records, or ever will.
   bool has_known_end() const;
 

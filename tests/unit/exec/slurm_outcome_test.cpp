@@ -337,6 +337,17 @@ TEST_F(SlurmPrograms, WhatIsMissingForLongIsLostAndAStrayWhenItComesBack) {
   EXPECT_NE(must_read("cancelled").find("--signal=CONT 12"), std::string::npos);
 }
 
+TEST_F(SlurmPrograms, WhatNeverComesBackIsClearedAtLast) {
+  const std::string tasks = path("files/berth-abc123-1-1-l0/tasks");
+  ASSERT_TRUE(executor_->forget({&kTask, 1}).ok());
+  EXPECT_TRUE(std::filesystem::exists(tasks));
+  EXPECT_TRUE(must_read("files/vanished").starts_with("berth-abc123-1-1-l0 "));
+  std::ofstream(path("files/vanished")) << "berth-abc123-1-1-l0 1000000\n";
+  ASSERT_TRUE(executor_->forget({}).ok());
+  EXPECT_FALSE(std::filesystem::exists(tasks));
+  EXPECT_EQ(must_read("files/vanished"), "");
+}
+
 TEST_F(SlurmPrograms, AccountingMayTellTheEndOfWhatIsNotListed) {
   program("squeue", "exit 0");
   program("sacct", "echo '12|CANCELLED by 0|1000|1100|berth-abc123-1-1-l0'");
