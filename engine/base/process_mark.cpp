@@ -51,7 +51,7 @@ std::optional<ProcessStat> process_stat(std::int32_t pid) {
     std::from_chars(fields[field].data(), fields[field].data() + fields[field].size(), value);
     return value;
   };
-  return ProcessStat{number(kGroup), number(kGroup + 1), number(kStart)};
+  return ProcessStat{fields[kState] == "T", number(kGroup - 1), number(kGroup), number(kGroup + 1), number(kStart)};
 }
 
 ProcessMark own_process_mark() {

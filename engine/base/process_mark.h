@@ -37,6 +37,8 @@ struct MachineMark {
 Result<MachineMark> this_machine();
 
 struct ProcessStat {
+  bool is_stopped = false;  // by a signal, until CONT
+  std::int64_t parent = 0;
   std::int64_t group = 0;
   std::int64_t session = 0;
   std::int64_t start = 0;

@@ -14,6 +14,7 @@
 #include "engine/base/private_folder.h"
 #include "engine/base/text.h"
 #include "engine/exec/done_file.h"
+#include "engine/exec/local_file.h"
 #include "engine/exec/local_keep.h"
 #include "engine/exec/local_launch.h"
 #include "engine/exec/local_limits.h"
@@ -27,7 +28,6 @@ namespace {
 
 // So that the death of one supervisor costs little.
 constexpr std::size_t kTasksPerSupervisor = 64;
-constexpr const char* kDoneFile = "/done";
 
 struct LocalSettings {
   std::vector<std::string> nodes;
@@ -53,19 +53,21 @@ class LocalExecutor : public Executor {
     SupervisorOrder order = empty_order();
     std::string complaints;
     const std::vector<std::string> uuids = device_names();
+    Claims claims = read_claims(read_task_lists(lists()));
     for (const Launch& launch : launches) {
       deliveries.push_back({DeliveryState::kDone, print_key(context_.database, launch.key), refusal(launch)});
       if (!deliveries.back().detail.empty()) deliveries.back().state = DeliveryState::kRefused;
       if (deliveries.back().state != DeliveryState::kDone) continue;
       for (const LaunchTask& task : launch.tasks) {
-        if (is_claimed(launch.key_of(task))) continue;
+        if (is_claimed(launch.key_of(task), claims)) continue;
         order.tasks.push_back(supervised(launch, task, uuids));
         if (order.tasks.size() == kTasksPerSupervisor) hand_over(order, complaints);
       }
     }
     hand_over(order, complaints);
+    claims = read_claims(read_task_lists(lists()));
     for (std::size_t i = 0; i < launches.size(); ++i) {
-      const auto is_missing = [&](const LaunchTask& task) { return !is_claimed(launches[i].key_of(task)); };
+      const auto is_missing = [&](const LaunchTask& task) { return !is_claimed(launches[i].key_of(task), claims); };
       if (deliveries[i].state == DeliveryState::kDone && std::ranges::any_of(launches[i].tasks, is_missing))
         deliveries[i] = {DeliveryState::kUnknown, "", complaints.empty() ? "nobody has claimed it" : complaints};
     }
@@ -75,19 +77,21 @@ class LocalExecutor : public Executor {
   Result<std::vector<Delivery>> stop(std::span<const StopRequest> requests) override {
     std::vector<Delivery> deliveries;
     std::map<ProcessMark, std::vector<std::size_t>> to_wake;  // and of which requests
+    const Claims claims = read_claims(read_task_lists(lists()));
     for (const StopRequest& request : requests) {
       Delivery delivery;
       const std::optional<int> signal = request.signal.empty() ? std::optional(SIGTERM) : read_signal(request.signal);
       if (!signal) delivery = {DeliveryState::kRefused, "", fmt::format("no signal '{}'", request.signal)};
       for (std::size_t i = 0; signal && i < request.tasks.size(); ++i) {
         const TaskRequest asked = {*signal, request.grace, now()};
-        const Result<std::optional<ProcessMark>> waiting = stop_task(request.tasks[i].key, asked);
+        const Result<std::optional<ProcessMark>> waiting = stop_task(request.tasks[i].key, asked, claims);
         if (!waiting.ok()) delivery = {DeliveryState::kUnknown, "", waiting.status().message()};
         if (waiting.ok() && *waiting) to_wake[**waiting].push_back(deliveries.size());
       }
       deliveries.push_back(std::move(delivery));
     }
     for (const auto& [supervisor, asking] : to_wake) {
+      wake_stopped(supervisor);
       // One that has ended meanwhile has nothing left to stop.
       if (signal_process(supervisor, SIGUSR1) || !is_alive(supervisor)) continue;
       const std::string why = fmt::format("process {} may not be signalled: it is another user's", supervisor.pid);
@@ -100,12 +104,13 @@ class LocalExecutor : public Executor {
     Observation seen;
     seen.tasks.reserve(tasks.size());
     std::set<TaskKey> asked;
+    const std::vector<ListedTasks> listed = read_task_lists(lists());
+    const Claims claims = read_claims(listed);
     for (const LiveTask& task : tasks) {
-      BERTH_ASSIGN(TaskObservation each, observe_task(task.key));
-      seen.tasks.push_back(std::move(each));
+      seen.tasks.push_back(observe_task(task.key, claims));
       asked.insert(task.key);
     }
-    for (const ListedTasks& listed : read_task_lists(lists())) BERTH_TRY(observe_listed(listed, asked, seen));
+    for (const ListedTasks& each : listed) observe_listed(each, asked, claims, seen);
     for (const std::string& node : nodes) {
       const bool is_own = is_node(node);
       seen.nodes.push_back({node, is_own, false, is_own ? "" : "this machine is " + join(settings_.nodes, ", ")});
@@ -140,11 +145,11 @@ class LocalExecutor : public Executor {
 
   Result<std::string> log(const LiveTask& task, LogStream stream, std::int64_t offset, std::int64_t most) override {
     const std::string path = folder_of(task.key) + (stream == LogStream::kOutput ? "/stdout" : "/stderr");
-    const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-    if (!file.is_open() && errno == ENOENT) return std::string();
-    if (!file.is_open()) return file_error(path);
+    const Result<Descriptor> file = open_plain_file(path, O_RDONLY);
+    if (file.status().code() == Code::kNotFound) return std::string();
+    if (!file.ok()) return file.status();
     std::string text(static_cast<std::size_t>(std::clamp<std::int64_t>(most, 0, std::int64_t{1} << 30)), '\0');
-    const ssize_t size = pread(file.get(), text.data(), text.size(), offset);
+    const ssize_t size = pread(file->get(), text.data(), text.size(), offset);
     if (size < 0) return file_error(path);
     text.resize(static_cast<std::size_t>(size));
     return text;
@@ -169,7 +174,12 @@ class LocalExecutor : public Executor {
   std::string folder_of(const TaskKey& key) const {
     return local_task_folder(settings_.folder, context_.database, key);
   }
-  bool is_claimed(const TaskKey& key) const { return access((folder_of(key) + "/record").c_str(), F_OK) == 0; }
+  // What living supervisors see to, whatever has become of the record: who, by key.
+  using Claims = std::map<TaskKey, ProcessMark>;
+  Claims read_claims(const std::vector<ListedTasks>& listed) const;
+  bool is_claimed(const TaskKey& key, const Claims& claims) const {
+    return claims.contains(key) || access((folder_of(key) + "/record").c_str(), F_OK) == 0;
+  }
   bool is_node(const std::string& name) const {
     return std::ranges::find(settings_.nodes, name) != settings_.nodes.end();
   }
@@ -197,9 +207,12 @@ class LocalExecutor : public Executor {
 
   SupervisedTask supervised(const Launch& launch, const LaunchTask& task, const std::vector<std::string>& uuids) const;
   // The supervisor that has to be woken for it, if any.
-  Result<std::optional<ProcessMark>> stop_task(const TaskKey& key, const TaskRequest& asked) const;
-  Result<TaskObservation> observe_task(const TaskKey& key) const;
-  Status observe_listed(const ListedTasks& listed, const std::set<TaskKey>& asked, Observation& seen) const;
+  Result<std::optional<ProcessMark>> stop_task(const TaskKey& key, const TaskRequest& asked,
+                                               const Claims& claims) const;
+  TaskObservation observe_task(const TaskKey& key, const Claims& claims) const;
+  TaskObservation observe_record(const TaskKey& key, const Claims& claims) const;
+  void observe_listed(const ListedTasks& listed, const std::set<TaskKey>& asked, const Claims& claims,
+                      Observation& seen) const;
   std::vector<std::string> device_names() const;
   Status write_device_names(const std::vector<std::string>& uuids) const;
 
@@ -240,11 +253,11 @@ SupervisedTask LocalExecutor::supervised(const Launch& launch, const LaunchTask&
   for (const auto& [name, value] : launch.environment) variables[name] = value;
   const TaskKey key = launch.key_of(task);
   const std::string folder = folder_of(key);
-  variables[std::string(kDoneVariable)] = folder + kDoneFile;
+  variables[std::string(kDoneVariable)] = local_done_file(folder);
   SupervisedTask order = {print_key(context_.database, key),
                           folder,
                           launch.command,
-                          launch.working_directory.empty() ? folder : launch.working_directory,
+                          launch.working_directory.empty() ? local_work_folder(folder) : launch.working_directory,
                           {},
                           launch.time_limit,
                           task.cpu,
@@ -253,12 +266,25 @@ SupervisedTask LocalExecutor::supervised(const Launch& launch, const LaunchTask&
   return order;
 }
 
-// Nobody waits for a task whose supervisor is gone: it is killed when its grace is found to be over.
-void end_orphan(const TaskRecord& record, const std::string& folder, Seconds now) {
+// Nobody waits for a task whose supervisor is gone: it is told when its time is found to be up, and killed when its
+// grace is found to be over.
+void end_orphan(const TaskRecord& record, const std::string& folder, Seconds now, Seconds grace) {
+  const ProcessMark& process = record.start->process;
+  bool was_told = false;
   std::size_t offset = 0;
   for (const TaskRequest& request : read_requests(folder, offset)) {
-    if (request.grace && now >= request.at + *request.grace) signal_process_group(record.start->process, SIGKILL);
+    was_told |= request.grace.has_value();
+    if (request.grace && now >= request.at + *request.grace) signal_process_group(process, SIGKILL);
   }
+  if (was_told || record.time_limit <= Seconds(0) || running_time(process) < record.time_limit) return;
+  if (!write_request(folder, {SIGTERM, grace, now, true}).ok()) return;
+  signal_process_group(process, SIGTERM);
+  signal_process_group(process, SIGCONT);
+}
+
+bool was_out_of_time(const std::string& folder) {
+  std::size_t offset = 0;
+  return std::ranges::any_of(read_requests(folder, offset), &TaskRequest::is_out_of_time);
 }
 
 // Who sees it to its end, if anybody does.
@@ -267,10 +293,21 @@ std::optional<ProcessMark> supervisor_of(const TaskRecord& record) {
   return is_alive(record.guard) ? std::optional(record.guard) : std::nullopt;
 }
 
-Result<std::optional<ProcessMark>> LocalExecutor::stop_task(const TaskKey& key, const TaskRequest& asked) const {
+Result<std::optional<ProcessMark>> LocalExecutor::stop_task(const TaskKey& key, const TaskRequest& asked,
+                                                            const Claims& claims) const {
   const std::optional<ProcessMark> nobody;
   const std::string folder = folder_of(key);
-  BERTH_ASSIGN(std::optional<TaskRecord> record, read_record(folder));
+  Result<std::optional<TaskRecord>> found = read_record(folder);
+  if (const auto claim = claims.find(key); claim != claims.end()) {
+    if (found.ok() && *found && ((*found)->end || (*found)->lost)) return nobody;
+    BERTH_TRY(write_request(folder, asked));
+    return std::optional(claim->second);
+  }
+  if (found.status().code() == Code::kCorrupt) {
+    kill_left_of_task(local_done_file(folder), {});
+    return nobody;
+  }
+  BERTH_ASSIGN(std::optional<TaskRecord> record, std::move(found));
   if (!record && !asked.grace) return nobody;
   if (!record) {
     // Claimed here, in nobody's name, it can never start, however late a supervisor gets to it.
@@ -288,21 +325,61 @@ Result<std::optional<ProcessMark>> LocalExecutor::stop_task(const TaskKey& key, 
   BERTH_TRY(write_request(folder, asked));
   if (is_supervised) return supervisor;
   signal_process_group(record->start->process, asked.signal);
-  end_orphan(*record, folder, now());
+  end_orphan(*record, folder, now(), settings_.stop_grace);
   return nobody;
 }
 
-Result<TaskObservation> LocalExecutor::observe_task(const TaskKey& key) const {
+LocalExecutor::Claims LocalExecutor::read_claims(const std::vector<ListedTasks>& listed) const {
+  Claims claims;
+  for (const ListedTasks& each : listed) {
+    if (!is_alive(each.supervisor)) continue;
+    wake_stopped(each.supervisor);
+    if (!each.is_claimed) continue;
+    for (const std::string& text : each.keys) {
+      if (const std::optional<TaskKey> key = read_task_key(context_.database, text)) claims[*key] = each.supervisor;
+    }
+  }
+  return claims;
+}
+
+TaskObservation LocalExecutor::observe_task(const TaskKey& key, const Claims& claims) const {
+  TaskObservation seen = observe_record(key, claims);
+  if (seen.phase != TaskPhase::kAbsent || !claims.contains(key)) return seen;
+  // It may have ended since the lists were read; else its record is gone, and it is not.
+  const Claims now = read_claims(read_task_lists(lists()));
+  if (!now.contains(key)) return observe_record(key, now);
+  seen.phase = TaskPhase::kRunning;
+  seen.detail = "its record is gone";
+  return seen;
+}
+
+TaskObservation LocalExecutor::observe_record(const TaskKey& key, const Claims& claims) const {
   const std::string folder = folder_of(key);
   TaskObservation seen;
   seen.key = key;
-  BERTH_ASSIGN(std::optional<TaskRecord> record, read_record(folder));
+  Result<std::optional<TaskRecord>> found = read_record(folder);
+  const bool is_supervised = claims.contains(key);
+  if (found.status().code() == Code::kCorrupt && !is_supervised) {
+    kill_left_of_task(local_done_file(folder), {});
+    seen.phase = TaskPhase::kVanished;
+    seen.detail = found.status().message();
+    return seen;
+  }
+  if (!found.ok()) {
+    if (is_supervised) return seen;
+    // Nothing is known of it now: as it was.
+    seen.phase = TaskPhase::kStarting;
+    seen.detail = found.status().message();
+    return seen;
+  }
+  std::optional<TaskRecord> record = *std::move(found);
   if (!record) return seen;
   bool is_orphan = false;
   if (!record->end && !record->lost && !supervisor_of(*record)) {
+    if (is_supervised) return seen;
     // It may have written its last line since the record was read.
-    BERTH_ASSIGN(record, read_record(folder));
-    if (!record) return seen;
+    Result<std::optional<TaskRecord>> again = read_record(folder);
+    if (again.ok() && *again) record = *std::move(again);
     is_orphan = !record->end && !record->lost && record->start && is_alive(record->start->process);
     if (!record->end && !is_orphan) seen.phase = TaskPhase::kVanished;
   }
@@ -313,12 +390,19 @@ Result<TaskObservation> LocalExecutor::observe_task(const TaskKey& key) const {
   }
   if (seen.phase == TaskPhase::kVanished) {
     // The next attempt must not find them beside it.
-    if (record->start) kill_left_of_group(record->start->process, fmt::format("BERTH_JOB={}", key.job));
+    if (record->start) kill_left_of_task(local_done_file(folder), record->start->process);
     const bool is_this_boot = record->supervisor.boot == this_boot();
     seen.detail = record->lost.value_or(is_this_boot ? "its supervisor is gone" : "the machine was restarted");
+    if (!record->lost && is_this_boot && was_out_of_time(folder)) {
+      seen.phase = TaskPhase::kEnded;
+      seen.signal = SIGTERM;
+      seen.is_out_of_time = true;
+    }
   } else if (!record->end) {
     seen.phase = record->start ? TaskPhase::kRunning : TaskPhase::kStarting;
-    if (is_orphan) end_orphan(*record, folder, now());
+    wake_stopped(record->supervisor);
+    wake_stopped(record->guard);
+    if (is_orphan) end_orphan(*record, folder, now(), settings_.stop_grace);
   } else {
     seen.phase = TaskPhase::kEnded;
     seen.ended = record->end->at;
@@ -330,24 +414,23 @@ Result<TaskObservation> LocalExecutor::observe_task(const TaskKey& key) const {
     seen.detail = record->end->detail;
   }
   const bool is_over = seen.phase == TaskPhase::kEnded || seen.phase == TaskPhase::kVanished;
-  seen.said_done = is_over && reads_done(folder + kDoneFile);
+  seen.said_done = is_over && reads_done(local_done_file(folder));
   return seen;
 }
 
-Status LocalExecutor::observe_listed(const ListedTasks& listed, const std::set<TaskKey>& asked,
-                                     Observation& seen) const {
+void LocalExecutor::observe_listed(const ListedTasks& listed, const std::set<TaskKey>& asked, const Claims& claims,
+                                   Observation& seen) const {
   bool is_alone = !is_alive(listed.supervisor);
   for (const std::string& text : listed.keys) {
     const std::optional<TaskKey> key = read_task_key(context_.database, text);
     if (!key || (!is_alone && asked.contains(*key))) continue;
-    BERTH_ASSIGN(TaskObservation each, observe_task(*key));
+    TaskObservation each = observe_task(*key, claims);
     const bool is_live = each.phase == TaskPhase::kStarting || each.phase == TaskPhase::kRunning;
     if (is_live) is_alone = false;
     if (is_live && !asked.contains(*key)) seen.unknown_tasks.push_back(std::move(each));
   }
   // Its supervisor died, and nothing of its runs any more.
   if (is_alone) unlink(listed.path.c_str());
-  return {};
 }
 
 std::vector<std::string> LocalExecutor::device_names() const {
@@ -364,9 +447,8 @@ Status LocalExecutor::write_device_names(const std::vector<std::string>& uuids) 
   const std::string draft = fmt::format("{}.{}", path, getpid());
   const std::string text = join(uuids, "\n");
   if (!make_folders(settings_.folder)) return file_error(settings_.folder);
-  const Descriptor file(open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-  const bool is_written =
-      file.is_open() && write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  BERTH_ASSIGN(const Descriptor file, open_plain_file(draft, O_WRONLY | O_CREAT | O_TRUNC));
+  const bool is_written = write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
   return is_written && rename(draft.c_str(), path.c_str()) == 0 ? Status() : file_error(path);
 }
 

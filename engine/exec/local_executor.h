@@ -3,7 +3,8 @@
 // A launch starts supervisors (see supervisor.h), which outlive Berth; everything else reads what they have written in
 // the executor's folder (see local_record.h), so any process can ask at any time. A launch is done once its tasks are
 // claimed. A claimed task runs once or is lost, and its key never starts again while its record is kept: `keep` after
-// it ended, logs and record go. Files that a task left in its own folder stay.
+// it ended, logs and record go. Files that a task left in its own folder stay. Where a job names no directory that is
+// the folder `work` beside its logs.
 //
 // One machine may stand for several nodes (`node` = "train[1-4]"), which then share its cores and memory evenly; GPUs
 // it has then only if they are fake ones.

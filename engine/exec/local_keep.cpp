@@ -7,10 +7,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
+#include <set>
 
 #include "engine/base/text.h"
 #include "engine/exec/descriptor.h"
+#include "engine/exec/local_file.h"
 #include "engine/exec/local_record.h"
 
 namespace berth {
@@ -55,6 +56,7 @@ TaskAge age_of(const std::string& folder, Seconds oldest) {
 
 void remove_task(const std::string& folder) {
   for (const char* name : {"/requests", "/stdout", "/stderr", "/done", "/record"}) unlink((folder + name).c_str());
+  rmdir(local_work_folder(folder).c_str());
   rmdir(folder.c_str());
 }
 
@@ -63,8 +65,8 @@ bool is_due(const std::string& root, Seconds now) {
   const std::string path = root + "/swept";
   struct stat file = {};
   if (stat(path.c_str(), &file) == 0 && Seconds(file.st_mtim.tv_sec + 3600) > now) return false;
-  const Descriptor made(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
-  return made.is_open() && futimens(made.get(), nullptr) == 0;
+  const Result<Descriptor> made = open_plain_file(path, O_WRONLY | O_CREAT);
+  return made.ok() && futimens(made->get(), nullptr) == 0;
 }
 
 }  // namespace
@@ -73,10 +75,21 @@ std::vector<ListedTasks> read_task_lists(const std::string& folder) {
   std::vector<ListedTasks> lists;
   for (const std::string& name : names_in(folder)) {
     ListedTasks list{folder + "/" + name, mark_in(name), {}};
-    std::ifstream lines(list.path);
+    const Result<std::string> read = read_plain_file(list.path);
+    const std::string text = read.ok() ? *read : "";
+    for (const std::string_view line : split(text, '\n')) {
+      if (list.supervisor.boot.empty()) {
+        list.supervisor.boot = line;
+      } else if (line == kListClaimed) {
+        list.is_claimed = true;
+      } else if (line.starts_with(kListEnded)) {
+        std::erase(list.keys, line.substr(kListEnded.size()));
+      } else if (!line.empty()) {
+        list.keys.emplace_back(line);
+      }
+    }
     // Not yet written: whoever makes it lives.
-    if (!std::getline(lines, list.supervisor.boot)) list.supervisor.boot = this_boot();
-    for (std::string key; std::getline(lines, key);) list.keys.push_back(key);
+    if (list.supervisor.boot.empty()) list.supervisor.boot = this_boot();
     lists.push_back(std::move(list));
   }
   return lists;
@@ -84,6 +97,10 @@ std::vector<ListedTasks> read_task_lists(const std::string& folder) {
 
 void remove_old_tasks(const std::string& root, Seconds keep, Seconds now) {
   if (!is_due(root, now)) return;
+  std::set<std::string> claimed;
+  for (ListedTasks& list : read_task_lists(root + "/supervisors")) {
+    if (list.is_claimed && is_alive(list.supervisor)) claimed.insert(list.keys.begin(), list.keys.end());
+  }
   std::vector<std::int64_t> thousands;
   for (const std::string& name : names_in(root + "/tasks")) {
     if (const Result<std::int64_t> number = read_integer(name); number.ok()) thousands.push_back(*number);
@@ -93,6 +110,7 @@ void remove_old_tasks(const std::string& root, Seconds keep, Seconds now) {
     const std::string folder = root + "/tasks/" + std::to_string(thousand);
     bool has_young = false;
     for (const std::string& name : names_in(folder)) {
+      if (claimed.contains(name)) continue;
       const TaskAge age = age_of(folder + "/" + name, now - keep);
       if (age == TaskAge::kOld) remove_task(folder + "/" + name);
       if (age == TaskAge::kNoTask) rmdir((folder + "/" + name).c_str());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/base/units.h"
@@ -13,8 +14,11 @@ namespace berth {
 struct ListedTasks {
   std::string path;
   ProcessMark supervisor;
-  std::vector<std::string> keys;
+  std::vector<std::string> keys;  // less those that have ended
+  bool is_claimed = false;        // they are its, whatever becomes of their records
 };
+inline constexpr std::string_view kListClaimed = "claimed";
+inline constexpr std::string_view kListEnded = "ended ";  // and the key
 // By path. As many as there are supervisors, and a few that were killed.
 std::vector<ListedTasks> read_task_lists(const std::string& folder);
 

@@ -15,7 +15,8 @@
 #include <cstring>
 
 #include "engine/exec/descriptor.h"
-#include "engine/exec/local_record.h"
+#include "engine/exec/done_file.h"
+#include "engine/exec/local_file.h"
 
 extern char** environ;
 
@@ -53,8 +54,15 @@ Result<pid_t> spawn_supervisor(const std::string& program, const std::string& ti
   std::string name = title;
   std::string path = program;
   std::array<char*, 4> words = {path.data(), flag.data(), name.data(), nullptr};
+  // It is no part of the job that may have called Berth, nor are its tasks (see own_descendants): it names no task.
+  std::string no_task = std::string(kDoneVariable) + "=";
+  std::vector<char*> variables = {no_task.data()};
+  for (char** each = environ; *each != nullptr; ++each) {
+    if (!std::string_view(*each).starts_with(no_task)) variables.push_back(*each);
+  }
+  variables.push_back(nullptr);
   pid_t child = -1;
-  const int error = posix_spawn(&child, path.c_str(), &actions, nullptr, words.data(), environ);
+  const int error = posix_spawn(&child, path.c_str(), &actions, nullptr, words.data(), variables.data());
   posix_spawn_file_actions_destroy(&actions);
   if (error == 0) return child;
   return Status(Code::kUnavailable, fmt::format("{} cannot be started: {}", program, std::strerror(error)));

@@ -11,7 +11,7 @@
 
 #include "engine/base/text.h"
 #include "engine/exec/descriptor.h"
-#include "engine/exec/local_record.h"
+#include "engine/exec/local_file.h"
 
 namespace berth {
 
@@ -29,9 +29,9 @@ Status write_setting(const std::string& path, const std::string& value) {
 }  // namespace
 
 std::optional<std::string> read_small_file(const std::string& path) {
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Result<Descriptor> file = open_plain_file(path, O_RDONLY);
   std::array<char, 4096> text;
-  const ssize_t size = file.is_open() ? read(file.get(), text.data(), text.size()) : -1;
+  const ssize_t size = file.ok() ? read(file->get(), text.data(), text.size()) : -1;
   if (size < 0) return std::nullopt;
   return std::string(trim({text.data(), static_cast<std::size_t>(size)}));
 }

@@ -5,23 +5,42 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
-#include <fstream>
 
 #include "engine/base/text.h"
 #include "engine/exec/descriptor.h"
+#include "engine/exec/done_file.h"
+#include "engine/exec/local_file.h"
 
 namespace berth {
 
 namespace {
 
-bool has_variable(std::int32_t pid, const std::string& variable) {
-  std::ifstream file(fmt::format("/proc/{}/environ", pid), std::ios::binary);
-  for (std::string each; std::getline(file, each, '\0');) {
-    if (each == variable) return true;
+// As it was when the program began; nothing where it has none or may not be read.
+std::optional<std::string> done_file_of(std::int32_t pid) {
+  constexpr std::size_t kMost = std::size_t{8} << 20;  // more cannot be given to a program
+  const Result<std::string> text = read_plain_file(fmt::format("/proc/{}/environ", pid), kMost);
+  if (!text.ok()) return std::nullopt;
+  const std::string name = std::string(kDoneVariable) + "=";
+  for (const std::string_view each : split(*text, '\0')) {
+    if (each.starts_with(name)) return std::string(each.substr(name.size()));
   }
-  return false;
+  return std::nullopt;
+}
+
+std::map<std::int32_t, ProcessStat> all_processes() {
+  std::map<std::int32_t, ProcessStat> all;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry("/proc", error), end; !error && entry != end; entry.increment(error)) {
+    const Result<std::int64_t> number = read_integer(entry->path().filename().string());
+    if (!number.ok()) continue;
+    const auto pid = static_cast<std::int32_t>(*number);
+    if (const std::optional<ProcessStat> stat = process_stat(pid)) all.emplace(pid, *stat);
+  }
+  return all;
 }
 
 }  // namespace
@@ -37,17 +56,44 @@ bool signal_process_group(const ProcessMark& leader, int signal) {
   return is_alive(leader) && kill(-leader.pid, signal) == 0;
 }
 
-void kill_left_of_group(const ProcessMark& leader, const std::string& variable) {
-  if (leader.pid <= 0 || leader.boot != this_boot() || process_stat(leader.pid)) return;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry("/proc", error), end; !error && entry != end; entry.increment(error)) {
-    const Result<std::int64_t> number = read_integer(entry->path().filename().string());
-    if (!number.ok()) continue;
-    const auto pid = static_cast<std::int32_t>(*number);
-    const std::optional<ProcessStat> stat = process_stat(pid);
-    const bool is_of_it = stat && stat->group == leader.pid && stat->session == leader.pid &&
-                          stat->start >= leader.start && has_variable(pid, variable);
-    if (is_of_it) signal_process({pid, stat->start, leader.boot}, SIGKILL);
+void wake_stopped(const ProcessMark& process) {
+  const std::optional<ProcessStat> stat = process.pid > 0 ? process_stat(process.pid) : std::nullopt;
+  if (stat && stat->is_stopped) signal_process(process, SIGCONT);
+}
+
+Seconds running_time(const ProcessMark& process) {
+  timespec now = {};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return std::max(Seconds(now.tv_sec - process.start / sysconf(_SC_CLK_TCK)), Seconds(0));
+}
+
+std::vector<Descendant> own_descendants(const std::map<std::int32_t, std::string>& first) {
+  const std::map<std::int32_t, ProcessStat> all = all_processes();
+  const std::int32_t own = getpid();
+  std::vector<Descendant> found;
+  for (const auto& [pid, stat] : all) {
+    std::vector<std::int32_t> line;  // it and those above it, up to this one
+    std::int32_t at = pid;
+    for (auto each = all.find(at); at != own && each != all.end() && line.size() <= all.size(); each = all.find(at)) {
+      line.push_back(at);
+      at = static_cast<std::int32_t>(each->second.parent);
+    }
+    if (at != own || line.empty()) continue;
+    Descendant descendant{{pid, stat.start, this_boot()}, stat.group, {}};
+    for (std::size_t i = 0; i < line.size() && !descendant.done_file; ++i) {
+      const auto known = first.find(line[i]);
+      descendant.done_file = known != first.end() ? std::optional(known->second) : done_file_of(line[i]);
+    }
+    found.push_back(std::move(descendant));
+  }
+  return found;
+}
+
+void kill_left_of_task(const std::string& done_file, const ProcessMark& first) {
+  if (first.pid > 0 && first.boot != this_boot()) return;
+  for (const auto& [pid, stat] : all_processes()) {
+    if (pid != getpid() && stat.start >= first.start && done_file_of(pid) == done_file)
+      signal_process({pid, stat.start, this_boot()}, SIGKILL);
   }
 }
 

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/base/process_mark.h"
+#include "engine/base/units.h"
 
 namespace berth {
 
@@ -15,9 +18,23 @@ bool signal_process(const ProcessMark& process, int signal);
 // The whole process group that it leads.
 bool signal_process_group(const ProcessMark& leader, int signal);
 
-// Ends what is left of the group and session that `leader` began before it went: those with this variable in their
-// environment ("BERTH_JOB=12"), so that nobody else is hit should the number have been given again.
-void kill_left_of_group(const ProcessMark& leader, const std::string& variable);
+// Lets it go on where a signal has stopped it.
+void wake_stopped(const ProcessMark& process);
+// How long ago it began, by the clock that nobody sets.
+Seconds running_time(const ProcessMark& process);
+
+// A living process below this one. `done_file` tells the task to which it belongs: what BERTH_DONE_FILE is in its
+// environment, or else in that of the nearest process above it; nothing where none of them has that variable.
+struct Descendant {
+  ProcessMark process;
+  std::int64_t group = 0;
+  std::optional<std::string> done_file;
+};
+// `first` = done files by process, whatever has become of its environment.
+std::vector<Descendant> own_descendants(const std::map<std::int32_t, std::string>& first);
+
+// Ends whatever on this machine has this task's BERTH_DONE_FILE and did not begin before `first`.
+void kill_left_of_task(const std::string& done_file, const ProcessMark& first);
 
 // "USR1" or "SIGUSR1"; nothing when there is none of that name.
 std::optional<int> read_signal(std::string_view name);

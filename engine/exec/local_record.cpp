@@ -5,12 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "engine/base/private_folder.h"
+#include "engine/exec/local_file.h"
 
 namespace berth {
 
@@ -29,26 +29,18 @@ bool write_whole(int file, const std::string& text) {
 
 // The lines of a file from `offset` on; a last one without its end is left.
 Result<std::vector<json>> read_lines(const std::string& path, std::size_t& offset) {
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!file.is_open() && (errno == ENOENT || errno == ENOTDIR)) return Status(Code::kNotFound, path);
-  if (!file.is_open()) return file_error(path);
-  std::string text;
-  std::array<char, 4096> piece;
-  for (;;) {
-    const ssize_t size = pread(file.get(), piece.data(), piece.size(), static_cast<off_t>(offset + text.size()));
-    if (size < 0) return file_error(path);
-    text.append(piece.data(), static_cast<std::size_t>(size));
-    if (static_cast<std::size_t>(size) < piece.size()) break;
-  }
+  BERTH_ASSIGN(const std::string text, read_plain_file(path));
+  // One that was removed and made again is read from its beginning.
+  if (offset > text.size() || (offset > 0 && text[offset - 1] != '\n')) offset = 0;
   std::vector<json> lines;
-  std::size_t from = 0;
-  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', from)) {
+  std::size_t from = offset;
+  for (std::size_t end = text.find('\n', from); end != std::string::npos; end = text.find('\n', from)) {
     json line = json::parse(text.begin() + static_cast<std::ptrdiff_t>(from),
                             text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
     if (line.is_object()) lines.push_back(std::move(line));
     from = end + 1;
   }
-  offset += from;
+  offset = from;
   return lines;
 }
 
@@ -76,9 +68,10 @@ ProcessMark read_guard(const json& line) {
           field(line, "boot", std::string())};
 }
 
-json claim_of(const ProcessMark& supervisor, const ProcessMark& guard) {
+json claim_of(const ProcessMark& supervisor, const ProcessMark& guard, Seconds time_limit) {
   json claim = {
       {"claimed", time(nullptr)}, {"pid", supervisor.pid}, {"start", supervisor.start}, {"boot", supervisor.boot}};
+  if (time_limit > Seconds(0)) claim["time_limit"] = time_limit.value();
   if (guard.pid > 0) {
     claim["guard"] = guard.pid;
     claim["guard_start"] = guard.start;
@@ -101,22 +94,22 @@ TaskEnd read_end(const json& line) {
 
 }  // namespace
 
-Status file_error(const std::string& path) {
-  return Status(Code::kUnavailable, fmt::format("{}: {}", path, std::strerror(errno)));
-}
-
 std::string local_task_folder(const std::string& root, std::string_view database, const TaskKey& key) {
   constexpr std::int64_t kJobsPerFolder = 1000;
   return fmt::format("{}/tasks/{}/{}", root, key.job / kJobsPerFolder, print_key(database, key));
 }
 
-Result<Descriptor> claim_task(const std::string& folder, const ProcessMark& supervisor, const ProcessMark& guard) {
+std::string local_work_folder(const std::string& folder) { return folder + "/work"; }
+
+std::string local_done_file(const std::string& folder) { return folder + "/done"; }
+
+Result<Descriptor> claim_task(const std::string& folder, const ProcessMark& supervisor, const ProcessMark& guard,
+                              Seconds time_limit) {
   if (!make_folders(folder)) return file_error(folder);
   const std::string record = folder + "/record";
   const std::string draft = fmt::format("{}.{}.{}", record, supervisor.pid, supervisor.start);
-  Descriptor file(open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!file.is_open()) return file_error(draft);
-  const bool is_written = write_whole(file.get(), json_line(claim_of(supervisor, guard)));
+  BERTH_ASSIGN(Descriptor file, open_plain_file(draft, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND));
+  const bool is_written = write_whole(file.get(), json_line(claim_of(supervisor, guard, time_limit)));
   if (!is_written || link(draft.c_str(), record.c_str()) != 0) {
     const bool is_held = is_written && errno == EEXIST;
     Status error = file_error(record);
@@ -128,9 +121,16 @@ Result<Descriptor> claim_task(const std::string& folder, const ProcessMark& supe
 }
 
 Descriptor take_over_claim(const std::string& folder, const ProcessMark& supervisor) {
-  Descriptor file(open((folder + "/record").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
-  if (file.is_open() && !write_whole(file.get(), appended_line(claim_of(supervisor, {})))) file.reset();
-  return file;
+  Result<Descriptor> file = open_plain_file(folder + "/record", O_WRONLY | O_APPEND);
+  if (!file.ok() || !write_whole(file->get(), appended_line(claim_of(supervisor, {}, Seconds(0))))) return Descriptor();
+  return *std::move(file);
+}
+
+bool is_record_of(const Descriptor& record, const std::string& folder) {
+  struct stat held = {};
+  struct stat found = {};
+  return fstat(record.get(), &held) == 0 && lstat((folder + "/record").c_str(), &found) == 0 &&
+         held.st_dev == found.st_dev && held.st_ino == found.st_ino && held.st_size <= static_cast<off_t>(kMostOfFile);
 }
 
 bool write_start(const Descriptor& record, const TaskStart& start) {
@@ -165,6 +165,7 @@ Result<std::optional<TaskRecord>> read_record(const std::string& folder) {
     if (line.contains("claimed")) {
       record.supervisor = read_mark(line);
       record.guard = read_guard(line);
+      record.time_limit = std::max(record.time_limit, Seconds(field(line, "time_limit", std::int64_t{0})));
     }
     if (line.contains("lost")) record.lost = field(line, "lost", std::string());
     if (line.contains("started")) {
@@ -178,10 +179,13 @@ Result<std::optional<TaskRecord>> read_record(const std::string& folder) {
 
 Status write_request(const std::string& folder, const TaskRequest& request) {
   const std::string path = folder + "/requests";
-  const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!file.is_open()) return file_error(path);
+  if (!make_folders(folder)) return file_error(folder);
+  // What can hold no requests, or would not be read, is in the way.
+  if (read_plain_file(path).status().code() == Code::kCorrupt) put_aside(path);
+  BERTH_ASSIGN(const Descriptor file, open_plain_file(path, O_WRONLY | O_CREAT | O_APPEND));
   json line = {{"signal", request.signal}, {"at", request.at.value()}};
   if (request.grace) line["grace"] = request.grace->value();
+  if (request.is_out_of_time) line["out_of_time"] = true;
   return write_whole(file.get(), appended_line(line)) ? Status() : file_error(path);
 }
 
@@ -194,6 +198,7 @@ std::vector<TaskRequest> read_requests(const std::string& folder, std::size_t& o
     request.signal = field(line, "signal", 0);
     request.at = Seconds(field(line, "at", std::int64_t{0}));
     if (line.contains("grace")) request.grace = Seconds(field(line, "grace", std::int64_t{0}));
+    request.is_out_of_time = field(line, "out_of_time", false);
     requests.push_back(request);
   }
   return requests;

@@ -4,6 +4,8 @@
 //                                             takes over
 //                                  stdout, stderr
 //                                  requests   lines of JSON: signals to send, stops
+//                                  done       see done_file.h
+//                                  work/      where it runs by default: what it clears there is none of the above
 //
 // The record appears whole, by a hard link, with the claim as its first line: of several that try to start a key just
 // one succeeds, for ever. What follows are single appended writes, and a line without its end is not there. Nothing is
@@ -39,6 +41,7 @@ struct TaskEnd {
 struct TaskRecord {
   ProcessMark supervisor;  // that claimed it last; number 0 = nobody will run it
   ProcessMark guard;       // that takes over when the supervisor dies; number 0 = nobody does
+  Seconds time_limit;      // 0 = none
   std::optional<TaskStart> start;
   std::optional<TaskEnd> end;
   std::optional<std::string> lost;  // why nobody will ever know how it ended
@@ -48,27 +51,33 @@ struct TaskRequest {
   int signal = 0;
   std::optional<Seconds> grace;  // then it is killed; nothing = it runs on
   Seconds at;                    // when it was asked
+  bool is_out_of_time = false;   // by whoever found its time limit passed
 };
 
 std::string local_task_folder(const std::string& root, std::string_view database, const TaskKey& key);
+// Of a task's folder.
+std::string local_work_folder(const std::string& folder);
+std::string local_done_file(const std::string& folder);
 
 // Makes the folder and the record, through a draft named by the number and start in the mark. A closed descriptor: the
 // key was claimed before. kUnavailable: the disk refused, and nothing is claimed.
-Result<Descriptor> claim_task(const std::string& folder, const ProcessMark& supervisor, const ProcessMark& guard = {});
+Result<Descriptor> claim_task(const std::string& folder, const ProcessMark& supervisor, const ProcessMark& guard = {},
+                              Seconds time_limit = {});
 // What another one has claimed, who is gone. A closed descriptor: it is not to be had.
 Descriptor take_over_claim(const std::string& folder, const ProcessMark& supervisor);
+// Whether the folder's record still is the one that is open, and can be read.
+bool is_record_of(const Descriptor& record, const std::string& folder);
 // Appended to a record that claim_task has opened. False when the disk refuses.
 bool write_start(const Descriptor& record, const TaskStart& start);
 bool write_end(const Descriptor& record, const TaskEnd& end);
 bool write_lost(const Descriptor& record, const std::string& why);
-// Nothing: no such task was ever claimed here. kUnavailable: it could not be read.
+// Nothing: no such task was ever claimed here. kCorrupt: it is no file, or a huge one. kUnavailable: it could not
+// be read.
 Result<std::optional<TaskRecord>> read_record(const std::string& folder);
 
 Status write_request(const std::string& folder, const TaskRequest& request);
-// Those from byte `offset` on, which moves to the end of the last whole one.
+// Those from byte `offset` on, of a file that was made again from its beginning, which moves to the end of the last
+// whole one.
 std::vector<TaskRequest> read_requests(const std::string& folder, std::size_t& offset);
-
-// "/tmp/x: No space left on device", of errno.
-Status file_error(const std::string& path);
 
 }  // namespace berth

@@ -10,18 +10,20 @@
 #include <csignal>
 #include <cstring>
 
+#include "engine/base/private_folder.h"
+#include "engine/exec/local_file.h"
 #include "engine/exec/local_record.h"
 
 namespace berth {
 
 namespace {
 
-bool open_as(int descriptor, const std::string& path, int flags) {
-  const int file = open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (file < 0) return false;
-  const bool is_done = dup2(file, descriptor) == descriptor;
-  close(file);
-  return is_done;
+Status open_log(int descriptor, const std::string& path) {
+  BERTH_ASSIGN(const Descriptor file, open_plain_file(path, O_WRONLY | O_CREAT | O_APPEND));
+  const int flags = fcntl(file.get(), F_GETFL);
+  const bool is_done =
+      flags >= 0 && fcntl(file.get(), F_SETFL, flags & ~O_NONBLOCK) == 0 && dup2(file.get(), descriptor) == descriptor;
+  return is_done ? Status() : file_error(path);
 }
 
 // Ignored signals would stay ignored in the command, blocked ones blocked.
@@ -37,10 +39,12 @@ Status become_task(const SupervisedTask& task, const Descriptor& record, const T
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != supervisor) _exit(127);
   setsid();
-  constexpr int kAppend = O_WRONLY | O_CREAT | O_APPEND;
-  if (!open_as(STDIN_FILENO, "/dev/null", O_RDONLY)) return file_error("/dev/null");
-  if (!open_as(STDOUT_FILENO, task.folder + "/stdout", kAppend)) return file_error(task.folder + "/stdout");
-  if (!open_as(STDERR_FILENO, task.folder + "/stderr", kAppend)) return file_error(task.folder + "/stderr");
+  const Descriptor null(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!null.is_open() || dup2(null.get(), STDIN_FILENO) != STDIN_FILENO) return file_error("/dev/null");
+  BERTH_TRY(open_log(STDOUT_FILENO, task.folder + "/stdout"));
+  BERTH_TRY(open_log(STDERR_FILENO, task.folder + "/stderr"));
+  const bool is_own_folder = task.directory == local_work_folder(task.folder);
+  if (is_own_folder && !make_folders(task.directory)) return file_error(task.directory);
   if (chdir(task.directory.c_str()) != 0) return file_error("working directory " + task.directory);
   std::vector<char*> environment;
   for (const std::string& variable : task.environment) environment.push_back(const_cast<char*>(variable.c_str()));

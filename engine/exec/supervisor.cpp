@@ -15,8 +15,12 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <map>
 
 #include "engine/base/private_folder.h"
+#include "engine/exec/local_file.h"
+#include "engine/exec/local_keep.h"
+#include "engine/exec/local_process.h"
 #include "engine/exec/local_record.h"
 #include "engine/exec/local_start.h"
 
@@ -46,13 +50,16 @@ class Supervisor {
     std::string complaints;
     if (const Status listed = write_list(); !listed.ok()) return listed.message() + "\n";
     for (const SupervisedTask& task : order_.tasks) {
-      Result<Descriptor> record = claim_task(task.folder, own_, guard_);
-      if (!record.ok()) {
-        complaints += record.status().message() + "\n";
-      } else if (record->is_open()) {
+      Result<Descriptor> record = claim_task(task.folder, own_, guard_, task.time_limit);
+      if (!record.ok()) complaints += record.status().message() + "\n";
+      if (record.ok() && record->is_open()) {
         tasks_.emplace_back(task, *std::move(record), limits_for(task));
+      } else {
+        note_ended(task.key);
       }
     }
+    note_in_list(kListClaimed);
+    write_notes();
     return complaints;
   }
 
@@ -63,7 +70,11 @@ class Supervisor {
   // What `dead` has claimed and not seen to its end. Its children are ours now.
   void take_over(const ProcessMark& dead) {
     static_cast<void>(write_list());
-    for (const SupervisedTask& task : order_.tasks) take_over(task, dead);
+    for (const SupervisedTask& task : order_.tasks) {
+      if (!take_over(task, dead)) note_ended(task.key);
+    }
+    note_in_list(kListClaimed);
+    write_notes();
     unlink(list_path_of(dead).c_str());
     reap();  // who died with it has sent its signal already
   }
@@ -76,8 +87,10 @@ class Supervisor {
       ppoll(&wait, 1, &left, nullptr);
       if ((wait.revents & POLLIN) != 0) read_signals(signals);
       reap();
+      wake_stopped(guard_);
       for (Task& task : tasks_) pass_deadlines(task);
-      std::erase_if(tasks_, [](Task& task) { return is_finished(task); });
+      std::erase_if(tasks_, [&](Task& task) { return is_finished(task); });
+      write_notes();
     }
     unlink(list_path().c_str());
   }
@@ -90,7 +103,11 @@ class Supervisor {
     const SupervisedTask* order;
     Descriptor record;
     TaskLimits limits;
-    pid_t process = -1;  // its first, and its group; -1 = none is left
+    pid_t process = -1;  // its first, and its group; -1 = nothing of it is left
+    TaskStart begun = {};
+    bool has_group = true;   // else the number of the group may be somebody else's
+    bool rest_told = false;  // what has left the group
+    bool must_go = false;    // its grace is over
     std::string problem = {};
     Moment time_limit = kNever;
     Moment kill = kNever;
@@ -117,8 +134,7 @@ class Supervisor {
   // Before the first claim, so that what runs is always found through it.
   Status write_list() const {
     if (!make_folders(order_.list)) return file_error(order_.list);
-    const Descriptor file(open(list_path().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!file.is_open()) return file_error(list_path());
+    BERTH_ASSIGN(const Descriptor file, open_plain_file(list_path(), O_WRONLY | O_CREAT | O_TRUNC));
     std::string text = own_.boot + "\n";
     for (const SupervisedTask& task : order_.tasks) text += task.key + "\n";
     if (write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) return {};
@@ -127,37 +143,90 @@ class Supervisor {
     return error;
   }
 
+  void note_in_list(std::string_view line) { notes_ += fmt::format("{}\n", line); }
+  void note_ended(const std::string& key) { note_in_list(fmt::format("{}{}", kListEnded, key)); }
+  // Tried again where the disk refuses. After half a line they begin a line of their own.
+  void write_notes() {
+    if (notes_.empty()) return;
+    const Result<Descriptor> file = open_plain_file(list_path(), O_WRONLY | O_APPEND);
+    const std::string text = "\n" + notes_;
+    if (file.ok() && write(file->get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) notes_.clear();
+  }
+
   static void start(Task& task) {
     StartedTask started = start_task(*task.order, task.record, task.limits);
     task.process = started.process;
     task.problem = std::move(started.problem);
+    const std::optional<ProcessStat> stat = task.process > 0 ? process_stat(task.process) : std::nullopt;
+    task.begun = {{task.process, stat ? stat->start : 0, this_boot()}, Seconds(time(nullptr))};
     if (task.order->time_limit > Seconds(0)) task.time_limit = after(task.order->time_limit);
     if (task.process < 0) task.end = TaskEnd{.at = Seconds(time(nullptr)), .exit_code = 127, .detail = task.problem};
   }
 
-  void take_over(const SupervisedTask& order, const ProcessMark& dead) {
-    const Result<std::optional<TaskRecord>> record = read_record(order.folder);
-    if (!record.ok() || !*record || (*record)->end || (*record)->lost || (*record)->supervisor != dead) return;
-    Task task(order, take_over_claim(order.folder, own_), limits_for(order));
-    if (!task.record.is_open()) return;
+  // False when it is none of ours, or over.
+  bool take_over(const SupervisedTask& order, const ProcessMark& dead) {
+    const Result<std::optional<TaskRecord>> found = read_record(order.folder);
+    const TaskRecord record = found.ok() ? found->value_or(TaskRecord()) : TaskRecord();
+    if (record.end || record.lost || (record.supervisor.pid > 0 && record.supervisor != dead)) return false;
+    const bool is_intact = record.supervisor == dead;
+    Task task(order, is_intact ? take_over_claim(order.folder, own_) : Descriptor(), limits_for(order));
+    if (is_intact && !task.record.is_open()) return false;
     // Without a start the kernel has killed it before it became the command.
-    if (!(*record)->start) {
+    const std::optional<TaskStart> start = is_intact ? record.start : first_process_of(order);
+    if (!start) {
       write_lost(task.record, "its supervisor was killed before it started");
-      return;
+      return false;
     }
-    const TaskStart& start = *(*record)->start;
     siginfo_t info = {};
-    const bool is_child = waitid(P_PID, static_cast<id_t>(start.process.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+    const bool is_child = waitid(P_PID, static_cast<id_t>(start->process.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
     if (!is_child) {
       write_lost(task.record, "its supervisor was killed just as it ended");
-      return;
+      return false;
     }
-    task.process = start.process.pid;
+    task.process = start->process.pid;
+    task.begun = *start;
     task.adopted = SupervisorClock::now();
-    const Seconds ran = std::max(Seconds(time(nullptr)) - start.at, Seconds(0));
+    const Seconds ran = running_time(start->process);
     if (order.time_limit > Seconds(0)) task.time_limit = after(std::max(order.time_limit - ran, Seconds(0)));
     follow_earlier_requests(task);
     tasks_.push_back(std::move(task));
+    return true;
+  }
+
+  // Of one whose record is gone or spoilt.
+  static std::optional<TaskStart> first_process_of(const SupervisedTask& order) {
+    std::optional<TaskStart> first;
+    for (const Descendant& each : own_descendants({})) {
+      const bool leads = each.group == each.process.pid && each.done_file == local_done_file(order.folder);
+      if (!leads || (first && first->process.start <= each.process.start)) continue;
+      first = TaskStart{each.process, Seconds(time(nullptr)) - running_time(each.process)};
+    }
+    return first;
+  }
+
+  // Those below us that are the task's, in its group and out of it. What shows no task's name is the last one's.
+  std::vector<ProcessMark> processes_of(const Task& task) const {
+    std::map<std::int32_t, std::string> first;
+    for (const Task& each : tasks_) {
+      if (each.process > 0 && !each.end) first.emplace(each.process, local_done_file(each.order->folder));
+    }
+    const auto is_live = [](const Task& each) { return each.process > 0; };
+    const bool is_only = std::ranges::count_if(tasks_, is_live) == 1;
+    const std::string own_name = local_done_file(task.order->folder);
+    std::vector<ProcessMark> found;
+    for (const Descendant& each : own_descendants(first)) {
+      if (each.done_file ? *each.done_file == own_name : is_only) found.push_back(each.process);
+    }
+    return found;
+  }
+
+  static void signal_group(const Task& task, int signal) {
+    if (task.process > 0 && task.has_group) kill(-task.process, signal);
+  }
+  void kill_all_of(Task& task) const {
+    signal_group(task, SIGKILL);
+    for (const ProcessMark& process : processes_of(task)) signal_process(process, SIGKILL);
+    task.limits.kill_all();
   }
 
   // The dead one has passed on all but perhaps the last ones; the times to kill hold.
@@ -165,7 +234,7 @@ class Supervisor {
     constexpr Seconds kPerhapsNotSent{10};
     const Seconds now(time(nullptr));
     for (const TaskRequest& request : read_requests(task.order->folder, task.requests_read)) {
-      if (now - request.at <= kPerhapsNotSent) kill(-task.process, request.signal);
+      if (now - request.at <= kPerhapsNotSent) signal_group(task, request.signal);
       if (request.grace) end_task(task, SIGCONT, std::max(request.at + *request.grace - now, Seconds(0)));
       if (!request.grace) task.sent = request.signal;
     }
@@ -175,8 +244,9 @@ class Supervisor {
     Moment next = SupervisorClock::now() + std::chrono::hours(1);
     for (const Task& task : tasks_) {
       next = std::min({next, task.time_limit, task.kill});
-      // The disk refused its record, or its cgroup empties: look again soon.
-      if (task.end && task.process < 0) next = std::min(next, SupervisorClock::now() + std::chrono::milliseconds(200));
+      // The disk refused its record, its cgroup empties, or what was killed goes: look again soon.
+      if (task.end && (task.process < 0 || task.must_go))
+        next = std::min(next, SupervisorClock::now() + std::chrono::milliseconds(200));
     }
     const std::int64_t ns = std::chrono::duration_cast<std::chrono::nanoseconds>(next - SupervisorClock::now()).count();
     constexpr std::int64_t kSecond = 1000000000;
@@ -198,7 +268,7 @@ class Supervisor {
       if (request.grace) {
         end_task(task, request.signal, *request.grace);
       } else if (task.process > 0) {
-        kill(-task.process, request.signal);
+        signal_group(task, request.signal);
         task.sent = request.signal;
       }
     }
@@ -207,8 +277,8 @@ class Supervisor {
   // The earliest kill that was announced holds.
   static void end_task(Task& task, int signal, Seconds grace) {
     if (task.process <= 0) return;
-    kill(-task.process, signal);
-    kill(-task.process, SIGCONT);  // a stopped process hears only this and KILL
+    signal_group(task, signal);
+    signal_group(task, SIGCONT);  // a stopped process hears only this and KILL
     task.kill = std::min(task.kill, after(grace));
   }
 
@@ -221,8 +291,8 @@ class Supervisor {
     }
     if (now < task.kill) return;
     task.kill = kNever;
-    if (task.process > 0) kill(-task.process, SIGKILL);
-    task.limits.kill_all();
+    task.must_go = true;
+    if (task.process > 0) kill_all_of(task);
   }
 
   // Children of tasks that lost their parent are ours (see PR_SET_CHILD_SUBREAPER).
@@ -233,7 +303,8 @@ class Supervisor {
       int status = 0;
       rusage use = {};
       if (wait4(info.si_pid, &status, 0, &use) != info.si_pid) return;
-      const auto task = std::ranges::find(tasks_, group, &Task::process);
+      const auto is_its = [&](const Task& task) { return task.has_group && task.process == group; };
+      const auto task = std::ranges::find_if(tasks_, is_its);
       if (task != tasks_.end()) {
         add_use(*task, use);
         if (info.si_pid == group) note_end(*task, status);
@@ -264,14 +335,33 @@ class Supervisor {
 
   // Its first process has ended. Others may use what is left of their grace; without one they go now. Where a signal
   // that we sent ended it, as it ends the shell around a program that minds it, the others run on. The number of the
-  // group is ours as long as a child of ours is in it.
-  static void clear_group(Task& task) {
+  // group is ours as long as a child of ours is in it. What has left the group is told when that is gone.
+  void clear_group(Task& task) const {
     siginfo_t info = {};
     const auto group = static_cast<id_t>(task.process);
     const bool is_empty = waitid(P_PGID, group, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
+    if (is_empty) task.has_group = false;
+    const std::vector<ProcessMark> left = processes_of(task);
     const bool was_sent = task.sent != 0 && task.end->signal == task.sent;
-    if (!is_empty && (task.kill != kNever || was_sent)) return;
-    if (!is_empty) kill(-task.process, SIGKILL);
+    if (!left.empty() && !task.must_go && (task.kill != kNever || was_sent)) {
+      if (task.has_group || task.rest_told || task.kill == kNever) return;
+      task.rest_told = true;
+      for (const ProcessMark& process : left) {
+        signal_process(process, SIGTERM);
+        signal_process(process, SIGCONT);
+      }
+      return;
+    }
+    if (!left.empty()) {
+      task.must_go = true;
+      signal_group(task, SIGKILL);
+      // One that may not be signalled, as it became another user's, is not waited for.
+      const auto was_killed = [](const ProcessMark& each) { return signal_process(each, SIGKILL); };
+      if (std::ranges::count_if(left, was_killed) > 0) {
+        task.limits.kill_all();
+        return;
+      }
+    }
     task.limits.kill_all();
     task.process = -1;
     task.kill = kNever;
@@ -285,17 +375,33 @@ class Supervisor {
     task.end->is_out_of_memory = failed && task.limits.ran_out_of_memory(peak);
   }
 
-  static bool is_finished(Task& task) {
+  bool is_finished(Task& task) {
     if (!task.end || task.process > 0) return false;
-    if (!task.is_recorded)
+    if (!task.is_recorded) {
+      restore_record(task);
       task.is_recorded = task.lost.empty() ? write_end(task.record, *task.end) : write_lost(task.record, task.lost);
-    return task.is_recorded && task.limits.remove();
+    }
+    if (!task.is_recorded || !task.limits.remove()) return false;
+    note_ended(task.order->key);
+    return true;
+  }
+
+  // The job may have removed it, or put something else there.
+  void restore_record(Task& task) const {
+    const std::string& folder = task.order->folder;
+    if (is_record_of(task.record, folder)) return;
+    put_aside(folder + "/record");
+    Result<Descriptor> again = claim_task(folder, own_, guard_, task.order->time_limit);
+    if (!again.ok() || !again->is_open()) return;
+    task.record = *std::move(again);
+    if (task.begun.process.pid > 0) write_start(task.record, task.begun);
   }
 
   SupervisorOrder order_;
   ProcessMark own_;
   ProcessMark guard_;
   std::vector<Task> tasks_;
+  std::string notes_;  // for its list, not yet written
 };
 
 // Stands by a supervisor, its child, and does the rest should that one die.
@@ -303,7 +409,13 @@ void stand_guard(pid_t child, int signals, SupervisorOrder order) {
   const std::optional<ProcessStat> stat = process_stat(child);
   const ProcessMark supervisor = {child, stat ? stat->start : 0, this_boot()};
   int status = 0;
-  while (waitpid(child, &status, WNOHANG) == 0) {
+  for (pid_t changed = 0; (changed = waitpid(child, &status, WNOHANG | WUNTRACED)) >= 0;) {
+    if (changed == child && !WIFSTOPPED(status)) break;
+    if (changed == child) {
+      // A job of its own may have done that.
+      kill(child, SIGCONT);
+      continue;
+    }
     pollfd wait = {signals, POLLIN, 0};
     poll(&wait, 1, -1);
     signalfd_siginfo info = {};

@@ -8,9 +8,9 @@
 //
 // It may die at any moment. A task that was claimed but not started then never starts. One that runs goes on: the
 // supervisor's parent, its guard, sleeps until then, becomes the parent of what runs (see PR_SET_CHILD_SUBREAPER) and
-// does the rest. With both killed, who observes a task finds it by the process in its record; how it ends, nobody will
-// know. A task cannot be running without its process in the record: until that is written the kernel kills it with its
-// supervisor.
+// does the rest. Either lets the other go on where a signal has stopped it. With both killed, who observes a task finds
+// it by the process in its record; how it ends, nobody will know. A task cannot be running without its process in the
+// record: until that is written the kernel kills it with its supervisor.
 #pragma once
 
 #include <optional>

@@ -131,7 +131,7 @@ TEST_F(LocalExecutorTest, OldTasksGoButNotWhatTheyMade) {
   EXPECT_TRUE(executor({{"keep", "0"}})->forget({&old, 1}).ok());
   EXPECT_EQ(observe(old).phase, TaskPhase::kAbsent);
   EXPECT_FALSE(exists("exec/tasks/0/berth-3fa9c2-1-1-0-0"));
-  EXPECT_EQ(content("exec/tasks/0/berth-3fa9c2-2-1-0-0/model.bin"), "x\n");
+  EXPECT_EQ(content("exec/tasks/0/berth-3fa9c2-2-1-0-0/work/model.bin"), "x\n");
   EXPECT_TRUE(wait_until([&] { return observe(live).phase == TaskPhase::kRunning; }));
 }
 
@@ -197,7 +197,7 @@ TEST_F(LocalExecutorTest, ATaskSaysThatItsWorkIsDone) {
   EXPECT_FALSE(run(launch_of(2, "echo nearly done >$BERTH_DONE_FILE")).said_done);
   EXPECT_FALSE(run(launch_of(3, ":")).said_done);
   EXPECT_FALSE(run(launch_of(4, "mkfifo $BERTH_DONE_FILE")).said_done);
-  EXPECT_FALSE(run(launch_of(5, "echo done >other; ln -s other $BERTH_DONE_FILE")).said_done);
+  EXPECT_FALSE(run(launch_of(5, "echo done >other; ln -s $PWD/other $BERTH_DONE_FILE")).said_done);
 }
 
 TEST_F(LocalExecutorTest, WhatATaskLeavesBehindEndsWithIt) {
@@ -373,7 +373,7 @@ TEST_F(LocalExecutorTest, AFolderOfSomebodyElseIsRefused) {
 // What the job put in the place of its log is not read for it.
 TEST_F(LocalExecutorTest, ALogThatIsALinkIsNotFollowed) {
   std::ofstream(path("shadow")) << "secret";
-  const LiveTask task = start(launch_of(1, "rm stdout; ln -s " + path("shadow") + " stdout"));
+  const LiveTask task = start(launch_of(1, "rm ../stdout; ln -s " + path("shadow") + " ../stdout"));
   wait_for_end(task);
   const auto log = executor()->log(task, LogStream::kOutput, 0, 100);
   EXPECT_FALSE(log.ok() && log->find("secret") != std::string::npos);

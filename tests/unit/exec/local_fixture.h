@@ -14,6 +14,7 @@
 
 #include "engine/base/private_folder.h"
 #include "engine/exec/executor.h"
+#include "engine/exec/local_process.h"
 #include "engine/exec/local_record.h"
 #include "tests/builders.h"
 

@@ -1,0 +1,175 @@
+// Jobs that break what stands around them: records, requests, their supervisor, their process group.
+#include <signal.h>
+#include <sys/stat.h>
+
+#include "engine/exec/local_process.h"
+#include "tests/unit/exec/local_fixture.h"
+
+namespace berth {
+namespace {
+
+using test::LocalExecutorTest;
+using test::must;
+
+class LocalAbuseTest : public LocalExecutorTest {
+ protected:
+  bool is_running_soon(const LiveTask& task) {
+    return wait_until([&] { return observe(task).phase == TaskPhase::kRunning; });
+  }
+  std::string folder_of(const LiveTask& task) const {
+    return local_task_folder(folder_ + "/exec", test::kDatabase, task.key);
+  }
+  static char state_of(const ProcessMark& process) {
+    std::ifstream file("/proc/" + std::to_string(process.pid) + "/stat");
+    std::string text;
+    std::getline(file, text);
+    const std::size_t name_end = text.rfind(')');
+    return name_end == std::string::npos ? '?' : text.at(name_end + 2);
+  }
+};
+
+TEST_F(LocalAbuseTest, WhatClearsItsWorkingDirectoryKeepsItsRecordAndLog) {
+  const LiveTask task = start(launch_of(1, "rm -rf ./* ./.[!.]*; echo cleared; pwd"));
+  EXPECT_TRUE(wait_for_end(task).succeeded());
+  EXPECT_EQ(output(task), "cleared\n" + folder_of(task) + "/work\n");
+}
+
+// Not asked about, asked about, launched again or told to stop: it runs as long as its supervisor says so.
+TEST_F(LocalAbuseTest, ATaskWithoutRecordIsNotAbsent) {
+  const Launch launch =
+      launch_of(1, "rm -r $(dirname $BERTH_DONE_FILE); echo x >>" + path("count") + "; exec sleep 60");
+  const LiveTask task = start(launch);
+  ASSERT_TRUE(wait_until([&] { return content("count") == "x\n"; }));
+  EXPECT_EQ(observe(task).phase, TaskPhase::kRunning);
+  EXPECT_EQ(must(executor()->observe({}, {})).unknown_tasks.size(), 1u);
+  start(launch);
+  must(executor()->stop(std::vector<StopRequest>{{{task}, Seconds(5), ""}}));
+  const TaskObservation seen = wait_for_end(task);
+  EXPECT_EQ(seen.phase, TaskPhase::kEnded);
+  EXPECT_EQ(seen.signal, SIGTERM);
+  EXPECT_EQ(content("count"), "x\n");
+}
+
+TEST_F(LocalAbuseTest, AGuardFindsATaskWithoutRecord) {
+  const LiveTask task = start(launch_of(1, "sleep 1; exit 3"));
+  ASSERT_TRUE(is_running_soon(task));
+  const TaskRecord before = record(task);
+  std::filesystem::remove(folder_of(task) + "/record");
+  kill_and_wait(before.supervisor);
+  EXPECT_EQ(wait_for_end(task).exit_code, 3);
+}
+
+// Neither waits, and the other task is seen whatever stands in the place of a record.
+TEST_F(LocalAbuseTest, WhatIsNoRecordHidesNobodyElse) {
+  const std::vector<std::string> spoilt = {"rm record; mkfifo record", "rm record; mkdir record",
+                                           "rm record; ln -s /etc/hostname record", "truncate -s 6G record"};
+  const LiveTask other = start(launch_of(100, "exec sleep 60"));
+  ASSERT_TRUE(is_running_soon(other));
+  std::int64_t job = 0;
+  for (const std::string& each : spoilt) {
+    const LiveTask task =
+        start(launch_of(++job, "cd ..; " + each + "; echo x >" + path("spoilt") + "; sleep 0.5; exit 3"));
+    ASSERT_TRUE(wait_until([&] { return content("spoilt") == "x\n"; }));
+    const std::vector<LiveTask> both = {task, other};
+    const Observation seen = must(executor()->observe(both, {}));
+    EXPECT_EQ(seen.tasks.at(0).phase, TaskPhase::kRunning) << each;
+    EXPECT_EQ(seen.tasks.at(1).phase, TaskPhase::kRunning) << each;
+    EXPECT_EQ(wait_for_end(task).exit_code, 3) << each;
+    std::filesystem::remove(path("spoilt"));
+  }
+}
+
+TEST_F(LocalAbuseTest, ASpoiltRecordWithoutSupervisorIsALostTask) {
+  const LiveTask task = start(launch_of(1, "exec sleep 60"));
+  ASSERT_TRUE(is_running_soon(task));
+  const TaskRecord before = record(task);
+  std::filesystem::remove(folder_of(task) + "/record");
+  std::filesystem::create_directory(folder_of(task) + "/record");
+  kill_with_guard(before);
+  EXPECT_EQ(observe(task).phase, TaskPhase::kVanished);
+  EXPECT_TRUE(wait_until([&] { return !is_alive(before.start->process); }));
+}
+
+TEST_F(LocalAbuseTest, WhatIsNoFileOfRequestsStopsNoStop) {
+  for (const char* command : {"mkfifo ../requests", "mkdir -p ../requests/x", "ln -s /dev/null ../requests"}) {
+    const LiveTask task = start(launch_of(static_cast<std::int64_t>(started_.size() + 1),
+                                          std::string(command) + "; echo ready; exec sleep 60"));
+    ASSERT_TRUE(wait_until([&] { return output(task) == "ready\n"; }));
+    EXPECT_EQ(must(executor()->stop(std::vector<StopRequest>{{{task}, Seconds(5), ""}})).at(0).state,
+              DeliveryState::kDone);
+    EXPECT_EQ(wait_for_end(task).signal, SIGTERM) << command;
+  }
+}
+
+TEST_F(LocalAbuseTest, WhatIsNoListHidesNoTask) {
+  const LiveTask task = start(launch_of(1, "exec sleep 60"));
+  const std::string lists = path("exec/supervisors/");
+  ASSERT_EQ(mkfifo((lists + "1.1").c_str(), 0600), 0);
+  std::filesystem::create_directory(lists + "2.2");
+  std::filesystem::create_symlink("/dev/zero", lists + "3.3");
+  std::ofstream(lists + "4.4").close();
+  std::filesystem::resize_file(lists + "4.4", std::uintmax_t{6} << 30);
+  EXPECT_TRUE(is_running_soon(task));
+  EXPECT_EQ(must(executor()->observe({}, {})).unknown_tasks.size(), 1u);
+}
+
+TEST_F(LocalAbuseTest, AStoppedSupervisorGoesOn) {
+  const LiveTask task = start(launch_of(1, "kill -STOP $PPID; sleep 0.3; exit 3"));
+  EXPECT_TRUE(wait_until([&] { return record(task).end.has_value(); }));
+  EXPECT_EQ(observe(task).exit_code, 3);
+}
+
+TEST_F(LocalAbuseTest, AStoppedGuardAndSupervisorGoOnWhenTheyAreSeen) {
+  const LiveTask task = start(launch_of(1, "exec sleep 60"));
+  ASSERT_TRUE(is_running_soon(task));
+  const TaskRecord before = record(task);
+  for (const ProcessMark& each : {before.guard, before.supervisor}) {
+    ASSERT_TRUE(signal_process(each, SIGSTOP));
+    ASSERT_TRUE(wait_until([&] { return state_of(each) == 'T'; }));
+  }
+  observe(task);
+  EXPECT_TRUE(wait_until([&] { return state_of(before.guard) == 'S' && state_of(before.supervisor) == 'S'; }));
+}
+
+TEST_F(LocalAbuseTest, ATimeLimitHoldsWhenSupervisorAndGuardAreKilled) {
+  Launch launch = launch_of(1, "trap '' TERM; while :; do sleep 0.05; done");
+  launch.time_limit = Seconds(2);
+  const LiveTask task = start(launch);
+  ASSERT_TRUE(is_running_soon(task));
+  kill_with_guard(record(task));
+  EXPECT_EQ(observe(task).phase, TaskPhase::kRunning);
+  const TaskObservation seen = wait_for_end(task);
+  EXPECT_EQ(seen.phase, TaskPhase::kEnded);
+  EXPECT_TRUE(seen.is_out_of_time);
+}
+
+// It does not end before what left for a session of its own.
+TEST_F(LocalAbuseTest, ASessionOfItsOwnEndsWithItsTask) {
+  const std::string apart = "setsid sh -c 'trap \"\" TERM; echo $$ >" + path("apart") + "; exec sleep 60' & ";
+  const LiveTask stopped = start(launch_of(1, apart + "sleep 60"));
+  ASSERT_TRUE(wait_until([&] { return content("apart").ends_with('\n'); }));
+  must(executor()->stop(std::vector<StopRequest>{{{stopped}, Seconds(1), ""}}));
+  EXPECT_EQ(wait_for_end(stopped).signal, SIGTERM);
+  EXPECT_FALSE(is_running(content("apart")));
+  std::filesystem::remove(path("apart"));
+  const LiveTask well = start(launch_of(2, apart + "while ! [ -s " + path("apart") + " ]; do sleep 0.05; done"));
+  EXPECT_TRUE(wait_for_end(well).succeeded());
+  EXPECT_FALSE(is_running(content("apart")));
+}
+
+// Two tasks of one supervisor: what left the one's session is not the other's.
+TEST_F(LocalAbuseTest, ASessionOfItsOwnOutlivesItsTasksNeighbour) {
+  Launch launch = launch_of(1, "test $BERTH_TASK = 1 || { until [ -s " + path("apart") +
+                                   " ]; do sleep 0.05; done; exit; }; setsid sh -c 'echo $$ >" + path("apart") +
+                                   "; exec sleep 60' & sleep 60");
+  launch.tasks = {task_number(0), task_number(1)};
+  const LiveTask first = start(launch);
+  const LiveTask second = {launch.key_of(launch.tasks[1]), launch.key, "", "here"};
+  started_.push_back(second);
+  EXPECT_TRUE(wait_for_end(first).succeeded());
+  EXPECT_TRUE(is_running(content("apart")));
+  EXPECT_EQ(observe(second).phase, TaskPhase::kRunning);
+}
+
+}  // namespace
+}  // namespace berth
