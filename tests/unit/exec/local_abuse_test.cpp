@@ -171,5 +171,19 @@ TEST_F(LocalAbuseTest, ASessionOfItsOwnOutlivesItsTasksNeighbour) {
   EXPECT_EQ(observe(second).phase, TaskPhase::kRunning);
 }
 
+// Else the tasks that a job's own call of Berth started would end with that job.
+TEST_F(LocalAbuseTest, ASupervisorIsNoPartOfTheJobThatCalledBerth) {
+  setenv("BERTH_DONE_FILE", "/outer/done", 1);
+  const LiveTask task = start(launch_of(1, "exec sleep 60"));
+  unsetenv("BERTH_DONE_FILE");
+  ASSERT_TRUE(is_running_soon(task));
+  std::ifstream file("/proc/" + std::to_string(record(task).supervisor.pid) + "/environ");
+  std::vector<std::string> found;
+  for (std::string each; std::getline(file, each, '\0');) {
+    if (each.starts_with("BERTH_DONE_FILE=")) found.push_back(each);
+  }
+  EXPECT_EQ(found, std::vector<std::string>{"BERTH_DONE_FILE="});
+}
+
 }  // namespace
 }  // namespace berth
