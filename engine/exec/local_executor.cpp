@@ -397,6 +397,7 @@ TaskObservation LocalExecutor::observe_record(const TaskKey& key, const Claims& 
       seen.phase = TaskPhase::kEnded;
       seen.signal = SIGTERM;
       seen.is_out_of_time = true;
+      seen.detail.clear();
     }
   } else if (!record->end) {
     seen.phase = record->start ? TaskPhase::kRunning : TaskPhase::kStarting;
