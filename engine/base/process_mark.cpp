@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -34,6 +35,29 @@ std::string read_one_page(const char* path) {
   return size > 0 ? std::string(text.data(), static_cast<std::size_t>(size)) : std::string();
 }
 
+std::string_view boot_of(const ProcessMark& process) {
+  return std::string_view(process.boot).substr(0, process.boot.find('/'));
+}
+
+// Empty where the mark names none.
+std::string_view namespace_of(const ProcessMark& process) {
+  const std::size_t slash = process.boot.find('/');
+  return slash == std::string::npos ? std::string_view() : std::string_view(process.boot).substr(slash + 1);
+}
+
+// Empty where it cannot be told.
+std::string own_namespace() {
+  struct stat file = {};
+  return stat("/proc/self/ns/pid", &file) == 0 ? std::to_string(file.st_ino) : std::string();
+}
+
+// A /proc that was mounted in another namespace has other numbers.
+bool is_own_proc() {
+  std::array<char, 32> number{};
+  const ssize_t size = readlink("/proc/self", number.data(), number.size());
+  return size > 0 && std::string_view(number.data(), static_cast<std::size_t>(size)) == std::to_string(getpid());
+}
+
 }  // namespace
 
 // The second field is a name in brackets that may hold anything.
@@ -57,14 +81,23 @@ std::optional<ProcessStat> process_stat(std::int32_t pid) {
 ProcessMark own_process_mark() {
   const std::int32_t pid = getpid();
   const std::optional<ProcessStat> stat = process_stat(pid);
-  return {pid, stat ? stat->start : 0, this_boot()};
+  const std::string counted = own_namespace();
+  return {pid, stat ? stat->start : 0, counted.empty() ? this_boot() : this_boot() + "/" + counted};
 }
 
-bool is_alive(const ProcessMark& process) {
-  if (process.pid <= 0 || process.boot != this_boot()) return false;
+ProcessState process_state(const ProcessMark& process) {
+  if (process.pid <= 0 || !is_of_this_boot(process)) return ProcessState::kGone;
+  const std::string_view counted = namespace_of(process);
+  if (!counted.empty() && (counted != own_namespace() || !is_own_proc())) return ProcessState::kUnknown;
   const std::optional<ProcessStat> stat = process_stat(process.pid);
-  return stat && stat->start == process.start;
+  return stat && stat->start == process.start ? ProcessState::kAlive : ProcessState::kGone;
 }
+
+bool is_alive(const ProcessMark& process) { return process_state(process) == ProcessState::kAlive; }
+
+bool is_gone(const ProcessMark& process) { return process_state(process) == ProcessState::kGone; }
+
+bool is_of_this_boot(const ProcessMark& process) { return boot_of(process) == this_boot(); }
 
 std::string this_boot() {
   static std::mutex lock;

@@ -1,7 +1,8 @@
 // Which machine this is and which process, told from a later one that was given the same number.
 //
-// A process is named by its number, the moment it began (in clock ticks since boot, field 22 of /proc/PID/stat) and the
-// boot it began in. One that has ended but was not waited for counts as gone. Containers of one machine share its boot.
+// A process is named by its number, the moment it began (in clock ticks since boot, field 22 of /proc/PID/stat), the
+// boot it began in and the PID namespace that counts it. One that has ended but was not waited for counts as gone.
+// Containers of one machine share its boot; of what runs in another one nobody here can say whether it lives.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +16,19 @@ namespace berth {
 struct ProcessMark {
   std::int32_t pid = 0;
   std::int64_t start = 0;
-  std::string boot;
+  std::string boot;  // "<boot>/<inode of the namespace>"; marks of earlier versions have the boot alone
 
   auto operator<=>(const ProcessMark&) const = default;
 };
 
+enum class ProcessState : std::uint8_t { kAlive, kGone, kUnknown };
+
 ProcessMark own_process_mark();
-bool is_alive(const ProcessMark& process);
+// kUnknown: of another PID namespace, or /proc is.
+ProcessState process_state(const ProcessMark& process);
+bool is_alive(const ProcessMark& process);  // for sure
+bool is_gone(const ProcessMark& process);   // for sure
+bool is_of_this_boot(const ProcessMark& process);
 
 // Empty where it cannot be read.
 std::string this_boot();

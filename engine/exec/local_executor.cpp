@@ -93,7 +93,7 @@ class LocalExecutor : public Executor {
     for (const auto& [supervisor, asking] : to_wake) {
       wake_stopped(supervisor);
       // One that has ended meanwhile has nothing left to stop.
-      if (signal_process(supervisor, SIGUSR1) || !is_alive(supervisor)) continue;
+      if (signal_process(supervisor, SIGUSR1) || is_gone(supervisor)) continue;
       const std::string why = fmt::format("process {} may not be signalled: it is another user's", supervisor.pid);
       for (const std::size_t request : asking) deliveries[request] = {DeliveryState::kUnknown, "", why};
     }
@@ -287,10 +287,10 @@ bool was_out_of_time(const std::string& folder) {
   return std::ranges::any_of(read_requests(folder, offset), &TaskRequest::is_out_of_time);
 }
 
-// Who sees it to its end, if anybody does.
+// Who sees it to its end, if anybody does; one in another container may.
 std::optional<ProcessMark> supervisor_of(const TaskRecord& record) {
-  if (is_alive(record.supervisor)) return record.supervisor;
-  return is_alive(record.guard) ? std::optional(record.guard) : std::nullopt;
+  if (!is_gone(record.supervisor)) return record.supervisor;
+  return is_gone(record.guard) ? std::nullopt : std::optional(record.guard);
 }
 
 Result<std::optional<ProcessMark>> LocalExecutor::stop_task(const TaskKey& key, const TaskRequest& asked,
@@ -311,7 +311,7 @@ Result<std::optional<ProcessMark>> LocalExecutor::stop_task(const TaskKey& key, 
   if (!record && !asked.grace) return nobody;
   if (!record) {
     // Claimed here, in nobody's name, it can never start, however late a supervisor gets to it.
-    BERTH_ASSIGN(const Descriptor claim, claim_task(folder, {0, getpid(), this_boot()}));
+    BERTH_ASSIGN(const Descriptor claim, claim_task(folder, {0, getpid(), own_process_mark().boot}));
     const TaskEnd end = {.at = now(), .signal = asked.signal, .detail = "stopped before it started"};
     if (claim.is_open())
       return write_end(claim, end) ? Result(nobody) : Result<std::optional<ProcessMark>>(file_error(folder));
@@ -322,6 +322,11 @@ Result<std::optional<ProcessMark>> LocalExecutor::stop_task(const TaskKey& key, 
   const bool is_supervised = supervisor.has_value();
   const bool is_orphan = !is_supervised && record->start && is_alive(record->start->process);
   if (!is_supervised && !is_orphan) return nobody;
+  if (is_supervised && process_state(*supervisor) == ProcessState::kUnknown) {
+    return Status(Code::kUnavailable, fmt::format("its supervisor, process {}, is of another container (PID namespace "
+                                                  "{}) and can be told only from there",
+                                                  supervisor->pid, supervisor->boot));
+  }
   BERTH_TRY(write_request(folder, asked));
   if (is_supervised) return supervisor;
   signal_process_group(record->start->process, asked.signal);
@@ -332,7 +337,7 @@ Result<std::optional<ProcessMark>> LocalExecutor::stop_task(const TaskKey& key, 
 LocalExecutor::Claims LocalExecutor::read_claims(const std::vector<ListedTasks>& listed) const {
   Claims claims;
   for (const ListedTasks& each : listed) {
-    if (!is_alive(each.supervisor)) continue;
+    if (is_gone(each.supervisor)) continue;
     wake_stopped(each.supervisor);
     if (!each.is_claimed) continue;
     for (const std::string& text : each.keys) {
@@ -391,7 +396,7 @@ TaskObservation LocalExecutor::observe_record(const TaskKey& key, const Claims& 
   if (seen.phase == TaskPhase::kVanished) {
     // The next attempt must not find them beside it.
     if (record->start) kill_left_of_task(local_done_file(folder), record->start->process);
-    const bool is_this_boot = record->supervisor.boot == this_boot();
+    const bool is_this_boot = is_of_this_boot(record->supervisor);
     seen.detail = record->lost.value_or(is_this_boot ? "its supervisor is gone" : "the machine was restarted");
     if (!record->lost && is_this_boot && was_out_of_time(folder)) {
       seen.phase = TaskPhase::kEnded;
@@ -421,7 +426,7 @@ TaskObservation LocalExecutor::observe_record(const TaskKey& key, const Claims& 
 
 void LocalExecutor::observe_listed(const ListedTasks& listed, const std::set<TaskKey>& asked, const Claims& claims,
                                    Observation& seen) const {
-  bool is_alone = !is_alive(listed.supervisor);
+  bool is_alone = is_gone(listed.supervisor);
   for (const std::string& text : listed.keys) {
     const std::optional<TaskKey> key = read_task_key(context_.database, text);
     if (!key || (!is_alone && asked.contains(*key))) continue;

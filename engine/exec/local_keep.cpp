@@ -46,8 +46,8 @@ TaskAge age_of(const std::string& folder, Seconds oldest) {
   // Removed already, and something else stays in it; or it is being claimed just now, and its record must stay.
   if (!record.ok() || !*record) return TaskAge::kNoTask;
   if ((*record)->end) return (*record)->end->at <= oldest ? TaskAge::kOld : TaskAge::kYoung;
-  if (is_alive((*record)->supervisor) || is_alive((*record)->guard) ||
-      ((*record)->start && is_alive((*record)->start->process)))
+  if (!is_gone((*record)->supervisor) || !is_gone((*record)->guard) ||
+      ((*record)->start && !is_gone((*record)->start->process)))
     return TaskAge::kLive;
   struct stat file = {};  // lost: when it was last heard of
   const bool is_there = stat((folder + "/record").c_str(), &file) == 0;
@@ -89,7 +89,7 @@ std::vector<ListedTasks> read_task_lists(const std::string& folder) {
       }
     }
     // Not yet written: whoever makes it lives.
-    if (list.supervisor.boot.empty()) list.supervisor.boot = this_boot();
+    if (list.supervisor.boot.empty()) list.supervisor.boot = own_process_mark().boot;
     lists.push_back(std::move(list));
   }
   return lists;
@@ -99,7 +99,7 @@ void remove_old_tasks(const std::string& root, Seconds keep, Seconds now) {
   if (!is_due(root, now)) return;
   std::set<std::string> claimed;
   for (ListedTasks& list : read_task_lists(root + "/supervisors")) {
-    if (list.is_claimed && is_alive(list.supervisor)) claimed.insert(list.keys.begin(), list.keys.end());
+    if (list.is_claimed && !is_gone(list.supervisor)) claimed.insert(list.keys.begin(), list.keys.end());
   }
   std::vector<std::int64_t> thousands;
   for (const std::string& name : names_in(root + "/tasks")) {

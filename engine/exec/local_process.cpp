@@ -79,7 +79,7 @@ std::vector<Descendant> own_descendants(const std::map<std::int32_t, std::string
       at = static_cast<std::int32_t>(each->second.parent);
     }
     if (at != own || line.empty()) continue;
-    Descendant descendant{{pid, stat.start, this_boot()}, stat.group, {}};
+    Descendant descendant{{pid, stat.start, own_process_mark().boot}, stat.group, {}};
     for (std::size_t i = 0; i < line.size() && !descendant.done_file; ++i) {
       const auto known = first.find(line[i]);
       descendant.done_file = known != first.end() ? std::optional(known->second) : done_file_of(line[i]);
@@ -90,10 +90,10 @@ std::vector<Descendant> own_descendants(const std::map<std::int32_t, std::string
 }
 
 void kill_left_of_task(const std::string& done_file, const ProcessMark& first) {
-  if (first.pid > 0 && first.boot != this_boot()) return;
+  if (first.pid > 0 && !is_of_this_boot(first)) return;
   for (const auto& [pid, stat] : all_processes()) {
     if (pid != getpid() && stat.start >= first.start && done_file_of(pid) == done_file)
-      signal_process({pid, stat.start, this_boot()}, SIGKILL);
+      signal_process({pid, stat.start, own_process_mark().boot}, SIGKILL);
   }
 }
 

@@ -158,7 +158,7 @@ class Supervisor {
     task.process = started.process;
     task.problem = std::move(started.problem);
     const std::optional<ProcessStat> stat = task.process > 0 ? process_stat(task.process) : std::nullopt;
-    task.begun = {{task.process, stat ? stat->start : 0, this_boot()}, Seconds(time(nullptr))};
+    task.begun = {{task.process, stat ? stat->start : 0, own_process_mark().boot}, Seconds(time(nullptr))};
     if (task.order->time_limit > Seconds(0)) task.time_limit = after(task.order->time_limit);
     if (task.process < 0) task.end = TaskEnd{.at = Seconds(time(nullptr)), .exit_code = 127, .detail = task.problem};
   }
@@ -407,7 +407,7 @@ class Supervisor {
 // Stands by a supervisor, its child, and does the rest should that one die.
 void stand_guard(pid_t child, int signals, SupervisorOrder order) {
   const std::optional<ProcessStat> stat = process_stat(child);
-  const ProcessMark supervisor = {child, stat ? stat->start : 0, this_boot()};
+  const ProcessMark supervisor = {child, stat ? stat->start : 0, own_process_mark().boot};
   int status = 0;
   for (pid_t changed = 0; (changed = waitpid(child, &status, WNOHANG | WUNTRACED)) >= 0;) {
     if (changed == child && !WIFSTOPPED(status)) break;

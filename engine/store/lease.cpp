@@ -25,12 +25,13 @@ struct Holder {
   std::int64_t token = 0;
 
   bool is_here() const { return host == host_name(); }
-  bool is_own() const { return is_here() && process.pid == ::getpid(); }
+  bool is_own() const { return is_here() && process.pid == ::getpid() && (process.boot.empty() || is_alive(process)); }
   // It ran on this machine and its process is no more: a container's first process is the number 1 each time.
-  bool is_gone() const {
-    if (!is_here()) return false;
-    if (!process.boot.empty()) return !is_alive(process);
-    return ::kill(process.pid, 0) != 0 && errno == ESRCH;
+  bool is_gone() const { return is_here() && state() == ProcessState::kGone; }
+  bool lives_here() const { return is_here() && state() == ProcessState::kAlive; }
+  ProcessState state() const {
+    if (!process.boot.empty()) return process_state(process);
+    return ::kill(process.pid, 0) != 0 && errno == ESRCH ? ProcessState::kGone : ProcessState::kAlive;
   }
   std::string words() const { return fmt::format("{} (process {} on {})", holder, process.pid, host); }
 };
@@ -145,7 +146,7 @@ Result<std::vector<std::string>> break_leases(Change& change) {
   std::vector<std::string> broken;
   for (const Holder& each : all) {
     if (each.expires <= Seconds(0)) continue;
-    if (each.is_here() && !each.is_own() && !each.is_gone()) {
+    if (each.lives_here() && !each.is_own()) {
       return Status(Code::kConflict, fmt::format("a {} is being run by {}, which lives", each.name, each.words()),
                     "end that process first: Ctrl-C or SIGTERM ends it after its round");
     }

@@ -450,6 +450,20 @@ TEST_F(LocalExecutorTest, ARestartOfTheMachineLosesWhatRan) {
   EXPECT_EQ(seen.detail, "the machine was restarted");
 }
 
+// Containers of one machine share its boot, not the numbers of their processes.
+TEST_F(LocalExecutorTest, WhatAnotherContainerRunsIsNotLost) {
+  const Launch launch = launch_of(1, "true");
+  const std::string folder = local_task_folder(folder_ + "/exec", test::kDatabase, {1, 1, 0, 0});
+  const ProcessMark other = {getpid(), 1, this_boot() + "/1"};
+  must(claim_task(folder, other));
+  const LiveTask task = {launch.key_of(launch.tasks[0]), launch.key, "", "here"};
+  EXPECT_EQ(process_state(other), ProcessState::kUnknown);
+  EXPECT_EQ(observe(task).phase, TaskPhase::kStarting);
+  const Delivery told = must(executor()->stop(std::vector<StopRequest>{{{task}, Seconds(1), ""}})).at(0);
+  EXPECT_EQ(told.state, DeliveryState::kUnknown);
+  EXPECT_NE(told.detail.find("another container"), std::string::npos) << told.detail;
+}
+
 TEST_F(LocalExecutorTest, HalfARecordIsALostTask) {
   const std::string folder = local_task_folder(folder_ + "/exec", test::kDatabase, {1, 1, 0, 0});
   ASSERT_TRUE(make_folders(folder));

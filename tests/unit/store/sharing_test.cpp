@@ -122,6 +122,19 @@ TEST_F(Sharing, ALeaseIsOfAProcessAndNotOfItsNumber) {
   EXPECT_ERROR(held_by(getppid(), start, this_boot()), Code::kBusy, "cron");
   EXPECT_OK(held_by(getppid(), start - 1, this_boot()));
   EXPECT_OK(held_by(getppid(), start, "the boot before"));
+  // In another container: its numbers mean nothing here.
+  EXPECT_ERROR(held_by(getppid(), start - 1, this_boot() + "/1"), Code::kBusy, "cron");
+  EXPECT_OK(held_by(getppid(), start - 1, own_process_mark().boot));
+}
+
+TEST_F(Sharing, ALeaseOfAnotherContainerMayBeBrokenByWhoKnows) {
+  Statement put =
+      must_have(db_->prepare("INSERT INTO leases (name, holder, host, pid, process_start, boot, acquired_at, "
+                             "expires_at, token) VALUES ('round', 'cron', ?1, ?2, 1, ?3, 1000, 1600, 1)"));
+  EXPECT_OK(put.run(host_name(), getpid(), this_boot() + "/1"));
+  EXPECT_ERROR(Lease::acquire(*db_, {.holder = "alice", .now = Seconds(1001)}), Code::kBusy, "cron");
+  EXPECT_OK(change(*db_, [](Change& c) { return break_leases(c).status(); }));
+  EXPECT_OK(Lease::acquire(*db_, {.holder = "alice", .now = Seconds(1001)}));
 }
 
 TEST_F(Sharing, ALeaseThatIsBrokenIsLostAtOnce) {
