@@ -13,6 +13,7 @@
 #include "engine/store/names.h"
 #include "engine/store/policy_records.h"
 #include "engine/store/settings.h"
+#include "engine/store/user_sql.h"
 #include "shell/cmd_support.h"
 #include "shell/missing_database.h"
 
@@ -237,6 +238,7 @@ Result<ResultTable> read_table(Session& session, std::string_view sql, std::span
   const MemoryForQuery memory;
   BERTH_ASSIGN(Statement rows, prepare_query(*session.runtime, reading, sql));
   BERTH_TRY(bind_cells(rows, parameters));
+  const UserSqlLimits bounds(reading.db);
   return table_of(std::move(rows), limits);
 }
 

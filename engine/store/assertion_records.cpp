@@ -10,6 +10,7 @@
 #include "engine/base/text.h"
 #include "engine/store/names.h"
 #include "engine/store/settings.h"
+#include "engine/store/user_sql.h"
 
 namespace berth {
 
@@ -117,6 +118,7 @@ Result<std::vector<Assertion>> list_assertions(Database& db) {
 Result<ViolationRows> violations_of(Database& db, const Assertion& assertion, const Asking& asking) {
   BERTH_ASSIGN(const Settings settings, read_settings(db));
   const Interruptible interruptible(db, asking.interrupted, std::chrono::milliseconds(settings.assertion_budget_ms));
+  const UserSqlLimits limits(db);
   Result<ViolationRows> violations = ask(db, assertion.query);
   const bool is_late = interruptible.has_run_out();
   if (violations.ok() || (violations.status().code() == Code::kInterrupted && !is_late)) return violations;

@@ -13,6 +13,7 @@
 #include "engine/base/failpoint.h"
 #include "engine/base/out_of_memory.h"
 #include "engine/base/text.h"
+#include "engine/store/user_sql.h"
 
 namespace berth {
 
@@ -68,8 +69,8 @@ namespace {
 
 // Idle statements kept at most; a program has a few dozen texts, a user's typed queries must not pile up.
 constexpr std::size_t kIdleStatements = 128;
-// Virtual machine steps between looks at the interrupt flag: well under a millisecond.
-constexpr int kStepsBetweenInterruptChecks = 10000;
+// Virtual machine steps between looks at the interrupt flag. One may put together some MiB of text.
+constexpr int kStepsBetweenInterruptChecks = 100;
 
 Status full_disk(std::string_view doing) {
   return Status(Code::kUnavailable, fmt::format("cannot {}: the disk (or the database's size limit) is full", doing),
@@ -114,8 +115,12 @@ Status sqlite_error(sqlite3* connection, int code, std::string_view doing) {
     case SQLITE_INTERRUPT: return Status(Code::kInterrupted, "interrupted");
     case SQLITE_AUTH:
       return Status(Code::kInvalid, "only SELECT, WITH, EXPLAIN QUERY PLAN and PRAGMA table_info may be used here");
-    case SQLITE_ERROR:
     case SQLITE_TOOBIG:
+      return Status(Code::kInvalid,
+                    fmt::format("cannot {}: a text, a blob or a row is longer than {} MiB", doing,
+                                sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, -1) >> 20),
+                    "take a part of it");
+    case SQLITE_ERROR:
     case SQLITE_MISMATCH: return about_name(Status(Code::kInvalid, fmt::format("cannot {}: {}", doing, said)), said);
     default: return Status(Code::kInternal, fmt::format("cannot {}: {} (SQLite code {})", doing, said, code));
   }
@@ -319,6 +324,7 @@ Result<Database> Database::open(const std::string& path, Access access) {
                                    flags | SQLITE_OPEN_NOMUTEX | (unchanging ? SQLITE_OPEN_URI : 0), nullptr);
   if (code != SQLITE_OK) return sqlite_error(home->connection, code, fmt::format("open '{}'", path));
   sqlite3_extended_result_codes(home->connection, 1);
+  BERTH_TRY(add_linear_functions(home->connection));
   return Database(std::move(home));
 }
 

@@ -1,5 +1,6 @@
 #include "engine/store/sqlite.h"
 
+#include "engine/store/user_sql.h"
 #include "tests/unit/store/store_fixture.h"
 
 namespace berth::test {
@@ -142,6 +143,66 @@ TEST_F(Sqlite, StopsWhenInterrupted) {
     EXPECT_TRUE(interruptible.has_run_out());
   }
   EXPECT_EQ(must_have(db.integer("SELECT 1")), 1);
+}
+
+// As SQLite's own say.
+TEST_F(Sqlite, FunctionsThatAreOurs) {
+  Database db = memory();
+  for (const auto& [sql, expected] : std::vector<std::pair<std::string, std::string>>{
+           {"instr('berth', 'r')", "3"},
+           {"instr('berth', 'x')", "0"},
+           {"instr('berth', '')", "1"},
+           {"instr('', 'x')", "0"},
+           {"instr('größe', 'e')", "5"},
+           {"instr(x'c3b665', x'65')", "3"},
+           {"instr('ö', x'b6')", "0"},
+           {"instr(1234, 3)", "3"},
+           {"coalesce(instr(NULL, 'x'), 'null')", "null"},
+           {"replace('a|b|c', '|', '\",\"')", "a\",\"b\",\"c"},
+           {"replace('aaa', 'aa', 'b')", "ba"},
+           {"replace('abc', '', 'x')", "abc"},
+           {"replace('abc', 'c', '')", "ab"},
+           {"typeof(replace(7, '', 'x'))", "integer"},
+           {"coalesce(replace('a', 'a', NULL), 'null')", "null"},
+           {"trim('xxaxbxy', 'xy')", "axb"},
+           {"ltrim('ööa', 'ö')", "a"},
+           {"rtrim('aöxö', 'öx')", "a"},
+           {"trim('  a ')", "a"},
+           {"'[' || trim('aaa', 'a') || ']'", "[]"},
+           {"coalesce(trim('a', NULL), 'null')", "null"},
+           {"coalesce(replace('a', '', NULL), 'null')", "a"},
+           {"printf('%d task%s, %.3c %5.1f|%%', 3, 's', 'x', 0.25)", "3 tasks, xxx   0.3|%"},
+           {"format('%.*c%d', 2, 'x', 2000000000)", "xx2000000000"}})
+    EXPECT_EQ(must_have(db.text("SELECT " + sql)), expected) << sql;
+  EXPECT_ERROR(db.text("SELECT json_patch('{}', '{}')"), Code::kInvalid, "is not to be had here");
+}
+
+// SQLite's own take hours for each of these, and cannot be interrupted.
+TEST_F(Sqlite, NoCallOfAFunctionIsLong) {
+  Database db = memory();
+  const UserSqlLimits limits(db);
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_EQ(must_have(db.integer("SELECT instr(hex(zeroblob(3000000)), hex(zeroblob(1500000)) || '1')")), 0);
+  EXPECT_EQ(must_have(db.integer("SELECT length(replace(hex(zeroblob(3000000)), hex(zeroblob(1500000)) || '1', ''))")),
+            6000000);
+  EXPECT_EQ(must_have(db.integer("SELECT length(trim(hex(zeroblob(3000000)), printf('%.*c', 3000000, '1') || '0'))")),
+            0);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(30));
+}
+
+TEST_F(Sqlite, TextsOfUsersSqlAreBounded) {
+  Database db = memory();
+  EXPECT_OK(db.execute("CREATE TABLE t (x)"));
+  EXPECT_OK(db.execute("INSERT INTO t VALUES (zeroblob(9000000))"));
+  {
+    const UserSqlLimits limits(db);
+    for (const char* sql : {"SELECT printf('%.*c', 2000000000, 'x')",
+                            "SELECT length(replace(hex(zeroblob(100000)), '0', hex(zeroblob(10000))))",
+                            "SELECT hex(zeroblob(5000000))", "SELECT x FROM t"})
+      EXPECT_ERROR(db.text(sql), Code::kInvalid, "longer than 8 MiB");
+    EXPECT_ERROR(db.text("SELECT 'a' LIKE printf('%.*c', 101, '%')"), Code::kInvalid, "pattern too complex");
+  }
+  EXPECT_EQ(must_have(db.integer("SELECT length(hex(x)) FROM t")), 18000000);
 }
 
 TEST_F(Sqlite, LetsUserSqlOnlyRead) {
