@@ -27,6 +27,7 @@ Result<std::unique_ptr<Executor>> make_executor(Runtime& runtime, const std::str
                                                 const ExecutorRecord& record) {
   BERTH_ASSIGN(const ExecutorType* type, find_executor_type(record.type));
   BERTH_ASSIGN(const ExecutorOptions options, read_executor_options(*type, record.options));
+  BERTH_TRY(check_executor_name(record.name));
   BERTH_TRY(check_folder(runtime.db()));  // else an empty one would stand in its place
   const std::string base = executors_folder(runtime.db());
   const std::string folder = fmt::format("{}/{}", base, record.name);
@@ -57,12 +58,6 @@ Status check_executor(Runtime& runtime, const ExecutorRecord& executor) {
   BERTH_ASSIGN(const std::string tag, database_tag(runtime.db()));
   Status made = make_executor(runtime, tag, executor).status();
   return made.code() == Code::kInvalid ? made : Status();
-}
-
-Result<std::string> database_tag(Database& db) {
-  BERTH_ASSIGN(Statement row, db.prepare("SELECT value FROM meta WHERE key = 'tag'"));
-  if (!row.next()) return row.status().ok() ? Status(Code::kCorrupt, "the database has no tag") : row.status();
-  return std::string(row.text(0));
 }
 
 Result<std::vector<LiveExecutor>> reach_executors(Runtime& runtime, bool also_down) {

@@ -26,7 +26,4 @@ Status check_executor(Runtime& runtime, const ExecutorRecord& executor);
 // By name. kUnavailable when it cannot be made.
 Result<LiveExecutor> reach_executor(Runtime& runtime, std::string_view name);
 
-// The name of this database in everything that executors keep.
-Result<std::string> database_tag(Database& db);
-
 }  // namespace berth

@@ -190,6 +190,11 @@ constexpr PromiseQuery kPromises[] = {
     {{"version_present", "the state version is a number"},
      "SELECT 'state version', 'meta has no integer from 0 on under state_version' WHERE NOT EXISTS "
      "(SELECT 1 FROM meta WHERE key = 'state_version' AND typeof(value) = 'integer' AND value >= 0)"},
+    {{"names_of_files", "the tag of the database and the names of its executors can name files"},
+     "SELECT 'meta', 'it has no tag that can name a file' WHERE NOT EXISTS (SELECT 1 FROM meta WHERE key = 'tag' AND "
+     "value <> '' AND value NOT GLOB '*[^A-Za-z0-9_-]*' AND instr(value, char(0)) = 0) UNION ALL "
+     "SELECT 'executor ' || name, 'no folder can be called after it' FROM executors WHERE name IN ('', '.', '..') OR "
+     "instr(name, '/') > 0 OR instr(name, char(0)) > 0"},
     {{"version_rises", "the state version is not behind what was recorded"},
      "SELECT 'state version', v.value || ' is behind event ' || e.id || ' of version ' || e.state_version FROM meta v "
      "JOIN events e ON e.id = (SELECT id FROM events ORDER BY state_version DESC LIMIT 1) "
@@ -323,6 +328,10 @@ Status check_history(Database& db, std::size_t most, std::vector<Finding>& findi
   BERTH_ASSIGN(const std::vector<std::string> tables, changed_tables(db, 0, INT64_MAX));
   for (const std::string& table : tables) {
     const Result<std::vector<Misfit>> misfits = find_misfits(db, table, kMostHistory);
+    if (misfits.status().code() == Code::kNotFound) {
+      found.add(fmt::format("table {}", table), misfits.status().message());
+      continue;
+    }
     if (!misfits.ok()) return found.end(misfits.status());
     for (const Misfit& misfit : *misfits) {
       found.add(fmt::format("table {} row {}", table, misfit.key), misfit.is_there

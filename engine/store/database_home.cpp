@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "engine/base/failpoint.h"
+#include "engine/base/plain_text.h"
 #include "engine/base/private_folder.h"
 #include "engine/base/process_mark.h"
 #include "engine/store/backup.h"
@@ -98,7 +100,7 @@ struct Mark {
 };
 
 Result<std::string> mark_path(Database& db) {
-  BERTH_ASSIGN(const std::string tag, meta_text(db, "tag"));
+  BERTH_ASSIGN(const std::string tag, database_tag(db));
   return fmt::format("{}/.mark-{}", executors_folder(db), tag);
 }
 
@@ -173,6 +175,16 @@ Result<std::vector<std::int64_t>> jobs_at_executors(Database& db) {
 }
 
 }  // namespace
+
+Result<std::string> database_tag(Database& db) {
+  BERTH_ASSIGN(std::string tag, meta_text(db, "tag"));
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  };
+  if (tag.empty()) return Status(Code::kCorrupt, "the database has no tag");
+  if (std::ranges::all_of(tag, is_plain)) return tag;
+  return Status(Code::kCorrupt, fmt::format("the tag of the database cannot name a file: '{}'", plain_line(tag, 60)));
+}
 
 std::string executors_folder(const Database& db) {
   std::error_code error;

@@ -18,6 +18,9 @@
 
 namespace berth {
 
+// The name of this database in everything that executors keep. kCorrupt: it has none, or one that cannot name a file.
+Result<std::string> database_tag(Database& db);
+
 // Beside the file: in it executors keep what they must.
 std::string executors_folder(const Database& db);
 // kUnavailable: it is there, and somebody else made it or may write to it. Nothing in it is then read or written.

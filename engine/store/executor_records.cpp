@@ -81,7 +81,9 @@ Result<ExecutorRecord> find_executor(Database& db, std::string_view name) {
 }
 
 Status check_executor_name(std::string_view name) {
-  if (name.find('/') == std::string_view::npos && name != "." && name != "..") return {};
+  const bool leads_elsewhere = name.empty() || name == "." || name == ".." ||
+                               name.find('/') != std::string_view::npos || name.find('\0') != std::string_view::npos;
+  if (!leads_elsewhere) return {};
   return Status(Code::kInvalid, fmt::format("'{}' cannot name an executor: a folder is called after it", name));
 }
 

@@ -172,6 +172,34 @@ TEST_F(Copy, ASnapshotThatIsLoadedBeginsANewGeneration) {
   EXPECT_EQ(must_have(check_home(original->db(), env_.now())), Restoration::kNone);
 }
 
+// Both become paths.
+TEST_F(Copy, ATagOrNameThatLeadsElsewhereIsRefused) {
+  const auto original = runtime(path());
+  Database& db = original->db();
+  const std::string tag = must_have(database_tag(db));
+  const auto expect_refused = [&](const std::string& sql, std::string_view words) {
+    std::filesystem::remove(path("bad.db"));
+    EXPECT_OK(save_snapshot(db, path("bad.db")));
+    {
+      Database bad = must_have(Database::open(path("bad.db"), Access::kReadWrite));
+      EXPECT_OK(bad.execute(sql));
+    }
+    EXPECT_ERROR(load_snapshot(db, path("bad.db"), "tester", env_.now()), Code::kCorrupt, words);
+  };
+  expect_refused("UPDATE meta SET value = '../../x' WHERE key = 'tag'", "no tag that can name a file");
+  expect_refused("DELETE FROM meta WHERE key = 'tag'", "no tag that can name a file");
+  expect_refused("UPDATE executors SET name = '../../x'", "no folder can be called after it");
+  EXPECT_OK(db.execute("UPDATE meta SET value = '../../x' WHERE key = 'tag'"));
+  EXPECT_ERROR(database_tag(db), Code::kCorrupt, "cannot name a file");
+  EXPECT_ERROR(move_mark(db), Code::kCorrupt, "cannot name a file");
+  EXPECT_EQ(must_have(db.text("SELECT value FROM meta WHERE key = 'tag'")), "../../x");
+  Statement put = must_have(db.prepare("UPDATE meta SET value = ?1 WHERE key = 'tag'"));
+  EXPECT_OK(put.run(tag));
+  EXPECT_OK(db.execute("UPDATE executors SET name = '../x'"));
+  EXPECT_ERROR(reach_executor(*original, "../x"), Code::kInvalid, "cannot name an executor");
+  EXPECT_FALSE(std::filesystem::exists(path() + ".executors/../x"));
+}
+
 // A crash between the mark in the database and the one in the folder is no restoration.
 TEST_F(Copy, AMarkThatWasHalfMovedIsNone) {
   const auto original = runtime(path());
