@@ -201,8 +201,9 @@ const CommandRow kPolicyRows[] = {
      .summary = "Takes a policy in Lua from a file.",
      .example = "CREATE POLICY night FROM 'scripts/policies/nights_and_weekends.lua'",
      .details =
-         "A policy defines any of these functions: order(job, queue, round), score(node, shape), device(node, shape, "
-         "fits), feasible(node, shape), victim_cost(task), admit(job, view), target(service), mixing(pool). The "
+         "A policy defines any of these functions: order(job, queue, round), score(node, shape), feasible(node, "
+         "shape), victim_cost(task), admit(job, view), target(service), mixing(pool); beside score also device(node, "
+         "shape, fits). The "
          "settings order_policy, score_policy, filter_policy, victim_policy and admit_policy name the policy whose "
          "function is used; no round calls target and mixing yet. HELP SHOW POLICY lists the fields they see, "
          "scripts/api.lua says what each means, scripts/README.md the rest. A policy that fails in a round is left out "
