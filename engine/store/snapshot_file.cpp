@@ -148,6 +148,9 @@ Status save_snapshot(Database& db, const std::string& file, bool replace, Redact
 Result<std::int64_t> load_snapshot(Database& db, const std::string& file, const Author& author, Seconds now) {
   BERTH_TRY(check_on_disk(db));
   std::error_code failure;
+  if (fs::is_directory(file, failure)) return Status(Code::kInvalid, fmt::format("'{}' is a folder", file));
+  if (fs::exists(file, failure) && !fs::is_regular_file(file, failure))
+    return Status(Code::kInvalid, fmt::format("'{}' is no regular file", file));
   if (!fs::is_regular_file(file, failure)) return Status(Code::kNotFound, fmt::format("there is no file '{}'", file));
   if (fs::equivalent(file, db.path(), failure))
     return Status(Code::kInvalid, fmt::format("'{}' is the open database itself", file));
