@@ -7,7 +7,9 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "engine/base/plain_text.h"
 #include "engine/base/text.h"
 
 namespace berth {
@@ -268,8 +270,19 @@ Result<JobRequest> read_job(const Json& json) {
 
 Result<JobRequest> read_job_json(std::string_view text) {
   Json json;
+  std::vector<std::set<std::string>> open_objects;
+  std::string twice;
+  // JSON itself lets the last one win.
+  const auto look_for_twice = [&](int, Json::parse_event_t event, Json& found) {
+    if (event == Json::parse_event_t::object_start) open_objects.emplace_back();
+    if (event == Json::parse_event_t::object_end) open_objects.pop_back();
+    if (event == Json::parse_event_t::key && !open_objects.back().insert(found.get<std::string>()).second &&
+        twice.empty())
+      twice = found.get<std::string>();
+    return true;
+  };
   try {
-    json = Json::parse(text);
+    json = Json::parse(text, look_for_twice);
   } catch (const Json::parse_error& error) {
     const std::size_t at = std::min(error.byte == 0 ? 0 : error.byte - 1, text.size());
     const std::size_t line =
@@ -280,6 +293,7 @@ Result<JobRequest> read_job_json(std::string_view text) {
   } catch (const Json::out_of_range&) {
     return Status(Code::kInvalid, "a number in it is too large");
   }
+  if (!twice.empty()) return Status(Code::kInvalid, fmt::format("key '{}' is there twice", plain_line(twice, 60)));
   return read_job(json);
 }
 
