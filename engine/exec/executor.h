@@ -188,7 +188,8 @@ struct InventoryNode {
   MilliCpu cpu;
   MiB memory;
   std::int32_t devices = 0;
-  std::string model;        // empty = no devices
+  std::string model;        // empty = no devices, or not known
+  std::string model_from;   // what would say the model, where it is not known
   MiB device_memory;        // of each; 0 = not known
   std::string rack;         // or zone; empty = not known
   std::string pool;         // partition, node pool; empty = none

@@ -55,6 +55,7 @@ void read_devices(const Json& node, const KubernetesSettings& settings, Inventor
       std::clamp<std::int64_t>(kubernetes::count_at(node, {"status", "allocatable", resource}), 0, INT32_MAX));
   if (into.devices > 0) {
     into.model = kubernetes_model_name(label(resource + ".product"));
+    if (into.model.empty()) into.model_from = fmt::format("label {}.product", resource);
     if (const Result<std::int64_t> memory = read_integer(label(resource + ".memory")); memory.ok() && *memory > 0)
       into.device_memory = MiB(*memory);
     const Result<std::int64_t> replicas = read_integer(label(resource + ".replicas"));

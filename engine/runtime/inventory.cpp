@@ -52,6 +52,13 @@ std::string contents(MilliCpu cpu, MiB memory, std::int64_t devices) {
   return fmt::format("{} cores, {}, {}", print_cpu(cpu), print_memory(memory), print_counted(devices, "device"));
 }
 
+Status check_model(const InventoryNode& node) {
+  if (node.devices == 0 || !node.model.empty()) return {};
+  return Status(Code::kInvalid, fmt::format("node '{}' has {} whose model is not known{}", node.name,
+                                            print_counted(node.devices, "device"),
+                                            node.model_from.empty() ? "" : ": it has no " + node.model_from));
+}
+
 TraceNode record_of(const InventoryNode& node, const std::string& executor) {
   return {.name = node.name,
           .cpu = node.cpu,
@@ -165,6 +172,7 @@ Result<std::set<std::string>> add_nodes_of(Runtime& runtime, const LiveExecutor&
     if (row == rows.end() || row->second.kind != "new" || !node.is_ready) continue;
     BERTH_ASSIGN(const bool is_own, would_be_of(runtime.db(), live.record, node.pool));
     if (!is_own) continue;
+    BERTH_TRY(check_model(node));
     fresh.push_back(record_of(node, live.record.name));
     names.insert(node.name);
   }
@@ -196,6 +204,7 @@ Result<InventoryReport> import_inventory(Runtime& runtime, const std::string& ex
       report.remarks.push_back(fmt::format("{}: {}{}", node.name, node.is_ready ? "" : "not ready ", node.detail));
     const auto found = known.find(node.name);
     if (found == known.end()) {
+      BERTH_TRY(check_model(node));
       fresh.push_back(record_of(node, executor));
       continue;
     }

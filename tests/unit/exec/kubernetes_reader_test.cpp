@@ -280,6 +280,16 @@ TEST(Kubectl, EvictionsAsTheServerListsThem) {
   EXPECT_EQ(read_eviction_version("half"), "");
 }
 
+TEST(KubernetesNodes, ANodeWithoutTheLabelOfItsModelSaysWhich) {
+  const std::vector<KubernetesNode> nodes = must(read_kubernetes_nodes(R"({"kind":"NodeList","items":[
+    {"metadata":{"name":"g1"},"status":{"allocatable":{"cpu":8,"memory":"1Gi","nvidia.com/gpu":"2"}}}]})",
+                                                                       settings_with()));
+  ASSERT_EQ(nodes.size(), 1u);
+  EXPECT_EQ(nodes[0].inventory.devices, 2);
+  EXPECT_EQ(nodes[0].inventory.model, "");
+  EXPECT_EQ(nodes[0].inventory.model_from, "label nvidia.com/gpu.product");
+}
+
 // Recorded from an API server of version 1.20.
 class KubernetesRecorded : public testing::Test {
  protected:
