@@ -94,6 +94,7 @@ Result<Output> run_all_statement(Session& session, const Arguments&) {
 
 Status write_metrics(Session& session, const std::string& file) {
   BERTH_TRY(check_not_database(file, session.database));
+  BERTH_TRY(check_is_commented(file, "file of metrics"));
   BERTH_ASSIGN(const std::string text, metrics_text(engine_of(session)));
   std::error_code ignored;
   const bool is_new = !std::filesystem::exists(file, ignored);
@@ -236,7 +237,9 @@ constexpr CommandRow kLoopRows[] = {
      .syntax = "EXPORT METRICS TO <file:file>",
      .effect = Effect::kReads,
      .handler = export_metrics,
-     .summary = "Writes Berth's own state for node_exporter's textfile collector; the file appears at once, whole.",
+     .summary =
+         "Writes Berth's own state for node_exporter's textfile collector; the file appears at once, whole. A file "
+         "that is none of metrics stays.",
      .example = "EXPORT METRICS TO 'berth.prom'"},
 };
 

@@ -6,10 +6,12 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
 namespace berth {
 
@@ -70,7 +72,11 @@ int write_and_close(int descriptor, std::string_view text) {
 }
 
 Status write_in_place(const std::string& path, std::string_view text) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  // A pipe that nobody reads would be waited for, for ever.
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0 && errno == ENXIO && fs::is_fifo(path))
+    return Status(Code::kUnavailable, fmt::format("cannot write {}: it is a pipe that nobody reads", path));
+  if (descriptor >= 0) ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
   const int error = descriptor < 0 ? errno : write_and_close(descriptor, text);
   return error == 0 ? Status() : cannot_write(path, error);
 }
@@ -103,6 +109,20 @@ Status check_not_database(const std::string& path, const std::string& database) 
                                  : fmt::format("{} belongs to the open database", path),
                   "name another file");
   }
+  const fs::path folder = file_behind(file_behind(database).string() + ".executors");
+  const fs::path file = file_behind(path);
+  if (std::mismatch(folder.begin(), folder.end(), file.begin(), file.end()).first != folder.end()) return {};
+  return Status(Code::kConflict, fmt::format("{} is within the folder of the open database's executors", path),
+                "name another file");
+}
+
+Status check_is_commented(const std::string& path, std::string_view kind) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return {};
+  std::ifstream file(path, std::ios::binary);
+  const int first = file.get();
+  if (!file.is_open() || (file && first != '#'))
+    return Status(Code::kExists, fmt::format("{} exists and is no {}", path, kind), "name another file");
   return {};
 }
 

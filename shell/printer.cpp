@@ -1,5 +1,7 @@
 #include "shell/printer.h"
 
+#include <fcntl.h>
+
 #include <cerrno>
 #include <cstring>
 
@@ -40,8 +42,15 @@ void Printer::say(std::string_view text) {
 Status Printer::redirect(const std::string& file) {
   file_.reset();
   if (file == "stdout" || file == "-") return {};
-  file_.reset(std::fopen(file.c_str(), "we"));
   file_name_ = file;
+  // A pipe that nobody reads would be waited for, for ever.
+  const int opened = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
+  if (opened < 0 && errno == ENXIO)
+    return Status(Code::kUnavailable, "cannot open '" + file + "': it is a pipe that nobody reads");
+  if (opened >= 0) {
+    ::fcntl(opened, F_SETFL, ::fcntl(opened, F_GETFL) & ~O_NONBLOCK);
+    file_.reset(::fdopen(opened, "w"));
+  }
   if (file_) return {};
   return Status(Code::kUnavailable, "cannot open '" + file + "': " + std::strerror(errno));
 }

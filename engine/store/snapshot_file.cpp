@@ -129,6 +129,8 @@ Status save_snapshot(Database& db, const std::string& file, bool replace, Redact
   BERTH_TRY(check_on_disk(db));
   std::error_code failure;
   if (fs::is_directory(file, failure)) return Status(Code::kInvalid, fmt::format("'{}' is a folder", file));
+  if (fs::exists(file, failure) && !fs::is_regular_file(file, failure))
+    return Status(Code::kInvalid, fmt::format("'{}' is no regular file", file));
   if (fs::exists(file, failure)) {
     if (fs::equivalent(file, db.path(), failure))
       return Status(Code::kInvalid, "a snapshot cannot replace its own database");
