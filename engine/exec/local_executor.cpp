@@ -288,9 +288,10 @@ bool was_out_of_time(const std::string& folder) {
 }
 
 // Who sees it to its end, if anybody does; one in another container may.
-std::optional<ProcessMark> supervisor_of(const TaskRecord& record) {
-  if (!is_gone(record.supervisor)) return record.supervisor;
-  return is_gone(record.guard) ? std::nullopt : std::optional(record.guard);
+std::optional<ProcessMark> supervisor_of(const std::string& lists, const TaskRecord& record) {
+  if (supervisor_state(lists, record.supervisor) != ProcessState::kGone) return record.supervisor;
+  const bool has_guard = supervisor_state(lists, record.guard) != ProcessState::kGone;
+  return has_guard ? std::optional(record.guard) : std::nullopt;
 }
 
 Result<std::optional<ProcessMark>> LocalExecutor::stop_task(const TaskKey& key, const TaskRequest& asked,
@@ -318,7 +319,7 @@ Result<std::optional<ProcessMark>> LocalExecutor::stop_task(const TaskKey& key, 
     BERTH_ASSIGN(record, read_record(folder));
   }
   if (!record || record->end || record->lost) return nobody;
-  const std::optional<ProcessMark> supervisor = supervisor_of(*record);
+  const std::optional<ProcessMark> supervisor = supervisor_of(lists(), *record);
   const bool is_supervised = supervisor.has_value();
   const bool is_orphan = !is_supervised && record->start && is_alive(record->start->process);
   if (!is_supervised && !is_orphan) return nobody;
@@ -337,7 +338,7 @@ Result<std::optional<ProcessMark>> LocalExecutor::stop_task(const TaskKey& key, 
 LocalExecutor::Claims LocalExecutor::read_claims(const std::vector<ListedTasks>& listed) const {
   Claims claims;
   for (const ListedTasks& each : listed) {
-    if (is_gone(each.supervisor)) continue;
+    if (supervisor_state(lists(), each.supervisor) == ProcessState::kGone) continue;
     wake_stopped(each.supervisor);
     if (!each.is_claimed) continue;
     for (const std::string& text : each.keys) {
@@ -380,7 +381,7 @@ TaskObservation LocalExecutor::observe_record(const TaskKey& key, const Claims& 
   std::optional<TaskRecord> record = *std::move(found);
   if (!record) return seen;
   bool is_orphan = false;
-  if (!record->end && !record->lost && !supervisor_of(*record)) {
+  if (!record->end && !record->lost && !supervisor_of(lists(), *record)) {
     if (is_supervised) return seen;
     // It may have written its last line since the record was read.
     Result<std::optional<TaskRecord>> again = read_record(folder);
@@ -426,7 +427,7 @@ TaskObservation LocalExecutor::observe_record(const TaskKey& key, const Claims& 
 
 void LocalExecutor::observe_listed(const ListedTasks& listed, const std::set<TaskKey>& asked, const Claims& claims,
                                    Observation& seen) const {
-  bool is_alone = is_gone(listed.supervisor);
+  bool is_alone = supervisor_state(lists(), listed.supervisor) == ProcessState::kGone;
   for (const std::string& text : listed.keys) {
     const std::optional<TaskKey> key = read_task_key(context_.database, text);
     if (!key || (!is_alone && asked.contains(*key))) continue;

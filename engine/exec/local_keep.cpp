@@ -1,6 +1,8 @@
 #include "engine/exec/local_keep.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -41,13 +43,14 @@ ProcessMark mark_in(const std::string& name) {
 
 enum class TaskAge { kOld, kYoung, kLive, kNoTask };
 
-TaskAge age_of(const std::string& folder, Seconds oldest) {
+TaskAge age_of(const std::string& folder, const std::string& lists, Seconds oldest) {
   const Result<std::optional<TaskRecord>> record = read_record(folder);
   // Removed already, and something else stays in it; or it is being claimed just now, and its record must stay.
   if (!record.ok() || !*record) return TaskAge::kNoTask;
   if ((*record)->end) return (*record)->end->at <= oldest ? TaskAge::kOld : TaskAge::kYoung;
-  if (!is_gone((*record)->supervisor) || !is_gone((*record)->guard) ||
-      ((*record)->start && !is_gone((*record)->start->process)))
+  const auto sees_to_it = [&](const ProcessMark& each) { return supervisor_state(lists, each) != ProcessState::kGone; };
+  if (sees_to_it((*record)->supervisor) || sees_to_it((*record)->guard) ||
+      ((*record)->start && is_alive((*record)->start->process)))
     return TaskAge::kLive;
   struct stat file = {};  // lost: when it was last heard of
   const bool is_there = stat((folder + "/record").c_str(), &file) == 0;
@@ -95,11 +98,24 @@ std::vector<ListedTasks> read_task_lists(const std::string& folder) {
   return lists;
 }
 
+std::string task_list_name(const ProcessMark& supervisor) {
+  return fmt::format("{}.{}", supervisor.pid, supervisor.start);
+}
+
+ProcessState supervisor_state(const std::string& folder, const ProcessMark& supervisor) {
+  const ProcessState state = process_state(supervisor);
+  if (state != ProcessState::kUnknown) return state;
+  const Result<Descriptor> list = open_plain_file(folder + "/" + task_list_name(supervisor), O_RDONLY);
+  if (!list.ok()) return list.status().code() == Code::kNotFound ? ProcessState::kGone : ProcessState::kUnknown;
+  return flock(list->get(), LOCK_SH | LOCK_NB) == 0 ? ProcessState::kGone : ProcessState::kUnknown;
+}
+
 void remove_old_tasks(const std::string& root, Seconds keep, Seconds now) {
   if (!is_due(root, now)) return;
   std::set<std::string> claimed;
   for (ListedTasks& list : read_task_lists(root + "/supervisors")) {
-    if (list.is_claimed && !is_gone(list.supervisor)) claimed.insert(list.keys.begin(), list.keys.end());
+    const bool lives = supervisor_state(root + "/supervisors", list.supervisor) != ProcessState::kGone;
+    if (list.is_claimed && lives) claimed.insert(list.keys.begin(), list.keys.end());
   }
   std::vector<std::int64_t> thousands;
   for (const std::string& name : names_in(root + "/tasks")) {
@@ -111,7 +127,7 @@ void remove_old_tasks(const std::string& root, Seconds keep, Seconds now) {
     bool has_young = false;
     for (const std::string& name : names_in(folder)) {
       if (claimed.contains(name)) continue;
-      const TaskAge age = age_of(folder + "/" + name, now - keep);
+      const TaskAge age = age_of(folder + "/" + name, root + "/supervisors", now - keep);
       if (age == TaskAge::kOld) remove_task(folder + "/" + name);
       if (age == TaskAge::kNoTask) rmdir((folder + "/" + name).c_str());
       has_young |= age == TaskAge::kYoung;

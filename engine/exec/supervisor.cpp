@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -128,16 +129,17 @@ class Supervisor {
 
   std::string list_path() const { return list_path_of(own_); }
   std::string list_path_of(const ProcessMark& supervisor) const {
-    return fmt::format("{}/{}.{}", order_.list, supervisor.pid, supervisor.start);
+    return fmt::format("{}/{}", order_.list, task_list_name(supervisor));
   }
 
-  // Before the first claim, so that what runs is always found through it.
-  Status write_list() const {
+  // Before the first claim, so that what runs is always found through it. Locked: see supervisor_state().
+  Status write_list() {
     if (!make_folders(order_.list)) return file_error(order_.list);
-    BERTH_ASSIGN(const Descriptor file, open_plain_file(list_path(), O_WRONLY | O_CREAT | O_TRUNC));
+    BERTH_ASSIGN(list_, open_plain_file(list_path(), O_WRONLY | O_CREAT | O_TRUNC));
+    static_cast<void>(flock(list_.get(), LOCK_EX | LOCK_NB));
     std::string text = own_.boot + "\n";
     for (const SupervisedTask& task : order_.tasks) text += task.key + "\n";
-    if (write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) return {};
+    if (write(list_.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) return {};
     Status error = file_error(list_path());
     unlink(list_path().c_str());
     return error;
@@ -401,6 +403,7 @@ class Supervisor {
   ProcessMark own_;
   ProcessMark guard_;
   std::vector<Task> tasks_;
+  Descriptor list_;    // locked while it lives
   std::string notes_;  // for its list, not yet written
 };
 

@@ -2,9 +2,12 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "engine/exec/local_file.h"
+#include "engine/exec/local_keep.h"
 #include "engine/exec/local_process.h"
 #include "engine/exec/process.h"
 #include "engine/exec/supervisor.h"
@@ -458,10 +461,16 @@ TEST_F(LocalExecutorTest, WhatAnotherContainerRunsIsNotLost) {
   must(claim_task(folder, other));
   const LiveTask task = {launch.key_of(launch.tasks[0]), launch.key, "", "here"};
   EXPECT_EQ(process_state(other), ProcessState::kUnknown);
+  const std::string lists = folder_ + "/exec/supervisors";
+  ASSERT_TRUE(make_folders(lists));
+  Descriptor list = must(open_plain_file(lists + "/" + task_list_name(other), O_WRONLY | O_CREAT));
+  ASSERT_EQ(flock(list.get(), LOCK_EX), 0);
   EXPECT_EQ(observe(task).phase, TaskPhase::kStarting);
   const Delivery told = must(executor()->stop(std::vector<StopRequest>{{{task}, Seconds(1), ""}})).at(0);
   EXPECT_EQ(told.state, DeliveryState::kUnknown);
   EXPECT_NE(told.detail.find("another container"), std::string::npos) << told.detail;
+  list = Descriptor();
+  EXPECT_EQ(observe(task).phase, TaskPhase::kVanished) << "the container is gone";
 }
 
 TEST_F(LocalExecutorTest, HalfARecordIsALostTask) {
