@@ -323,6 +323,7 @@ void Backfill::close(const Job& job, bool borrows) {
   if (closed_by_ != 0) return;
   closed_by_ = job.id;
   does_closer_borrow_ = borrows;
+  closer_queue_ = job.queue;
 }
 
 void Backfill::close_branch(const Job& job, std::int32_t branch) {

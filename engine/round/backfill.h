@@ -150,8 +150,8 @@ class Backfill {
     std::vector<NodeIndex> closed_;
     std::vector<Holding> taken_;
   };
-  // A borrower closes the pass: the job, of a queue, may still take back what others hold. Not behind one that closes
-  // the queue itself, which waits for use of the queue to end.
+  // A borrower closes the pass: the job, of a queue, may still take back what others hold. Not where its use would
+  // count against a limit of the borrower, or of one that closes its queue: they wait for such use to end.
   bool may_take_back(const Job& job) const;
   // Some borrower of another queue keeps room from the job that it does not give way to.
   bool is_withstood(const Job& job) const;
@@ -238,6 +238,7 @@ class Backfill {
   std::int64_t closed_by_ = 0;
   bool is_closer_to_come_ = false;  // it is still to be tried
   bool does_closer_borrow_ = false;
+  std::int32_t closer_queue_ = -1;
   std::vector<std::int64_t> closed_queues_;           // by queue: the job that blocks it; empty = none
   std::int64_t first_ = 0;                            // where ranks move: see above; 0 = none
   bool is_first_new_ = false;                         // this pass made it first

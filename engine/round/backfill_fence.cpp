@@ -10,8 +10,16 @@ bool Backfill::may_take_back() const {
 }
 
 bool Backfill::may_take_back(const Job& job) const {
-  const bool is_queue_closed = !closed_queues_.empty() && closed_queues_[static_cast<std::size_t>(job.queue)] != 0;
-  return may_take_back() && !is_queue_closed;
+  if (!may_take_back() || job.queue == closer_queue_) return false;
+  if (!closed_queues_.empty() && closed_queues_[static_cast<std::size_t>(job.queue)] != 0) return false;
+  const QuotaLedger& quotas = state_.quotas();
+  for (std::int32_t q = job.queue; q >= 0; q = state_.setup().queues[static_cast<std::size_t>(q)].parent) {
+    if (closer_queue_ < 0 || !quotas.lies_in(closer_queue_, q)) continue;
+    for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
+      if (quotas.most(q, r, kNever) < kNoLimit) return false;
+    }
+  }
+  return true;
 }
 
 bool Backfill::is_withstood(const Job& job) const {

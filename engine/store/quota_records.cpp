@@ -38,10 +38,11 @@ Status check_weight(double weight) {
 Status check_period(const QuotaPeriod& period, bool sets_something, Seconds now) {
   if (period.from && period.to && *period.from >= *period.to) {
     return Status(Code::kInvalid, fmt::format("a period that begins at {} cannot end at {}", print_time(*period.from),
-                                              print_time(*period.to)));
+                                              print_time(*period.to)))
+        .about("to");
   }
   if (sets_something && period.to && *period.to <= now) {
-    return Status(Code::kInvalid, fmt::format("a period that ends at {} is over", print_time(*period.to)));
+    return Status(Code::kInvalid, fmt::format("a period that ends at {} is over", print_time(*period.to))).about("to");
   }
   return {};
 }

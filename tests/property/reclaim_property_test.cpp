@@ -128,7 +128,7 @@ class Witness {
       const auto names_it = [&](const TaskName& name) { return name.group == a.group && name.task == a.task; };
       if (a.job != e.job || (!e.whole && std::ranges::none_of(e.tasks, names_it))) continue;
       std::int64_t lost = stop - a.start.value();
-      if (terms.checkpoint_grace > Seconds(0)) {
+      if (e.whole && terms.checkpoint_grace > Seconds(0)) {
         lost = 0;
       } else if (terms.checkpoint_interval > Seconds(0)) {
         lost = std::min(lost, (stop - victim.start.value()) % terms.checkpoint_interval.value());

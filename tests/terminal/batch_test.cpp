@@ -123,7 +123,7 @@ TEST_F(BatchTest, WithoutDescriptorsNothingIsTakenForACopy) {
 
 TEST_F(BatchTest, ACopySaysSoWhateverIsAsked) {
   run("berth -c \"IMPORT NODES FROM LOCAL WITH (node = n1); CREATE QUEUE q; SUBMIT JOB a IN QUEUE q WITH (cpu = 0.1, "
-      "memory = 64MiB, command = 'echo hello; sleep 20'); RUN ALL\" 2>/dev/null; cp test.db copy.db");
+      "memory = 64MiB, command = \\\"echo hello; sleep 20\\\"); RUN ALL\" 2>/dev/null; cp test.db copy.db");
   const std::string copy = "timeout 20 " BERTH_PROGRAM " --db copy.db ";
   const Ended loop = run(copy + "-c \"RUN ALL EVERY 1s\" 2>&1");
   EXPECT_EQ(loop.code, 1) << loop.output;

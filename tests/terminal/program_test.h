@@ -25,7 +25,8 @@ class ProgramTest : public testing::Test {
     folder_ = std::filesystem::temp_directory_path() /
               ("berth_" + std::string(test.test_suite_name()) + "_" + std::to_string(getpid()) + "_" + test.name());
     std::filesystem::create_directories(folder_);
-    std::ofstream(folder_ / "test.db");  // empty: a database as soon as it is opened
+    // Without a table yet: a database as soon as it is opened.
+    ASSERT_EQ(std::system(("sqlite3 " + (folder_ / "test.db").string() + " VACUUM").c_str()), 0);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 

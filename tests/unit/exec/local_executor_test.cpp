@@ -465,6 +465,8 @@ TEST_F(LocalExecutorTest, WhatAnotherContainerRunsIsNotLost) {
   ASSERT_TRUE(make_folders(lists));
   Descriptor list = must(open_plain_file(lists + "/" + task_list_name(other), O_WRONLY | O_CREAT));
   ASSERT_EQ(flock(list.get(), LOCK_EX), 0);
+  const std::string boot = other.boot + "\n";
+  ASSERT_EQ(write(list.get(), boot.data(), boot.size()), static_cast<ssize_t>(boot.size()));
   EXPECT_EQ(observe(task).phase, TaskPhase::kStarting);
   const Delivery told = must(executor()->stop(std::vector<StopRequest>{{{task}, Seconds(1), ""}})).at(0);
   EXPECT_EQ(told.state, DeliveryState::kUnknown);

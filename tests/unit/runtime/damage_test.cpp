@@ -21,6 +21,8 @@ struct Damage {
 };
 
 constexpr Damage kDamages[] = {
+    {"ViewForATable", "schema_whole",
+     "ALTER TABLE drains RENAME TO drains_x; CREATE VIEW drains AS SELECT * FROM drains_x"},
     {"WrongMark", "marks_as_decided", "UPDATE jobs SET quota_mark = 0 WHERE name = 'serve1'"},
     {"MarkOfABorrower", "marks_as_decided", "UPDATE jobs SET quota_mark = 3 WHERE name = 'elastic'"},
     {"MarkTooDeep", "marks_have_depth", "UPDATE jobs SET quota_mark = 15 WHERE state = 'running' AND name = 'serve1'"},

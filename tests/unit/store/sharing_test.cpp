@@ -438,7 +438,6 @@ TEST_F(Sharing, CheckNamesEveryBrokenPromise) {
       {"names_of_files", "DELETE FROM meta WHERE key = 'tag'"},
       {"names_of_files", "UPDATE meta SET value = '../../../etc/x' WHERE key = 'tag'"},
       {"names_of_files", "INSERT INTO executors (name, type, options) VALUES ('../../X', 'local', '{}')"},
-      {"history", "ALTER TABLE nodes RENAME TO nodes_x; CREATE VIEW nodes AS SELECT * FROM nodes_x"},
       {"version_rises", "UPDATE meta SET value = 1 WHERE key = 'state_version'"},
       {"records",
        "INSERT INTO record_parts (id, hash, size, data) VALUES (99, x'00', 3, x'00'); INSERT INTO round_records "
