@@ -95,6 +95,9 @@ TEST(Sandbox, CatchingTheEnd) {
 }
 
 TEST(Sandbox, Coroutines) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the thread sanitizer's own stack overflows: it does not see Lua leave frames by longjmp";
+#endif
   expect_stopped(std::array<Attack, 8>{
       {{"coroutine.wrap(function() while true do end end)()", kOver},
        {"while true do coroutine.resume(coroutine.create(function() while true do end end)) end", kOver},
