@@ -138,11 +138,12 @@ const Value* Arguments::find(const Subject& subject, bool by_field) const {
   return nullptr;
 }
 
-Status Arguments::point(Status status) const {
+Status Arguments::point(Status status, std::string_view otherwise) const {
   if (status.ok() || status.span()) return status;
   const Value* found = find(status.subject(), true);
   if (found == nullptr) found = find(status.subject(), false);
-  return found == nullptr ? status : std::move(status).at(found->span);
+  if (found == nullptr && otherwise.empty()) return status;
+  return std::move(status).at(found != nullptr ? found->span : span(otherwise));
 }
 
 }  // namespace berth

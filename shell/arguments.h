@@ -121,7 +121,8 @@ class Arguments {
   Status fail(std::string_view name, Code code, std::string message, std::string hint = {}) const;
   // The error points at what it is about, unless it points somewhere already: at the argument or option of the
   // subject's field - at its value, where the subject has one -, else at whatever has the subject's value.
-  Status point(Status status) const;
+  // Where neither was given, at the argument `otherwise`.
+  Status point(Status status, std::string_view otherwise = {}) const;
 
  private:
   friend class ArgumentBuilder;

@@ -193,11 +193,6 @@ Result<Output> drop_device_model_statement(Session& session, const Arguments& ar
   });
 }
 
-// Points at the option that the error is about, else at the type's name.
-Status blame_node_type(Status status, const Arguments& arguments) {
-  return blame(arguments.point(std::move(status)), arguments.span("name"));
-}
-
 Result<Output> create_node_type(Session& session, const Arguments& arguments) {
   const Options& options = arguments.options();
   const NodeTypeRequest request{.name = arguments.text("name"),
@@ -207,7 +202,7 @@ Result<Output> create_node_type(Session& session, const Arguments& arguments) {
                                 .device_count = static_cast<int>(options.integer("devices")),
                                 .link_groups = options.text_or("link_groups", "")};
   return change_with_note(session, fmt::format("node type {} created", request.name),
-                          [&](Change& change) { return blame_node_type(add_node_type(change, request), arguments); });
+                          [&](Change& change) { return arguments.point(add_node_type(change, request), "name"); });
 }
 
 Result<Output> alter_node_type_statement(Session& session, const Arguments& arguments) {
@@ -219,7 +214,7 @@ Result<Output> alter_node_type_statement(Session& session, const Arguments& argu
   if (options.given("devices")) alteration.device_count = static_cast<int>(options.integer("devices"));
   if (options.given("link_groups")) alteration.link_groups = options.text("link_groups");
   return change_with_note(session, fmt::format("node type {} altered", arguments.text("name")), [&](Change& change) {
-    return blame_node_type(alter_node_type(change, arguments.text("name"), alteration), arguments);
+    return arguments.point(alter_node_type(change, arguments.text("name"), alteration), "name");
   });
 }
 

@@ -114,7 +114,7 @@ Result<ImportOptions> common_options(const Arguments& arguments) {
 }
 
 Status blame_file(Status status, const Arguments& arguments, TraceContent content) {
-  return blame(arguments.point(hint_format(std::move(status), arguments, "file", content)), arguments.span("file"));
+  return arguments.point(hint_format(std::move(status), arguments, "file", content), "file");
 }
 
 Result<Output> import_nodes_statement(Session& session, const Arguments& arguments) {

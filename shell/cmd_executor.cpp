@@ -127,8 +127,7 @@ Result<Output> pool_executor_statement(Session& session, const Arguments& argume
   const std::optional<std::string> executor =
       arguments.has("executor") ? std::optional(arguments.text("executor")) : std::nullopt;
   return change_with_note(session, fmt::format("pool {} altered", arguments.text("pool")), [&](Change& change) {
-    Status done = arguments.point(set_pool_executor(change, arguments.text("pool"), executor));
-    return blame(std::move(done), arguments.span("pool"));
+    return arguments.point(set_pool_executor(change, arguments.text("pool"), executor), "pool");
   });
 }
 

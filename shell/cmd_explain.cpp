@@ -108,7 +108,7 @@ Result<Output> explain_job_statement(Session& session, const Arguments& argument
 
 Result<Output> explain_job_on_node_statement(Session& session, const Arguments& arguments) {
   Result<NodeExplanation> e = explain_job_on_node(engine_of(session), arguments.text("job"), arguments.text("node"));
-  if (!e.ok()) return blame(arguments.point(std::move(e).status()), arguments.span("job"));
+  if (!e.ok()) return arguments.point(std::move(e).status(), "job");
   ResultTable table{
       .title = "",
       .columns = {{"job"}, {"node"}, {"task_group"}, {"reason"}, {"fits"}, {.name = "sentence", .wrap = true}},

@@ -291,8 +291,7 @@ Result<Output> submit_statement(Session& session, const Arguments& arguments) {
       request.groups.push_back(std::move(group));
     }
   }
-  return submitted(session, request,
-                   [&](Status status) { return blame(arguments.point(std::move(status)), arguments.span("name")); });
+  return submitted(session, request, [&](Status status) { return arguments.point(std::move(status), "name"); });
 }
 
 Result<Output> submit_from_file(Session& session, const Arguments& arguments) {

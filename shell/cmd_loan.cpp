@@ -31,7 +31,7 @@ Result<Output> create_loan(Session& session, const Arguments& arguments) {
     BERTH_ASSIGN(const LoanRequest request, read_loan(change.db(), arguments));
     Result<std::int64_t> loan = add_loan(change, request);
     if (!loan.ok()) {
-      return blame(arguments.point(std::move(loan).status()), arguments.span("borrower"));
+      return arguments.point(std::move(loan).status(), "borrower");
     }
     id = *loan;
     return {};

@@ -131,7 +131,7 @@ Result<Output> show_policy(Session& session, const Arguments& arguments) {
   const std::optional<std::int64_t> version =
       arguments.has("version") ? std::optional(arguments.integer("version")) : std::nullopt;
   Result<StoredPolicy> read = read_policy(engine_of(session).db(), arguments.text("policy"), version);
-  if (!read.ok()) return blame(arguments.point(std::move(read).status()), arguments.span("policy"));
+  if (!read.ok()) return arguments.point(std::move(read).status(), "policy");
   StoredPolicy& policy = *read;
   Output output;
   output.add(ResultTable{

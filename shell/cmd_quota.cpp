@@ -73,8 +73,7 @@ Result<Output> set_quota_statement(Session& session, const Arguments& arguments)
                          BERTH_ASSIGN(const ResourceNames names, ResourceNames::read(change.db()));
                          BERTH_ASSIGN(const std::vector<QuotaSetting> settings, read_settings_of(names, arguments));
                          const QuotaPeriod period{.from = time_of(arguments, "from"), .to = time_of(arguments, "to")};
-                         Status status = arguments.point(set_quota(change, queue, settings, period));
-                         BERTH_TRY(blame(std::move(status), arguments.span("name")));
+                         BERTH_TRY(arguments.point(set_quota(change, queue, settings, period), "name"));
                          std::vector<std::string> resources;
                          for (const QuotaSetting& setting : settings) resources.push_back(setting.resource);
                          return resources;

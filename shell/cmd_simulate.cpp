@@ -362,7 +362,7 @@ Result<Output> compare_statement(Session& session, const Arguments& arguments) {
                       fmt::format("COMPARE SIMULATIONS {} POLICY '{}', ... compares that one",
                                   arguments.text(about_b ? "b" : "a"), example));
     }
-    return blame(arguments.point(std::move(status)), arguments.span(about_b ? "b" : "a"));
+    return arguments.point(std::move(status), about_b ? "b" : "a");
   }
   const Comparison& c = *compared;
   ResultTable summary{.title = "summary",

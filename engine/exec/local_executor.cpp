@@ -14,12 +14,12 @@
 #include "engine/base/private_folder.h"
 #include "engine/base/text.h"
 #include "engine/exec/done_file.h"
-#include "engine/exec/local_file.h"
 #include "engine/exec/local_keep.h"
 #include "engine/exec/local_launch.h"
 #include "engine/exec/local_limits.h"
 #include "engine/exec/local_machine.h"
 #include "engine/exec/local_record.h"
+#include "engine/exec/plain_file.h"
 #include "engine/exec/supervisor.h"
 
 namespace berth {
@@ -266,8 +266,8 @@ SupervisedTask LocalExecutor::supervised(const Launch& launch, const LaunchTask&
   return order;
 }
 
-// Nobody waits for a task whose supervisor is gone: it is told when its time is found to be up, and killed when its
-// grace is found to be over.
+// Nobody waits for a task whose supervisor is gone. So whoever looks at it tells it to stop once its time limit has
+// passed, and kills it once its grace is over.
 void end_orphan(const TaskRecord& record, const std::string& folder, Seconds now, Seconds grace) {
   const ProcessMark& process = record.start->process;
   bool was_told = false;

@@ -13,8 +13,8 @@
 
 #include "engine/base/text.h"
 #include "engine/exec/descriptor.h"
-#include "engine/exec/local_file.h"
 #include "engine/exec/local_record.h"
+#include "engine/exec/plain_file.h"
 
 namespace berth {
 

@@ -16,7 +16,7 @@
 
 #include "engine/exec/descriptor.h"
 #include "engine/exec/done_file.h"
-#include "engine/exec/local_file.h"
+#include "engine/exec/plain_file.h"
 
 extern char** environ;
 

@@ -13,7 +13,7 @@
 #include "engine/base/text.h"
 #include "engine/exec/descriptor.h"
 #include "engine/exec/done_file.h"
-#include "engine/exec/local_file.h"
+#include "engine/exec/plain_file.h"
 
 namespace berth {
 

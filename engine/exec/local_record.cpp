@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/private_folder.h"
-#include "engine/exec/local_file.h"
+#include "engine/exec/plain_file.h"
 
 namespace berth {
 

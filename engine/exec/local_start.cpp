@@ -11,8 +11,8 @@
 #include <cstring>
 
 #include "engine/base/private_folder.h"
-#include "engine/exec/local_file.h"
 #include "engine/exec/local_record.h"
+#include "engine/exec/plain_file.h"
 
 namespace berth {
 

@@ -16,49 +16,18 @@
 
 #include "engine/base/text.h"
 #include "engine/exec/descriptor.h"
+#include "engine/exec/plain_file.h"
 
 namespace berth {
 
 namespace {
 
-Status file_failure(const std::string& path) {
-  return Status(Code::kUnavailable, fmt::format("{}: {}", path, std::strerror(errno)));
-}
-
+// kUnavailable, whatever has its place: one launch's folder must not end more than that launch.
 Status write_to(const std::string& path, int flags, std::string_view content) {
-  // A pipe is not waited for.
-  const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0600));
-  struct stat found = {};
-  if (!file.is_open() || fstat(file.get(), &found) != 0) return file_failure(path);
-  if (!S_ISREG(found.st_mode)) return Status(Code::kUnavailable, fmt::format("{}: no regular file", path));
-  const bool written = write(file.get(), content.data(), content.size()) == static_cast<ssize_t>(content.size());
-  return written ? Status() : file_failure(path);
-}
-
-struct OpenFile {
-  Descriptor file;
-  off_t size = 0;
-};
-std::optional<OpenFile> open_regular(const std::string& path) {
-  OpenFile opened{Descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK))};
-  struct stat found = {};
-  if (!opened.file.is_open() || fstat(opened.file.get(), &found) != 0 || !S_ISREG(found.st_mode)) return std::nullopt;
-  opened.size = found.st_size;
-  return opened;
-}
-
-// From `from` to the end, as far as it was when it was opened: it may grow while it is read.
-std::string read_from(const OpenFile& opened, off_t from) {
-  std::string content(static_cast<std::size_t>(opened.size - from), '\0');
-  std::size_t done = 0;
-  while (done < content.size()) {
-    const ssize_t count =
-        pread(opened.file.get(), content.data() + done, content.size() - done, from + static_cast<off_t>(done));
-    if (count <= 0) break;
-    done += static_cast<std::size_t>(count);
-  }
-  content.resize(done);
-  return content;
+  const Result<Descriptor> file = open_plain_file(path, O_WRONLY | O_CREAT | flags);
+  if (!file.ok()) return Status(Code::kUnavailable, file.status().message());
+  const bool written = write(file->get(), content.data(), content.size()) == static_cast<ssize_t>(content.size());
+  return written ? Status() : file_error(path);
 }
 
 std::vector<std::string> node_files(const std::string& path) {
@@ -75,17 +44,16 @@ std::vector<std::string> node_files(const std::string& path) {
 }  // namespace
 
 std::optional<std::string> read_whole_file(const std::string& path) {
-  constexpr off_t kMost = 64 << 20;  // squeue's rows of 400,000 jobs
-  const auto opened = open_regular(path);
-  if (!opened || opened->size > kMost) return std::nullopt;
-  return read_from(*opened, 0);
+  constexpr std::size_t kMost = std::size_t{64} << 20;  // squeue's rows of 400,000 jobs
+  Result<std::string> text = read_plain_file(path, kMost);
+  return text.ok() ? std::optional(*std::move(text)) : std::nullopt;
 }
 
 Status replace_file(const std::string& path, std::string_view content) {
   static std::atomic<unsigned> serial{0};
   const std::string fresh = fmt::format("{}.{}.{}", path, getpid(), ++serial);
   BERTH_TRY(write_to(fresh, O_TRUNC, content));
-  return rename(fresh.c_str(), path.c_str()) == 0 ? Status() : file_failure(path);
+  return rename(fresh.c_str(), path.c_str()) == 0 ? Status() : file_error(path);
 }
 
 void read_slurm_record(std::string_view text, std::string_view node,
@@ -122,7 +90,7 @@ bool SlurmLaunchFolder::exists() const { return access(path_.c_str(), F_OK) == 0
 Result<bool> SlurmLaunchFolder::make() const {
   if (mkdir(path_.c_str(), 0700) == 0) return true;  // its script holds the environment of the job
   if (errno == EEXIST) return false;
-  return file_failure(path_);
+  return file_error(path_);
 }
 
 Status SlurmLaunchFolder::write_launch(const Launch& launch, const std::string& script) const {
@@ -166,9 +134,9 @@ std::optional<std::int64_t> SlurmLaunchFolder::claim_moment_ms() const {
 
 Result<std::string> SlurmLaunchFolder::take_claim(std::string_view by) const {
   const std::string path = path_ + "/claim";
-  if (symlink(std::string(by).c_str(), path.c_str()) != 0 && errno != EEXIST) return file_failure(path);
+  if (symlink(std::string(by).c_str(), path.c_str()) != 0 && errno != EEXIST) return file_error(path);
   const auto holder = claim();
-  if (!holder) return file_failure(path);
+  if (!holder) return file_error(path);
   return *holder;
 }
 
@@ -190,9 +158,13 @@ Status SlurmLaunchFolder::add_control(const std::string& line) const {
 }
 
 std::string SlurmLaunchFolder::complaint() const {
-  constexpr off_t kMost = 300;
-  const auto opened = open_regular(path_ + "/slurm.out");
-  return opened ? std::string(trim(read_from(*opened, std::max<off_t>(0, opened->size - kMost)))) : std::string();
+  std::array<char, 300> end{};
+  const Result<Descriptor> file = open_plain_file(path_ + "/slurm.out", O_RDONLY);
+  struct stat found = {};
+  if (!file.ok() || fstat(file->get(), &found) != 0) return {};
+  const off_t from = std::max<off_t>(0, found.st_size - static_cast<off_t>(end.size()));
+  const ssize_t size = pread(file->get(), end.data(), end.size(), from);
+  return std::string(trim(std::string_view(end.data(), static_cast<std::size_t>(std::max<ssize_t>(0, size)))));
 }
 
 bool SlurmLaunchFolder::has_known_end() const {

@@ -19,11 +19,11 @@
 #include <map>
 
 #include "engine/base/private_folder.h"
-#include "engine/exec/local_file.h"
 #include "engine/exec/local_keep.h"
 #include "engine/exec/local_process.h"
 #include "engine/exec/local_record.h"
 #include "engine/exec/local_start.h"
+#include "engine/exec/plain_file.h"
 
 namespace berth {
 

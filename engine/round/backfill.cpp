@@ -103,7 +103,8 @@ void Backfill::begin_with_kept() {
     if (first_ != 0 && (closes || !is_due)) continue;
     // One that could not start if everything ended, on nodes and under quotas as they are now, keeps its place. It
     // holds nothing, and has not the turn.
-    if (!fits_one_day(job)) continue;
+    const bool fits_by_its_tasks = !quotas.governs() && is_for(row, job, state_);
+    if (!fits_by_its_tasks && !fits_one_day(job)) continue;
     if (!closes && is_due) keep_room_under_limits(job, row);
     if (first_ != 0) continue;
     if (closes && gives_way(verdict.borrows, row.expected)) continue;
@@ -438,7 +439,8 @@ bool Backfill::reserve(const Job& job, bool borrows, bool is_first) {
     if (counts) bounds.from = std::max(bounds.from, booking.start);
   }
   const std::optional<StartFound> found = earliest_start(state_, timeline(), gang, duration, bounds);
-  if (!found && (bounds.before == kNever || !fits_one_day(job))) return false;
+  // Where something is kept nodes have room one day, but quotas may not.
+  if (!found && (bounds.before == kNever || (state_.quotas().governs() && !fits_one_day(job)))) return false;
   held.start = found ? found->time : bounds.before;
   if (!held.is_due) booked.push_back({tasks, duration, held.start});
   held.reservation = {.job = job.id,

@@ -45,9 +45,9 @@
 //      everything has ended. It falls due at the time T first named, or earlier, for the time never moves later.
 //   2. Let S be what runs when it falls due. From then on only tasks of S are in its way: on its nodes nothing starts,
 //      and when it moves, then to where the rest of S, ended, leaves room for it.
-//   3. S does not grow: where a job within its quota takes something back, it takes the place of jobs of S that
-//      borrow, and nothing of S may be taken from it so. When all of S has ended, what is reserved is free, and the job
-//      is placed on exactly that if the placer finds nothing better.
+//   3. S does not grow. A job within its quota that takes something back replaces borrowers of S. It cannot be
+//      replaced in the same way, so this happens at most once for each of them. When all of S and these jobs have
+//      ended, what is reserved is free, and the job is placed on exactly that if the placer finds nothing better.
 // Before T, whatever starts either leaves what is reserved free at T, or is believed to end by T; if it does not, it is
 // in S. Other evictions keep off reserved nodes. Assumes that reserved nodes stay up and that the job is not
 // altered.

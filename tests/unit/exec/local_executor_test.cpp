@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "engine/exec/local_file.h"
 #include "engine/exec/local_keep.h"
 #include "engine/exec/local_process.h"
+#include "engine/exec/plain_file.h"
 #include "engine/exec/process.h"
 #include "engine/exec/supervisor.h"
 #include "tests/unit/exec/local_fixture.h"

@@ -1,4 +1,4 @@
-#include "engine/exec/local_file.h"
+#include "engine/exec/plain_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ Result<Descriptor> open_plain_file(const std::string& path, int flags) {
   Descriptor file(open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600));
   const Status not_plain(Code::kCorrupt, fmt::format("{} is not a file", path));
   if (!file.is_open()) {
-    if (errno == ENOENT || errno == ENOTDIR) return Status(Code::kNotFound, path);
+    if (errno == ENOENT || errno == ENOTDIR) return Status(Code::kNotFound, file_error(path).message());
     // A link; a folder, a pipe without reader or a socket that was to be written.
     if (errno == ELOOP || errno == EISDIR || errno == ENXIO) return not_plain;
     return file_error(path);
