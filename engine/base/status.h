@@ -4,7 +4,7 @@
 // (the nearest match, the next step), what it is about, and the place in the text that was being read. Context is added
 // on the way up with prefixed(). Exceptions do not cross a folder; running out of memory ends the process.
 //
-// The sentence is for people alone: whoever has to point at what is wrong asks for the subject.
+// Only people read the sentence. Code that must point at what is wrong asks for the subject.
 #pragma once
 
 #include <memory>

@@ -4,9 +4,9 @@
 // in which the round took them; jobs for which victims are only told to stop come last. What loans give back is no
 // decision: it stays.
 //
-// What a plan only prepares breaks nothing yet: where victims have a grace, their beneficiary starts in a later round.
-// with_room_made() shows what is meant, so that a beneficiary that may not start is found before anybody is told to
-// stop.
+// Where victims have a grace, their beneficiary starts in a later round, and only that start can break an assertion.
+// with_room_made() is the plan in which it starts now. So a beneficiary that an assertion refuses is found before any
+// victim is told to stop.
 #pragma once
 
 #include <optional>

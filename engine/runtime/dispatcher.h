@@ -1,10 +1,10 @@
 // From the outbox to the executors: what was decided is told, at least once, and forgotten when it has been taken in.
 //
 // A row leaves the outbox only after its executor has answered, so a crash at any moment means that it is told again,
-// under the same key, and executors start a key once (exec/executor.h). Whoever dispatches holds the lease of rounds,
-// and makes sure of it before every call: two at once could start a key twice; and in each transaction that takes in an
-// answer, which is told again otherwise. Statements of others may come in
-// between, so what an executor has answered is matched with what the tables say then.
+// under the same key, and executors start a key once (exec/executor.h). Whoever dispatches holds the lease of rounds.
+// It checks the lease before every call, as two at once could start a key twice, and in each transaction that takes in
+// an answer. Without the lease the answer is left, and a later round tells the row again. Others may change the tables
+// between, so an answer is matched with what the tables say when it is taken in.
 // An executor that cannot be reached is left alone for a while, longer each time; its rows wait.
 #pragma once
 

@@ -49,7 +49,7 @@ Result<std::string> running_sentence(Database& db, std::int64_t job) {
   return fmt::format("its room is held, and {} not begun{}{}", which, why.empty() ? "" : ": ", why);
 }
 
-// Why the job is to stop, whether anybody was told, and the latest time of its end. Empty: it is not to stop.
+// Says why the job stops, whether its executor was told, and when it ends at the latest. Empty: it does not stop.
 Result<std::string> stopping_sentence(Database& db, std::int64_t job, Seconds now) {
   BERTH_ASSIGN(const std::optional<JobStop> stop, job_stop(db, job));
   if (!stop) return std::string();
