@@ -407,7 +407,8 @@ constexpr CommandRow kJobRows[] = {
                 "echo done >\"$BERTH_DONE_FILE\". When every task has said so, or had ended well before, the job is "
                 "finished.\n"
                 "A task whose end nobody saw is lost, even if it ended well: its node failed, or whoever looked after "
-                "it was killed. Its job starts again, and no retry is used.\n"
+                "it was killed. So is one that somebody else told to end: the machine shut down, Slurm preempted it, "
+                "its pod was deleted. Its job starts again, and no retry is used.\n"
                 "When the job has ended, another may have its name: then the name means the one that lives, or the "
                 "last; SHOW JOB 12 shows the one with that number."},
     {.family = kJobFamily,

@@ -64,18 +64,38 @@ Result<std::optional<std::string>> read_private_file(const std::string& path) {
   return std::optional(std::string(text.data(), static_cast<std::size_t>(size)));
 }
 
-Status replace_private_file(const std::string& path, std::string_view text) {
-  std::string draft = path + ".XXXXXX";
-  const int file = mkostemp(draft.data(), O_CLOEXEC);
+Result<PrivateDraft> draft_private_file(const std::string& path, std::string_view text) {
+  PrivateDraft draft{path + ".XXXXXX", ""};
+  const int file = mkostemp(draft.path.data(), O_CLOEXEC);
   if (file < 0) return path_failure(path);
   const bool is_written =
       write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && fsync(file) == 0;
   Status failure = path_failure(path);
   close(file);
-  if (is_written && rename(draft.c_str(), path.c_str()) == 0) return {};
-  if (is_written) failure = path_failure(path);
-  unlink(draft.c_str());
+  draft.stamp = file_stamp(draft.path);
+  if (is_written) return draft;
+  unlink(draft.path.c_str());
   return failure;
+}
+
+Status place_private_file(const PrivateDraft& draft, const std::string& path) {
+  if (rename(draft.path.c_str(), path.c_str()) == 0) return {};
+  Status failure = path_failure(path);
+  unlink(draft.path.c_str());
+  return failure;
+}
+
+Status replace_private_file(const std::string& path, std::string_view text) {
+  BERTH_ASSIGN(const PrivateDraft draft, draft_private_file(path, text));
+  return place_private_file(draft, path);
+}
+
+std::string file_stamp(const std::string& path) {
+  struct statx found = {};
+  if (statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &found) != 0) return {};
+  const bool has_birth = (found.stx_mask & STATX_BTIME) != 0;
+  return has_birth ? fmt::format("{} {}.{:09}", found.stx_ino, found.stx_btime.tv_sec, found.stx_btime.tv_nsec)
+                   : fmt::format("{}", found.stx_ino);
 }
 
 }  // namespace berth

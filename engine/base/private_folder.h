@@ -26,4 +26,16 @@ Result<std::optional<std::string>> read_private_file(const std::string& path);
 // Whole or not at all, through a new file beside it whose name nobody can know before.
 Status replace_private_file(const std::string& path, std::string_view text);
 
+// The same in two steps, for who must know first what the file will be told by.
+struct PrivateDraft {
+  std::string path;
+  std::string stamp;  // as file_stamp() will say
+};
+Result<PrivateDraft> draft_private_file(const std::string& path, std::string_view text);
+// Takes the place of `path`. The draft is gone in any case.
+Status place_private_file(const PrivateDraft& draft, const std::string& path);
+// What tells a file from any copy of it, and stays with it when it gets another name: its number and, where the file
+// system knows that, the moment it was made. Empty = it cannot be told.
+std::string file_stamp(const std::string& path);
+
 }  // namespace berth

@@ -86,6 +86,7 @@ struct Launch {
   std::string image;               // for executors that need one; empty = theirs
   Seconds time_limit;              // of each task; 0 = none
   std::string checkpoint_signal;   // "USR1"; empty = none is sent
+  Seconds checkpoint_grace;        // from that signal to the end
   std::vector<std::string> peers;  // node of each rank of the job
   std::vector<LaunchTask> tasks;
 
@@ -140,9 +141,11 @@ struct TaskObservation {
   std::int32_t signal = 0;        // that ended it; 0 = none
   bool is_out_of_time = false;    // its time limit ended it
   bool is_out_of_memory = false;  // its memory limit ended it
-  bool was_told = false;          // it is known to have got a signal or a stop of ours before it ended
-  bool said_done = false;         // in its done file (see done_file.h), of kEnded and kVanished
-  bool is_stuck = false;          // of kStarting: longer than is usual, `detail` says why
+  // It is known to have got a signal or a stop before it ended, of ours or by the cluster itself: where the state knows
+  // of none, what it made of that is no end of its own.
+  bool was_told = false;
+  bool said_done = false;  // in its done file (see done_file.h), of kEnded and kVanished
+  bool is_stuck = false;   // of kStarting: longer than is usual, `detail` says why
   TaskUse use;
   std::string detail;
   std::int64_t sequence = 0;  // of the launch, where the task was not asked about
@@ -181,6 +184,9 @@ struct StopRequest {
   // `grace` later, made to.
   std::optional<Seconds> grace;
   std::string signal;  // sent first; empty = "TERM" where they are to end
+  // Of a signal alone: what a task's first process leaves behind, as the script around a program that minds it, has so
+  // long to heed it.
+  Seconds lasts = {};
 };
 
 struct InventoryNode {

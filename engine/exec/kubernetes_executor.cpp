@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "engine/base/private_folder.h"
 #include "engine/base/text.h"
 #include "engine/exec/kubectl.h"
 #include "engine/exec/kubernetes_cordon.h"
@@ -35,22 +36,24 @@ class KubernetesExecutor : public Executor {
   }
 
   Result<Observation> observe(std::span<const LiveTask> tasks, std::span<const std::string> nodes) override {
-    std::vector<std::vector<std::string>> lists = {{"pods", "--selector=" + ours_selector()}};
+    std::vector<std::vector<std::string>> lists = {{"pods", "--selector=" + ours_selector()},
+                                                   {"namespaces", "kube-system"}};
     if (!nodes.empty()) {
       lists.push_back({"nodes"});
       lists.push_back(foreign_list(blindness_.empty()));
     }
     BERTH_ASSIGN(std::vector<KubectlReply> replies, kubectl_.list_all(lists));
     BERTH_TRY(replies[0].status());
+    BERTH_TRY(check_cluster(replies[1]));
     BERTH_ASSIGN(const std::vector<KubernetesPod> ours, read_pods(replies[0]));
     Observation seen;
     observe_tasks(tasks, ours, seen);
     if (nodes.empty()) return seen;
-    BERTH_TRY(replies[1].status());
+    BERTH_TRY(replies[2].status());
     BERTH_ASSIGN(const std::vector<KubernetesNode> cluster,
-                 read_kubernetes_nodes(replies[1].output, settings_, context_.database));
+                 read_kubernetes_nodes(replies[2].output, settings_, context_.database));
     observe_nodes(nodes, cluster, seen);
-    BERTH_TRY(observe_foreign(std::move(replies[2]), nodes, seen));
+    BERTH_TRY(observe_foreign(std::move(replies[3]), nodes, seen));
     return seen;
   }
 
@@ -98,6 +101,24 @@ class KubernetesExecutor : public Executor {
   }
 
  private:
+  // kubectl may be set to another cluster since: its answer says nothing of our pods. Where Berth may not ask which it
+  // is, nobody knows.
+  Status check_cluster(const KubectlReply& of_namespace) const {
+    const std::string uid = of_namespace.is_ok ? read_kubernetes_uid(of_namespace.output) : std::string();
+    if (uid.empty()) return {};
+    const std::string file = context_.folder + "/cluster";
+    BERTH_ASSIGN(const std::optional<std::string> known, read_private_file(file));
+    if (!known || trim(*known).empty()) return replace_private_file(file, uid + "\n");
+    if (trim(*known) == uid) return {};
+    return Status(Code::kUnavailable,
+                  fmt::format("kubectl answers for another cluster (uid {}) than the one in which this executor's pods "
+                              "run ({}): nothing is asked of it or told to it",
+                              uid, trim(*known)),
+                  fmt::format("set kubectl's context, or option 'context', to the right one; if the cluster was set up "
+                              "anew, remove '{}'",
+                              file));
+  }
+
   std::string ours_selector() const { return fmt::format("{}={}", kPodDatabaseLabel, context_.database); }
 
   // Of everybody else: of all namespaces, or of ours.

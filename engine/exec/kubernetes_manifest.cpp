@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <csignal>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "engine/base/text.h"
 #include "engine/exec/done_file.h"
 #include "engine/exec/kubernetes_pod.h"
+#include "engine/exec/local_process.h"
 
 namespace berth {
 
@@ -59,6 +61,18 @@ ManifestJson amounts(const LaunchTask& task, const KubernetesSettings& settings)
   return list;
 }
 
+// What the first process does behind the command: all others end with it, and the signal ends a `wait` for programs
+// that are still saving their work. See dispatcher.cpp for berth_told.
+std::string outlasting_command(const Launch& launch) {
+  if (launch.checkpoint_signal.empty() || launch.checkpoint_grace <= Seconds(0)) return launch.command;
+  return launch.command +
+         fmt::format(
+             "\n\nberth_end=$?\nwhile [ -n \"${{berth_told-}}\" ] && [ $(($(date +%s) - berth_told)) -lt {} ]; do "
+             "berth_left=; read -r berth_left </proc/$$/task/$$/children || :; [ -n \"$berth_left\" ] || break; sleep "
+             "0.5; done\nexit \"$berth_end\"\n",
+             launch.checkpoint_grace.value());
+}
+
 ManifestJson shell_command(const std::string& command) { return {"/bin/sh", "-c", keep_dollars(command)}; }
 
 std::string ending_command(const std::string& checkpoint_signal) {
@@ -71,7 +85,7 @@ ManifestJson container(const PodOrder& order, const KubernetesSettings& settings
   ManifestJson json = {
       {"name", kPodContainer},
       {"image", launch.image.empty() ? settings.image : launch.image},
-      {"command", shell_command(launch.command)},
+      {"command", shell_command(outlasting_command(launch))},
       {"terminationMessagePath", kTerminationMessage},
       {"env", variables(launch, *order.task, settings)},
       {"lifecycle", {{"preStop", {{"exec", {{"command", shell_command(ending_command(launch.checkpoint_signal))}}}}}}}};
@@ -170,10 +184,19 @@ std::string write_eviction(const std::string& pod, const std::string& version, S
 }
 
 std::string pod_signal_command(const std::string& signal) {
+  if (signal == "TERM") {
+    return "case $(cat /proc/1/comm) in *sh) for child in $(cat /proc/1/task/1/children); do kill -TERM $child; done;; "
+           "esac; kill -TERM 1;";
+  }
+  // Those that mind it, besides the first; a script around them would die of it. Where none does, the first's children.
   return fmt::format(
-      "case $(cat /proc/1/comm) in *sh) for child in $(cat /proc/1/task/1/children); do kill -{0} $child; done;; esac; "
-      "kill -{0} 1;",
-      signal);
+      "told=; for each in /proc/[0-9]*; do caught=$(sed -n 's/^SigCgt:[^0-9a-f]*//p' $each/status); [ ${{each#/proc/}} "
+      "= "
+      "1 ] || [ $(( (0x${{caught:-0}} >> {1}) & 1 )) = 0 ] || {{ kill -{0} ${{each#/proc/}}; told=1; }}; done "
+      "2>/dev/null; "
+      "case $told$(cat /proc/1/comm) in 1*) ;; *sh) for child in $(cat /proc/1/task/1/children); do kill -{0} $child; "
+      "done;; esac; kill -{0} 1;",
+      signal, read_signal(signal).value_or(SIGTERM) - 1);
 }
 
 std::string keep_dollars(std::string_view text) {

@@ -121,6 +121,10 @@ std::string kubernetes_model_name(std::string_view product) {
   return name;
 }
 
+std::string read_kubernetes_uid(std::string_view json) {
+  return text_at(Json::parse(json, nullptr, false), {"metadata", "uid"});
+}
+
 Result<std::vector<KubernetesNode>> read_kubernetes_nodes(std::string_view json, const KubernetesSettings& settings,
                                                           std::string_view database) {
   BERTH_ASSIGN(const Json items, kubernetes::read_items(json, "Node"));

@@ -25,6 +25,8 @@ struct KubernetesNode {
 };
 
 // By name. kUnavailable when the text is no whole JSON.
+// Of one object, as `kubectl get` tells it; empty = it has none.
+std::string read_kubernetes_uid(std::string_view json);
 Result<std::vector<KubernetesNode>> read_kubernetes_nodes(std::string_view json, const KubernetesSettings& settings,
                                                           std::string_view database = {});
 

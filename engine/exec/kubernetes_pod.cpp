@@ -134,6 +134,9 @@ Result<KubernetesPod> read_pod(const Json& json, std::string_view gpu_resource) 
   pod.reason = text_at(status, {"reason"});
   pod.trouble = reason_and_message(status);
   pod.is_deleting = value_at(json, {"metadata", "deletionTimestamp"}).is_string();
+  const auto grace = kubernetes::integer_at(value_at(json, {"metadata"}), {"deletionGracePeriodSeconds"}, 0, INT32_MAX);
+  if (pod.is_deleting)
+    pod.deleted = kubernetes::moment_at(json, {"metadata", "deletionTimestamp"}) - Seconds(grace.value_or(0));
   BERTH_TRY(read_container(status, pod));
   if (pod.started < Seconds(0) && pod.phase != "Pending") pod.started = kubernetes::moment_at(status, {"startTime"});
   read_held(value_at(json, {"spec"}), gpu_resource, pod);
@@ -150,7 +153,7 @@ void observe_end(const KubernetesPod& pod, TaskObservation& seen) {
     seen.signal = seen.exit_code - 128;
   seen.is_out_of_memory = pod.end_reason == "OOMKilled";
   seen.is_out_of_time = pod.reason == "DeadlineExceeded";
-  seen.was_told = pod.is_deleting;
+  seen.was_told = pod.is_deleting && pod.ended >= pod.deleted;
   seen.said_done = says_done(pod.end_message);
   const bool is_plain = pod.end_reason == "Completed" || pod.end_reason == "Error";
   seen.detail = pod.trouble;

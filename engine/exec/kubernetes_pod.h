@@ -28,6 +28,7 @@ struct KubernetesPod {
   std::string trouble;  // "Evicted: The node was low on resource: memory."
   std::string reason;   // the first word of that
   bool is_deleting = false;
+  Seconds deleted{-1};  // when that was asked
   std::string waiting;  // for what its container waits: "ImagePullBackOff: Back-off pulling image"
   // Of its container.
   bool has_ended = false;

@@ -83,7 +83,7 @@ class LocalExecutor : public Executor {
       const std::optional<int> signal = request.signal.empty() ? std::optional(SIGTERM) : read_signal(request.signal);
       if (!signal) delivery = {DeliveryState::kRefused, "", fmt::format("no signal '{}'", request.signal)};
       for (std::size_t i = 0; signal && i < request.tasks.size(); ++i) {
-        const TaskRequest asked = {*signal, request.grace, now()};
+        const TaskRequest asked = {*signal, request.grace, now(), false, request.lasts};
         const Result<std::optional<ProcessMark>> waiting = stop_task(request.tasks[i].key, asked, claims);
         if (!waiting.ok()) delivery = {DeliveryState::kUnknown, "", waiting.status().message()};
         if (waiting.ok() && *waiting) to_wake[**waiting].push_back(deliveries.size());
@@ -111,6 +111,7 @@ class LocalExecutor : public Executor {
       asked.insert(task.key);
     }
     for (const ListedTasks& each : listed) observe_listed(each, asked, claims, seen);
+    observe_forgotten(asked, claims, seen);
     for (const std::string& node : nodes) {
       const bool is_own = is_node(node);
       seen.nodes.push_back({node, is_own, false, is_own ? "" : "this machine is " + join(settings_.nodes, ", ")});
@@ -213,6 +214,8 @@ class LocalExecutor : public Executor {
   TaskObservation observe_record(const TaskKey& key, const Claims& claims) const;
   void observe_listed(const ListedTasks& listed, const std::set<TaskKey>& asked, const Claims& claims,
                       Observation& seen) const;
+  // What runs here though its folder was put back as it was before: only its processes know of it.
+  void observe_forgotten(const std::set<TaskKey>& asked, const Claims& claims, Observation& seen) const;
   std::vector<std::string> device_names() const;
   Status write_device_names(const std::vector<std::string>& uuids) const;
 
@@ -256,6 +259,7 @@ SupervisedTask LocalExecutor::supervised(const Launch& launch, const LaunchTask&
   variables[std::string(kDoneVariable)] = local_done_file(folder);
   SupervisedTask order = {print_key(context_.database, key),
                           folder,
+                          local_done_file(folder),
                           launch.command,
                           launch.working_directory.empty() ? local_work_folder(folder) : launch.working_directory,
                           {},
@@ -313,7 +317,8 @@ Result<std::optional<ProcessMark>> LocalExecutor::stop_task(const TaskKey& key, 
   if (!record) {
     // Claimed here, in nobody's name, it can never start, however late a supervisor gets to it.
     BERTH_ASSIGN(const Descriptor claim, claim_task(folder, {0, getpid(), own_process_mark().boot}));
-    const TaskEnd end = {.at = now(), .signal = asked.signal, .detail = "stopped before it started"};
+    const TaskEnd end = {.at = now(), .signal = asked.signal, .was_told = true, .detail = "stopped before it started"};
+    if (claim.is_open()) kill_left_of_task(local_done_file(folder), {});  // see observe_forgotten()
     if (claim.is_open())
       return write_end(claim, end) ? Result(nobody) : Result<std::optional<ProcessMark>>(file_error(folder));
     BERTH_ASSIGN(record, read_record(folder));
@@ -417,6 +422,7 @@ TaskObservation LocalExecutor::observe_record(const TaskKey& key, const Claims& 
     seen.signal = record->end->signal;
     seen.is_out_of_time = record->end->is_out_of_time;
     seen.is_out_of_memory = record->end->is_out_of_memory;
+    seen.was_told = record->end->was_told;
     seen.use = record->end->use;
     seen.detail = record->end->detail;
   }
@@ -438,6 +444,20 @@ void LocalExecutor::observe_listed(const ListedTasks& listed, const std::set<Tas
   }
   // Its supervisor died, and nothing of its runs any more.
   if (is_alone) unlink(listed.path.c_str());
+}
+
+void LocalExecutor::observe_forgotten(const std::set<TaskKey>& asked, const Claims& claims, Observation& seen) const {
+  for (const std::string& file : done_files_below(settings_.folder + "/tasks")) {
+    const std::string folder = std::filesystem::path(file).parent_path().string();
+    const std::string name = std::filesystem::path(folder).filename().string();
+    const std::optional<TaskKey> key = read_task_key(context_.database, name);
+    if (!key || asked.contains(*key) || claims.contains(*key) || access((folder + "/record").c_str(), F_OK) == 0)
+      continue;
+    TaskObservation& task = seen.unknown_tasks.emplace_back();
+    task.key = *key;
+    task.phase = TaskPhase::kRunning;
+    task.detail = "its record is gone";
+  }
 }
 
 std::vector<std::string> LocalExecutor::device_names() const {

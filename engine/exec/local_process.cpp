@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -87,6 +88,19 @@ std::vector<Descendant> own_descendants(const std::map<std::int32_t, std::string
     found.push_back(std::move(descendant));
   }
   return found;
+}
+
+std::vector<std::string> done_files_below(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const auto& [pid, stat] : all_processes()) {
+    struct stat owner = {};
+    if (::stat(fmt::format("/proc/{}", pid).c_str(), &owner) != 0 || owner.st_uid != geteuid()) continue;
+    std::optional<std::string> file = done_file_of(pid);
+    if (file && file->starts_with(folder + "/")) files.push_back(*std::move(file));
+  }
+  std::ranges::sort(files);
+  files.erase(std::unique(files.begin(), files.end()), files.end());
+  return files;
 }
 
 void kill_left_of_task(const std::string& done_file, const ProcessMark& first) {

@@ -33,6 +33,9 @@ struct Descendant {
 // `first` = done files by process, whatever has become of its environment.
 std::vector<Descendant> own_descendants(const std::map<std::int32_t, std::string>& first);
 
+// What BERTH_DONE_FILE is in the environment of this user's processes, where it lies below `folder`; each once.
+std::vector<std::string> done_files_below(const std::string& folder);
+
 // Ends whatever on this machine has this task's BERTH_DONE_FILE and did not begin before `first`.
 void kill_left_of_task(const std::string& done_file, const ProcessMark& first);
 

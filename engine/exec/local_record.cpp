@@ -86,6 +86,7 @@ TaskEnd read_end(const json& line) {
   end.signal = field(line, "signal", std::int32_t{0});
   end.is_out_of_time = field(line, "out_of_time", false);
   end.is_out_of_memory = field(line, "out_of_memory", false);
+  end.was_told = field(line, "told", false);
   if (line.contains("cpu_seconds")) end.use.cpu_seconds = field(line, "cpu_seconds", std::int64_t{0});
   if (line.contains("memory_mib")) end.use.memory_peak = MiB(field(line, "memory_mib", std::int64_t{0}));
   end.detail = field(line, "detail", std::string());
@@ -143,6 +144,7 @@ bool write_end(const Descriptor& record, const TaskEnd& end) {
   json line = {{"ended", end.at.value()}, {"exit_code", end.exit_code}, {"signal", end.signal}};
   if (end.is_out_of_time) line["out_of_time"] = true;
   if (end.is_out_of_memory) line["out_of_memory"] = true;
+  if (end.was_told) line["told"] = true;
   if (end.use.cpu_seconds) line["cpu_seconds"] = *end.use.cpu_seconds;
   if (end.use.memory_peak) line["memory_mib"] = end.use.memory_peak->value();
   if (!end.detail.empty()) line["detail"] = end.detail;
@@ -186,6 +188,7 @@ Status write_request(const std::string& folder, const TaskRequest& request) {
   json line = {{"signal", request.signal}, {"at", request.at.value()}};
   if (request.grace) line["grace"] = request.grace->value();
   if (request.is_out_of_time) line["out_of_time"] = true;
+  if (request.lasts > Seconds(0)) line["lasts"] = request.lasts.value();
   return write_whole(file.get(), appended_line(line)) ? Status() : file_error(path);
 }
 
@@ -199,6 +202,7 @@ std::vector<TaskRequest> read_requests(const std::string& folder, std::size_t& o
     request.at = Seconds(field(line, "at", std::int64_t{0}));
     if (line.contains("grace")) request.grace = Seconds(field(line, "grace", std::int64_t{0}));
     request.is_out_of_time = field(line, "out_of_time", false);
+    request.lasts = Seconds(field(line, "lasts", std::int64_t{0}));
     requests.push_back(request);
   }
   return requests;

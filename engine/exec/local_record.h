@@ -35,6 +35,7 @@ struct TaskEnd {
   std::int32_t signal = 0;
   bool is_out_of_time = false;
   bool is_out_of_memory = false;
+  bool was_told = false;  // it was asked to end, or got a signal, before that
   TaskUse use = {};
   std::string detail = {};
 };
@@ -52,6 +53,7 @@ struct TaskRequest {
   std::optional<Seconds> grace;  // then it is killed; nothing = it runs on
   Seconds at;                    // when it was asked
   bool is_out_of_time = false;   // by whoever found its time limit passed
+  Seconds lasts = {};            // of a signal alone; see StopRequest
 };
 
 std::string local_task_folder(const std::string& root, std::string_view database, const TaskKey& key);

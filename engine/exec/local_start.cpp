@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -34,30 +35,42 @@ void restore_signals() {
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
+struct StartProblem {
+  Status status;
+  bool is_jobs = false;
+};
+
 // Until exec; returns only what stopped it.
-Status become_task(const SupervisedTask& task, const Descriptor& record, const TaskLimits& limits, pid_t supervisor) {
+StartProblem become_task(const SupervisedTask& task, const Descriptor& record, const TaskLimits& limits,
+                         pid_t supervisor) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != supervisor) _exit(127);
   setsid();
   const Descriptor null(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  if (!null.is_open() || dup2(null.get(), STDIN_FILENO) != STDIN_FILENO) return file_error("/dev/null");
-  BERTH_TRY(open_log(STDOUT_FILENO, task.folder + "/stdout"));
-  BERTH_TRY(open_log(STDERR_FILENO, task.folder + "/stderr"));
+  if (!null.is_open() || dup2(null.get(), STDIN_FILENO) != STDIN_FILENO) return {file_error("/dev/null")};
+  Status logs = open_log(STDOUT_FILENO, task.folder + "/stdout");
+  if (logs.ok()) logs = open_log(STDERR_FILENO, task.folder + "/stderr");
+  if (!logs.ok()) return {std::move(logs)};
   const bool is_own_folder = task.directory == local_work_folder(task.folder);
-  if (is_own_folder && !make_folders(task.directory)) return file_error(task.directory);
-  if (chdir(task.directory.c_str()) != 0) return file_error("working directory " + task.directory);
+  if (is_own_folder && !make_folders(task.directory)) return {file_error(task.directory)};
+  if (chdir(task.directory.c_str()) != 0) return {file_error("working directory " + task.directory), !is_own_folder};
   std::vector<char*> environment;
   for (const std::string& variable : task.environment) environment.push_back(const_cast<char*>(variable.c_str()));
   environment.push_back(nullptr);
   std::array<char*, 5> words = {const_cast<char*>("sh"), const_cast<char*>("-c"), const_cast<char*>("--"),
                                 const_cast<char*>(task.command.c_str()), nullptr};
-  if (!write_start(record, {own_process_mark(), Seconds(time(nullptr))})) return file_error(task.folder + "/record");
-  BERTH_TRY(limits.enter());
+  if (!write_start(record, {own_process_mark(), Seconds(time(nullptr))})) return {file_error(task.folder + "/record")};
+  if (Status entered = limits.enter(); !entered.ok()) return {std::move(entered)};
   prctl(PR_SET_PDEATHSIG, 0);
   restore_signals();
   execve("/bin/sh", words.data(), environment.data());
-  return file_error("/bin/sh");
+  const bool is_too_long = errno == E2BIG;
+  return {file_error("/bin/sh"), is_too_long};
 }
+
+// The first letter of what the child says of its problem.
+constexpr char kJobs = 'j';
+constexpr char kMachines = 'm';
 
 std::string read_to_end(int descriptor) {
   std::string text;
@@ -72,21 +85,30 @@ std::string read_to_end(int descriptor) {
 }  // namespace
 
 StartedTask start_task(const SupervisedTask& task, const Descriptor& record, const TaskLimits& limits) {
-  if (const Status status = limits.prepare(); !status.ok()) return {-1, status.message()};
+  if (const Status status = limits.prepare(); !status.ok()) return {-1, status.message(), false};
   std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) return {-1, file_error("pipe").message()};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return {-1, file_error("pipe").message(), false};
   const Descriptor reading(ends[0]);
   Descriptor writing(ends[1]);
   const pid_t supervisor = getpid();
   const pid_t child = fork();
-  if (child < 0) return {-1, file_error("fork").message()};
+  if (child < 0) return {-1, file_error("fork").message(), false};
   if (child == 0) {
-    const std::string problem = become_task(task, record, limits, supervisor).message();
-    static_cast<void>(!write(writing.get(), problem.data(), problem.size()));
+    const StartProblem problem = become_task(task, record, limits, supervisor);
+    const std::string text = std::string(1, problem.is_jobs ? kJobs : kMachines) + problem.status.message();
+    static_cast<void>(!write(writing.get(), text.data(), text.size()));
     _exit(127);
   }
   writing.reset();
-  return {child, read_to_end(reading.get())};
+  StartedTask started{child, read_to_end(reading.get()), false};
+  if (started.problem.empty()) return started;
+  started.is_jobs = started.problem.front() == kJobs;
+  started.problem.erase(0, 1);
+  if (started.is_jobs) return started;
+  while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  started.process = -1;
+  return started;
 }
 
 }  // namespace berth

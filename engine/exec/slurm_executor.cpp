@@ -251,7 +251,8 @@ class SlurmExecutor : public Executor {
     const bool is_in_pilots = folder.claim().value_or("").starts_with(kPilotClaim);
     if (!job && !is_in_pilots && (!request.grace || tasks == "all")) return job;
     const std::string signal = request.signal.empty() ? "TERM" : request.signal;
-    const std::string grace = request.grace ? std::to_string(request.grace->value()) : "-";
+    const std::string grace =
+        request.grace ? std::to_string(request.grace->value()) : fmt::format("-{}", request.lasts.value());
     BERTH_TRY(folder.add_control(fmt::format("{} {} {}\n", signal, grace, tasks)));
     return job;
   }

@@ -26,6 +26,29 @@ void judge_record(const SlurmTaskRecord& record, const SlurmTaskFacts& facts, Ta
 // Slurm ended it for a reason of its own: what its tasks made of that is not theirs.
 bool is_slurms_own_end(SlurmState state) { return state == SlurmState::kNodeFailed || state == SlurmState::kPreempted; }
 
+// What the task made of it when others told it to end is no end of its own.
+void judge_by_others(const SlurmTaskRecord& record, const SlurmJob* job, TaskObservation& seen) {
+  if (record.is_left) {
+    seen.phase = TaskPhase::kVanished;
+    seen.detail = "whoever waited for it was killed";
+  }
+  if (job == nullptr) return;
+  const bool by_others = record.was_told_by_others && !record.was_told;
+  if (by_others && !is_slurm_end(job->state)) {  // Slurm will say why
+    seen.phase = TaskPhase::kRunning;
+    return;
+  }
+  const bool is_lost = is_slurms_own_end(job->state) && (by_others || !seen.succeeded());
+  const bool was_cancelled = by_others && job->state == SlurmState::kCancelled;
+  if (is_lost) seen.phase = TaskPhase::kVanished;
+  if (by_others && job->state == SlurmState::kTimeout) seen.is_out_of_time = true;
+  if (was_cancelled) {
+    seen.exit_code = 0;
+    seen.signal = kTermination;
+  }
+  if (is_lost || was_cancelled) seen.detail = fmt::format("Slurm says {} of job {}", job->state_word, job->shown);
+}
+
 bool has_begun(const SlurmTaskFacts& facts) {
   return facts.claim || (facts.record != nullptr && facts.record->started);
 }
@@ -119,10 +142,7 @@ TaskObservation judge_slurm_task(const LiveTask& task, const SlurmTaskFacts& fac
   }
   if (facts.record != nullptr && facts.record->ended) {
     judge_record(*facts.record, facts, seen);
-    if (facts.job != nullptr && is_slurms_own_end(facts.job->state) && !seen.succeeded()) {
-      seen.phase = TaskPhase::kVanished;
-      seen.detail = fmt::format("Slurm says {} of job {}", facts.job->state_word, facts.job->shown);
-    }
+    judge_by_others(*facts.record, facts.job, seen);
   } else if (facts.claim == kStoppedClaim) {
     seen.phase = TaskPhase::kEnded;
     seen.signal = kTermination;

@@ -74,6 +74,8 @@ void read_slurm_record(std::string_view text, std::string_view node,
     if (verb == "late") record.is_late = true;
     if (verb == "exit") record.is_exit = true;
     if (verb == "signal" || verb == "stop") record.was_told = record.was_told || !record.ended;
+    if (verb == "told") record.was_told_by_others = record.was_told_by_others || !record.ended;
+    if (verb == "left") record.is_left = record.is_left || !record.ended;
     if (verb != "end") continue;
     record.ended = Seconds(moment);
     std::int64_t amount = 0;
@@ -94,6 +96,9 @@ Result<bool> SlurmLaunchFolder::make() const {
 }
 
 Status SlurmLaunchFolder::write_launch(const Launch& launch, const std::string& script) const {
+  // Apart, so that what a job writes where it starts is no record.
+  if (const std::string work = path_ + "/work"; mkdir(work.c_str(), 0700) != 0 && errno != EEXIST)
+    return file_error(work);
   std::string lines;
   for (const LaunchTask& task : launch.tasks) lines += fmt::format("{} {} {}\n", task.group, task.task, task.node);
   if (access((path_ + "/tasks").c_str(), F_OK) != 0) BERTH_TRY(replace_file(path_ + "/tasks", lines));

@@ -6,9 +6,10 @@
 //   claim       a symbolic link whose target names who may run the launch: "12.0" (Slurm job 12, never requeued), or
 //               "stopped" or "refused" when nobody may any more. Made once, never changed.
 //   node.NAME   lines of the script on that node: "start GROUP TASK TIME PID", "late GROUP TASK TIME", what it told a
-//               task: "signal GROUP TASK TIME NUMBER" or "stop GROUP TASK TIME SIGNAL", "exit GROUP TASK TIME CODE" of
-//               a first process that no signal ended, "end GROUP TASK TIME CODE CPU_SECONDS [MEMORY_PEAK_MIB]" when
-//               nothing of the task runs any more
+//               task: "signal GROUP TASK TIME NUMBER UNTIL" or "stop GROUP TASK TIME SIGNAL", "told GROUP TASK TIME"
+//               when Slurm seems to have told it to end, "left GROUP TASK TIME" when whoever waited for it was killed,
+//               "exit GROUP TASK TIME CODE" of a first process that no signal ended, "end GROUP TASK TIME CODE
+//               CPU_SECONDS [MEMORY_PEAK_MIB]" when nothing of the task runs any more
 //   control     lines for the script: see slurm_script.h
 //   GROUP-TASK.out, .err, .done (see done_file.h); slurm.out (the script's own words)
 //
@@ -38,6 +39,8 @@ struct SlurmTaskRecord {
   bool is_exit = false;   // no signal, whatever the code
   bool is_late = false;
   bool was_told = false;
+  bool was_told_by_others = false;  // by Slurm, as it seems
+  bool is_left = false;             // whoever waited for it was killed, and it was ended for that
   TaskUse use;
 };
 
@@ -64,7 +67,7 @@ class SlurmLaunchFolder {
   bool exists() const;
   // True when it was not there.
   Result<bool> make() const;
-  // Script and tasks, unless they are there already.
+  // Script, tasks and the folder `work`, where jobs without a directory start, unless they are there already.
   Status write_launch(const Launch& launch, const std::string& script) const;
   std::vector<SlurmPlacedTask> tasks() const;
 

@@ -53,28 +53,28 @@ kill_task() { # GROUP TASK PID
 }
 
 # What was asked of a task last: "stop" or "late" (it is killed after its grace), or the number of a signal with which it
-# was to run on; nothing = it was asked nothing.
+# was to run on and until when what is left of it may heed that; nothing = it was asked nothing.
 asked() { # GROUP TASK
   awk -v "group=$1" -v "task=$2" '
     $2 != group || $3 != task {next}
     $1 == "stop" || $1 == "late" {asked = $1}
-    $1 == "signal" && asked != "stop" && asked != "late" {asked = $5}
+    $1 == "signal" && asked != "stop" && asked != "late" {asked = $5 " " $6}
     END {print asked}' "$FOLDER/node.$node"
 }
 
 # A task has ended when nothing of its group lives. What its first process leaves behind goes at once; after the grace
-# where the task was told to stop or somebody else ended that process. Where the signal that ended it was ours, as it
-# ends the shell around a program that minds it, the others run on.
+# where the task was told to stop or somebody else ended that process. Where the signal that ended it or the script in it
+# was ours, as it ends a shell around a program that minds it, the others run on; else they have as long as it lasts.
 until_group_ends() { # GROUP TASK PID CODE HOW
-  local said left=$((KILL_WAIT * 4))
+  local said until left=$((KILL_WAIT * 4))
   while group_lives "$3"; do
-    said=$(asked "$1" "$2")
+    read -r said until <<<"$(asked "$1" "$2")"
     case $said in
       stop | late) ;;
       *)
-        if [ "$5" = exit ]; then
-          send KILL "$3"
-        elif [ "$4" != $((128 + ${said:-0})) ] && [ $((left -= 1)) -lt 0 ]; then
+        if [ -n "$said" ] && { [ "$4" = $((128 + said)) ] || [ "$(now)" -lt "${until:-0}" ]; }; then
+          :
+        elif [ "$5" = exit ] || [ $((left -= 1)) -lt 0 ]; then
           send KILL "$3"
         fi
         ;;
@@ -92,11 +92,41 @@ guard() { # PID of the script
   while kill -0 "$1" 2>/dev/null; do pause 1; done
   for signal in TERM KILL; do
     while read -r group number pid; do
+      [ "$signal" = KILL ] || note left "$group" "$number" "$(now)"
       [ "$signal" = KILL ] || note stop "$group" "$number" "$(now)" "$signal"
       tell_to_end "$signal" "$pid"
     done < <(running)
     pause "$KILL_WAIT"
   done
+}
+
+# What the watchers left, as one that was killed does: nobody will write down how it ends.
+end_left() {
+  local group number pid signal lives left
+  for signal in TERM KILL; do
+    left=$((KILL_WAIT * 4))
+    lives=1
+    while [ "$lives" = 1 ]; do
+      lives=0
+      while read -r group number pid; do
+        group_lives "$pid" || continue
+        lives=1
+        [ "$left" = $((KILL_WAIT * 4)) ] || continue
+        [ "$signal" = KILL ] || note left "$group" "$number" "$(now)"
+        tell_to_end "$signal" "$pid"
+      done < <(running)
+      [ $((left -= 1)) -ge 0 ] || break
+      [ "$lives" = 0 ] || sleep 0.25
+    done
+  done
+}
+
+# CONT is how Berth says that there is something in `control`, and what Slurm sends before TERM when it ends a job.
+heard() {
+  local before=$obeyed group number pid
+  control
+  [ "$obeyed" = "$before" ] || return 0
+  while read -r group number pid; do note told "$group" "$number" "$(now)"; done < <(running)
 }
 
 # choose POSITIONS: of the devices that Slurm gave this node, those of one task ("1,3" = the first and the third).
@@ -188,8 +218,8 @@ running() {
        END {for (task in pid) print task, pid[task]}' "$FOLDER/node.$node"
 }
 
-# Lines of `control` that were not obeyed yet: "SIGNAL GRACE TASKS"; GRACE '-' = no more than the signal, TASKS "all"
-# or "0-3,1-0,".
+# Lines of `control` that were not obeyed yet: "SIGNAL GRACE TASKS"; GRACE '-20' = no more than the signal, which lasts 20
+# seconds, TASKS "all" or "0-3,1-0,".
 control() {
   local signal grace tasks group number pid line=0
   [ -e "$FOLDER/control" ] || return 0
@@ -199,13 +229,13 @@ control() {
     obeyed=$line
     while read -r group number pid; do
       case ",$tasks" in *",$group-$number,"* | ,all) ;; *) continue ;; esac
-      if [ "$grace" = - ]; then
-        note signal "$group" "$number" "$(now)" "$(kill -l "$signal")"
+      if [[ $grace = -* ]]; then
+        note signal "$group" "$number" "$(now)" "$(kill -l "$signal")" "$(($(now) + ${grace#-}))"
       else
         note stop "$group" "$number" "$(now)" "$signal"
       fi
       send "$signal" "$pid"
-      [ "$grace" = - ] && continue
+      [[ $grace = -* ]] && continue
       send CONT "$pid"
       after "$grace" kill_task "$group" "$number" "$pid"
       timers+=("$!")
@@ -237,9 +267,10 @@ run_node() {
   disown "$guard"
   start_tasks "$node"
   until_all_started
-  trap control CONT
+  trap heard CONT
   control
   for watcher in "${watchers[@]}"; do await "$watcher" || failed=1; done
+  end_left
   [ "${#timers[@]}" = 0 ] || kill "${timers[@]}" 2>/dev/null
   kill -KILL "$guard" 2>/dev/null
   return "$failed"

@@ -189,7 +189,7 @@ std::string slurm_script(const Launch& launch, const std::vector<SlurmComponent>
                       quote_for_shell(launch.peers_text()));
   const std::string folder = slurm_launch_folder(options, launch.key);
   text += fmt::format("FOLDER={}\nDIRECTORY={}\nTIME_LIMIT={}\nKILL_WAIT={}\n", quote_for_shell(folder),
-                      quote_for_shell(launch.working_directory.empty() ? folder : launch.working_directory),
+                      quote_for_shell(launch.working_directory.empty() ? folder + "/work" : launch.working_directory),
                       launch.time_limit.value(), options.kill_wait.value());
   return text + command_lines(launch) + task_lines(launch) + everywhere_lines(components) + std::string(slurm_runner());
 }

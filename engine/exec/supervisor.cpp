@@ -109,18 +109,23 @@ class Supervisor {
     bool has_group = true;   // else the number of the group may be somebody else's
     bool rest_told = false;  // what has left the group
     bool must_go = false;    // its grace is over
+    bool was_told = false;   // something was asked of it before it ended
     std::string problem = {};
     Moment time_limit = kNever;
     Moment kill = kNever;
     bool is_out_of_time = false;
-    int sent = 0;  // the last signal with which it was to run on
+    int sent = 0;                 // the last signal with which it was to run on
+    Moment heeds_until = kNever;  // how long what is left of it may heed that; kNever = it was sent none
     std::int64_t cpu_us = 0;
     MiB memory_peak;
     std::size_t requests_read = 0;
     std::optional<TaskEnd> end = {};  // of its first process
     bool is_recorded = false;
-    Moment adopted = kNever;  // when it was taken over
-    std::string lost = {};    // why its end is none
+    Moment next_start = kNever;  // of one that the machine could not start: when it is tried again
+    Moment last_start = kNever;  // and how long
+    Moment adopted = kNever;     // when it was taken over
+    Moment gone = kNever;        // when nothing of it was left
+    std::string lost = {};       // why its end is none
   };
 
   TaskLimits limits_for(const SupervisedTask& task) const {
@@ -157,12 +162,26 @@ class Supervisor {
 
   static void start(Task& task) {
     StartedTask started = start_task(*task.order, task.record, task.limits);
+    if (started.process < 0) return try_again(task, started.problem);
+    task.next_start = kNever;
     task.process = started.process;
     task.problem = std::move(started.problem);
     const std::optional<ProcessStat> stat = task.process > 0 ? process_stat(task.process) : std::nullopt;
     task.begun = {{task.process, stat ? stat->start : 0, own_process_mark().boot}, Seconds(time(nullptr))};
     if (task.order->time_limit > Seconds(0)) task.time_limit = after(task.order->time_limit);
-    if (task.process < 0) task.end = TaskEnd{.at = Seconds(time(nullptr)), .exit_code = 127, .detail = task.problem};
+  }
+
+  // A full disk, or too many processes: no fault of the job.
+  static void try_again(Task& task, const std::string& problem) {
+    constexpr std::chrono::seconds kBetween{2};
+    constexpr std::chrono::minutes kPatience{10};
+    const Moment now = SupervisorClock::now();
+    if (task.last_start == kNever) task.last_start = now + kPatience;
+    task.next_start = now + kBetween;
+    if (now < task.last_start) return;
+    task.next_start = kNever;
+    task.lost = "it could not be started: " + problem;
+    task.end = TaskEnd{.at = Seconds(time(nullptr)), .exit_code = 127, .detail = problem};
   }
 
   // False when it is none of ours, or over.
@@ -199,7 +218,7 @@ class Supervisor {
   static std::optional<TaskStart> first_process_of(const SupervisedTask& order) {
     std::optional<TaskStart> first;
     for (const Descendant& each : own_descendants({})) {
-      const bool leads = each.group == each.process.pid && each.done_file == local_done_file(order.folder);
+      const bool leads = each.group == each.process.pid && each.done_file == order.done_file;
       if (!leads || (first && first->process.start <= each.process.start)) continue;
       first = TaskStart{each.process, Seconds(time(nullptr)) - running_time(each.process)};
     }
@@ -210,11 +229,11 @@ class Supervisor {
   std::vector<ProcessMark> processes_of(const Task& task) const {
     std::map<std::int32_t, std::string> first;
     for (const Task& each : tasks_) {
-      if (each.process > 0 && !each.end) first.emplace(each.process, local_done_file(each.order->folder));
+      if (each.process > 0 && !each.end) first.emplace(each.process, each.order->done_file);
     }
     const auto is_live = [](const Task& each) { return each.process > 0; };
     const bool is_only = std::ranges::count_if(tasks_, is_live) == 1;
-    const std::string own_name = local_done_file(task.order->folder);
+    const std::string& own_name = task.order->done_file;
     std::vector<ProcessMark> found;
     for (const Descendant& each : own_descendants(first)) {
       if (each.done_file ? *each.done_file == own_name : is_only) found.push_back(each.process);
@@ -236,16 +255,19 @@ class Supervisor {
     constexpr Seconds kPerhapsNotSent{10};
     const Seconds now(time(nullptr));
     for (const TaskRequest& request : read_requests(task.order->folder, task.requests_read)) {
+      task.was_told = task.was_told || !request.is_out_of_time;
       if (now - request.at <= kPerhapsNotSent) signal_group(task, request.signal);
       if (request.grace) end_task(task, SIGCONT, std::max(request.at + *request.grace - now, Seconds(0)));
-      if (!request.grace) task.sent = request.signal;
+      if (!request.grace) note_sent(task, request);
     }
   }
 
   timespec time_left() const {
     Moment next = SupervisorClock::now() + std::chrono::hours(1);
     for (const Task& task : tasks_) {
-      next = std::min({next, task.time_limit, task.kill});
+      next = std::min({next, task.time_limit, task.kill, task.next_start});
+      if (task.end && task.process > 0 && task.heeds_until > SupervisorClock::now())
+        next = std::min(next, task.heeds_until);
       // The disk refused its record, its cgroup empties, or what was killed goes: look again soon.
       if (task.end && (task.process < 0 || task.must_go))
         next = std::min(next, SupervisorClock::now() + std::chrono::milliseconds(200));
@@ -260,24 +282,48 @@ class Supervisor {
     while (read(signals, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
       for (Task& task : tasks_) {
         if (info.ssi_signo == SIGUSR1) follow_requests(task);
-        if (info.ssi_signo == SIGTERM) end_task(task, SIGTERM, order_.grace);
+        if (info.ssi_signo == SIGTERM) end_with_us(task);
       }
     }
+  }
+
+  // As when the machine shuts down: nobody asked for the end of the task, and what it makes of the signal is no end of
+  // its own.
+  void end_with_us(Task& task) const {
+    const bool ended_first = task.end && !may_have_ended_with_us(task);
+    if (!ended_first && task.kill == kNever && !task.is_out_of_time) task.lost = "its supervisor was told to end";
+    end_task(task, SIGTERM, order_.grace);
+  }
+
+  // The same signal to all processes may reach the task first.
+  static bool may_have_ended_with_us(const Task& task) {
+    return task.end && task.end->signal == SIGTERM && !task.is_out_of_time && task.requests_read == 0;
   }
 
   static void follow_requests(Task& task) {
     for (const TaskRequest& request : read_requests(task.order->folder, task.requests_read)) {
+      task.was_told = task.was_told || (!task.end && !request.is_out_of_time);
       if (request.grace) {
         end_task(task, request.signal, *request.grace);
       } else if (task.process > 0) {
         signal_group(task, request.signal);
-        task.sent = request.signal;
+        note_sent(task, request);
       }
     }
   }
 
+  static void note_sent(Task& task, const TaskRequest& request) {
+    task.sent = request.signal;
+    task.heeds_until = after(std::max(request.at + request.lasts - Seconds(time(nullptr)), Seconds(0)));
+  }
+
   // The earliest kill that was announced holds.
   static void end_task(Task& task, int signal, Seconds grace) {
+    if (task.next_start != kNever) {
+      task.next_start = kNever;
+      task.end = TaskEnd{
+          .at = Seconds(time(nullptr)), .signal = signal, .was_told = true, .detail = "stopped before it started"};
+    }
     if (task.process <= 0) return;
     signal_group(task, signal);
     signal_group(task, SIGCONT);  // a stopped process hears only this and KILL
@@ -286,6 +332,7 @@ class Supervisor {
 
   void pass_deadlines(Task& task) const {
     const Moment now = SupervisorClock::now();
+    if (now >= task.next_start) start(task);
     if (now >= task.time_limit) {
       task.time_limit = kNever;
       task.is_out_of_time = task.process > 0;
@@ -327,6 +374,7 @@ class Supervisor {
     task.end = TaskEnd{.at = {},
                        .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
                        .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+                       .was_told = task.was_told,
                        .detail = task.problem};
     // What killed the supervisor, or the kernel in its name just before the command began. Nobody asked for it.
     const bool was_asked = task.kill != kNever || task.is_out_of_time || task.requests_read > 0;
@@ -336,7 +384,8 @@ class Supervisor {
   }
 
   // Its first process has ended. Others may use what is left of their grace; without one they go now. Where a signal
-  // that we sent ended it, as it ends the shell around a program that minds it, the others run on. The number of the
+  // that we sent ended it or the script in it (128 and the signal), as it ends a shell around a program that minds it,
+  // the others run on; else they have as long as the signal lasts. The number of the
   // group is ours as long as a child of ours is in it. What has left the group is told when that is gone.
   void clear_group(Task& task) const {
     siginfo_t info = {};
@@ -344,8 +393,9 @@ class Supervisor {
     const bool is_empty = waitid(P_PGID, group, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
     if (is_empty) task.has_group = false;
     const std::vector<ProcessMark> left = processes_of(task);
-    const bool was_sent = task.sent != 0 && task.end->signal == task.sent;
-    if (!left.empty() && !task.must_go && (task.kill != kNever || was_sent)) {
+    const bool was_sent = task.sent != 0 && (task.end->signal == task.sent || task.end->exit_code == 128 + task.sent);
+    const bool may_heed = task.sent != 0 && SupervisorClock::now() < task.heeds_until;
+    if (!left.empty() && !task.must_go && (task.kill != kNever || was_sent || may_heed)) {
       if (task.has_group || task.rest_told || task.kill == kNever) return;
       task.rest_told = true;
       for (const ProcessMark& process : left) {
@@ -366,6 +416,7 @@ class Supervisor {
     }
     task.limits.kill_all();
     task.process = -1;
+    task.gone = SupervisorClock::now();
     task.kill = kNever;
     task.time_limit = kNever;
     task.end->is_out_of_time = task.is_out_of_time;
@@ -379,6 +430,8 @@ class Supervisor {
 
   bool is_finished(Task& task) {
     if (!task.end || task.process > 0) return false;
+    const bool may_be_told = task.lost.empty() && may_have_ended_with_us(task);
+    if (may_be_told && SupervisorClock::now() - task.gone < std::chrono::seconds(1)) return false;
     if (!task.is_recorded) {
       restore_record(task);
       task.is_recorded = task.lost.empty() ? write_end(task.record, *task.end) : write_lost(task.record, task.lost);
@@ -440,6 +493,37 @@ std::string read_standard_input() {
   return text;
 }
 
+// The folder of the executor may be moved while tasks run: all below it is found through the folder itself from now on.
+struct Anchor {
+  Descriptor folder;
+  std::string path;     // as it was called
+  std::string through;  // "/proc/self/fd/5"
+
+  std::string as_called(std::string text) const {
+    for (std::size_t at = 0; !through.empty() && (at = text.find(through, at)) != std::string::npos; at += path.size())
+      text.replace(at, through.size(), path);
+    return text;
+  }
+};
+
+Anchor anchor(SupervisorOrder& order) {
+  Anchor root;
+  root.path = order.list.substr(0, order.list.rfind('/'));
+  if (make_folders(root.path)) root.folder = Descriptor(open(root.path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const std::string through = fmt::format("/proc/self/fd/{}", root.folder.get());
+  if (!root.folder.is_open() || access((through + "/.").c_str(), X_OK) != 0) return root;
+  root.through = through;
+  const auto go_through = [&](std::string& path) {
+    if (path.starts_with(root.path + "/")) path.replace(0, root.path.size(), through);
+  };
+  go_through(order.list);
+  for (SupervisedTask& task : order.tasks) {
+    go_through(task.folder);
+    go_through(task.directory);
+  }
+  return root;
+}
+
 // Descendants that lose their parent become children of this process.
 void adopt_orphans() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
@@ -492,6 +576,7 @@ int supervise() {
     return 2;
   }
   use_null_streams();
+  const Anchor root = anchor(*order);
   const ProcessMark guard = own_process_mark();
   const pid_t child = fork();
   if (child > 0) {
@@ -502,7 +587,7 @@ int supervise() {
   // Where nobody could be forked it goes without a guard.
   adopt_orphans();
   Supervisor supervisor(*std::move(order), child == 0 ? guard : ProcessMark());
-  answer(supervisor.claim_all());
+  answer(root.as_called(supervisor.claim_all()));
   supervisor.start_all();
   supervisor.run(signals);
   return 0;

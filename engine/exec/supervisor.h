@@ -4,7 +4,8 @@
 // leaves its parent, its terminal and its session; claims every task (whoever claims a key first runs it, others leave
 // it); closes the pipe, having written there what it could not claim and why; starts what it has claimed; and stays
 // until all have ended, each outcome in the task's record. It sleeps until a child ends, a deadline passes or a signal
-// comes: SIGUSR1 means that something was asked of its tasks (see local_record.h), SIGTERM that all have to end.
+// comes: SIGUSR1 means that something was asked of its tasks (see local_record.h), SIGTERM that all have to end, as
+// when the machine shuts down: they are lost then, whatever they make of it.
 //
 // It may die at any moment. A task that was claimed but not started then never starts. One that runs goes on: the
 // supervisor's parent, its guard, sleeps until then, becomes the parent of what runs (see PR_SET_CHILD_SUBREAPER) and
@@ -26,6 +27,7 @@ namespace berth {
 struct SupervisedTask {
   std::string key;
   std::string folder;                    // see local_record.h
+  std::string done_file;                 // as the task knows it
   std::string command;                   // for /bin/sh -c
   std::string directory;                 // where it runs
   std::vector<std::string> environment;  // "NAME=value", all of it

@@ -8,8 +8,8 @@ namespace berth {
 std::string print_order(const SupervisorOrder& order) {
   nlohmann::json tasks = nlohmann::json::array();
   for (const SupervisedTask& task : order.tasks) {
-    tasks.push_back({task.key, task.folder, task.command, task.directory, task.environment, task.time_limit.value(),
-                     task.cpu.value(), task.memory.value()});
+    tasks.push_back({task.key, task.folder, task.done_file, task.command, task.directory, task.environment,
+                     task.time_limit.value(), task.cpu.value(), task.memory.value()});
   }
   std::string text;
   nlohmann::json::to_cbor(nlohmann::json::array({order.list, static_cast<int>(order.limits), order.cgroups,
@@ -28,9 +28,9 @@ std::optional<SupervisorOrder> read_order(std::string_view text) {
   order.grace = Seconds(all[3].get<std::int64_t>());
   for (const nlohmann::json& each : all[4]) {
     order.tasks.push_back({each[0].get<std::string>(), each[1].get<std::string>(), each[2].get<std::string>(),
-                           each[3].get<std::string>(), each[4].get<std::vector<std::string>>(),
-                           Seconds(each[5].get<std::int64_t>()), MilliCpu(each[6].get<std::int64_t>()),
-                           MiB(each[7].get<std::int64_t>())});
+                           each[3].get<std::string>(), each[4].get<std::string>(),
+                           each[5].get<std::vector<std::string>>(), Seconds(each[6].get<std::int64_t>()),
+                           MilliCpu(each[7].get<std::int64_t>()), MiB(each[8].get<std::int64_t>())});
   }
   return order;
 }

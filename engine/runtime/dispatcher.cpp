@@ -33,7 +33,7 @@ struct OutboxRow {
 // the command replaces this one, and programs do not inherit it. TERM also stops tasks, so the shell dies of TERM.
 std::string outliving_signal(const std::string& checkpoint_signal) {
   if (checkpoint_signal.empty() || checkpoint_signal == "TERM") return {};
-  return fmt::format("trap : {}\n", checkpoint_signal);
+  return fmt::format("trap 'berth_told=$(date +%s)' {}\n", checkpoint_signal);
 }
 
 // What executors want to know of runs, read one after the other.
@@ -42,7 +42,8 @@ class LaunchReader {
   static Result<LaunchReader> make(Database& db) {
     BERTH_ASSIGN(Statement job,
                  db.prepare("SELECT j.name, q.name, j.user_name, coalesce(j.command, ''), j.working_directory, "
-                            "j.environment, j.image, j.time_limit_s, j.checkpoint_signal FROM jobs j JOIN queues q ON "
+                            "j.environment, j.image, j.time_limit_s, j.checkpoint_signal, j.checkpoint_grace_s FROM "
+                            "jobs j JOIN queues q ON "
                             "q.id = j.queue_id WHERE j.id = ?1"));
     BERTH_ASSIGN(Statement tasks,
                  db.prepare("SELECT t.group_index, t.task_index, t.sequence, n.name, a.device_mask, a.gpu_milli, "
@@ -73,6 +74,7 @@ class LaunchReader {
     launch.time_limit = job_.quantity<Seconds>(7);
     launch.checkpoint_signal = job_.text(8);
     launch.command = outliving_signal(launch.checkpoint_signal) + launch.command;
+    launch.checkpoint_grace = job_.quantity<Seconds>(9);
     tasks_.with(run.id, run.job);
     for (std::int32_t rank = 0; tasks_.next(); ++rank) {
       launch.peers.emplace_back(tasks_.text(3));
@@ -110,9 +112,10 @@ class LaunchReader {
     return requests;
   }
 
-  Result<std::string> signal_of(std::int64_t job) {
-    std::string signal;
-    if (job_.with(job).next()) signal = job_.text(8);
+  // What a victim's job is told first, and how long that lasts.
+  Result<std::pair<std::string, Seconds>> signal_of(std::int64_t job) {
+    std::pair<std::string, Seconds> signal;
+    if (job_.with(job).next()) signal = {std::string(job_.text(8)), job_.quantity<Seconds>(9)};
     BERTH_TRY(job_.status());
     return signal;
   }
@@ -211,13 +214,14 @@ class Dispatcher {
         calls.launched.push_back(&row);
       } else {
         BERTH_ASSIGN(std::vector<StopRequest> of_run, reader.stops(row.run, live.record.id));
-        BERTH_ASSIGN(const std::string signal, reader.signal_of(row.run.job));
+        BERTH_ASSIGN(const auto signal, reader.signal_of(row.run.job));
         if (of_run.empty()) calls.told.push_back({&row, {}});
         for (StopRequest& request : of_run) {
           if (row.kind == "stop") {
             request.grace = stop_grace_;
           } else {
-            request.signal = signal;
+            request.signal = signal.first;
+            request.lasts = signal.second;
           }
           calls.requests.push_back(std::move(request));
           calls.stopped.push_back(&row);

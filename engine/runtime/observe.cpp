@@ -183,6 +183,9 @@ class Observer {
       }
       case TaskPhase::kEnded: {
         has_begun_ = true;
+        // By the cluster, or by Berth in a state that was undone since.
+        if (seen.was_told && !seen.said_done && !run.told_at && run.state != RunState::kStopping)
+          return note_end(run, task, seen, "lost", "it was told to end, and not by this state: " + end_words(seen));
         return note_end(run, task, seen, "ended", seen.succeeded() ? "" : end_words(seen));
       }
       case TaskPhase::kVanished: {

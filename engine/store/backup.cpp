@@ -9,9 +9,13 @@
 #include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 #include <vector>
+
+#include "engine/store/left_log.h"
 
 namespace berth {
 
@@ -79,22 +83,27 @@ Status sync_path(const std::string& path) {
   return synced == 0 ? Status() : file_error("force to disk", path);
 }
 
-Status make_private_file(const std::string& path, const std::string& called) {
+Status make_private_file(const std::string& path) {
   const int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
-  if (file < 0) return errno == EEXIST ? Status() : file_error("create", called.empty() ? path : called);
+  if (file < 0) return errno == EEXIST ? Status() : file_error("create", path);
   ::close(file);
   return {};
 }
 
 Status copy_database(const std::string& source, const std::string& target) {
   remove_stale_copies(target, "unfinished");
-  UnfinishedFile unfinished(fmt::format("{}.unfinished-{}", target, ::getpid()));
-  std::remove(unfinished.path().c_str());
-  BERTH_TRY(make_private_file(unfinished.path(), target));
+  // Nobody else can know its name before, nor have made it.
+  std::string name = fmt::format("{}.unfinished-{}-XXXXXX", target, ::getpid());
+  const int made = ::mkostemp(name.data(), O_CLOEXEC);
+  if (made < 0) return file_error("create", target);
+  ::close(made);
+  UnfinishedFile unfinished(std::move(name));
   BERTH_TRY(copy_pages(source, unfinished.path()).prefixed(fmt::format("in copying '{}'", source)));
   BERTH_TRY(sync_path(unfinished.path()));
+  BERTH_TRY(end_log(target));
   if (std::rename(unfinished.path().c_str(), target.c_str()) != 0) return file_error("rename to", target);
   unfinished.keep();
+  remove_log(target);
   const std::string folder = std::filesystem::path(target).parent_path().string();
   return sync_path(folder.empty() ? "." : folder);
 }

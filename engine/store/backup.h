@@ -17,7 +17,7 @@ void remove_stale_copies(const std::string& path, std::string_view kind);
 
 // Forces a file, or a folder's entries, to disk.
 Status sync_path(const std::string& path);
-// Makes an empty file with mode 0600; an existing one stays as it is. Errors call it `called`, when that is not empty.
-Status make_private_file(const std::string& path, const std::string& called = {});
+// Makes an empty file with mode 0600; an existing one stays as it is.
+Status make_private_file(const std::string& path);
 
 }  // namespace berth

@@ -21,6 +21,7 @@
 #include "engine/store/backup.h"
 #include "engine/store/job_records.h"
 #include "engine/store/journal.h"
+#include "engine/store/left_log.h"
 
 namespace berth {
 
@@ -97,6 +98,7 @@ bool is_home(const Home& recorded, const Home& present) {
 struct Mark {
   std::string word;
   std::int64_t last_job = 0;
+  std::string stamp = {};  // of its file
 };
 
 Result<std::string> mark_path(Database& db) {
@@ -108,38 +110,53 @@ Result<std::string> mark_path(Database& db) {
 Result<std::optional<Mark>> read_mark(Database& db) {
   BERTH_TRY(check_executors_folder(db));
   BERTH_ASSIGN(const std::string path, mark_path(db));
-  BERTH_ASSIGN(const std::optional<std::string> text, read_private_file(path));
-  std::istringstream words(text.value_or(std::string()));
   Mark mark;
+  std::optional<std::string> text;
+  do {  // another process may replace it
+    mark.stamp = file_stamp(path);
+    BERTH_ASSIGN(text, read_private_file(path));
+  } while (mark.stamp != file_stamp(path));
+  std::istringstream words(text.value_or(std::string()));
   return words >> mark.word >> mark.last_job ? std::optional(mark) : std::nullopt;
 }
 
-Status write_mark(const std::string& path, const Mark& mark) {
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  BERTH_TRY(make_private_folder(folder));
-  BERTH_TRY(replace_private_file(path, fmt::format("{} {}\n", mark.word, mark.last_job)));
-  return sync_path(folder);
-}
-
-// First in the database, then in the folder, which until then has `before`; empty = none need be there.
-Status put_next_mark(Database& db, const std::string& before) {
+// First in the database, then in the folder, which until then has `before`; without a word = none need be there.
+Result<Mark> put_next_mark(Database& db, const Mark& before) {
   BERTH_ASSIGN(const std::string path, mark_path(db));
+  const std::string folder = std::filesystem::path(path).parent_path().string();
   Mark mark;
   BERTH_ASSIGN(mark.word, db.text("SELECT lower(hex(randomblob(8)))"));
   BERTH_ASSIGN(mark.last_job, db.integer("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'jobs'"));
-  BERTH_ASSIGN(Statement put, db.prepare("INSERT OR REPLACE INTO meta (key, value) VALUES ('home_mark', ?1), "
-                                         "('home_mark_before', ?2)"));
-  BERTH_TRY(put.run(mark.word, before));
+  BERTH_ASSIGN(Statement put,
+               db.prepare("INSERT OR REPLACE INTO meta (key, value) VALUES ('home_mark', ?1), ('home_mark_stamp', ?2), "
+                          "('home_mark_before', ?3), ('home_mark_before_stamp', ?4)"));
+  BERTH_TRY(make_private_folder(folder));
+  BERTH_ASSIGN(const PrivateDraft draft, draft_private_file(path, fmt::format("{} {}\n", mark.word, mark.last_job)));
+  mark.stamp = draft.stamp;
+  if (Status failed = put.run(mark.word, mark.stamp, before.word, before.stamp); !failed.ok()) {
+    unlink(draft.path.c_str());
+    return failed;
+  }
   failpoint("mid_write");
-  return write_mark(path, mark);
+  BERTH_TRY(place_private_file(draft, path));
+  BERTH_TRY(sync_path(folder));
+  return mark;
 }
 
 // The first mark of a folder is replaced at once: from then on the database knows that one must be there.
-Status change_mark(Database& db, const std::string& before) {
-  if (!before.empty()) return put_next_mark(db, before);
-  BERTH_TRY(put_next_mark(db, ""));
-  BERTH_ASSIGN(const std::string first, meta_text(db, "home_mark"));
-  return put_next_mark(db, first);
+Status change_mark(Database& db, const Mark& before) {
+  BERTH_ASSIGN(const Mark next, put_next_mark(db, before));
+  return before.word.empty() ? put_next_mark(db, next).status() : Status();
+}
+
+// That it is the one which the database has, or had before. An earlier version wrote down no stamp.
+Result<bool> is_own_mark(Database& db, const Mark& told) {
+  for (const std::string_view key : {"home_mark", "home_mark_before"}) {
+    BERTH_ASSIGN(const std::string word, meta_text(db, key));
+    BERTH_ASSIGN(const std::string stamp, meta_text(db, fmt::format("{}_stamp", key)));
+    if (told.word == word && (stamp.empty() || told.stamp == stamp)) return true;
+  }
+  return false;
 }
 
 Status raise_job_ids(Database& db, std::int64_t last) {
@@ -163,7 +180,7 @@ Status begin_generation(Database& db) {
 Status go_on_from(Database& db, const Mark& told) {
   BERTH_TRY(raise_job_ids(db, told.last_job));
   BERTH_TRY(begin_generation(db));
-  return change_mark(db, told.word);
+  return change_mark(db, told);
 }
 
 Result<std::vector<std::int64_t>> jobs_at_executors(Database& db) {
@@ -204,6 +221,7 @@ Status check_in_place(const Database& db) {
   int has_moved = 0;
   const int asked = sqlite3_file_control(db.handle(), "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
   if (asked != SQLITE_OK || has_moved == 0) return {};
+  remove_own_log(db.path());
   return Status(Code::kConflict,
                 fmt::format("'{}' was replaced, moved or removed after it was opened: what is written to it would be "
                             "lost",
@@ -266,11 +284,11 @@ Result<Restoration> check_home(Database& db, Seconds now) {
   BERTH_TRY(check_folder(db));
   BERTH_ASSIGN(const Home present, present_home(db));
   BERTH_ASSIGN(const std::optional<Home> home, recorded_home(db));
-  BERTH_ASSIGN(const std::string word, meta_text(db, "home_mark"));
-  BERTH_ASSIGN(const std::string before, meta_text(db, "home_mark_before"));
   BERTH_ASSIGN(const std::optional<Mark> told, read_mark(db));
   if (home != present) BERTH_TRY(write_home(db, present));
-  if (!told || told->word == word || told->word == before) return Restoration::kNone;
+  if (!told) return Restoration::kNone;
+  BERTH_ASSIGN(const bool is_own, is_own_mark(db, *told));
+  if (is_own) return Restoration::kNone;
   BERTH_TRY(go_on_from(db, *told));
   BERTH_TRY(write_event(db, now, "database restored", present.path, "a new generation of task keys begins"));
   return Restoration::kNoticed;
@@ -280,16 +298,26 @@ Status notice_restoration(Database& db, Seconds now) {
   if (is_in_memory(db)) return {};
   BERTH_ASSIGN(const std::optional<Mark> told, read_mark(db));
   if (!told) return {};
-  BERTH_ASSIGN(const std::string word, meta_text(db, "home_mark"));
-  BERTH_ASSIGN(const std::string before, meta_text(db, "home_mark_before"));
-  return told->word == word || told->word == before ? Status() : check_home(db, now).status();
+  BERTH_ASSIGN(const bool is_own, is_own_mark(db, *told));
+  return is_own ? Status() : check_home(db, now).status();
 }
 
 Status move_mark(Database& db) {
   if (is_in_memory(db)) return {};
   BERTH_ASSIGN(const std::optional<Mark> told, read_mark(db));
-  return change_mark(db, told ? told->word : std::string());
+  return change_mark(db, told.value_or(Mark()));
 }
+
+namespace {
+
+// Really, not in the books alone.
+Result<std::int64_t> count_running_jobs(Database& db) {
+  return db.integer(
+      "SELECT count(DISTINCT r.job_id) FROM runs r JOIN run_tasks t ON t.run_id = r.id JOIN executors e ON e.id = "
+      "t.executor_id WHERE r.end_time IS NULL AND e.type <> 'simulated'");
+}
+
+}  // namespace
 
 Status take_home_along(Database& restored, Database& present) {
   BERTH_ASSIGN(const std::int64_t last,
@@ -297,6 +325,14 @@ Status take_home_along(Database& restored, Database& present) {
   BERTH_TRY(raise_job_ids(restored, last));
   BERTH_ASSIGN(const std::string tag, meta_text(restored, "tag"));
   BERTH_ASSIGN(const std::string own, meta_text(present, "tag"));
+  BERTH_ASSIGN(const std::int64_t running, count_running_jobs(present));
+  if (tag != own && running > 0) {
+    return Status(Code::kConflict,
+                  fmt::format("the snapshot is of another database, and {} of this one run at executors: nobody would "
+                              "know of them any more",
+                              running == 1 ? "1 job" : fmt::format("{} jobs", running)),
+                  "end them first, or load it into a file of its own");
+  }
   if (tag == own) {
     BERTH_TRY(restored.execute("DELETE FROM meta WHERE key LIKE 'home\\_%' ESCAPE '\\'"));
     BERTH_ASSIGN(Statement rows, present.prepare("SELECT key, value FROM meta WHERE key LIKE 'home\\_%' ESCAPE '\\'"));

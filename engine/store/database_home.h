@@ -6,10 +6,12 @@
 // machine id, boot). A file that was moved, or replaced where it was, on the same device of the same host is still the
 // one, and remembered anew; so is one whose container was started anew under another name. Any other is a copy.
 //
-// A restored file is told by a mark: a random word that is written into the database and into the folder of its
-// executors whenever they are about to be told to start something. Where the two disagree the database went back in
-// time, whoever did that and how, and a new generation of task keys begins (see exec/executor.h). The database has the
-// mark before, too, so that a crash between the two writes is no restoration.
+// A restored file is told by a mark: a random word that is written into the database and into a new file in the folder
+// of its executors whenever they are about to be told to start something. Where the two disagree, or the file is
+// another one with the same word (the folder was restored with the database), the database went back in time, whoever
+// did that and how, and a new generation of task keys begins (see exec/executor.h). The database has the mark before,
+// too, so that a crash between the two writes is no restoration. What a file system takes back as a whole, files with
+// their numbers and all, cannot be told.
 #pragma once
 
 #include <string>
@@ -49,6 +51,7 @@ Status notice_restoration(Database& db, Seconds now);
 Status move_mark(Database& db);
 
 // `restored` becomes the content of the file that `present` is now: at home where that one is, in a new generation.
+// kConflict where it is another database's and jobs of `present` run.
 Status take_home_along(Database& restored, Database& present);
 
 // This copy becomes a database of its own, which touches nothing of the original's: a new tag, simulated executors, and

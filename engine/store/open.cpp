@@ -14,6 +14,7 @@
 
 #include "engine/store/backup.h"
 #include "engine/store/history_recorder.h"
+#include "engine/store/left_log.h"
 #include "engine/store/migrate.h"
 #include "engine/store/row_sums.h"
 
@@ -61,7 +62,8 @@ Status find_or_make_file(const std::string& path, bool create, bool writes) {
   }
   if (std::filesystem::exists(status)) {
     BERTH_TRY(check_permission(path, writes));
-    return check_single_name(path);
+    BERTH_TRY(check_single_name(path));
+    return check_left_log(path);
   }
   if (status.type() == std::filesystem::file_type::none)
     return Status(Code::kUnavailable, fmt::format("cannot open '{}': {}", path, failure.message()));

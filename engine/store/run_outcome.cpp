@@ -9,7 +9,7 @@ constexpr std::string_view kEndsOfTasks =
     "WITH ends AS (SELECT CASE WHEN t.phase IN ('pending', 'starting', 'running') THEN 'live' "
     "WHEN t.end_time >= r.told_at AND t.end_time <= coalesce(r.told_until, t.end_time) "
     "THEN iif(t.said_done, 'well', 'evicted') "
-    "WHEN t.phase = 'lost' THEN 'lost' "
+    "WHEN t.phase = 'lost' THEN iif(t.said_done, 'well', 'lost') "
     "WHEN t.exit_code <> 0 OR t.end_signal <> 0 OR t.detail <> '' THEN 'failed' ELSE 'well' END AS kind, "
     "t.detail, t.end_time, t.end_signal, t.group_index, t.task_index "
     "FROM run_tasks t JOIN runs r ON r.id = t.run_id WHERE t.run_id = ?1) ";

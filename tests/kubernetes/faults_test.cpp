@@ -57,6 +57,20 @@ TEST_F(KubernetesFaults, AnAnswerThatIsLostIsFoundAgain) {
   EXPECT_EQ(server_.pod_count(), 2u);
 }
 
+// Somebody has set kubectl to another cluster.
+TEST_F(KubernetesFaults, AnotherClusterSaysNothingOfOurPods) {
+  const Launch launch = launch_of(21);
+  EXPECT_EQ(launch_one(*executor_, launch).state, DeliveryState::kDone);
+  EXPECT_EQ(must(executor_->observe(live(launch), {})).tasks[0].phase, TaskPhase::kStarting);
+  server_.become_cluster("77b1");
+  const Result<Observation> seen = executor_->observe(live(launch), {});
+  ASSERT_FALSE(seen.ok());
+  EXPECT_EQ(seen.status().code(), Code::kUnavailable);
+  EXPECT_THAT(seen.status().message(), HasSubstr("another cluster"));
+  server_.become_cluster("8f6a");
+  EXPECT_EQ(must(executor_->observe(live(launch), {})).tasks[0].phase, TaskPhase::kStarting);
+}
+
 TEST_F(KubernetesFaults, ARequestThatIsLostIsMadeAgainLater) {
   const Launch launch = launch_of(23, 2);
   fail("POST", kPods, FaultKind::kReset, false, 1);

@@ -215,6 +215,11 @@ void StubApiServer::set_eviction_version(const std::string& version) {
   inside_->store.eviction_version = version;
 }
 
+void StubApiServer::become_cluster(const std::string& uid) {
+  const std::lock_guard lock(inside_->mutex);
+  inside_->store.cluster_uid = uid;
+}
+
 void StubApiServer::fail(const Fault& fault) {
   const std::lock_guard lock(inside_->mutex);
   inside_->faults.push_back(fault);

@@ -49,6 +49,7 @@ class StubApiServer : public ApiServer {
   void remove_pod(const std::string& name) override;
 
   void set_log(const std::string& name, const std::string& text);
+  void become_cluster(const std::string& uid);            // another one, with what it has
   void set_eviction_version(const std::string& version);  // "v1", "v1beta1", "" = there is none
   void fail(const Fault& fault);
   // "POST /api/v1/namespaces/berth/pods", in the order they came.

@@ -124,9 +124,12 @@ std::optional<StubReply> StubStore::discover(const std::string& path) const {
   if (path == "/api") return as_json({{"kind", "APIVersions"}, {"versions", {"v1"}}});
   if (path == "/apis") return as_json({{"kind", "APIGroupList"}, {"apiVersion", "v1"}, {"groups", Json::array()}});
   if (path != "/api/v1") return std::nullopt;
-  Json resources = {resource("nodes", "Node", false), resource("pods", "Pod", true, {{"shortNames", {"po"}}}),
+  Json resources = {resource("namespaces", "Namespace", false, {{"shortNames", {"ns"}}}),
+                    resource("nodes", "Node", false),
+                    resource("pods", "Pod", true, {{"shortNames", {"po"}}}),
                     resource("bindings", "Binding", true, {{"verbs", {"create"}}}),
-                    resource("pods/binding", "Binding", true), resource("pods/log", "Pod", true)};
+                    resource("pods/binding", "Binding", true),
+                    resource("pods/log", "Pod", true)};
   if (!eviction_version.empty())
     resources.push_back(
         resource("pods/eviction", "Eviction", true, {{"group", "policy"}, {"version", eviction_version}}));
@@ -245,6 +248,9 @@ StubReply StubStore::answer(const StubRequest& request) {
   if (is(2, "nodes") && words.size() > 3) return one_node(request, words[3]);
   if (is(2, "nodes")) return list(nodes_, "NodeList", "", request);
   if (is(2, "pods")) return list(pods_, "PodList", "", request);
+  if (is(2, "namespaces") && is(3, "kube-system") && words.size() == 4)
+    return as_json(
+        {{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", "kube-system"}, {"uid", cluster_uid}}}});
   if (!is(2, "namespaces") || words.size() < 5) return failure(404, "NotFound", "no such resource");
   const std::string& name_space = words[3];
   if (is(4, "bindings") && request.method == "POST") return bind(name_space, Json::parse(request.body));

@@ -32,6 +32,7 @@ class StubStore {
   void remove_pod(const std::string& name) { pods_.erase("berth/" + name); }
 
   std::string eviction_version = "v1";
+  std::string cluster_uid = "8f6a";
   std::map<std::string, std::string> logs;
   std::size_t pod_count() const { return pods_.size(); }
 

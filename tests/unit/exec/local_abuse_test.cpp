@@ -56,7 +56,8 @@ TEST_F(LocalAbuseTest, AGuardFindsATaskWithoutRecord) {
   const TaskRecord before = record(task);
   std::filesystem::remove(folder_of(task) + "/record");
   kill_and_wait(before.supervisor);
-  EXPECT_EQ(wait_for_end(task).exit_code, 3);
+  EXPECT_TRUE(wait_until([&] { return observe(task).phase == TaskPhase::kEnded; }));  // absent until the guard has it
+  EXPECT_EQ(observe(task).exit_code, 3);
 }
 
 // Neither waits, and the other task is seen whatever stands in the place of a record.

@@ -27,13 +27,13 @@ class LocalExecutorTest : public testing::Test {
   void SetUp() override {
     std::string pattern = (std::filesystem::temp_directory_path() / "berth-local-XXXXXX").string();
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
+    folder_ = root_ = pattern;
   }
   void TearDown() override {
     for (const LiveTask& task : started_)
       must(executor()->stop(std::vector<StopRequest>{{{task}, Seconds(0), "KILL"}}));
     for (const LiveTask& task : started_) wait_for_end(task);
-    std::filesystem::remove_all(folder_);
+    std::filesystem::remove_all(root_);
   }
 
   // Each call makes another one, as another process would.
@@ -125,6 +125,7 @@ class LocalExecutorTest : public testing::Test {
     kill_and_wait(record.supervisor);
   }
 
+  std::string root_;
   std::string folder_;
   SystemEnv env_;
   std::vector<LiveTask> started_;

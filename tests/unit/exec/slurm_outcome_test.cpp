@@ -11,6 +11,7 @@
 
 #include "engine/exec/process.h"
 #include "engine/exec/slurm_absence.h"
+#include "engine/exec/slurm_records.h"
 #include "engine/exec/slurm_script.h"
 #include "tests/builders.h"
 
@@ -99,6 +100,27 @@ TEST(SlurmOutcome, ANodeThatFailedIsALoss) {
     EXPECT_EQ(judged("1").phase, TaskPhase::kVanished);
     EXPECT_TRUE(judged("0").succeeded());
   }
+}
+
+// Slurm sends CONT before TERM; what a task makes of it, though it exits 0, is no end of its own.
+TEST(SlurmOutcome, WhatSlurmToldToEndHasNotSucceeded) {
+  const std::string told = "start 0 0 1 7\ntold 0 0 5\nexit 0 0 6 0\nend 0 0 6 0 1\n";
+  const auto judged = [&](SlurmState state, const std::string& record) {
+    return World().with(job_in(state)).with_record(record).judge();
+  };
+  EXPECT_EQ(judged(SlurmState::kPreempted, told).phase, TaskPhase::kVanished);
+  EXPECT_EQ(judged(SlurmState::kNodeFailed, told).phase, TaskPhase::kVanished);
+  EXPECT_EQ(judged(SlurmState::kCancelled, told).signal, 15);
+  EXPECT_TRUE(judged(SlurmState::kTimeout, told).is_out_of_time);
+  EXPECT_EQ(judged(SlurmState::kEnding, told).phase, TaskPhase::kRunning);  // it has not said why yet
+  EXPECT_TRUE(judged(SlurmState::kCompleted, told).succeeded());            // CONT alone
+  const std::string before = "start 0 0 1 7\nexit 0 0 4 0\nend 0 0 4 0 1\ntold 0 0 5\n";
+  EXPECT_TRUE(judged(SlurmState::kPreempted, before).succeeded());
+  const std::string ours = "start 0 0 1 7\nstop 0 0 4 TERM\ntold 0 0 5\nexit 0 0 6 0\nend 0 0 6 0 1\n";
+  EXPECT_TRUE(judged(SlurmState::kCancelled, ours).was_told);
+  EXPECT_EQ(judged(SlurmState::kCancelled, ours).signal, 0);
+  const std::string left = "start 0 0 1 7\nleft 0 0 5\nstop 0 0 5 TERM\nexit 0 0 6 0\nend 0 0 6 0 1\n";
+  EXPECT_EQ(judged(SlurmState::kFailed, left).phase, TaskPhase::kVanished);
 }
 
 // Slurm ended the job; its script may yet see to what is left of a task.
@@ -408,16 +430,17 @@ TEST(SlurmScript, TheVariablesOfAJobAreItsCommandsAlone) {
   options.shared_folder = folder;
   Launch launch = launch_on({{"n1", 0}});
   launch.environment = {{"PATH", "/nowhere"}, {"FOLDER", "it's mine"}, {"COMMAND", "false"}, {"UID", "7"}};
-  launch.command = "echo \"$PATH|$FOLDER|$COMMAND|$UID\"";
+  launch.command = "echo \"$PATH|$FOLDER|$COMMAND|$UID|${PWD##*/}\"";
   const std::string own = slurm_launch_folder(options, launch.key);
-  std::filesystem::create_directory(own);
-  std::ofstream(own + "/script") << slurm_script(launch, must(slurm_components(launch, 0)), options);
+  const SlurmLaunchFolder records(own);
+  ASSERT_TRUE(must(records.make()));
+  ASSERT_TRUE(records.write_launch(launch, slurm_script(launch, must(slurm_components(launch, 0)), options)).ok());
   const ProcessOutput said =
       must(run_process({.command = {"bash", own + "/script", "node"}, .environment = {{"SLURMD_NODENAME", "n1"}}}));
   EXPECT_TRUE(said.ok()) << said.error;
   std::string output;
   std::getline(std::ifstream(own + "/0-0.out") >> std::ws, output);
-  EXPECT_EQ(output, "/nowhere|it's mine|false|7");
+  EXPECT_EQ(output, "/nowhere|it's mine|false|7|work");
   std::filesystem::remove_all(folder);
 }
 

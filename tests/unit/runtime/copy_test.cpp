@@ -206,11 +206,24 @@ TEST_F(Copy, AMarkThatWasHalfMovedIsNone) {
   const std::string mark = executors_folder(original->db()) + "/.mark-" + must_have(database_tag(original->db()));
   EXPECT_OK(move_mark(original->db()));
   for (int i = 0; i < 3; ++i) {
-    const std::string before = file_content(mark);
+    std::filesystem::create_hard_link(mark, path() + ".before");
     EXPECT_OK(move_mark(original->db()));
-    std::ofstream(mark) << before;
+    std::filesystem::rename(path() + ".before", mark);
     EXPECT_EQ(must_have(check_home(original->db(), env_.now())), Restoration::kNone);
   }
+}
+
+// As a backup of the whole directory puts back: the words agree, but the file is another one.
+TEST_F(Copy, AFolderThatWasRestoredWithTheFileIsNoticed) {
+  const auto original = runtime(path());
+  const std::string mark = executors_folder(original->db()) + "/.mark-" + must_have(database_tag(original->db()));
+  EXPECT_OK(check_home(original->db(), env_.now()));
+  EXPECT_OK(move_mark(original->db()));
+  EXPECT_EQ(must_have(check_home(original->db(), env_.now())), Restoration::kNone);
+  std::filesystem::copy_file(mark, path() + ".backup");
+  std::filesystem::rename(path() + ".backup", mark);
+  EXPECT_EQ(must_have(check_home(original->db(), env_.now())), Restoration::kNoticed);
+  EXPECT_EQ(must_have(check_home(original->db(), env_.now())), Restoration::kNone);
 }
 
 // What another user has made there is neither read nor written, nor waited for.

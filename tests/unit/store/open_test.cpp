@@ -5,8 +5,10 @@
 #include <fstream>
 #include <thread>
 
+#include "engine/store/backup.h"
 #include "engine/store/migrate.h"
 #include "engine/store/quota_records.h"
+#include "engine/store/snapshot_file.h"
 #include "tests/unit/store/store_fixture.h"
 
 namespace berth::test {
@@ -51,6 +53,38 @@ TEST_F(Open, WritesNothingWhenCurrent) {
   const std::string before = file_content(path());
   { Database db = open(); }
   EXPECT_EQ(file_content(path()), before);
+}
+
+// The log that a killed process left is not the file's that was put in the place of its own.
+TEST_F(Open, RefusesALogThatIsAnotherFiles) {
+  const std::string log = path() + "-wal";
+  {
+    Database db = open();
+    EXPECT_OK(change(db, [](Change& c) { return add_pool(c, "first"); }));
+    EXPECT_OK(save_snapshot(db, path("backup.db")));
+  }
+  {
+    Database db = open();
+    EXPECT_OK(change(db, [](Change& c) { return add_pool(c, "second"); }));
+    std::filesystem::copy_file(log, path("left"));
+  }
+  std::filesystem::copy_file(path("left"), log);
+  EXPECT_EQ(must_have(open().integer("SELECT count(*) FROM pools")), 2);  // its own
+  std::filesystem::rename(path("backup.db"), path());
+  std::filesystem::copy_file(path("left"), log);
+  EXPECT_ERROR(open_state(path()), Code::kCorrupt, "the log of another file");
+  EXPECT_TRUE(std::filesystem::exists(log));
+  std::filesystem::remove(log);
+  EXPECT_EQ(must_have(open().integer("SELECT count(*) FROM pools")), 1);
+}
+
+TEST_F(Open, ACopyTakesThePlaceOfAFileWithItsLog) {
+  Database db = open();
+  EXPECT_OK(save_snapshot(db, path("backup.db")));
+  EXPECT_OK(change(db, [](Change& c) { return add_pool(c, "p"); }));
+  Database backup = must_have(open_state(path("backup.db")));
+  EXPECT_ERROR(copy_database(path("backup.db"), path()), Code::kBusy, "is open elsewhere");
+  EXPECT_EQ(must_have(db.integer("SELECT count(*) FROM pools")), 1);
 }
 
 TEST_F(Open, RefusesWhatIsNotBerths) {

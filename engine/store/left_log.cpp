@@ -1,0 +1,130 @@
+#include "engine/store/left_log.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "engine/store/sqlite.h"
+
+namespace berth {
+
+namespace {
+
+std::optional<struct stat> found_at(const std::string& path) {
+  struct stat found = {};
+  return ::stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode) ? std::optional(found) : std::nullopt;
+}
+
+// SQLite's locks are those of a process on a file: to close the file anywhere in the process lets go of them. So a file
+// is opened here only before any connection of this process has it open.
+bool is_first_look(const struct stat& file) {
+  static std::mutex mutex;
+  static std::set<std::pair<dev_t, ino_t>> seen;
+  const std::lock_guard lock(mutex);
+  return seen.emplace(file.st_dev, file.st_ino).second;
+}
+
+// "File format write version": 1 = the file is kept without a log.
+bool is_without_log(const std::string& path) {
+  constexpr off_t kWriteVersion = 18;
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  char version = 0;
+  const bool is_read = ::pread(file, &version, 1, kWriteVersion) == 1;
+  ::close(file);
+  return is_read && version == 1;
+}
+
+// Every connection holds a shared lock on this byte of <path>-shm.
+bool is_open_elsewhere(const std::string& path) {
+  constexpr off_t kLockOfAll = 128;
+  const int file = ::open((path + "-shm").c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0) return false;
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = kLockOfAll;
+  lock.l_len = 1;
+  const bool is_held = ::fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  ::close(file);
+  return is_held;
+}
+
+bool is_younger(const struct stat& file, const struct stat& log) {
+  return std::pair(file.st_ctim.tv_sec, file.st_ctim.tv_nsec) > std::pair(log.st_mtim.tv_sec, log.st_mtim.tv_nsec);
+}
+
+// Leaves the log as it is.
+Result<bool> holds_together(const std::string& path) {
+  BERTH_ASSIGN(Database db, Database::open(path, Access::kReadWrite));
+  db.set_busy_timeout(5000);
+  sqlite3_db_config(db.handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  const Result<std::string> said = db.text("PRAGMA integrity_check(1)");
+  if (said.status().code() == Code::kBusy) return said.status();
+  return said.ok() && *said == "ok";
+}
+
+bool is_open_here(const struct stat& file) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry("/proc/self/fd", error), end; !error && entry != end;
+       entry.increment(error)) {
+    struct stat found = {};
+    if (::stat(entry->path().c_str(), &found) == 0 && found.st_dev == file.st_dev && found.st_ino == file.st_ino)
+      return true;
+  }
+  return false;
+}
+
+Status another_files(const std::string& path) {
+  return Status(
+      Code::kCorrupt,
+      fmt::format("'{0}-wal' is the log of another file: '{0}' was replaced after it was written", path),
+      fmt::format("if '{0}' is a backup that was put in place, remove '{0}-wal' and '{0}-shm'; if not, put back "
+                  "the file that the log belongs to",
+                  path));
+}
+
+}  // namespace
+
+Status check_left_log(const std::string& path) {
+  const std::optional<struct stat> file = found_at(path);
+  const std::optional<struct stat> log = found_at(path + "-wal");
+  if (!file || file->st_size == 0 || !is_first_look(*file) || !log || log->st_size == 0) return {};
+  if (is_without_log(path)) return another_files(path);
+  if (!is_younger(*file, *log) || is_open_elsewhere(path)) return {};
+  const Result<bool> holds = holds_together(path);
+  if (holds.status().code() == Code::kBusy || (holds.ok() && *holds)) return {};
+  return another_files(path);
+}
+
+Status end_log(const std::string& path) {
+  if (!found_at(path) || !found_at(path + "-wal")) return {};
+  Result<Database> db = Database::open(path, Access::kReadWrite);
+  if (!db.ok()) return {};
+  db->set_busy_timeout(1000);
+  const Status ended = db->text("PRAGMA journal_mode = DELETE").status();
+  if (ended.code() != Code::kBusy) return {};  // a file that is no database has no log of its own
+  return Status(Code::kBusy, fmt::format("'{}' is open elsewhere and cannot be replaced", path),
+                "end whoever has it open; SNAPSHOT LOAD replaces what an open database holds");
+}
+
+void remove_log(const std::string& path) {
+  for (const char* suffix : {"-wal", "-shm"}) std::remove((path + suffix).c_str());
+}
+
+void remove_own_log(const std::string& path) {
+  const std::optional<struct stat> log = found_at(path + "-wal");
+  if (log && is_open_here(*log)) remove_log(path);
+}
+
+}  // namespace berth

@@ -1,0 +1,25 @@
+// A log (<path>-wal) that a killed process left beside a database, before SQLite takes it for the file's own.
+//
+// SQLite applies what it finds. Where the file was replaced since, as by a backup that was put in its place, that mixes
+// pages of two states, or silently brings back what the backup was to undo. A log is another file's where the file
+// is one that has none (a copy by SNAPSHOT SAVE says so in its head), and where the file is younger than the log and
+// does not hold together with it. It is looked at once by each process, while no process has the file open.
+#pragma once
+
+#include <string>
+
+#include "engine/base/status.h"
+
+namespace berth {
+
+// kCorrupt, with what to do: the log is another file's. Nothing has been changed.
+Status check_left_log(const std::string& path);
+
+// `path` is about to be replaced: its log goes into it and away. kBusy when a process has it open.
+Status end_log(const std::string& path);
+// `path` has been replaced: what is left of the log goes.
+void remove_log(const std::string& path);
+// The same by a process that has the former file open, if the log there is still that one's.
+void remove_own_log(const std::string& path);
+
+}  // namespace berth
