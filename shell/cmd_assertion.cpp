@@ -130,13 +130,17 @@ void add_held_back(std::span<const HeldBackJob> seen, std::span<const AssertionH
   if (seen.empty()) return;
   ResultTable table{
       .title = "held_back",
-      .columns = {{"job"}, {"assertion"}, {"violations"}, {.name = "example", .wrap = true}, {"like_job"}},
+      .columns =
+          {{"job"}, {"assertion"}, {"violations"}, {.name = "example", .wrap = true}, {"like_job"}, {"only_surplus"}},
       .rows = {}};
   for (const HeldBackJob& each : seen) {
     const std::string job = name_of_job(each.job);
-    table.rows.push_back({job, each.broken.name, each.broken.new_rows, each.broken.examples.front(), std::monostate()});
+    table.rows.push_back({job, each.broken.name, each.broken.new_rows, each.broken.examples.front(), std::monostate(),
+                          std::string(each.only_surplus ? "yes" : "no")});
     if (table.rows.size() <= kMostNamed)
-      output.add_note(fmt::format("{} is held back by {}", job, describe(each.broken)));
+      output.add_note(fmt::format(
+          "{} {} {}", job, each.only_surplus ? "gets only the tasks it needs; more would break" : "is held back by",
+          describe(each.broken)));
   }
   std::int64_t untried = 0;
   for (const AssertionHold& hold : holds) {
@@ -144,7 +148,7 @@ void add_held_back(std::span<const HeldBackJob> seen, std::span<const AssertionH
     ++untried;
     const auto like = std::ranges::find(seen, hold.like_job, &HeldBackJob::job);
     table.rows.push_back({name_of_job(hold.job), like == seen.end() ? Cell(std::monostate()) : Cell(like->broken.name),
-                          std::monostate(), std::monostate(), name_of_job(hold.like_job)});
+                          std::monostate(), std::monostate(), name_of_job(hold.like_job), std::string("no")});
   }
   if (seen.size() > kMostNamed) output.add_note(fmt::format("and {} more are", seen.size() - kMostNamed));
   if (untried > 0) output.add_note(fmt::format("with them {} like them, untried", counted(untried, "job")));

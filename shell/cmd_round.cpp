@@ -253,16 +253,26 @@ void add_held_back(Session& session, const Plan& plan, std::span<const HeldBackJ
 // Of a plan that was kept: what the assertions said of its jobs is not kept with it.
 bool add_kept_holds(Session& session, const Plan& plan, const JobWords& words, Output& output) {
   constexpr std::size_t kMostNamed = 5;
-  if (plan.holds.empty()) return false;
-  ResultTable table{.title = "held_back", .columns = {{"job"}, {"assertion"}, {"like_job"}}, .rows = {}};
-  std::size_t tried = 0;
-  for (const AssertionHold& hold : plan.holds) {
+  if (plan.holds.empty() && plan.surplus_holds.empty()) return false;
+  ResultTable table{
+      .title = "held_back", .columns = {{"job"}, {"assertion"}, {"like_job"}, {"only_surplus"}}, .rows = {}};
+  const auto add_row = [&](const AssertionHold& hold, bool only_surplus) {
     const Result<std::string> name = name_of(engine_of(session).db(), Thing::kAssertion, hold.assertion);
     const std::string assertion = name.ok() ? *name : fmt::format("#{}", hold.assertion);
     table.rows.push_back({words.name(hold.job), assertion,
-                          hold.like_job == 0 ? Cell(std::monostate()) : Cell(words.name(hold.like_job))});
+                          hold.like_job == 0 ? Cell(std::monostate()) : Cell(words.name(hold.like_job)),
+                          std::string(only_surplus ? "yes" : "no")});
+    return assertion;
+  };
+  std::size_t tried = 0;
+  for (const AssertionHold& hold : plan.holds) {
+    const std::string assertion = add_row(hold, false);
     if (hold.like_job == 0 && ++tried <= kMostNamed)
       output.add_note(fmt::format("{} is held back by assertion {}", words.name(hold.job), assertion));
+  }
+  for (const AssertionHold& hold : plan.surplus_holds) {
+    output.add_note(
+        fmt::format("{} gets only the tasks it needs, for assertion {}", words.name(hold.job), add_row(hold, true)));
   }
   const auto untried = std::ssize(plan.holds) - static_cast<std::ptrdiff_t>(tried);
   if (tried > kMostNamed) output.add_note(fmt::format("and {} more are", tried - kMostNamed));

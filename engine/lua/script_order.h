@@ -19,6 +19,7 @@ class ScriptOrder : public QueueOrder {
 
   // Held back jobs come last.
   std::vector<std::int32_t> order(const OrderInput& input) const override;
+  bool may_hold_back() const override { return true; }
   std::unique_ptr<JobSequence> begin(const OrderInput& input) const override;
   // Scripts may look at the time: while jobs are held back, a minute later.
   std::optional<Seconds> changes_at(const OrderInput& input) const override;

@@ -71,4 +71,10 @@ bool job_may_change(JobState from, JobState to) {
                      [&](const JobEdge& edge) { return edge.from == from && edge.to == to; });
 }
 
+Job gang_of(const Job& job) {
+  Job gang = job;
+  for (TaskGroup& group : gang.groups) group.count = std::max(group.min_tasks, group.placed);
+  return gang;
+}
+
 }  // namespace berth

@@ -60,7 +60,7 @@ struct EvictionTerms {
   Seconds min_runtime;                    // not evicted before it has run that long
   std::int32_t evictions = 0;             // so far
   Seconds last_eviction{-1};              // -1 = never
-  std::vector<std::int64_t> evicted_for;  // jobs that it made room for: it never evicts one of them
+  std::vector<std::int64_t> evicted_for;  // jobs that it made room for: by priority it never evicts one
 
   bool operator==(const EvictionTerms&) const = default;
 };
@@ -93,5 +93,8 @@ struct Job {
     return total;
   }
 };
+
+// The job without the tasks that may join later.
+Job gang_of(const Job& job);
 
 }  // namespace berth

@@ -86,6 +86,9 @@ std::string plan_to_text(const Plan& plan) {
   for (const AssertionHold& h : plan.holds) {
     fmt::format_to(std::back_inserter(text), "hold job={} assertion={} like={}\n", h.job, h.assertion, h.like_job);
   }
+  for (const AssertionHold& h : plan.surplus_holds) {
+    fmt::format_to(std::back_inserter(text), "hold_surplus job={} assertion={}\n", h.job, h.assertion);
+  }
   for (const Reservation& r : plan.reservations) {
     fmt::format_to(std::back_inserter(text), "reserve job={} kind={} at={} tasks={}\n", r.job,
                    reservation_kind_name(r.kind), r.expected.value(), r.tasks.size());
@@ -98,8 +101,18 @@ std::string plan_to_text(const Plan& plan) {
   return text;
 }
 
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void add_holds(const char* key, std::span<const AssertionHold> holds, Json& json) {
+  for (const AssertionHold& h : holds)
+    json[key].push_back(Json{{"job", h.job}, {"assertion", h.assertion}, {"like_job", h.like_job}});
+}
+
+}  // namespace
+
 std::string plan_to_json(const Plan& plan) {
-  using Json = nlohmann::ordered_json;
   Json json;
   json["version"] = plan.version;
   json["planned_at"] = plan.planned_at.value();
@@ -179,10 +192,8 @@ std::string plan_to_json(const Plan& plan) {
                            {"fair_share", o.fair_share},
                            {"starves_since", o.starves_since.value()}});
   }
-  if (plan.holds.empty()) return json.dump();
-  Json& holds = json["holds"] = Json::array();
-  for (const AssertionHold& h : plan.holds)
-    holds.push_back(Json{{"job", h.job}, {"assertion", h.assertion}, {"like_job", h.like_job}});
+  add_holds("holds", plan.holds, json);
+  add_holds("surplus_holds", plan.surplus_holds, json);
   return json.dump();
 }
 
@@ -219,6 +230,15 @@ class PlanFields {
   const nlohmann::json& object_;
   Status status_;
 };
+
+Status read_holds(const nlohmann::json& json, const char* key, std::vector<AssertionHold>& holds) {
+  if (!json.contains(key)) return {};
+  for (const nlohmann::json& item : json.at(key)) {
+    AssertionHold& h = holds.emplace_back();
+    BERTH_TRY(PlanFields(item).read("job", h.job).read("assertion", h.assertion).read("like_job", h.like_job).status());
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -333,13 +353,8 @@ Result<Plan> plan_from_json(std::string_view text) {
                     .status());
       plan.outlook.push_back(std::move(o));
     }
-    if (json.contains("holds")) {
-      for (const nlohmann::json& item : json.at("holds")) {
-        AssertionHold& h = plan.holds.emplace_back();
-        BERTH_TRY(
-            PlanFields(item).read("job", h.job).read("assertion", h.assertion).read("like_job", h.like_job).status());
-      }
-    }
+    BERTH_TRY(read_holds(json, "holds", plan.holds));
+    BERTH_TRY(read_holds(json, "surplus_holds", plan.surplus_holds));
   } catch (const nlohmann::json::exception& error) {
     return Status(Code::kCorrupt, fmt::format("not a plan: {}", error.what()));
   }

@@ -136,6 +136,7 @@ struct Plan {
   std::vector<QuotaMark> marks;           // of running jobs, where they changed, and of those that start; in job order
   std::vector<QueueOutlook> outlook;      // by queue, then resource; empty = not worked out
   std::vector<AssertionHold> holds;       // jobs that get nothing, for an assertion; in job order
+  std::vector<AssertionHold> surplus_holds;  // jobs that get only the tasks they need, for one; in job order
 
   bool operator==(const Plan&) const = default;
 };

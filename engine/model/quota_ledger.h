@@ -183,13 +183,13 @@ class QuotaLedger {
   // lies above the other, or they are one.
   int fork_depth(std::int32_t queue, std::int32_t other) const;
   // May `amounts` be reclaimed for `queue` from a job of `victim_queue` with `victim_marks`? At the two queues below
-  // their lowest common ancestor: the marked usage of the first plus `amounts` is within its quota, and the victim has
-  // not the mark of the second. False when there are no two such queues.
-  bool may_reclaim(std::int32_t queue, const Amounts& amounts, std::int32_t victim_queue,
-                   std::uint32_t victim_marks) const;
+  // their lowest common ancestor: the marked usage of the first plus `amounts` is within its quota, as far as that
+  // lasts `until` then, and the victim has not the mark of the second. False when there are no two such queues.
+  bool may_reclaim(std::int32_t queue, const Amounts& amounts, std::int32_t victim_queue, std::uint32_t victim_marks,
+                   Seconds until = {}) const;
 
-  // Some queue on the path has quota for that beside what is marked.
-  bool has_quota_for(std::int32_t queue, const Amounts& amounts) const;
+  // Some queue on the path has quota for that beside what is marked, as far as it lasts.
+  bool has_quota_for(std::int32_t queue, const Amounts& amounts, Seconds until = {}) const;
   // Some quota holds until a moment only, or is due to somebody then: judge() looks at `until`.
   bool looks_at_end() const { return !dated_.empty() || !kept_rooms_.empty() || !holds_.empty(); }
 
@@ -256,7 +256,7 @@ class QuotaLedger {
   // What stays promised to all after `row` has taken `demand` more.
   std::int64_t promised_after(std::size_t row, std::size_t resource, std::int64_t demand) const;
   bool asks_for_governed(const Amounts& amounts) const;
-  bool fits_quota(std::size_t row, const Amounts& amounts) const;
+  bool fits_quota(std::size_t row, const Amounts& amounts, Seconds until) const;
   std::int64_t quota_lasting(std::size_t at, Seconds until) const;
   void look_at_holds(std::int32_t queue, const Amounts& demand, Seconds until, QuotaVerdict& verdict) const;
 

@@ -228,7 +228,8 @@ enum class PartKind : std::uint8_t {
   kOutlook,
   kScripts,
   kHolds,
-  kRefused  // from format 5 on
+  kRefused,      // from format 5 on
+  kSurplusHolds  // from format 6 on
 };
 
 constexpr std::int64_t kIdsInAPart = 128;
@@ -239,13 +240,13 @@ template <class A, Is<Snapshot> T>
 void head_fields(A& a, T& x) {
   auto& [version, now, seed, cluster, queues, classes, quotas, allocations, running, reservations, jobs, workload,
          order_policy, score_policy, filter_policy, victim_policy, scripts, aging_interval, rules, order_knobs, holds,
-         refused] = x;
+         surplus_holds, refused] = x;
   a(version, now, seed, order_policy, score_policy, filter_policy, victim_policy, aging_interval, rules, order_knobs);
 }
 template <class A, Is<Plan> T>
 void head_fields(A& a, T& x) {
   auto& [version, planned_at, seed, order_policy, score_policy, evictions, reprieves, placements, waiting, reservations,
-         marks, outlook, holds] = x;
+         marks, outlook, holds, surplus_holds] = x;
   a(version, planned_at, seed, order_policy, score_policy);
 }
 
@@ -347,6 +348,7 @@ void read_part(ByteReader& reader, Snapshot& snapshot, bool& is_known) {
     case PartKind::kScripts: return reader(snapshot.scripts.policies);
     case PartKind::kHolds: return reader(snapshot.holds);
     case PartKind::kRefused: return reader(snapshot.refused);
+    case PartKind::kSurplusHolds: return reader(snapshot.surplus_holds);
     default: is_known = false;
   }
 }
@@ -362,6 +364,7 @@ void read_part(ByteReader& reader, Plan& plan, bool& is_known) {
     case PartKind::kMarks: return reader(plan.marks);
     case PartKind::kOutlook: return reader(plan.outlook);
     case PartKind::kHolds: return reader(plan.holds);
+    case PartKind::kSurplusHolds: return reader(plan.surplus_holds);
     default: is_known = false;
   }
 }
@@ -409,6 +412,7 @@ EncodedRecord encode_snapshot(const Snapshot& snapshot) {
   if (!snapshot.scripts.policies.empty()) parts.whole(PartKind::kScripts, snapshot.scripts.policies);
   if (!snapshot.holds.empty()) parts.whole(PartKind::kHolds, snapshot.holds);
   if (!snapshot.refused.empty()) parts.whole(PartKind::kRefused, snapshot.refused);
+  if (!snapshot.surplus_holds.empty()) parts.whole(PartKind::kSurplusHolds, snapshot.surplus_holds);
   return {head_of(snapshot), parts.take()};
 }
 
@@ -421,6 +425,7 @@ EncodedRecord encode_plan(const Plan& plan) {
   parts.whole(PartKind::kMarks, plan.marks);
   parts.whole(PartKind::kOutlook, plan.outlook);
   if (!plan.holds.empty()) parts.whole(PartKind::kHolds, plan.holds);
+  if (!plan.surplus_holds.empty()) parts.whole(PartKind::kSurplusHolds, plan.surplus_holds);
   return {head_of(plan), parts.take()};
 }
 

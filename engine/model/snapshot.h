@@ -112,8 +112,9 @@ struct Snapshot {
   Seconds aging_interval{3600};  // one class step of priority is worth this much waiting; see policy/priority_order.h
   RoundRules rules;              // backfill and preemption
   OrderKnobs order_knobs;
-  std::vector<AssertionHold> holds;       // in job order
-  std::vector<AssertionRefusal> refused;  // that count now; in job order
+  std::vector<AssertionHold> holds;          // in job order
+  std::vector<AssertionHold> surplus_holds;  // of jobs that get only the tasks they need; in job order
+  std::vector<AssertionRefusal> refused;     // that count now; in job order
 };
 
 }  // namespace berth

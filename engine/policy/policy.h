@@ -81,6 +81,8 @@ class QueueOrder {
     (void)input;
     return std::nullopt;
   }
+  // Its sequences may keep jobs back: whoever tries a job asks it first.
+  virtual bool may_hold_back() const { return false; }
   // Not null: it sorts by a key of each job alone.
   virtual const KeyedOrder* keyed() const { return nullptr; }
 };

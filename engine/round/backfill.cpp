@@ -1,6 +1,7 @@
 #include "engine/round/backfill.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "engine/round/start_search.h"
@@ -10,19 +11,6 @@ namespace berth {
 namespace {
 
 std::int32_t tasks_needed(const TaskGroup& group) { return std::max(0, group.min_tasks - group.placed); }
-
-// The job without the tasks that may join later.
-Job gang_of(const Job& job) {
-  Job gang = job;
-  for (TaskGroup& group : gang.groups) group.count = std::max(group.min_tasks, group.placed);
-  return gang;
-}
-
-bool may_use_node(const Ledger& ledger, const Holding& holding) {
-  if (holding.node < 0 || static_cast<std::size_t>(holding.node) >= ledger.node_count()) return false;
-  const Node& node = ledger.cluster().nodes[static_cast<std::size_t>(holding.node)];
-  return ledger.accepts_tasks(holding.node) && (holding.devices & node.unhealthy) == 0;
-}
 
 // The reservation still is for what the job asks for, on nodes that can run it.
 bool is_for(const Reservation& reservation, const Job& job, const RoundState& state) {
@@ -60,8 +48,14 @@ DemandKey backfill_demand(const Job& job) {
 
 }  // namespace
 
+bool may_use_node(const Ledger& ledger, const Holding& holding) {
+  if (holding.node < 0 || static_cast<std::size_t>(holding.node) >= ledger.node_count()) return false;
+  const Node& node = ledger.cluster().nodes[static_cast<std::size_t>(holding.node)];
+  return ledger.accepts_tasks(holding.node) && (holding.devices & node.unhealthy) == 0;
+}
+
 Backfill::Backfill(RoundState& state, const KeptReservations& kept, Seconds now)
-    : state_(state), now_(now), ranks_move_(kept.ranks_move), limits_(state, now) {
+    : state_(state), now_(now), may_hold_back_(kept.may_hold_back), ranks_move_(kept.ranks_move), limits_(state, now) {
   for (const Reservation& reservation : kept.reservations) {
     if (reservation.expires >= Seconds(0) && reservation.expires <= now) continue;
     if (reservation.kind == ReservationKind::kBackfill) {
@@ -95,7 +89,7 @@ void Backfill::begin_with_kept() {
     quotas.judge_for(job.id, row.made_at);
     const QuotaVerdict verdict = quotas.judge(job.queue, quotas.demand_to_start(job), last_end_of(job, now_));
     if (!verdict.admitted()) {
-      if (verdict.held_for != 0 || is_over(row, verdict)) continue;
+      if (verdict.held_for != 0 || is_over(job, row, verdict)) continue;
       if (closes) close_limit(job, verdict, row.made_at);
       if (!closes && is_due) keep_room_under_limits(job, row);
       continue;
@@ -142,7 +136,8 @@ void Backfill::bind(const Kept& kept, bool borrows) {
   held_.push_back(std::move(held));
 }
 
-bool Backfill::is_over(const Reservation& row, const QuotaVerdict& refusal) const {
+bool Backfill::is_over(const Job& job, const Reservation& row, const QuotaVerdict& refusal) const {
+  if (!limits_.may_admit(job)) return true;
   return refusal.reason == Reason::kLenderKeeps && row.expected + state_.rules().reservation_ttl <= now_;
 }
 
@@ -158,7 +153,10 @@ void Backfill::turn_to(const Job& job, bool is_last) {
     row = &kept->reservation;
   }
   if (is_last && job.id == first_) is_closer_to_come_ = false;
-  state_.quotas().judge_for(job.id, ranks_move_ && row != nullptr ? row->made_at : kNever);
+  // One for which others are told to stop was admitted when they were.
+  constexpr Seconds kBeforeAll{std::numeric_limits<std::int64_t>::min()};
+  const Seconds age = ranks_move_ && row != nullptr ? row->made_at : kNever;
+  state_.quotas().judge_for(job.id, holds_room_for(job.id) ? kBeforeAll : age);
 }
 
 Seconds Backfill::end_of(const Job& job) const {
@@ -227,7 +225,7 @@ void Backfill::keep_room_under_limits(const Job& job, const Reservation& row) {
 
 void Backfill::keep_row(const Job& job, Reservation row) {
   row.tasks.clear();
-  keep_room_under_limits(job, row);
+  if (fits_one_day(job)) keep_room_under_limits(job, row);  // else it keeps its place alone
   unbound_.push_back(std::move(row));
 }
 
@@ -381,7 +379,7 @@ void Backfill::note_refused(const Job& job, const QuotaVerdict& refusal) {
   const Reservation* row = row_of(job);
   drop_held(job.id);
   if (first_ == job.id) end_turn();
-  if (row != nullptr && is_over(*row, refusal)) row = nullptr;
+  if (row != nullptr && is_over(job, *row, refusal)) row = nullptr;
   const bool is_behind = refusal.held_for != 0 || limits_.is_held(job, refusal);
   if (row == nullptr && is_behind) return;
   Reservation kept = row != nullptr ? *row : Reservation{.job = job.id, .made_at = now_, .expected = now_, .tasks = {}};
@@ -488,7 +486,7 @@ void Backfill::note_started(const Job& job, std::span<const PlacedTask> placed) 
     const Seconds end = end_of(job);
     for (const PlacedTask& task : placed) timeline_->add_end({end, now_, task.holding});
   }
-  if (oldest_ && oldest_->job.id == job.id) oldest_.reset();
+  drop_waiter(job.id);
   if (first_ == job.id) end_turn();
 }
 
@@ -518,14 +516,30 @@ bool Backfill::has_reservation(std::int64_t job) const {
 }
 
 bool Backfill::may_be_first(std::int64_t job) const {
-  return first_ == job || (oldest_ && oldest_->job.id == job) || has_reservation(job);
+  const auto is_it = [&](const std::optional<Waiter>& waiter) { return waiter && waiter->job.id == job; };
+  return first_ == job || is_it(oldest_) || is_it(highest_) || has_reservation(job);
+}
+
+std::optional<std::int64_t> Backfill::bound() const {
+  if (!ranks_move_ || may_hold_back_) return std::nullopt;
+  for (const Held& held : held_) {
+    const bool is_bound = held.reservation.kind == ReservationKind::kBackfill && held.is_due && !held.gives_way;
+    if (is_bound && held.reservation.job == first_) return held.reservation.job;
+  }
+  return std::nullopt;
+}
+
+std::vector<const Reservation*> Backfill::promises() const {
+  std::vector<const Reservation*> rows;
+  for (const Held& held : held_) {
+    if (held.reservation.kind == ReservationKind::kEviction) rows.push_back(&held.reservation);
+  }
+  return rows;
 }
 
 std::vector<std::int64_t> Backfill::holders() const {
   std::vector<std::int64_t> jobs;
-  for (const Held& held : held_) {
-    if (held.reservation.kind == ReservationKind::kEviction) jobs.push_back(held.reservation.job);
-  }
+  for (const Reservation* const row : promises()) jobs.push_back(row->job);
   std::ranges::sort(jobs);
   return jobs;
 }

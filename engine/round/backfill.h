@@ -18,8 +18,9 @@
 // reservation goes to a new first, and jobs before it in the order pass. Where ranks move with what queues use
 // (fair_share, drf, wpai, scripts) a queue that has just given something back would pass every time. There one counts
 // as first until it starts, and its reservation binds from the start of the pass once it is due; then the turn is that
-// of the job that came first of all that the pass finds waiting for room. With none, the first closes the pass from its
-// start.
+// of the highest rank among the jobs that the pass finds waiting for room, unless one came before it by far more than
+// reservation_ttl (24 times): that bounds how long ranks alone can keep a job waiting. With none, the first closes the
+// pass from its start.
 //
 // The first job of a queue that its quota or a limit refuses (limit_holds.h) gets a reservation without tasks: later
 // jobs of that queue, and of those below where the limit is, do not take what it waits for.
@@ -78,7 +79,11 @@ struct KeptReservations {
   std::span<const Reservation> reservations;  // of jobs that still wait
   std::span<const Job> jobs;                  // in id order; all that have one, perhaps others
   bool ranks_move = false;                    // of jobs that wait, with what queues use: not QueueOrder::keyed
+  bool may_hold_back = false;                 // QueueOrder::may_hold_back
 };
+
+// It is up and these devices are healthy: what was reserved there may be used.
+bool may_use_node(const Ledger& ledger, const Holding& holding);
 
 class Backfill {
  public:
@@ -154,6 +159,10 @@ class Backfill {
   // A borrower closes the pass: the job, of a queue, may still take back what others hold. Not where its use would
   // count against a limit of the borrower, or of one that closes its queue: they wait for such use to end.
   bool may_take_back(const Job& job) const;
+  // The job whose due reservation binds all others and gives way to nobody, if it is due since the start of the pass.
+  std::optional<std::int64_t> bound() const;
+  // Rows of jobs that room is held for until their victims have stopped.
+  std::vector<const Reservation*> promises() const;
   // Some borrower of another queue keeps room from the job that it does not give way to.
   bool is_withstood(const Job& job) const;
 
@@ -206,8 +215,8 @@ class Backfill {
   void close_branch(const Job& job, std::int32_t branch);
   void close_limit(const Job& job, const QuotaVerdict& refusal, Seconds made_at);
   bool gives_way(bool borrows, Seconds expected) const;
-  // It has held room in vain that owners do not lend.
-  bool is_over(const Reservation& row, const QuotaVerdict& refusal) const;
+  // Its limits are below what it asks for now, or it has held room in vain that owners do not lend.
+  bool is_over(const Job& job, const Reservation& row, const QuotaVerdict& refusal) const;
   const Reservation* row_of(const Job& job) const;
   const Reservation* kept_for(const Job& job) const;
   // Nobody is first, or a job that this pass made first and that came later; that one is none any more.
@@ -215,6 +224,9 @@ class Backfill {
   void note_waiter(const Job& job, bool borrows);
   // The first starts, or does not wait for room any more: the turn is the next one's.
   void end_turn();
+  // It came so long before the one whose rank is the highest that its age counts.
+  bool goes_by_age(const Job& job, const Age& ranked) const;
+  void drop_waiter(std::int64_t job);
   void make_first(const Job& job, bool is_new);
   bool close_behind(const Job& job, bool borrows);
   void keep_room_under_limits(const Job& job, const Reservation& row);
@@ -234,6 +246,7 @@ class Backfill {
 
   RoundState& state_;
   Seconds now_;
+  bool may_hold_back_;
   bool ranks_move_;
   LimitHolds limits_;
   std::int64_t closed_by_ = 0;
@@ -245,6 +258,7 @@ class Backfill {
   bool is_first_new_ = false;                         // this pass made it first
   Age first_age_;                                     // of a new first
   std::optional<Waiter> oldest_;                      // where ranks move: of the jobs that wait behind the first
+  std::optional<Waiter> highest_;                     // of them in rank
   std::map<DemandKey, bool> fits_one_day_;            // by queue and what they ask for
   std::vector<Kept> kept_;                            // oldest first; count when their job is blocked again
   std::vector<Reservation> unbound_;                  // hold no nodes in this pass, and stay

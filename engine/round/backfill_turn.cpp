@@ -35,7 +35,7 @@ void Backfill::note_closed(const Job& job) {
 
 bool Backfill::takes_turn(const Job& job) {
   if (first_ == 0) return true;
-  if (!is_first_new_ || first_age_ <= Age(job.submit, job.id) || !fits_one_day(job)) return false;
+  if (!is_first_new_ || !goes_by_age(job, first_age_) || !fits_one_day(job)) return false;
   if (state_.rules().backfill == BackfillMode::kEasy) {
     drop_held(first_);
     state_.quotas().drop_holds_of(first_);
@@ -43,17 +43,30 @@ bool Backfill::takes_turn(const Job& job) {
   return true;
 }
 
+bool Backfill::goes_by_age(const Job& job, const Age& ranked) const {
+  constexpr std::int64_t kMostBehind = 24;
+  return job.submit + Seconds(kMostBehind * state_.rules().reservation_ttl.value()) < ranked.first;
+}
+
 void Backfill::make_first(const Job& job, bool is_new) {
   if (first_ != job.id) is_first_new_ = is_new;
   first_ = job.id;
   first_age_ = {job.submit, job.id};
-  if (oldest_ && oldest_->job.id == first_) oldest_.reset();
+  drop_waiter(first_);
+}
+
+void Backfill::drop_waiter(std::int64_t job) {
+  for (std::optional<Waiter>* const waiter : {&oldest_, &highest_}) {
+    if (*waiter && (*waiter)->job.id == job) waiter->reset();
+  }
 }
 
 void Backfill::note_waiter(const Job& job, bool borrows) {
   if (!ranks_move_ || job.id == first_) return;
-  if (oldest_ && Age(oldest_->job.submit, oldest_->job.id) < Age(job.submit, job.id)) return;
-  if (fits_one_day(job)) oldest_ = {job, borrows};
+  const bool is_older = !oldest_ || Age(job.submit, job.id) <= Age(oldest_->job.submit, oldest_->job.id);
+  if ((!is_older && highest_) || !fits_one_day(job)) return;
+  if (is_older) oldest_ = {job, borrows};
+  if (!highest_) highest_ = {job, borrows};
 }
 
 void Backfill::end_turn() {
@@ -65,8 +78,10 @@ void Backfill::end_turn() {
   first_ = 0;
   is_first_new_ = false;
   if (closes || state_.rules().backfill == BackfillMode::kNonePerQueue || !oldest_) return;
-  const Waiter next = *std::exchange(oldest_, std::nullopt);
+  const bool by_age = !highest_ || goes_by_age(oldest_->job, {highest_->job.submit, highest_->job.id});
+  const Waiter next = by_age ? *oldest_ : *highest_;
   const Job& job = next.job;
+  drop_waiter(job.id);
   const auto is_held = [&](const Held& held) { return held.reservation.job == job.id; };
   if (std::ranges::any_of(held_, is_held)) return make_first(job, true);
   if (state_.rules().backfill == BackfillMode::kEasy && backfilled() > 0) return;

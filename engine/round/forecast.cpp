@@ -121,7 +121,8 @@ class Future {
     BERTH_ASSIGN(const Ordering ordering, ordering_of(snapshot_, state_));
     const KeptReservations kept{.reservations = snapshot_.reservations,
                                 .jobs = snapshot_.jobs,
-                                .ranks_move = ordering.policy->keyed() == nullptr};
+                                .ranks_move = ordering.policy->keyed() == nullptr,
+                                .may_hold_back = ordering.policy->may_hold_back()};
     Pass pass(state_, kept, snapshot_.now);
     FailedDemands failed;
     std::unordered_set<std::int64_t> started;
@@ -163,8 +164,7 @@ class Future {
   bool starts(const Job& job, Pass& pass, FailedDemands& failed, int levels) {
     ++looks_;
     if (pass.closed()) return false;
-    const bool may_evict = levels == 0 && (ended_ == 0 || wanted_.contains(job.id)) &&
-                           may_evict_others(job, state_.rules(), snapshot_.now);
+    const bool may_evict = levels == 0 && may_evict_others(job, state_.rules(), snapshot_.now);
     const Seconds end = state_.quotas().looks_at_end() ? job.expected_end(snapshot_.now) : Seconds(0);
     const std::size_t demand = demand_class(job, may_evict, end, levels);
     if (failed.find(demand, pass.evictions().size())) return false;
@@ -188,8 +188,12 @@ class Future {
     for (const RunningJob& run : state_.running().all()) {
       ends.emplace_back(expected_end_of(run, state_.rules(), snapshot_.now), run.job.id);
     }
-    const std::size_t taken = std::min(1 + ended_ / kForecastFineness, ends.size());
-    std::ranges::nth_element(ends, ends.begin() + static_cast<std::ptrdiff_t>(taken - 1));
+    std::size_t taken = std::min(1 + ended_ / kForecastFineness, ends.size());
+    std::ranges::partial_sort(ends, ends.begin() + static_cast<std::ptrdiff_t>(taken));
+    // Ends far behind the first are for later: who starts now may end before.
+    const Seconds first = ends.front().first;
+    const Seconds furthest = first + Seconds((first - begin_).value() / static_cast<std::int64_t>(kForecastFineness));
+    while (taken > 1 && ends[taken - 1].first > furthest) --taken;
     while (!moments_.empty() && moments_.back() <= snapshot_.now) moments_.pop_back();
     if (!moments_.empty() && moments_.back() < ends[taken - 1].first) {
       snapshot_.now = moments_.back();
@@ -210,6 +214,7 @@ class Future {
 
   Snapshot& snapshot_;
   RoundState& state_;
+  Seconds begin_ = snapshot_.now;
   std::unordered_set<std::int64_t> wanted_;  // and not started yet
   std::int64_t most_looks_;                  // 0 = any number
   std::int64_t looks_ = 0;

@@ -22,16 +22,23 @@ Seconds LimitHolds::end_of(const Job& job, Seconds start) const {
   return end < start ? Seconds(kNoLimit) : end;
 }
 
+bool LimitHolds::may_admit(const Job& job) const {
+  const QuotaLedger& quotas = state_.quotas();
+  const Amounts demand = quotas.demand_to_start(job);
+  for (std::size_t r = 0; r < demand.size(); ++r) {
+    if (demand[r] == 0 || !quotas.is_governed(r) || !quotas.counts_for(job.queue, r)) continue;
+    for (std::int32_t q = job.queue; q >= 0; q = state_.setup().queues[static_cast<std::size_t>(q)].parent) {
+      if (demand[r] > quotas.most(q, r, now_)) return false;
+    }
+  }
+  return true;
+}
+
 std::optional<Seconds> LimitHolds::admitted_from(const Job& job) const {
+  if (!may_admit(job)) return std::nullopt;
   QuotaLedger then = state_.quotas();
   then.clear_holds();
   const Amounts demand = then.demand_to_start(job);
-  for (std::size_t r = 0; r < demand.size(); ++r) {
-    if (demand[r] == 0 || !then.is_governed(r) || !then.counts_for(job.queue, r)) continue;
-    for (std::int32_t q = job.queue; q >= 0; q = state_.setup().queues[static_cast<std::size_t>(q)].parent) {
-      if (demand[r] > then.most(q, r, now_)) return std::nullopt;
-    }
-  }
   std::vector<std::pair<Seconds, const RunningJob*>> ends;
   for (const RunningJob& run : state_.running().all()) {
     ends.emplace_back(expected_end_of(run, state_.rules(), now_), &run);

@@ -26,6 +26,8 @@ class LimitHolds {
   // Nothing is held yet.
   LimitHolds(RoundState& state, Seconds now);
 
+  // False: its limits are below what it asks for now, whoever ends.
+  bool may_admit(const Job& job) const;
   // When the job's limits admit it if what runs ends as expected; nothing = not even when all has ended.
   std::optional<Seconds> admitted_from(const Job& job) const;
   // Another holds room under the limit that refuses the job.

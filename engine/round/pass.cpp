@@ -15,9 +15,38 @@ Amounts used_by_all(const QuotaLedger& quotas) {
 }  // namespace
 
 Pass::Pass(RoundState& state, const KeptReservations& kept, Seconds now, PassKind kind)
-    : state_(state), now_(now), backfill_(state, kept, now) {
+    : state_(state), now_(now), kind_(kind), backfill_(state, kept, now) {
   if (kind == PassKind::kFirst && state.rules().preemption == Preemption::kReclaim) reclaim_.emplace(state, now);
   state_.renew_marks();
+  for (const std::int64_t id : promised()) {
+    const auto job = std::ranges::lower_bound(kept.jobs, id, {}, &Job::id);
+    if (job != kept.jobs.end() && job->id == id) queue_of_promised_.emplace(id, job->queue);
+  }
+}
+
+std::vector<std::int64_t> Pass::promised() const {
+  std::vector<std::int64_t> jobs = backfill_.holders();
+  if (kind_ == PassKind::kSecond) return jobs;
+  const std::optional<std::int64_t> bound = backfill_.bound();
+  if (bound) jobs.insert(std::ranges::lower_bound(jobs, *bound), *bound);
+  return jobs;
+}
+
+Pass::BesidePromised::BesidePromised(Pass& pass, std::int64_t job) : quotas_(pass.state_.quotas()) {
+  if (!quotas_.governs()) return;
+  for (const Reservation* const row : pass.backfill_.promises()) {
+    const auto queue = pass.queue_of_promised_.find(row->job);
+    if (row->job == job || queue == pass.queue_of_promised_.end() || queue->second < 0) continue;
+    Amounts amounts = quotas_.none();
+    for (const ReservedTask& task : row->tasks) quotas_.add_holding(task.holding, amounts);
+    quotas_.take(queue->second, amounts);
+    taken_.emplace_back(queue->second, std::move(amounts));
+    if (first_ == 0) first_ = row->job;
+  }
+}
+
+Pass::BesidePromised::~BesidePromised() {
+  for (const auto& [queue, amounts] : taken_) quotas_.give_back(queue, amounts);
 }
 
 std::int64_t Pass::queue_id(std::int32_t queue) const {
@@ -95,11 +124,16 @@ PassOutcome Pass::try_job(const Job& job, bool may_evict, int levels) {
     outcome.keeps_room = true;
     return outcome;
   }
-  PassOutcome outcome = decide(job, may_evict && has_claim(job), levels);
+  PassOutcome outcome = decide(wanted_of(job), may_evict && has_claim(job), levels);
   // Others that ask for the same may have room made for them.
   outcome.keeps_room = outcome.keeps_room || (!outcome.started && !has_claim(job));
   somebody_waits_ = somebody_waits_ || !outcome.started;
   return outcome;
+}
+
+const Job& Pass::wanted_of(const Job& job) {
+  if (find_hold(state_.setup().surplus_holds, job.id) == nullptr) return job;
+  return needed_only_.insert_or_assign(job.id, gang_of(job)).first->second;
 }
 
 PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
@@ -128,11 +162,26 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
     if (levels == 0) note_refused(job, verdict);
     return refuse(job, verdict);
   }
-  auto [placing, would_delay] = place_own_first(job, end, levels, verdict.borrows);
-  if (placing.outcome.started) {
-    PassOutcome outcome = start(job, std::move(placing.outcome.placed));
-    if (levels == 0) add_surplus(job, outcome);
-    return outcome;
+  QuotaPlacing placing;
+  std::int64_t would_delay = 0;
+  {
+    const BesidePromised beside(*this, job.id);
+    const bool is_admitted =
+        beside.first() == 0 || quotas.judge(job.queue, quotas.demand_to_start(job), end).admitted();
+    if (!is_admitted) {
+      PassOutcome outcome = wait(job, Reason::kReserved);
+      outcome.waiting.behind_job = beside.first();
+      outcome.keeps_room = true;
+      return outcome;
+    }
+    Placing placed = place_own_first(job, end, levels, verdict.borrows);
+    placing = std::move(placed.result);
+    would_delay = placed.would_delay;
+    if (placing.outcome.started) {
+      PassOutcome outcome = start(job, std::move(placing.outcome.placed));
+      if (levels == 0) add_surplus(job, outcome);
+      return outcome;
+    }
   }
   if (levels > 0) {
     PassOutcome outcome = wait(job, Reason::kOrder);
@@ -228,6 +277,7 @@ std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool bor
   backfill_.note_evicted();
   PassOutcome outcome;
   if (room->reservation) {
+    queue_of_promised_[job.id] = job.queue;
     backfill_.hold(*std::move(room->reservation));
     outcome = wait(job, Reason::kReserved);
     outcome.keeps_room = true;

@@ -4,8 +4,9 @@
 // on others; may its queue start it (QuotaLedger::judge); does it fit without delaying a reservation (Backfill); can
 // room be made for it (Reclaim). Where quotas divide the device models, a job is placed on its queue's own before it
 // borrows others. One that an assertion refused not long ago (RoundSetup::refused) starts if it fits, and means nothing
-// for others while it waits. The caller brings first the jobs for which victims were told to stop (promised()),
-// then all others in the order policy's sequence, each once.
+// for others while it waits. The caller brings first (promised()) the jobs for which victims were told to stop, and the
+// one whose due reservation binds all others from the start: what it leaves is for them in their order. Then come
+// all others in the order policy's sequence, each once.
 //
 // Evictions for a job may free more than it takes, and jobs tried before it were not there to take the rest
 // (leaves_room()). A second pass at the same moment gives it to them: all that wait and are not promised room are tried
@@ -13,6 +14,7 @@
 #pragma once
 
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/round/backfill.h"
@@ -37,8 +39,8 @@ class Pass {
   // `kept`: of a second pass those of the first.
   Pass(RoundState& state, const KeptReservations& kept, Seconds now, PassKind kind = PassKind::kFirst);
 
-  // Jobs that room is held for until their victims have stopped, in id order.
-  std::vector<std::int64_t> promised() const { return backfill_.holders(); }
+  // Jobs that are tried before the order is asked, in id order; of a second pass those that are not tried again.
+  std::vector<std::int64_t> promised() const;
   bool holds_room_for(std::int64_t job) const { return backfill_.holds_room_for(job); }
   // Blocked: it may have a reservation after the pass.
   bool may_be_first(std::int64_t job) const { return backfill_.may_be_first(job); }
@@ -60,6 +62,8 @@ class Pass {
 
  private:
   PassOutcome decide(const Job& job, bool may_evict, int levels);
+  // The job, or without its surplus where an assertion refuses that.
+  const Job& wanted_of(const Job& job);
   struct Placing {
     QuotaPlacing result;
     std::int64_t would_delay = 0;
@@ -75,6 +79,22 @@ class Pass {
   std::optional<PassOutcome> evict_for(const Job& job, Seconds end, bool borrows);
   std::optional<PassOutcome> take_back(const Job& job);
   void add_surplus(const Job& job, PassOutcome& outcome);
+  // While it lives, quotas and limits are used as if all had started for whom others are told to stop, but for this
+  // job: they were admitted then, and what they were admitted to is not for others to take.
+  class BesidePromised {
+   public:
+    BesidePromised(Pass& pass, std::int64_t job);
+    BesidePromised(const BesidePromised&) = delete;
+    BesidePromised& operator=(const BesidePromised&) = delete;
+    ~BesidePromised();
+    // One of them; 0 = there is none.
+    std::int64_t first() const { return first_; }
+
+   private:
+    QuotaLedger& quotas_;
+    std::vector<std::pair<std::int32_t, Amounts>> taken_;  // by queue
+    std::int64_t first_ = 0;
+  };
   // Its waiting means something for others; not of what an assertion refused not long ago.
   bool has_claim(const Job& job) const { return !state_.is_refused(job.id, now_); }
   // It waits; what that means for those behind.
@@ -84,9 +104,12 @@ class Pass {
 
   RoundState& state_;
   Seconds now_;
+  PassKind kind_;
   Backfill backfill_;
+  std::unordered_map<std::int64_t, std::int32_t> queue_of_promised_;
   std::optional<Reclaim> reclaim_;  // where jobs may be evicted
   std::vector<Eviction> evictions_;
+  std::unordered_map<std::int64_t, Job> needed_only_;  // see wanted_of()
   bool somebody_waits_ = false;
   bool leaves_room_ = false;
 };

@@ -11,13 +11,6 @@ namespace {
 constexpr int kMostTries = 16;           // of placing one job
 constexpr std::size_t kMostSpares = 16;  // victims that are each left out for a try
 
-// The job without the tasks that may join later: nobody is evicted for those.
-Job gang_only(const Job& job) {
-  Job gang = job;
-  for (TaskGroup& group : gang.groups) group.count = std::max(group.min_tasks, group.placed);
-  return gang;
-}
-
 DemandKey reclaim_demand(const Job& gang, Seconds end, const QuotaLedger& quotas) {
   DemandKey key = {gang.queue, gang.priority_class, quotas.looks_at_end() ? end.value() : 0};
   for (const TaskGroup& group : gang.groups) append_demand(group, key);
@@ -61,7 +54,7 @@ std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end, const st
                                            std::int64_t kind) {
   if (!may_evict_others(job, state_.rules(), now_)) return std::nullopt;
   if (std::optional<RoomMade> room = make_room_for(job, end, before_search, kind)) return room;
-  for (const Job& narrowed : on_own_models(job)) {
+  for (const Job& narrowed : on_own_models(job, end)) {
     if (std::optional<RoomMade> room = make_room_for(narrowed, end, before_search, kind)) return room;
   }
   return std::nullopt;
@@ -69,7 +62,7 @@ std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end, const st
 
 // A job that may run on several models counts for none of them before it is placed, so no quota of a model is taken
 // back for it. What it would be on the models of each such quota alone, where that has room.
-std::vector<Job> Reclaim::on_own_models(const Job& job) const {
+std::vector<Job> Reclaim::on_own_models(const Job& job, Seconds end) const {
   std::vector<Job> jobs;
   const QuotaLedger& quotas = state_.quotas();
   for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
@@ -85,7 +78,7 @@ std::vector<Job> Reclaim::on_own_models(const Job& job) const {
       is_narrower = is_narrower || allowed != group.shape.models;
       group.shape.models = allowed;
     }
-    if (is_narrower && is_possible && quotas.has_quota_for(job.queue, quotas.demand_to_start(narrowed))) {
+    if (is_narrower && is_possible && quotas.has_quota_for(job.queue, quotas.demand_to_start(narrowed), end)) {
       jobs.push_back(std::move(narrowed));
     }
   }
@@ -94,8 +87,8 @@ std::vector<Job> Reclaim::on_own_models(const Job& job) const {
 
 std::optional<RoomMade> Reclaim::make_room_for(const Job& job, Seconds end, const std::function<void()>& before_search,
                                                std::int64_t kind) {
-  if (!has_a_chance(job)) return std::nullopt;
-  const Job gang = gang_only(job);
+  if (!has_a_chance(job, end)) return std::nullopt;
+  const Job gang = gang_of(job);
   // Whom it may evict depends on the job itself when it has been evicted before.
   const bool fails_alike = job.eviction.evicted_for.empty();
   DemandKey key = reclaim_demand(gang, end, state_.quotas());
@@ -103,7 +96,7 @@ std::optional<RoomMade> Reclaim::make_room_for(const Job& job, Seconds end, cons
   if (fails_alike && failed_.contains(key)) return std::nullopt;
   std::optional<RoomMade> room;
   if (index().size() > 0) {
-    const Reaches reaches = reaches_for(job);
+    const Reaches reaches = reaches_for(job, end);
     if (reaches.any && could_suffice(gang, reaches)) {
       before_search();
       VictimChoice choice(state_, *index_, lost_);
@@ -121,16 +114,16 @@ std::optional<RoomMade> Reclaim::make_room_for(const Job& job, Seconds end, cons
 }
 
 // Some queue on the path has quota left for the gang, or somebody could be of a lower class.
-bool Reclaim::has_a_chance(const Job& job) const {
+bool Reclaim::has_a_chance(const Job& job, Seconds end) const {
   const QuotaLedger& quotas = state_.quotas();
   const std::int64_t value = state_.class_value(job);
   const bool has_lower_class = value > 0 || std::ranges::any_of(state_.setup().priority_classes,
                                                                 [&](const auto& other) { return other.value < value; });
   if (has_lower_class) return true;
-  return quotas.governs() && quotas.has_quota_for(job.queue, quotas.demand_to_start(job));
+  return quotas.governs() && quotas.has_quota_for(job.queue, quotas.demand_to_start(job), end);
 }
 
-Reclaim::Reaches Reclaim::reaches_for(const Job& job) const {
+Reclaim::Reaches Reclaim::reaches_for(const Job& job, Seconds end) const {
   const QuotaLedger& quotas = state_.quotas();
   const Amounts demand = quotas.demand_to_start(job);
   const std::int64_t value = state_.class_value(job);
@@ -142,13 +135,15 @@ Reclaim::Reaches Reclaim::reaches_for(const Job& job) const {
   for (std::size_t i = 0; i < index_->size(); ++i) {
     const Victim& victim = (*index_)[i];
     if (victim.is_retired) continue;
-    if (std::ranges::find(job.eviction.evicted_for, victim.job) != job.eviction.evicted_for.end()) continue;
     VictimReach& reach = reaches.of[i];
     if (victim.queue == job.queue) {
-      if (victim.class_value < value) reach = VictimReach::kAll;
+      const bool was_evicted_for =
+          std::ranges::find(job.eviction.evicted_for, victim.job) != job.eviction.evicted_for.end();
+      if (victim.class_value < value && !was_evicted_for) reach = VictimReach::kAll;
     } else {
       Known& may = known[victim.queue < 0 ? known.size() - 1 : static_cast<std::size_t>(victim.queue)];
-      if (may == Known::kNot) may = quotas.may_reclaim(job.queue, demand, victim.queue, 0) ? Known::kYes : Known::kNo;
+      if (may == Known::kNot)
+        may = quotas.may_reclaim(job.queue, demand, victim.queue, 0, end) ? Known::kYes : Known::kNo;
       if (may == Known::kNo) continue;
       const std::uint32_t bit = 1u << quotas.fork_depth(job.queue, victim.queue);
       if ((victim.marks & bit) == 0) {
@@ -223,7 +218,7 @@ std::optional<JobOutcome> Reclaim::search(const Job& gang, Seconds end, const Re
       outcome = spare(gang, end, choice, std::move(outcome), before);
       Amounts taken = state_.quotas().none();
       for (const PlacedTask& task : outcome.placed) state_.quotas().add_holding(task.holding, taken);
-      const bool is_allowed = !choice.chosen().empty() && keeps_the_rules(gang, taken, choice);
+      const bool is_allowed = !choice.chosen().empty() && keeps_the_rules(gang, taken, end, choice);
       ledger.rollback(before);
       return is_allowed ? std::optional(std::move(outcome)) : std::nullopt;
     }
@@ -289,7 +284,7 @@ JobOutcome Reclaim::spare(const Job& gang, Seconds end, VictimChoice& choice, Jo
   return outcome;
 }
 
-bool Reclaim::keeps_the_rules(const Job& job, const Amounts& taken, const VictimChoice& choice) {
+bool Reclaim::keeps_the_rules(const Job& job, const Amounts& taken, Seconds end, const VictimChoice& choice) {
   QuotaLedger& quotas = state_.quotas();
   std::uint32_t lost_marks = 0;  // of jobs of the same queue
   for (const std::size_t v : choice.chosen()) {
@@ -299,7 +294,7 @@ bool Reclaim::keeps_the_rules(const Job& job, const Amounts& taken, const Victim
       continue;
     }
     const std::uint32_t marks = choice.level(v) <= victim.surplus ? victim.marks >> kMarkedDepths : victim.marks;
-    if (!quotas.may_reclaim(job.queue, taken, victim.queue, marks)) return false;
+    if (!quotas.may_reclaim(job.queue, taken, victim.queue, marks, end)) return false;
   }
   if (lost_marks == 0) return true;
   // The marks that the job will get once the victims of its queue are gone.

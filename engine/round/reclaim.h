@@ -7,8 +7,9 @@
 //             does but not what it has beyond, only that
 //   priority  a job of the same queue with a strictly lower class; b counts against every quota that v counted against
 // and only if v is preemptible, is not stopping, has run for its minimum run time and, if evicted before, for the
-// cool-down; started or grew in an earlier pass; never evicted b (EvictionTerms::evicted_for); and its queue has budget
-// left for what v would lose. b must have waited for the pending delay, since it came or was evicted itself.
+// cool-down; started or grew in an earlier pass; by priority, never evicted b (EvictionTerms::evicted_for); and its
+// queue has budget left for what v would lose. b's quota counts as far as it lasts until b's end. b must have waited
+// for the pending delay, since it came or was evicted itself.
 //
 // A b that several device models suit takes back its queue's quota of any of them: it is tried as it is, then on the
 // models of each quota with room alone.
@@ -23,8 +24,9 @@
 //
 // No ping-pong: a reclaiming b is marked (within quota) at the level at which v was not, marks last as long as a job
 // runs, and what is marked is not evicted for another queue; by priority, classes strictly rise. So no job evicts one
-// that evicted it; the list in EvictionTerms makes that hold also when quotas change in between. Lost work per queue
-// and hour is bounded by the budget: what this pass took counts at once.
+// that evicted it, unless quotas have changed in between: then an owner comes back. Classes may change, too; there the
+// list in EvictionTerms stands for the promise. Lost work per queue and hour is bounded by the budget: what this pass
+// took counts at once.
 //
 // Costs: a job whose queue has nothing to reclaim is turned away after a look at each queue, one for whom all victims
 // together would not suffice after a look at each victim; a demand that failed is not searched for again in the pass
@@ -78,17 +80,17 @@ class Reclaim {
 
   std::optional<RoomMade> make_room_for(const Job& job, Seconds end, const std::function<void()>& before_search,
                                         std::int64_t kind);
-  std::vector<Job> on_own_models(const Job& job) const;
-  bool has_a_chance(const Job& job) const;
+  std::vector<Job> on_own_models(const Job& job, Seconds end) const;
+  bool has_a_chance(const Job& job, Seconds end) const;
   const VictimIndex& index();
-  Reaches reaches_for(const Job& job) const;
+  Reaches reaches_for(const Job& job, Seconds end) const;
   bool could_suffice(const Job& job, const Reaches& reaches) const;
   bool make_room_in_quota(const Job& gang, Seconds end, const Reaches& reaches, VictimChoice& choice);
   std::optional<JobOutcome> search(const Job& gang, Seconds end, const Reaches& reaches, VictimChoice& choice);
   // With the victims' tasks gone from the ledger; there when placed, else the ledger is as before.
   JobOutcome try_placing(const Job& gang, Seconds end, const VictimChoice& choice);
   JobOutcome spare(const Job& gang, Seconds end, VictimChoice& choice, JobOutcome outcome, Ledger::Checkpoint before);
-  bool keeps_the_rules(const Job& job, const Amounts& taken, const VictimChoice& choice);
+  bool keeps_the_rules(const Job& job, const Amounts& taken, Seconds end, const VictimChoice& choice);
   RoomMade carry_out(const Job& job, JobOutcome outcome, const Reaches& reaches, VictimChoice& choice);
   VictimChoiceReason why_chosen(const Victim& victim, const Reaches& reaches, const VictimChoice& choice) const;
 

@@ -26,8 +26,9 @@ struct RoundSetup {
   NodeScore* score = nullptr;
   VictimCost* victim_cost = nullptr;  // of a policy; null = the work that is lost is all that it costs
   RoundRules rules;
-  std::span<const AssertionHold> holds = {};       // nothing is started, evicted or held for these jobs
-  std::span<const AssertionRefusal> refused = {};  // nothing is evicted or held for these; in job order
+  std::span<const AssertionHold> holds = {};          // nothing is started, evicted or held for these jobs
+  std::span<const AssertionHold> surplus_holds = {};  // these get only the tasks they need
+  std::span<const AssertionRefusal> refused = {};     // nothing is evicted or held for these; in job order
   std::uint64_t seed = 0;
   std::span<const std::int32_t> rank = {};  // see Candidates
   Seconds now;

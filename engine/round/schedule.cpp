@@ -96,6 +96,7 @@ class ScheduleRun {
         state_(state),
         options_(options),
         ranks_move_(order.keyed() == nullptr),
+        may_hold_back_(order.may_hold_back()),
         pass_(std::in_place, state, kept_of(kept), snapshot.now) {
     result_.plan.evictions = std::move(settled.ended);
     result_.plan.reprieves = std::move(settled.reprieves);
@@ -122,8 +123,10 @@ class ScheduleRun {
     }
     collect_marks();
     for (const Job& job : snapshot_.jobs) {
-      const AssertionHold* const hold = find_hold(snapshot_.holds, job.id);
-      if (hold != nullptr && wants_tasks(job)) result_.plan.holds.push_back(*hold);
+      if (!wants_tasks(job)) continue;
+      if (const AssertionHold* const hold = find_hold(snapshot_.holds, job.id)) result_.plan.holds.push_back(*hold);
+      if (const AssertionHold* const hold = find_hold(snapshot_.surplus_holds, job.id))
+        result_.plan.surplus_holds.push_back(*hold);
     }
     return {};
   }
@@ -135,7 +138,10 @@ class ScheduleRun {
 
  private:
   KeptReservations kept_of(std::span<const Reservation> reservations) const {
-    return {.reservations = reservations, .jobs = snapshot_.jobs, .ranks_move = ranks_move_};
+    return {.reservations = reservations,
+            .jobs = snapshot_.jobs,
+            .ranks_move = ranks_move_,
+            .may_hold_back = may_hold_back_};
   }
 
   Status try_in_order(JobSequence& sequence) {
@@ -336,6 +342,7 @@ class ScheduleRun {
   RoundState& state_;
   const ScheduleOptions& options_;
   bool ranks_move_;
+  bool may_hold_back_;
   std::optional<Pass> pass_;
   bool is_second_ = false;
   bool asked_starts_ = false;                 // of until_job
@@ -364,6 +371,7 @@ Result<Planning> planning_of(const Snapshot& snapshot) {
                                                            .victim_cost = planning.victim_cost.get(),
                                                            .rules = snapshot.rules,
                                                            .holds = snapshot.holds,
+                                                           .surplus_holds = snapshot.surplus_holds,
                                                            .refused = snapshot.refused,
                                                            .seed = snapshot.seed,
                                                            .now = snapshot.now});
@@ -389,7 +397,8 @@ Result<Ordering> ordering_of(const Snapshot& snapshot, const RoundState& state) 
 Result<ScheduleResult> plan_schedule_on(const Snapshot& snapshot, RoundState& state, const ScheduleOptions& options) {
   announce_step(options, "order");
   BERTH_ASSIGN(Ordering ordering, ordering_of(snapshot, state));
-  const std::vector<Reservation> kept = kept_reservations(snapshot);
+  std::vector<Reservation> kept = kept_reservations(snapshot);
+  drop_void_promises(state, snapshot.jobs, snapshot.now, kept);
   BERTH_ASSIGN(SettledStops settled, settle_stops(state, kept, snapshot.jobs, snapshot.now));
   ScheduleRun run(snapshot, state, *ordering.policy, options, kept, std::move(settled));
   BERTH_TRY(run.run(ordering));

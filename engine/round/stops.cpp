@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/round/loan_return.h"
+#include "engine/round/timeline.h"
 
 namespace berth {
 
@@ -34,7 +35,49 @@ Result<std::vector<Eviction>> end_stopped_jobs(RoundState& state, Seconds now) {
   return evictions;
 }
 
+Amounts held_by_rows(const QuotaLedger& quotas, const Reservation& row) {
+  Amounts amounts = quotas.none();
+  for (const ReservedTask& task : row.tasks) quotas.add_holding(task.holding, amounts);
+  return amounts;
+}
+
+// Its class has been lowered since, or the other's raised.
+bool outranks_its_victims(const RoundState& state, const Job& job) {
+  return std::ranges::all_of(state.running().all(), [&](const RunningJob& run) {
+    const bool is_victim = run.makes_room_for_a_job() && run.stops_for == job.id;
+    return !is_victim || run.stop_rule != EvictionRule::kPriority ||
+           state.class_value(run.job) < state.class_value(job);
+  });
+}
+
+bool is_void(const RoundState& state, const Job& job, const Reservation& row, Seconds now) {
+  const Amounts amounts = held_by_rows(state.quotas(), row);
+  QuotaLedger then = state.quotas();
+  then.clear_holds();
+  const Seconds end = last_end_of(job, now);
+  for (const RunningJob& run : state.running().all()) {
+    if (!run.makes_room_for_a_job() || run.stops_for != job.id) continue;
+    const bool takes_back = run.stop_rule == EvictionRule::kReclaim;
+    if (takes_back && !state.quotas().may_reclaim(job.queue, amounts, run.job.queue, run.quota_mark, end)) return true;
+    then.give_back(run.job.queue, state.held_by(run).all);
+  }
+  return !then.judge(job.queue, amounts, end).admitted();
+}
+
 }  // namespace
+
+void drop_void_promises(RoundState& state, std::span<const Job> jobs, Seconds now, std::vector<Reservation>& kept) {
+  const bool governs = state.quotas().governs();
+  if (governs) state.renew_marks();
+  std::erase_if(kept, [&](const Reservation& row) {
+    if (row.kind != ReservationKind::kEviction) return false;
+    const auto may_use = [&](const ReservedTask& task) { return may_use_node(state.ledger(), task.holding); };
+    if (!std::ranges::all_of(row.tasks, may_use)) return true;
+    const auto job = std::ranges::lower_bound(jobs, row.job, {}, &Job::id);
+    if (job == jobs.end() || job->id != row.job) return false;
+    return !outranks_its_victims(state, *job) || (governs && job->queue >= 0 && is_void(state, *job, row, now));
+  });
+}
 
 Result<SettledStops> settle_stops(RoundState& state, std::span<const Reservation> kept, std::span<const Job> jobs,
                                   Seconds now) {

@@ -415,8 +415,9 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
   const auto waiting = std::find_if(schedule.plan.waiting.begin(), schedule.plan.waiting.end(),
                                     [&](const Waiting& w) { return w.job == job->id; });
   const AssertionHold* const hold = find_hold(snapshot.holds, job->id);
-  if (waiting == schedule.plan.waiting.end() && hold != nullptr) {
-    BERTH_ASSIGN(const SaidReason said, say_assertion(runtime.db(), *hold));
+  const AssertionHold* const part = hold != nullptr ? hold : find_hold(snapshot.surplus_holds, job->id);
+  if (waiting == schedule.plan.waiting.end() && part != nullptr) {
+    BERTH_ASSIGN(const SaidReason said, say_assertion(runtime.db(), *part));
     explanation.reason = Reason::kAssertion;
     explanation.sentence = "it runs with the tasks it needs; the rest is " + said.sentence;
     explanation.next_step = said.next_step;

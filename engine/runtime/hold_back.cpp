@@ -14,6 +14,14 @@ DemandKey demand_in_queue(const Job& job) {
   return key;
 }
 
+// False: the job is there already.
+bool insert(const AssertionHold& hold, std::vector<AssertionHold>& holds) {
+  const auto at = std::ranges::lower_bound(holds, hold.job, {}, &AssertionHold::job);
+  if (at != holds.end() && at->job == hold.job) return false;
+  holds.insert(at, hold);
+  return true;
+}
+
 }  // namespace
 
 std::function<Result<std::optional<PlanWithout>>(const Culprit&)> HoldBack::callback() {
@@ -25,14 +33,22 @@ void HoldBack::take_back() {
   if (!first_) return;
   round_.schedule = *std::move(first_);
   round_.loaded.snapshot.holds.clear();
+  round_.loaded.snapshot.surplus_holds.clear();
   first_.reset();
 }
 
 void HoldBack::hold(std::int64_t job, std::int64_t assertion, std::int64_t like_job) {
-  std::vector<AssertionHold>& holds = round_.loaded.snapshot.holds;
-  const auto at = std::ranges::lower_bound(holds, job, {}, &AssertionHold::job);
-  if (at != holds.end() && at->job == job) return;
-  holds.insert(at, {job, assertion, like_job});
+  insert({job, assertion, like_job}, round_.loaded.snapshot.holds);
+}
+
+bool HoldBack::hold_surplus(const Job& job, std::int64_t assertion) {
+  std::vector<AssertionHold>& held = round_.loaded.snapshot.surplus_holds;
+  const auto needs = [](const TaskGroup& group) { return group.placed < group.min_tasks; };
+  const auto wants_more = [](const TaskGroup& group) { return group.count > std::max(group.min_tasks, group.placed); };
+  const bool is_elastic = std::ranges::any_of(job.groups, needs) && std::ranges::any_of(job.groups, wants_more);
+  if (is_elastic && insert({job.id, assertion, 0}, held)) return true;
+  std::erase_if(held, [&](const AssertionHold& each) { return each.job == job.id; });
+  return false;
 }
 
 void HoldBack::hold_untried(const Culprit& culprit, const std::function<bool(const Job&)>& is_meant) {
@@ -58,8 +74,18 @@ Result<std::optional<PlanWithout>> HoldBack::plan_without(const Culprit& culprit
   if (found == jobs.end() || found->id != culprit.job ||
       find_hold(round_.loaded.snapshot.holds, culprit.job) != nullptr)
     return std::optional<PlanWithout>();  // holding it does not help
-  hold(culprit.job, culprit.broken.front().id, 0);
   const Job& job = *found;
+  if (!hold_surplus(job, culprit.broken.front().id)) {
+    hold(job.id, culprit.broken.front().id, 0);
+    hold_others(culprit, job);
+  }
+  ScheduleOptions options;
+  options.interrupted = interrupted_;
+  BERTH_TRY(plan_loaded(runtime_, round_, options));
+  return std::optional(PlanWithout{.plan = round_.schedule.plan, .record = record_if_wanted(settings_, round_)});
+}
+
+void HoldBack::hold_others(const Culprit& culprit, const Job& job) {
   if (plans_ > kSingly && plans_ <= kWithAlike) {
     const DemandKey demand = demand_in_queue(job);
     if (widened_.insert(demand).second)
@@ -73,10 +99,6 @@ Result<std::optional<PlanWithout>> HoldBack::plan_without(const Culprit& culprit
     hold_untried(culprit,
                  [&](const Job& other) { return std::ranges::find(culprit.before, other.id) == culprit.before.end(); });
   }
-  ScheduleOptions options;
-  options.interrupted = interrupted_;
-  BERTH_TRY(plan_loaded(runtime_, round_, options));
-  return std::optional(PlanWithout{.plan = round_.schedule.plan, .record = record_if_wanted(settings_, round_)});
 }
 
 }  // namespace berth

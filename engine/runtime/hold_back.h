@@ -3,6 +3,8 @@
 // Each call gets the first decision of the last plan that breaks one; its job is held (Snapshot::holds) and the round
 // is planned anew, so that evictions and reservations for it go, too, and others may take the room.
 //
+// An elastic job is first held to the tasks that it needs (Snapshot::surplus_holds), and only then whole.
+//
 // Most assertions bound something - the jobs of a queue, what it borrows - and every further job of the queue would
 // break them as well. So after kSingly jobs not only the job is held but all of its queue that ask for the same, then
 // all of its queue, and at last every job that is not known to do no harm: at most kMostPlans plans, then the round is
@@ -42,6 +44,10 @@ class HoldBack {
  private:
   Result<std::optional<PlanWithout>> plan_without(const Culprit& culprit);
   void hold(std::int64_t job, std::int64_t assertion, std::int64_t like_job);
+  // Of a job that needs tasks and asks for more: only what it needs may start. False: that was tried.
+  bool hold_surplus(const Job& job, std::int64_t assertion);
+  // After many plans: those like the culprit's job.
+  void hold_others(const Culprit& culprit, const Job& job);
   // All that `is_meant` says, but those spared.
   void hold_untried(const Culprit& culprit, const std::function<bool(const Job&)>& is_meant);
 

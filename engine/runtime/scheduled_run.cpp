@@ -57,11 +57,12 @@ std::string summary_of(const RoundReport& round) {
                                   print_counted(round.applied.started_jobs, "job"), round.applied.waiting_jobs);
   if (round.applied.evicted_jobs + round.applied.stopping_jobs > 0)
     words += fmt::format(", {} evicted, {} told to stop", round.applied.evicted_jobs, round.applied.stopping_jobs);
-  if (!round.applied.held_back.empty()) {
-    words +=
-        fmt::format(", {} held back by {}", print_counted(static_cast<std::int64_t>(round.plan.holds.size()), "job"),
-                    describe(round.applied.held_back.front().broken));
-  }
+  if (round.applied.held_back.empty()) return words;
+  if (const std::int64_t held = std::ssize(round.plan.holds); held > 0)
+    words += fmt::format(", {} held back", print_counted(held, "job"));
+  if (const std::int64_t held = std::ssize(round.plan.surplus_holds); held > 0)
+    words += fmt::format(", {} without surplus", print_counted(held, "elastic job"));
+  words += fmt::format(" by {}", describe(round.applied.held_back.front().broken));
   return words;
 }
 

@@ -32,22 +32,29 @@ Status DeviceFloor::begin_pass(Seconds now, const QueueOrder& order) {
   settled_ = {};
   if (state_.rules().preemption == Preemption::kReclaim) {
     count_losses(now);
+    drop_void_promises(state_, reserved_jobs_, now, reservations_);
     constexpr std::span<const Job> kNobody;  // loans of a simulation do not end
     BERTH_ASSIGN(settled_, settle_stops(state_, reservations_, kNobody, now));
     note_reprieves();
   }
   ranks_move_ = order.keyed() == nullptr;
-  const KeptReservations kept{.reservations = reservations_, .jobs = reserved_jobs_, .ranks_move = ranks_move_};
-  pass_.emplace(state_, kept, now);
+  may_hold_back_ = order.may_hold_back();
+  pass_.emplace(state_, kept(), now);
   is_second_ = false;
   return {};
+}
+
+KeptReservations DeviceFloor::kept() const {
+  return {.reservations = reservations_,
+          .jobs = reserved_jobs_,
+          .ranks_move = ranks_move_,
+          .may_hold_back = may_hold_back_};
 }
 
 void DeviceFloor::begin_second_pass() {
   note_shrunk();
   keep_reservations();
-  const KeptReservations kept{.reservations = reservations_, .jobs = reserved_jobs_, .ranks_move = ranks_move_};
-  pass_.emplace(state_, kept, pass_time_, PassKind::kSecond);
+  pass_.emplace(state_, kept(), pass_time_, PassKind::kSecond);
   is_second_ = true;
 }
 
@@ -70,7 +77,8 @@ void DeviceFloor::keep_reservations() {
 
 PassOutcome DeviceFloor::try_job(const Job& job, int levels) {
   PassOutcome outcome = pass_->try_job(job, true, levels);
-  if (ranks_move_ && !outcome.started && pass_->may_be_first(job.id)) newly_reserved_.push_back(job);
+  const bool may_have_room = pass_->holds_room_for(job.id) || (ranks_move_ && pass_->may_be_first(job.id));
+  if (!outcome.started && may_have_room) newly_reserved_.push_back(job);
   return outcome;
 }
 

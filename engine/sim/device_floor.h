@@ -52,6 +52,7 @@ class DeviceFloor : public Floor {
   std::vector<std::string> violations() const override { return state_.ledger().violations(); }
 
  private:
+  KeptReservations kept() const;
   // milli-GPU-seconds that a queue lost by an eviction, at its decision.
   struct Loss {
     Seconds time;
@@ -74,6 +75,7 @@ class DeviceFloor : public Floor {
   std::deque<Loss> losses_;                // of the last hour
   std::vector<Reservation> reservations_;  // kept from moment to moment
   bool ranks_move_ = false;                // KeptReservations
+  bool may_hold_back_ = false;             // the same
   std::vector<Job> reserved_jobs_;         // in id order; where ranks move. The pass refers to them
   std::vector<Job> newly_reserved_;        // in this pass
   bool is_second_ = false;

@@ -44,7 +44,7 @@ class PlanWriter {
     BERTH_TRY(set_marks());
     BERTH_TRY(note_waits());
     BERTH_TRY(write_reservations(change_, plan_.reservations));
-    BERTH_TRY(write_assertion_holds(change_, plan_.holds, request_.held_back));
+    BERTH_TRY(write_assertion_holds(change_, plan_.holds, plan_.surplus_holds, request_.held_back));
     BERTH_TRY(keep_record());
     BERTH_TRY(finish_round());
     return result_;

@@ -14,8 +14,9 @@
 
 namespace berth {
 
-// Of assertions that are on, in job order.
+// Of assertions that are on, in job order: of whole jobs, and of jobs that got the tasks they need.
 Result<std::vector<AssertionHold>> read_assertion_holds(Database& db);
+Result<std::vector<AssertionHold>> read_surplus_holds(Database& db);
 
 // Of jobs that wait and assertions that are on, as far as they count at that moment; in job order.
 Result<std::vector<AssertionRefusal>> read_assertion_refusals(Database& db, Seconds now, const RoundRules& rules);
@@ -26,10 +27,12 @@ Status drop_refusal(Change& change, std::int64_t job);
 struct HeldBackJob {
   std::int64_t job = 0;
   BrokenAssertion broken;
+  bool only_surplus = false;  // not with the tasks that it needs
 };
 
-// Replaces them; `holds` in job order. Of each job that was tried it is a refusal now, and an event with what `seen`
-// knows of it, unless the job was held or refused before.
-Status write_assertion_holds(Change& change, std::span<const AssertionHold> holds, std::span<const HeldBackJob> seen);
+// Replaces them; both in job order. A job that was tried and is held whole is refused now. Of each that was tried there
+// is an event with what `seen` knows of it, unless it was held or refused before.
+Status write_assertion_holds(Change& change, std::span<const AssertionHold> holds,
+                             std::span<const AssertionHold> surplus_holds, std::span<const HeldBackJob> seen);
 
 }  // namespace berth

@@ -41,6 +41,7 @@ class StateLoader {
     BERTH_TRY(load_lost_work());
     if (holds_back_) {
       BERTH_ASSIGN(loaded_.snapshot.holds, read_assertion_holds(db_));
+      BERTH_ASSIGN(loaded_.snapshot.surplus_holds, read_surplus_holds(db_));
       BERTH_ASSIGN(loaded_.snapshot.refused, read_assertion_refusals(db_, options_.now, loaded_.snapshot.rules));
     }
     BERTH_TRY(load_foreign_use(db_, nodes_, loaded_.snapshot));

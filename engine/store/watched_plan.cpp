@@ -106,7 +106,9 @@ Result<ApplyResult> write_watched_plan(Change& change, const Plan& plan, const A
     if (!culprit) return refused;
     BERTH_ASSIGN(std::optional<PlanWithout> next, request.plan_without(*culprit));
     if (!next) return refused;
-    held_back.push_back({culprit->job, culprit->broken.front()});
+    std::erase_if(held_back, [&](const HeldBackJob& each) { return each.job == culprit->job; });
+    const bool only_surplus = find_hold(next->plan.surplus_holds, culprit->job) != nullptr;
+    held_back.push_back({culprit->job, culprit->broken.front(), only_surplus});
     harmless = std::min(static_cast<std::int64_t>(culprit->before.size()), common_decisions(*tried, next->plan));
     other = *std::move(next);
     tried = &other.plan;

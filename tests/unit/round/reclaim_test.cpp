@@ -176,10 +176,19 @@ TEST(ReclaimTest, AJobsOwnMinimumRunTimeCounts) {
   EXPECT_EQ(world.round(3000).evictions.size(), 1u);
 }
 
-TEST(ReclaimTest, NeverAJobThatEvictedIt) {
-  Borrowed world;
+TEST(ReclaimTest, AnOwnerTakesBackFromWhatEvictedIt) {
+  Borrowed world;  // what was evicted for these ran on a quota that is the other queue's now
   const std::int64_t owner = world.submit("ads", "gpus=8");
   world.waiting_job(owner).eviction.evicted_for = world.jobs;
+  EXPECT_EQ(world.round(1000).evictions.size(), 8u);
+}
+
+TEST(ReclaimTest, ByPriorityNeverAJobThatEvictedIt) {
+  Company world("1x4:A100", "ads gpu=4");
+  const std::int64_t low = world.submit("ads", "gpus=4 class=0");
+  world.round(0);
+  const std::int64_t high = world.submit("ads", "gpus=4 class=1");
+  world.waiting_job(high).eviction.evicted_for = {low};
   EXPECT_TRUE(world.round(1000).evictions.empty());
 }
 

@@ -72,6 +72,38 @@ TEST_F(HoldBackTest, WhatIsHeldBackWouldBreakIt) {
   EXPECT_EQ(used, 550);  // 300, 200, 50 in the order of submission
 }
 
+// Three of an elastic job's five tasks break nothing: it starts with them, and does not grow beyond the bound.
+TEST_F(HoldBackTest, AnElasticJobStartsWithWhatItNeeds) {
+  assert_none("four", "SELECT count(*) AS tasks FROM allocations HAVING tasks > 4");
+  TaskGroupRequest five = group(5, 1, MilliGpu(100));
+  five.min_tasks = 3;
+  StoreTest::submit(runtime_->db(), job("grows", {five}));
+  submit("small", "train", 100);
+  const RoundReport first = must_have(run_round(*runtime_));
+  ASSERT_FALSE(first.applied.is_refused());
+  ASSERT_EQ(first.plan.surplus_holds.size(), 1U);
+  EXPECT_TRUE(first.plan.holds.empty());
+  EXPECT_EQ(count("state = 'running'"), 2);
+  ASSERT_EQ(first.applied.held_back.size(), 1U);
+  EXPECT_TRUE(first.applied.held_back[0].only_surplus);
+  const auto tasks = [&] { return must_have(runtime_->db().integer("SELECT count(*) FROM allocations")); };
+  EXPECT_EQ(tasks(), 4);
+  EXPECT_EQ(must_have(runtime_->db().integer("SELECT only_surplus FROM assertion_holds")), 1);
+  EXPECT_EQ(must_have(runtime_->db().integer("SELECT count(*) FROM assertion_refusals")), 0);
+  const RecordedRound recorded = must_have(read_recorded_round(runtime_->db(), first.applied.round));
+  EXPECT_EQ(recorded.snapshot.surplus_holds, first.plan.surplus_holds);
+  env_.advance(Seconds(60));
+  const RoundReport second = must_have(run_round(*runtime_));
+  EXPECT_EQ(tasks(), 4);
+  EXPECT_EQ(second.plan.holds.size(), 1U);  // it runs, and what is left of it is held
+  assert_none("none", "SELECT name FROM jobs WHERE state = 'running' AND name = 'never'");
+  StoreTest::submit(runtime_->db(), job("never", {five}));
+  env_.advance(Seconds(60));
+  const RoundReport third = must_have(run_round(*runtime_));
+  EXPECT_EQ(count("name = 'never' AND state = 'pending'"), 1);
+  EXPECT_EQ(third.applied.held_back.size(), 2U);
+}
+
 // What a round looked at can be read in this format and in the one before refusals.
 TEST_F(HoldBackTest, ARecordKeepsWhatWasRefused) {
   assert_none("none", "SELECT name FROM jobs WHERE state = 'running'");
