@@ -91,6 +91,8 @@ class LittleWorld {
   // It waits again, from its beginning.
   void evict(std::int64_t id) {
     Job job = std::ranges::find(snapshot.running, id, [](const RunningJob& run) { return run.job.id; })->job;
+    ++job.eviction.evictions;
+    job.eviction.last_eviction = snapshot.now;
     end(id);
     for (TaskGroup& group : job.groups) {
       group.placed = 0;

@@ -288,6 +288,12 @@ BackfillAttempt Backfill::place(const Job& job, bool is_part) {
     return attempt;
   }
   const Seconds end = end_of(job);
+  if (waits_for_its_victims(job.id)) {
+    if (!place_as_reserved(job, end, attempt.outcome)) {
+      for (const TaskGroup& group : job.groups) attempt.outcome.needed += tasks_needed(group);
+    }
+    return attempt;
+  }
   Ledger& ledger = state_.ledger();
   const Ledger::Checkpoint before = ledger.checkpoint();
   const bool has_room = has_reservation(job.id) || kept_for(job) != nullptr;
@@ -510,6 +516,11 @@ bool Backfill::holds_room_for(std::int64_t job) const {
   });
 }
 
+bool Backfill::waits_for_its_victims(std::int64_t job) const {
+  const BackfillMode mode = state_.rules().backfill;
+  return (mode == BackfillMode::kNone || mode == BackfillMode::kNonePerQueue) && holds_room_for(job);
+}
+
 bool Backfill::has_reservation(std::int64_t job) const {
   return std::ranges::any_of(held_, [&](const Held& held) { return held.reservation.job == job; }) ||
          std::ranges::find(unbound_, job, &Reservation::job) != unbound_.end();
@@ -522,6 +533,7 @@ bool Backfill::may_be_first(std::int64_t job) const {
 
 std::optional<std::int64_t> Backfill::bound() const {
   if (!ranks_move_ || may_hold_back_) return std::nullopt;
+  if (state_.rules().backfill == BackfillMode::kNone && is_closer_to_come_) return first_;
   for (const Held& held : held_) {
     const bool is_bound = held.reservation.kind == ReservationKind::kBackfill && held.is_due && !held.gives_way;
     if (is_bound && held.reservation.job == first_) return held.reservation.job;

@@ -159,7 +159,7 @@ class Backfill {
   // A borrower closes the pass: the job, of a queue, may still take back what others hold. Not where its use would
   // count against a limit of the borrower, or of one that closes its queue: they wait for such use to end.
   bool may_take_back(const Job& job) const;
-  // The job whose due reservation binds all others and gives way to nobody, if it is due since the start of the pass.
+  // The job whose due reservation binds all others, or that closes the pass, from its start, and gives way to nobody.
   std::optional<std::int64_t> bound() const;
   // Rows of jobs that room is held for until their victims have stopped.
   std::vector<const Reservation*> promises() const;
@@ -209,6 +209,8 @@ class Backfill {
   void forget_timeline();
   void add_to_timeline(const Held& held);
   void begin_with_kept();
+  // Room was made for it behind a job that closes the pass: what is idle is not for it.
+  bool waits_for_its_victims(std::int64_t job) const;
   void bind(const Kept& kept, bool borrows);
   void close(const Job& job, bool borrows);
   bool may_take_back() const;

@@ -70,7 +70,7 @@ Result<bool> holds_together(const std::string& path) {
   db.set_busy_timeout(5000);
   sqlite3_db_config(db.handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   const Result<std::string> said = db.text("PRAGMA integrity_check(1)");
-  if (said.status().code() == Code::kBusy) return said.status();
+  if (!said.ok() && said.status().code() != Code::kCorrupt) return said.status();
   return said.ok() && *said == "ok";
 }
 
@@ -103,8 +103,7 @@ Status check_left_log(const std::string& path) {
   if (is_without_log(path)) return another_files(path);
   if (!is_younger(*file, *log) || is_open_elsewhere(path)) return {};
   const Result<bool> holds = holds_together(path);
-  if (holds.status().code() == Code::kBusy || (holds.ok() && *holds)) return {};
-  return another_files(path);
+  return holds.ok() && !*holds ? another_files(path) : Status();
 }
 
 Status end_log(const std::string& path) {
