@@ -19,7 +19,8 @@
 // (fair_share, drf, wpai, scripts) a queue that has just given something back would pass every time. There one counts
 // as first until it starts, and its reservation binds from the start of the pass once it is due; then the turn is that
 // of the highest rank among the jobs that the pass finds waiting for room, unless one came before it by far more than
-// reservation_ttl (24 times): that bounds how long ranks alone can keep a job waiting. With none, the first closes the
+// reservation_ttl (24 times), which bounds how long ranks alone can keep a job waiting, or its queue uses nothing: such
+// queues rank alike. With none, the first closes the
 // pass from its start.
 //
 // The first job of a queue that its quota or a limit refuses (limit_holds.h) gets a reservation without tasks: later
@@ -226,8 +227,9 @@ class Backfill {
   void note_waiter(const Job& job, bool borrows);
   // The first starts, or does not wait for room any more: the turn is the next one's.
   void end_turn();
-  // It came so long before the one whose rank is the highest that its age counts.
+  // It came before the one whose rank is the highest, and its age counts: so long before, or its queue uses nothing.
   bool goes_by_age(const Job& job, const Age& ranked) const;
+  bool uses_nothing(std::int32_t queue) const;
   void drop_waiter(std::int64_t job);
   void make_first(const Job& job, bool is_new);
   bool close_behind(const Job& job, bool borrows);

@@ -43,8 +43,19 @@ bool Backfill::takes_turn(const Job& job) {
   return true;
 }
 
+// Queues that use nothing rank alike, whatever came first.
+bool Backfill::uses_nothing(std::int32_t queue) const {
+  const QuotaLedger& quotas = state_.quotas();
+  if (queue < 0) return false;
+  for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
+    if (quotas.used(queue, r) > 0) return false;
+  }
+  return true;
+}
+
 bool Backfill::goes_by_age(const Job& job, const Age& ranked) const {
   constexpr std::int64_t kMostBehind = 24;
+  if (uses_nothing(job.queue)) return Age(job.submit, job.id) < ranked;
   return job.submit + Seconds(kMostBehind * state_.rules().reservation_ttl.value()) < ranked.first;
 }
 
