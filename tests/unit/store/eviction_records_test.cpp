@@ -86,7 +86,9 @@ TEST_F(Evictions, OneThatEndsNowFreesItsRoomForTheBeneficiary) {
 
 TEST_F(Evictions, OneWithAGraceIsToldToStopAndEndedByALaterRound) {
   const std::int64_t victim = run_job(*db_, "victim", 2, "a1");
-  const std::int64_t wins = submit(*db_, job("wins", {group(1, 8)}));
+  JobRequest higher = job("wins", {group(1, 8)});
+  higher.priority_class = "high";
+  const std::int64_t wins = submit(*db_, higher);
   Plan plan = plan_of(
       {{.job = victim, .beneficiary = wins, .rule = EvictionRule::kPriority, .lost = 10, .stop_at = Seconds(2620)}},
       Seconds(2500));
