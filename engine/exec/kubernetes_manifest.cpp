@@ -184,19 +184,17 @@ std::string write_eviction(const std::string& pod, const std::string& version, S
 }
 
 std::string pod_signal_command(const std::string& signal) {
-  if (signal == "TERM") {
-    return "case $(cat /proc/1/comm) in *sh) for child in $(cat /proc/1/task/1/children); do kill -TERM $child; done;; "
-           "esac; kill -TERM 1;";
-  }
-  // Those that mind it, besides the first; a script around them would die of it. Where none does, the first's children.
-  return fmt::format(
-      "told=; for each in /proc/[0-9]*; do caught=$(sed -n 's/^SigCgt:[^0-9a-f]*//p' $each/status); [ ${{each#/proc/}} "
-      "= "
-      "1 ] || [ $(( (0x${{caught:-0}} >> {1}) & 1 )) = 0 ] || {{ kill -{0} ${{each#/proc/}}; told=1; }}; done "
-      "2>/dev/null; "
-      "case $told$(cat /proc/1/comm) in 1*) ;; *sh) for child in $(cat /proc/1/task/1/children); do kill -{0} $child; "
-      "done;; esac; kill -{0} 1;",
-      signal, read_signal(signal).value_or(SIGTERM) - 1);
+  // Others than the first process that mind the signal; a script around them would die of it. All hear TERM.
+  const std::string to_those_that_mind = fmt::format(
+      "for each in /proc/[0-9]*; do pid=${{each#/proc/}}; caught=$(sed -n 's/^SigCgt:[^0-9a-f]*//p' $each/status); "
+      "[ $pid = 1 ] || [ $(( (0x${{caught:-0}} >> {}) & 1 )) = 0 ] || {{ kill -{} $pid; told=1; }}; done 2>/dev/null; ",
+      read_signal(signal).value_or(SIGTERM) - 1, signal);
+  // Where none does, the children of the first, if that is a shell; and the first.
+  return "told=; " + (signal == "TERM" ? std::string() : to_those_that_mind) +
+         fmt::format(
+             "case $told$(cat /proc/1/comm) in 1*) ;; *sh) for child in $(cat /proc/1/task/1/children); do kill -{0} "
+             "$child; done;; esac; kill -{0} 1;",
+             signal);
 }
 
 std::string keep_dollars(std::string_view text) {

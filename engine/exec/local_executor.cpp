@@ -270,7 +270,7 @@ SupervisedTask LocalExecutor::supervised(const Launch& launch, const LaunchTask&
   return order;
 }
 
-// Nobody waits for a task whose supervisor is gone. So whoever looks at it tells it to stop once its time limit has
+// Nobody waits for a task whose supervisor is gone. So each observation tells it to stop once its time limit has
 // passed, and kills it once its grace is over.
 void end_orphan(const TaskRecord& record, const std::string& folder, Seconds now, Seconds grace) {
   const ProcessMark& process = record.start->process;
@@ -318,9 +318,10 @@ Result<std::optional<ProcessMark>> LocalExecutor::stop_task(const TaskKey& key, 
     // Claimed here, in nobody's name, it can never start, however late a supervisor gets to it.
     BERTH_ASSIGN(const Descriptor claim, claim_task(folder, {0, getpid(), own_process_mark().boot}));
     const TaskEnd end = {.at = now(), .signal = asked.signal, .was_told = true, .detail = "stopped before it started"};
-    if (claim.is_open()) kill_left_of_task(local_done_file(folder), {});  // see observe_forgotten()
-    if (claim.is_open())
+    if (claim.is_open()) {
+      kill_left_of_task(local_done_file(folder), {});  // see observe_forgotten()
       return write_end(claim, end) ? Result(nobody) : Result<std::optional<ProcessMark>>(file_error(folder));
+    }
     BERTH_ASSIGN(record, read_record(folder));
   }
   if (!record || record->end || record->lost) return nobody;

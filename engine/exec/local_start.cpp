@@ -85,14 +85,14 @@ std::string read_to_end(int descriptor) {
 }  // namespace
 
 StartedTask start_task(const SupervisedTask& task, const Descriptor& record, const TaskLimits& limits) {
-  if (const Status status = limits.prepare(); !status.ok()) return {-1, status.message(), false};
+  if (const Status status = limits.prepare(); !status.ok()) return {-1, status.message()};
   std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) return {-1, file_error("pipe").message(), false};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return {-1, file_error("pipe").message()};
   const Descriptor reading(ends[0]);
   Descriptor writing(ends[1]);
   const pid_t supervisor = getpid();
   const pid_t child = fork();
-  if (child < 0) return {-1, file_error("fork").message(), false};
+  if (child < 0) return {-1, file_error("fork").message()};
   if (child == 0) {
     const StartProblem problem = become_task(task, record, limits, supervisor);
     const std::string text = std::string(1, problem.is_jobs ? kJobs : kMachines) + problem.status.message();
@@ -100,11 +100,11 @@ StartedTask start_task(const SupervisedTask& task, const Descriptor& record, con
     _exit(127);
   }
   writing.reset();
-  StartedTask started{child, read_to_end(reading.get()), false};
+  StartedTask started{child, read_to_end(reading.get())};
   if (started.problem.empty()) return started;
-  started.is_jobs = started.problem.front() == kJobs;
+  const bool is_jobs = started.problem.front() == kJobs;
   started.problem.erase(0, 1);
-  if (started.is_jobs) return started;
+  if (is_jobs) return started;
   while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
   started.process = -1;

@@ -12,10 +12,10 @@
 namespace berth {
 
 struct StartedTask {
-  pid_t process = -1;   // -1 = there is none; one that failed to become the task ends with exit code 127
+  // -1 = there is none, as the machine could not start it, and may do so later; one that could not become the task by
+  // the job's own fault ends with exit code 127.
+  pid_t process = -1;
   std::string problem;  // why the command does not run; empty = it does
-  bool is_jobs =
-      false;  // the job is to blame for that; else the machine, which may do better later: no process is left
 };
 
 // The caller's only thread is this one. The child writes its start to `record` as the last thing before it becomes the

@@ -30,7 +30,7 @@ bool is_slurms_own_end(SlurmState state) { return state == SlurmState::kNodeFail
 void judge_by_others(const SlurmTaskRecord& record, const SlurmJob* job, TaskObservation& seen) {
   if (record.is_left) {
     seen.phase = TaskPhase::kVanished;
-    seen.detail = "whoever waited for it was killed";
+    seen.detail = "the process that waited for it was killed";
   }
   if (job == nullptr) return;
   const bool by_others = record.was_told_by_others && !record.was_told;

@@ -7,7 +7,7 @@
 //               "stopped" or "refused" when nobody may any more. Made once, never changed.
 //   node.NAME   lines of the script on that node: "start GROUP TASK TIME PID", "late GROUP TASK TIME", what it told a
 //               task: "signal GROUP TASK TIME NUMBER UNTIL" or "stop GROUP TASK TIME SIGNAL", "told GROUP TASK TIME"
-//               when Slurm seems to have told it to end, "left GROUP TASK TIME" when whoever waited for it was killed,
+//               when Slurm seems to have told it to end, "left GROUP TASK TIME" when its watcher was killed,
 //               "exit GROUP TASK TIME CODE" of a first process that no signal ended, "end GROUP TASK TIME CODE
 //               CPU_SECONDS [MEMORY_PEAK_MIB]" when nothing of the task runs any more
 //   control     lines for the script: see slurm_script.h
@@ -40,7 +40,7 @@ struct SlurmTaskRecord {
   bool is_late = false;
   bool was_told = false;
   bool was_told_by_others = false;  // by Slurm, as it seems
-  bool is_left = false;             // whoever waited for it was killed, and it was ended for that
+  bool is_left = false;             // its watcher was killed, and it was ended for that
   TaskUse use;
 };
 

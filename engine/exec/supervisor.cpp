@@ -295,7 +295,7 @@ class Supervisor {
     end_task(task, SIGTERM, order_.grace);
   }
 
-  // The same signal to all processes may reach the task first.
+  // A signal to all processes may end the task before its supervisor hears it.
   static bool may_have_ended_with_us(const Task& task) {
     return task.end && task.end->signal == SIGTERM && !task.is_out_of_time && task.requests_read == 0;
   }
@@ -385,8 +385,8 @@ class Supervisor {
 
   // Its first process has ended. Others may use what is left of their grace; without one they go now. Where a signal
   // that we sent ended it or the script in it (128 and the signal), as it ends a shell around a program that minds it,
-  // the others run on; else they have as long as the signal lasts. The number of the
-  // group is ours as long as a child of ours is in it. What has left the group is told when that is gone.
+  // the others run on; else they have as long as the signal lasts. The number of the group is ours as long as a child
+  // of ours is in it. What has left the group is told when that is gone.
   void clear_group(Task& task) const {
     siginfo_t info = {};
     const auto group = static_cast<id_t>(task.process);

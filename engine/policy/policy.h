@@ -81,7 +81,7 @@ class QueueOrder {
     (void)input;
     return std::nullopt;
   }
-  // Its sequences may keep jobs back: whoever tries a job asks it first.
+  // Its sequences may hold jobs back, so no job is tried before they name it.
   virtual bool may_hold_back() const { return false; }
   // Not null: it sorts by a key of each job alone.
   virtual const KeyedOrder* keyed() const { return nullptr; }

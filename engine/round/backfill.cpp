@@ -153,7 +153,7 @@ void Backfill::turn_to(const Job& job, bool is_last) {
     row = &kept->reservation;
   }
   if (is_last && job.id == first_) is_closer_to_come_ = false;
-  // One for which others are told to stop was admitted when they were.
+  // A job for which victims were told to stop was admitted at that moment.
   constexpr Seconds kBeforeAll{std::numeric_limits<std::int64_t>::min()};
   const Seconds age = ranks_move_ && row != nullptr ? row->made_at : kNever;
   state_.quotas().judge_for(job.id, holds_room_for(job.id) ? kBeforeAll : age);

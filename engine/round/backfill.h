@@ -218,7 +218,7 @@ class Backfill {
   void close_branch(const Job& job, std::int32_t branch);
   void close_limit(const Job& job, const QuotaVerdict& refusal, Seconds made_at);
   bool gives_way(bool borrows, Seconds expected) const;
-  // Its limits are below what it asks for now, or it has held room in vain that owners do not lend.
+  // The job asks for more than its limits allow, or it has held room in vain that owners do not lend.
   bool is_over(const Job& job, const Reservation& row, const QuotaVerdict& refusal) const;
   const Reservation* row_of(const Job& job) const;
   const Reservation* kept_for(const Job& job) const;

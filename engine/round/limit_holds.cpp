@@ -66,8 +66,7 @@ void LimitHolds::hold(const Job& job, const Terms& terms) {
   QuotaLedger& quotas = state_.quotas();
   Amounts demand = quotas.demand_to_start(job);
   // Of a job that may choose between models, what it will use of each.
-  Amounts reserved = quotas.none();
-  for (const ReservedTask& task : terms.tasks) quotas.add_holding(task.holding, reserved);
+  const Amounts reserved = state_.held_by(terms.tasks);
   for (std::size_t r = 0; r < demand.size(); ++r) demand[r] = std::max(demand[r], reserved[r]);
   const bool borrows = wants_to_borrow(job);
   const Seconds end = end_of(job, std::max(now_, terms.from));

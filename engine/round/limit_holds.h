@@ -26,7 +26,7 @@ class LimitHolds {
   // Nothing is held yet.
   LimitHolds(RoundState& state, Seconds now);
 
-  // False: its limits are below what it asks for now, whoever ends.
+  // False: the job asks for more than its limits allow, even if all others end.
   bool may_admit(const Job& job) const;
   // When the job's limits admit it if what runs ends as expected; nothing = not even when all has ended.
   std::optional<Seconds> admitted_from(const Job& job) const;

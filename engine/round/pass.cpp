@@ -37,8 +37,7 @@ Pass::BesidePromised::BesidePromised(Pass& pass, std::int64_t job) : quotas_(pas
   for (const Reservation* const row : pass.backfill_.promises()) {
     const auto queue = pass.queue_of_promised_.find(row->job);
     if (row->job == job || queue == pass.queue_of_promised_.end() || queue->second < 0) continue;
-    Amounts amounts = quotas_.none();
-    for (const ReservedTask& task : row->tasks) quotas_.add_holding(task.holding, amounts);
+    Amounts amounts = pass.state_.held_by(row->tasks);
     quotas_.take(queue->second, amounts);
     taken_.emplace_back(queue->second, std::move(amounts));
     if (first_ == 0) first_ = row->job;

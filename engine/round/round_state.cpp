@@ -28,6 +28,12 @@ std::int64_t RoundState::class_value(const Job& job) const {
   return job.priority_class < 0 ? 0 : setup_.priority_classes[static_cast<std::size_t>(job.priority_class)].value;
 }
 
+Amounts RoundState::held_by(std::span<const ReservedTask> tasks) const {
+  Amounts amounts = quotas_.none();
+  for (const ReservedTask& task : tasks) quotas_.add_holding(task.holding, amounts);
+  return amounts;
+}
+
 RoundState::Held RoundState::held_by(const RunningJob& job) const {
   Held held{.all = quotas_.none(), .gang = quotas_.none(), .surplus = quotas_.none()};
   for (const RunningTask& task : job.tasks) quotas_.add_holding(task.holding, held.all);

@@ -64,6 +64,7 @@ class RoundState {
     bool has_surplus = false;
   };
   Held held_by(const RunningJob& job) const;
+  Amounts held_by(std::span<const ReservedTask> tasks) const;
   // Who uses what without the running jobs of which `ends` is true.
   template <class Ends>
   QuotaLedger quotas_without(const Ends& ends) const {

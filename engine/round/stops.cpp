@@ -35,12 +35,6 @@ Result<std::vector<Eviction>> end_stopped_jobs(RoundState& state, Seconds now) {
   return evictions;
 }
 
-Amounts held_by_rows(const QuotaLedger& quotas, const Reservation& row) {
-  Amounts amounts = quotas.none();
-  for (const ReservedTask& task : row.tasks) quotas.add_holding(task.holding, amounts);
-  return amounts;
-}
-
 // Its class has been lowered since, or the other's raised.
 bool outranks_its_victims(const RoundState& state, const Job& job) {
   return std::ranges::all_of(state.running().all(), [&](const RunningJob& run) {
@@ -51,7 +45,7 @@ bool outranks_its_victims(const RoundState& state, const Job& job) {
 }
 
 bool is_void(const RoundState& state, const Job& job, const Reservation& row, Seconds now) {
-  const Amounts amounts = held_by_rows(state.quotas(), row);
+  const Amounts amounts = state.held_by(row.tasks);
   QuotaLedger then = state.quotas();
   then.clear_holds();
   const Seconds end = last_end_of(job, now);

@@ -390,42 +390,6 @@ TEST_F(LocalExecutorTest, ATaskWithoutSupervisorCanBeStopped) {
   EXPECT_EQ(wait_for_end(task).phase, TaskPhase::kVanished);
 }
 
-// The folder moves with its database.
-TEST_F(LocalExecutorTest, AFolderThatIsMovedTakesItsTasksAlong) {
-  const std::string until_asked = "trap 'exit 7' USR1; while :; do sleep 0.05; done";
-  const LiveTask ends = start(launch_of(1, "while [ ! -e " + path("go") + " ]; do sleep 0.05; done; echo end; exit 3"));
-  const LiveTask told = start(launch_of(2, until_asked));
-  for (const LiveTask& task : {ends, told})
-    ASSERT_TRUE(wait_until([&] { return observe(task).phase == TaskPhase::kRunning; }));
-  std::filesystem::create_directory(path("elsewhere"));
-  std::filesystem::rename(path("exec"), path("elsewhere/exec"));
-  folder_ += "/elsewhere";
-  for (const LiveTask& task : {ends, told}) EXPECT_EQ(observe(task).phase, TaskPhase::kRunning);
-  std::ofstream(folder_ + "/../go") << "go";
-  EXPECT_EQ(wait_for_end(ends).exit_code, 3);
-  EXPECT_EQ(output(ends), "end\n");
-  must(executor()->stop(std::vector<StopRequest>{{{told}, Seconds(9), "USR1"}}));
-  const TaskObservation seen = wait_for_end(told);
-  EXPECT_EQ(seen.exit_code, 7);
-  EXPECT_TRUE(seen.was_told);
-  EXPECT_FALSE(std::filesystem::exists(folder_ + "/../exec"));
-}
-
-// The folder was put back as it was before the task began.
-TEST_F(LocalExecutorTest, ATaskWhoseFolderIsGoneIsFoundByItsProcesses) {
-  const LiveTask task = start(launch_of(1, "exec sleep 30"));
-  ASSERT_TRUE(wait_until([&] { return observe(task).phase == TaskPhase::kRunning; }));
-  const ProcessMark process = record(task).start->process;
-  std::filesystem::rename(path("exec"), path("old"));
-  Observation seen = must(executor()->observe({}, {}));
-  ASSERT_EQ(seen.unknown_tasks.size(), 1U);
-  EXPECT_EQ(seen.unknown_tasks[0].key, task.key);
-  EXPECT_EQ(seen.unknown_tasks[0].phase, TaskPhase::kRunning);
-  must(executor()->stop(std::vector<StopRequest>{{{task}, Seconds(1), ""}}));
-  EXPECT_TRUE(wait_until([&] { return is_gone(process); }));
-  EXPECT_TRUE(must(executor()->observe({}, {})).unknown_tasks.empty());
-}
-
 // The script around the program dies of the signal, and the shell around that says so; the program saves its work.
 TEST_F(LocalExecutorTest, WhatMindsASignalInAScriptHasAsLongAsItLasts) {
   std::ofstream(path("save.sh"))
