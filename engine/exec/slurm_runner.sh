@@ -2,6 +2,10 @@
 # FOLDER DIRECTORY TIME_LIMIT KILL_WAIT and the functions run_command, start_tasks NODE and everywhere.
 # shellcheck shell=bash disable=SC2154
 
+# The folder itself is kept to, also when it is moved; LAUNCH is its name at the start.
+LAUNCH=$FOLDER
+cd "$FOLDER" 2>/dev/null && FOLDER=.
+
 # Every background job gets a process group of its own, and SIGINT is not ignored in it.
 set -m
 
@@ -18,6 +22,27 @@ group_lives() {
   kill -0 -- "-$1" 2>/dev/null || return 1
   cat /proc/[0-9]*/stat 2>/dev/null | awk -v "group=$1" '
     {sub(/.*[)] /, ""); if ($3 == group && $1 != "Z" && $1 != "X") {lives = 1; exit}} END {exit !lives}'
+}
+
+# What is of a task shows its BERTH_DONE_FILE, also when it has left the group for a session of its own.
+named() { # GROUP TASK
+  local file
+  while read -r file; do
+    file=${file%/environ}
+    echo "${file#/proc/}"
+  done < <(grep -lszxF -- "BERTH_DONE_FILE=$LAUNCH/$1-$2.done" /proc/[0-9]*/environ)
+}
+task_lives() { group_lives "$3" || [ -n "$(named "$1" "$2")" ]; } # GROUP TASK PID
+
+# send_named SIGNAL GROUP TASK
+send_named() {
+  local pids
+  mapfile -t pids < <(named "$2" "$3")
+  [ "${#pids[@]}" = 0 ] || kill -s "$1" -- "${pids[@]}" 2>/dev/null
+}
+kill_all() { # GROUP TASK PID
+  send KILL "$3"
+  send_named KILL "$1" "$2"
 }
 
 # pause SECONDS: without a process for it; needs `never`, from which nothing comes.
@@ -47,9 +72,13 @@ out_of_time() { # GROUP TASK PID
 # What is stopped hears only KILL and CONT.
 tell_to_end() { send "$1" "$2" && send CONT "$2"; } # SIGNAL PID
 
-# The number of its group may be another's when it has ended.
+# The number of its group may be another's when it has ended. Again, until what it starts meanwhile is gone, too.
 kill_task() { # GROUP TASK PID
-  running | grep -qx "$1 $2 $3" && send KILL "$3"
+  local left=$((KILL_WAIT * 4 + 4))
+  while running | grep -qx "$1 $2 $3" && task_lives "$@" && [ $((left -= 1)) -ge 0 ]; do
+    kill_all "$@"
+    sleep 0.25
+  done
 }
 
 # What was asked of a task last: "stop" or "late" (it is killed after its grace), or the number of a signal with which it
@@ -62,20 +91,27 @@ asked() { # GROUP TASK
     END {print asked}' "$FOLDER/node.$node"
 }
 
-# A task has ended when nothing of its group lives. What its first process leaves behind goes at once; after the grace
+# A task has ended when nothing of it lives. What its first process leaves behind goes at once; after the grace
 # where the task was told to stop or somebody else ended that process. Where the signal that ended it or the script in it
 # was ours, as it ends a shell around a program that minds it, the others run on; else they have as long as it lasts.
-until_group_ends() { # GROUP TASK PID CODE HOW
-  local said until left=$((KILL_WAIT * 4))
-  while group_lives "$3"; do
+until_task_ends() { # GROUP TASK PID CODE HOW
+  local said until left=$((KILL_WAIT * 4)) rest_told=
+  while task_lives "$1" "$2" "$3"; do
     read -r said until <<<"$(asked "$1" "$2")"
     case $said in
-      stop | late) ;;
+      stop | late)
+        # What has left the group hears of it when the group is gone.
+        if [ -z "$rest_told" ] && ! group_lives "$3"; then
+          rest_told=1
+          send_named TERM "$1" "$2"
+          send_named CONT "$1" "$2"
+        fi
+        ;;
       *)
         if [ -n "$said" ] && { [ "$4" = $((128 + said)) ] || [ "$(now)" -lt "${until:-0}" ]; }; then
           :
         elif [ "$5" = exit ] || [ $((left -= 1)) -lt 0 ]; then
-          send KILL "$3"
+          kill_all "$1" "$2" "$3"
         fi
         ;;
     esac
@@ -95,6 +131,7 @@ guard() { # PID of the script
       [ "$signal" = KILL ] || note left "$group" "$number" "$(now)"
       [ "$signal" = KILL ] || note stop "$group" "$number" "$(now)" "$signal"
       tell_to_end "$signal" "$pid"
+      [ "$signal" != KILL ] || send_named KILL "$group" "$number"
     done < <(running)
     pause "$KILL_WAIT"
   done
@@ -109,11 +146,12 @@ end_left() {
     while [ "$lives" = 1 ]; do
       lives=0
       while read -r group number pid; do
-        group_lives "$pid" || continue
+        task_lives "$group" "$number" "$pid" || continue
         lives=1
         [ "$left" = $((KILL_WAIT * 4)) ] || continue
         [ "$signal" = KILL ] || note left "$group" "$number" "$(now)"
         tell_to_end "$signal" "$pid"
+        send_named "$signal" "$group" "$number"
       done < <(running)
       [ $((left -= 1)) -ge 0 ] || break
       [ "$lives" = 0 ] || sleep 0.25
@@ -179,12 +217,13 @@ watch() {
   trap - CONT
   stay
   open_never
-  export BERTH_TASK_GROUP=$1 BERTH_TASK=$2 BERTH_RANK=$3 BERTH_CPUS=$4 BERTH_MEMORY_MIB=$5 BERTH_GPU_SHARE=$6 \
-    BERTH_GPU_MEMORY_MIB=$7 BERTH_DONE_FILE=$FOLDER/$1-$2.done
-  choose "$8"
   (
     exec {never}>&-
     give_way
+    # Of the task alone: processes that have them are the task's.
+    export BERTH_TASK_GROUP=$1 BERTH_TASK=$2 BERTH_RANK=$3 BERTH_CPUS=$4 BERTH_MEMORY_MIB=$5 BERTH_GPU_SHARE=$6 \
+      BERTH_GPU_MEMORY_MIB=$7 BERTH_DONE_FILE=$LAUNCH/$1-$2.done
+    choose "$8"
     cd "$DIRECTORY" || exit 126
     run_command
   ) >>"$FOLDER/$1-$2.out" 2>>"$FOLDER/$1-$2.err" </dev/null &
@@ -205,7 +244,7 @@ watch() {
     how='exit'
     note exit "$1" "$2" "$(now)" "$code"
   fi
-  until_group_ends "$1" "$2" "$pid" "$code" "$how"
+  until_task_ends "$1" "$2" "$pid" "$code" "$how"
   note end "$1" "$2" "$(now)" "$code" "$(cpu_seconds)" "$(memory_peak)"
   [ -z "$timer" ] || kill "$timer" 2>/dev/null
   [ "$code" = 0 ]
@@ -293,7 +332,7 @@ in_pilots() {
     (
       give_way
       exec srun --jobid="$job" --nodelist="$name" --nodes=1 --ntasks=1 --exact --immediate=5 --mpi=none --export=ALL \
-        --job-name="${FOLDER##*/}" $arguments bash "$FOLDER/script" node
+        --job-name="${LAUNCH##*/}" $arguments bash "$FOLDER/script" node
     ) &
     names+=("$name") steps+=("$!")
   done
@@ -325,7 +364,7 @@ case ${1-} in
     if claim "$SLURM_JOB_ID.${SLURM_RESTART_COUNT:-0}"; then
       everywhere
     elif [ ! -L "$FOLDER/claim" ]; then
-      echo "$FOLDER cannot be written on $(hostname -s)" >&2
+      echo "$LAUNCH cannot be written on $(hostname -s)" >&2
       exit 78
     fi
     ;;

@@ -85,12 +85,28 @@ std::string task_lines(const Launch& launch) {
   return text + "  esac\n}\n";
 }
 
+// To bash a variable like others: not one that it computes or does not let anybody set.
+bool may_be_exported(std::string_view name) {
+  constexpr std::array<std::string_view, 17> kOwn = {
+      "UID",      "EUID",     "PPID",   "SHELLOPTS", "RANDOM",     "SRANDOM", "SECONDS", "LINENO",       "EPOCHSECONDS",
+      "DIRSTACK", "FUNCNAME", "GROUPS", "HISTCMD",   "PIPESTATUS", "OPTARG",  "_",       "EPOCHREALTIME"};
+  const auto is_letter = [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto is_part = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); };
+  return !name.empty() && is_letter(name.front()) && std::ranges::all_of(name, is_part) && !name.starts_with("BASH") &&
+         std::ranges::find(kOwn, name) == kOwn.end();
+}
+
 // The job's own variables are the command's alone: a PATH or a FOLDER among them must not change what the script does.
+// They are no words of a command where bash lets them be variables: everybody may read those.
 std::string command_lines(const Launch& launch) {
+  std::string lines = "run_command() {\n";
   std::string words;
-  for (const auto& [name, value] : launch.environment) words += " " + quote_for_shell(name + "=" + value);
-  return fmt::format("run_command() {{ exec{}{} /bin/sh -c -- {}; }}\n", words.empty() ? "" : " env", words,
-                     quote_for_shell(launch.command));
+  for (const auto& [name, value] : launch.environment) {
+    const std::string word = quote_for_shell(name + "=" + value);
+    (may_be_exported(name) ? lines += fmt::format("  export {}\n", word) : words += " " + word);
+  }
+  return lines + fmt::format("  exec{}{} /bin/sh -c -- {}\n}}\n", words.empty() ? "" : " /usr/bin/env", words,
+                             quote_for_shell(launch.command));
 }
 
 // How the script comes to every node of the launch.

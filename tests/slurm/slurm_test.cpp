@@ -286,6 +286,28 @@ TEST_F(Slurm, WhatATaskLeavesBehindGoesAndItMaySayThatItIsDone) {
   EXPECT_EQ(look(killed).front().signal, 2);
 }
 
+// As launchers start their workers in sessions of their own: by its end, after CANCEL and at its time limit.
+TEST_F(Slurm, WhatLeavesTheGroupEndsWithItsTask) {
+  const std::string apart = "setsid sh -c 'trap \"\" TERM; while :; do echo up >>$OUT; sleep 0.1; done' & ";
+  const auto start = [&](std::int64_t job, const std::string& rest, Seconds limit) {
+    Launch launch = launch_of(job, apart + rest, {{"n1", 0b1}});
+    launch.time_limit = limit;
+    EXPECT_EQ(deliver(launch).state, DeliveryState::kDone);
+    return launch;
+  };
+  const Launch ends = start(43, "until [ -s $OUT ]; do sleep 0.1; done", Seconds(0));
+  const Launch stopped = start(44, "wait", Seconds(0));
+  const Launch late = start(45, "wait", Seconds(2));
+  ASSERT_TRUE(eventually([&] { return !out(43).empty() && !out(44).empty() && !out(45).empty(); }));
+  const StopRequest end{live(stopped), Seconds(1), ""};
+  EXPECT_EQ(must(executor_->stop({&end, 1})).front().state, DeliveryState::kDone);
+  for (const Launch& launch : {ends, stopped, late}) ASSERT_TRUE(comes_to(launch, TaskPhase::kEnded));
+  EXPECT_EQ(look(ends).front().exit_code, 0);
+  const auto before = std::vector{out(43), out(44), out(45)};
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  EXPECT_EQ(before, (std::vector{out(43), out(44), out(45)}));
+}
+
 TEST_F(Slurm, MaintenanceRefusesNothing) {
   shell("scontrol update PartitionName=berth State=INACTIVE");
   const Launch launch = launch_of(36, "echo ran >>$OUT", {{"n1"}});
