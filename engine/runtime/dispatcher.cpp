@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -149,10 +150,13 @@ class Dispatcher {
   }
 
  private:
-  // Jobs that may run since before a restore are not started until all executors have said what they run.
+  // Jobs that may run since before a restore are not started until all executors have said what they run; the others
+  // until this one has, for what it runs may stand in their places.
   Status leave_unseen(const LiveExecutor& live) {
     BERTH_ASSIGN(last_unseen_, last_unseen_job(db_));
     if (last_unseen_ == 0) return {};
+    BERTH_ASSIGN(const bool was_asked, was_asked_since_restore(db_, live.record.id));
+    if (!was_asked) last_unseen_ = std::numeric_limits<std::int64_t>::max();
     BERTH_ASSIGN(Statement why, db_.prepare("UPDATE outbox SET error = ?3 WHERE executor_id = ?1 AND kind = 'launch' "
                                             "AND run_id IN (SELECT id FROM runs WHERE job_id <= ?2)"));
     BERTH_TRY(why.run(live.record.id, last_unseen_,

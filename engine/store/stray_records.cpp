@@ -34,6 +34,15 @@ constexpr std::string_view kMayRunTwice =
     "NULL AND r.state = 'pending' AND NOT EXISTS (SELECT 1 FROM run_tasks t WHERE t.run_id = r.id AND t.phase <> "
     "'pending'))) ORDER BY j.id";
 
+// Jobs that were placed on the node of a stray before that was known, and nobody was told so.
+constexpr std::string_view kBesideStrays =
+    "SELECT DISTINCT r.job_id FROM strays s JOIN nodes n ON n.name = s.node JOIN run_tasks t ON t.node_id = n.id JOIN "
+    "runs r ON r.id = t.run_id WHERE r.end_time IS NULL AND r.state = 'pending' AND NOT EXISTS (SELECT 1 FROM "
+    "run_tasks "
+    "o WHERE o.run_id = r.id AND o.phase <> 'pending') AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.run_id = r.id "
+    "AND "
+    "(o.kind <> 'launch' OR o.tries > 0)) ORDER BY r.job_id";
+
 std::string next_step_for(const Stray& stray) {
   switch (stray.verdict) {
     case StrayVerdict::kStop: return "RUN ALL stops it; when it has ended, the job is released by itself";
@@ -89,7 +98,10 @@ Result<bool> may_run_twice(Database& db) {
   BERTH_ASSIGN(Statement rows, db.prepare(kMayRunTwice));
   const bool is_any = rows.with(unseen).next();
   BERTH_TRY(rows.status());
-  return is_any;
+  BERTH_ASSIGN(Statement beside, db.prepare(kBesideStrays));
+  const bool is_beside = beside.next();
+  BERTH_TRY(beside.status());
+  return is_any || is_beside;
 }
 
 Status hold_jobs_of_strays(Change& change) {
@@ -104,13 +116,21 @@ Status hold_jobs_of_strays(Change& change) {
   BERTH_ASSIGN(Statement untold,
                db.prepare("UPDATE run_tasks SET phase = 'lost', end_time = ?2, detail = 'nobody was told' WHERE run_id "
                           "IN (SELECT id FROM runs WHERE job_id = ?1 AND end_time IS NULL)"));
+  const auto take_back = [&](std::int64_t job, const std::string& why) -> Status {
+    BERTH_TRY(untold.run(job, change.now()));
+    return forget_run(change, job, "nobody was told: " + why);
+  };
   for (const auto& [job, is_placed] : jobs) {
-    if (is_placed) BERTH_TRY(untold.run(job, change.now()));
-    if (is_placed) BERTH_TRY(forget_run(change, job, "nobody was told: a task of it runs from before the restore"));
+    if (is_placed) BERTH_TRY(take_back(job, "a task of it runs from before the restore"));
     BERTH_ASSIGN(const JobState state, state_of_job(db, job));
     if (state == JobState::kPending) BERTH_TRY(hold_job(change, job));
     BERTH_TRY(mark.run(job));
   }
+  BERTH_ASSIGN(Statement beside, db.prepare(kBesideStrays));
+  std::vector<std::int64_t> placed;
+  while (beside.next()) placed.push_back(beside.integer(0));
+  BERTH_TRY(beside.status());
+  for (const std::int64_t job : placed) BERTH_TRY(take_back(job, "a stray task runs on its node"));
   return {};
 }
 
@@ -118,6 +138,13 @@ Result<std::int64_t> last_unseen_job(Database& db) {
   return db.integer(
       "SELECT coalesce((SELECT value FROM meta WHERE key = 'restored_jobs' AND EXISTS (SELECT 1 FROM executors e WHERE "
       "NOT EXISTS (SELECT 1 FROM meta a WHERE a.key = 'asked_' || e.id))), 0)");
+}
+
+Result<bool> was_asked_since_restore(Database& db, std::int64_t executor) {
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT 1 FROM meta WHERE key = 'asked_' || ?1"));
+  const bool was_asked = row.with(executor).next();
+  BERTH_TRY(row.status());
+  return was_asked;
 }
 
 Status note_asked(Database& db, std::int64_t executor) {

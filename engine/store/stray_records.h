@@ -43,9 +43,10 @@ struct StrayOfJob {
   std::string next_step;  // which statement ends that
 };
 Result<std::optional<StrayOfJob>> stray_of_job(Database& db, std::int64_t job);
-// Some job could start beside a stray of its own: it waits, or its executors were not told yet to start it.
+// Some job could start beside a stray: one of its own, where it waits or its executors were not told yet to start it,
+// or one on a node where it was placed before the stray was known.
 Result<bool> may_run_twice(Database& db);
-// Those jobs are held.
+// Those with strays of their own are held, the others wait again.
 Status hold_jobs_of_strays(Change& change);
 // These are the executor's strays now: new ones are noted, others are forgotten, verdicts stay. A job of theirs that
 // waits is held; it is released when those of them that were to be stopped are gone. No version of the state, but for
@@ -59,6 +60,7 @@ Result<StrayNews> note_strays(Change& change, std::int64_t executor, const std::
 // Until all executors have been asked since a restore, jobs up to this number may run unseen, so that nobody is told to
 // start them; 0 = none.
 Result<std::int64_t> last_unseen_job(Database& db);
+Result<bool> was_asked_since_restore(Database& db, std::int64_t executor);
 Status note_asked(Database& db, std::int64_t executor);
 // Of one job, or of all. kNotFound when there are none.
 Result<std::int64_t> judge_strays(Change& change, std::optional<std::int64_t> job, StrayVerdict verdict);
