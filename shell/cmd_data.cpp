@@ -104,8 +104,9 @@ Output import_output(const ImportReport& report, std::string_view noun) {
   return output;
 }
 
-Result<ImportOptions> common_options(const Arguments& arguments) {
+Result<ImportOptions> common_options(const Session& session, const Arguments& arguments) {
   ImportOptions import;
+  import.interrupted = session.interrupt;
   import.format = arguments.text_or("format", "berth");
   if (arguments.has("format")) BERTH_TRY(blame(find_trace_format(import.format).status(), arguments.span("format")));
   import.skip_bad_rows = arguments.options().boolean("skip_bad_rows");
@@ -119,7 +120,7 @@ Status blame_file(Status status, const Arguments& arguments, TraceContent conten
 
 Result<Output> import_nodes_statement(Session& session, const Arguments& arguments) {
   const Options& options = arguments.options();
-  BERTH_ASSIGN(ImportOptions import, common_options(arguments));
+  BERTH_ASSIGN(ImportOptions import, common_options(session, arguments));
   import.trace.node_devices = options.integer("node_devices");
   import.pool = options.text_or("pool", "");
   import.device_memory = options.memory("device_memory");
@@ -130,7 +131,7 @@ Result<Output> import_nodes_statement(Session& session, const Arguments& argumen
 
 Result<Output> import_jobs_statement(Session& session, const Arguments& arguments) {
   const Options& options = arguments.options();
-  BERTH_ASSIGN(ImportOptions import, common_options(arguments));
+  BERTH_ASSIGN(ImportOptions import, common_options(session, arguments));
   import.trace = job_file_options(options);
   import.queue = options.text_or("queue", "");
   import.keep_times = options.boolean("keep_times");
@@ -145,7 +146,7 @@ Result<Output> import_trace_statement(Session& session, const Arguments& argumen
   const TraceImport trace{.queue = arguments.text_or("queue", ""),
                           .prefix = options.text_or("prefix", ""),
                           .shift = options.boolean("shift")};
-  BERTH_ASSIGN(ImportOptions import, common_options(arguments));
+  BERTH_ASSIGN(ImportOptions import, common_options(session, arguments));
   import.trace = job_file_options(options);
   Result<ImportReport> report = import_trace(engine_of(session), arguments.text("file"), import, trace);
   if (!report.ok()) return blame_file(std::move(report).status(), arguments, TraceContent::kJobs);

@@ -42,7 +42,7 @@ class NodeImport {
   Status run(std::span<const TraceNode> nodes, std::vector<Status> unreadable) {
     BERTH_TRY(read_types());
     NodeAdder adder(change_);
-    RowErrors errors(options_.skip_bad_rows, report_, std::move(unreadable));
+    RowErrors errors(options_, report_, std::move(unreadable));
     std::vector<const TraceNode*> added;
     for (const TraceNode& node : nodes) {
       const Status done = add(node, adder);
@@ -258,7 +258,7 @@ Result<ImportReport> import_read_nodes(Runtime& runtime, std::span<const TraceNo
                                        std::vector<Status> unreadable, const ImportOptions& options) {
   ImportReport report;
   if (nodes.empty()) {
-    BERTH_TRY(RowErrors(options.skip_bad_rows, report, std::move(unreadable)).verdict());
+    BERTH_TRY(RowErrors(options, report, std::move(unreadable)).verdict());
     return report;
   }
   const Result<std::int64_t> version = runtime.change(
@@ -283,7 +283,7 @@ Result<ImportReport> import_jobs(Runtime& runtime, const std::string& path, cons
   BERTH_ASSIGN(ReadRecords<TraceJob> read,
                read_trace_jobs(options.format, path, {.skip_bad_rows = true, .format = options.trace}));
   ImportReport report;
-  RowErrors errors(options.skip_bad_rows, report, std::move(read.skipped));
+  RowErrors errors(options, report, std::move(read.skipped));
   if (read.records.empty()) {
     BERTH_TRY(errors.verdict());
     return report;

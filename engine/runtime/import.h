@@ -5,6 +5,7 @@
 // must exist unless the caller asks for them to be made.
 #pragma once
 
+#include <atomic>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@ struct ImportOptions {
   std::string queue;              // jobs: of rows that name none
   bool keep_times = false;        // jobs: submitted when the file says, not now
   bool allow_infeasible = false;  // jobs: accept what can never run on this cluster
+  const std::atomic<bool>* interrupted = nullptr;  // looked at before every row: kInterrupted, nothing changed
 };
 
 // IMPORT TRACE puts jobs that ran elsewhere into the tables as history: ended, with a run each and what they used, for

@@ -49,14 +49,16 @@ bool is_bad_row(const Status& status) {
 
 }  // namespace
 
-RowErrors::RowErrors(bool skips, ImportReport& report, std::vector<Status> unreadable)
-    : skips_(skips), report_(report), bad_(std::move(unreadable)) {
+RowErrors::RowErrors(const ImportOptions& options, ImportReport& report, std::vector<Status> unreadable)
+    : options_(options), report_(report), bad_(std::move(unreadable)) {
   for (const Status& status : bad_) report_.skipped.push_back(status.message());
 }
 
-Status RowErrors::verdict() const { return skips_ || bad_.empty() ? Status() : as_one_error(bad_); }
+Status RowErrors::verdict() const { return options_.skip_bad_rows || bad_.empty() ? Status() : as_one_error(bad_); }
 
 Status RowErrors::take(Status status, const std::string& place) {
+  if (options_.interrupted != nullptr && options_.interrupted->load(std::memory_order_relaxed))
+    return Status(Code::kInterrupted, "the import was interrupted; nothing changed");
   if (status.ok()) return {};
   const bool bad = is_bad_row(status);
   status = std::move(status).prefixed(place);

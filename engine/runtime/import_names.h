@@ -53,14 +53,14 @@ class MissingNames {
 class RowErrors {
  public:
   // `unreadable`: found before.
-  RowErrors(bool skips, ImportReport& report, std::vector<Status> unreadable = {});
-  // ok where the import goes on, with `status` reported unless it is ok itself.
+  RowErrors(const ImportOptions& options, ImportReport& report, std::vector<Status> unreadable = {});
+  // ok where the import goes on, with `status` reported unless it is ok itself. kInterrupted.
   Status take(Status status, const std::string& place);
   // After the last row: ok, or what refuses the file.
   Status verdict() const;
 
  private:
-  bool skips_;
+  const ImportOptions& options_;
   ImportReport& report_;
   std::vector<Status> bad_;
 };

@@ -75,7 +75,7 @@ Result<ImportReport> import_trace(Runtime& runtime, const std::string& path, con
   BERTH_ASSIGN(ReadRecords<TraceJob> read,
                read_trace_jobs(options.format, path, {.skip_bad_rows = true, .format = options.trace}));
   ImportReport report;
-  RowErrors errors(options.skip_bad_rows, report, std::move(read.skipped));
+  RowErrors errors(options, report, std::move(read.skipped));
   if (read.records.empty()) BERTH_TRY(errors.verdict());
   BERTH_TRY(check_durations(read.records, path, options));
   const Seconds shift = import.shift ? trace_shift(read.records, runtime.now()) : Seconds(0);
