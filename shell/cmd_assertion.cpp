@@ -79,7 +79,8 @@ constexpr CommandRow kAssertionRows[] = {
                 "AND resource = 'gpu' AND borrowed > 4000",
      .details =
          "Asked on what a plan would leave, before it is committed. A plan breaks it by rows that were not there "
-         "before. The jobs whose start would do that are held back, the rest of the round is done, and the exit code "
+         "before. A job whose start would do that is tried on other nodes, and held back if that does not help; the "
+         "rest of the round is done, and the exit code "
          "is 4; PLAN shows that round, APPLY PLAN carries it out, EXPLAIN JOB and the events say what held a job back. "
          "Where others are to stop for a job first, it is asked whether the job may then start, before they are told. "
          "A job held back is tried in every later round; for reservation_ttl no room is made or kept for it. "

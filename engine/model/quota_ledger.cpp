@@ -405,10 +405,12 @@ bool QuotaLedger::asks_for_governed(const Amounts& amounts) const {
   return false;
 }
 
-bool QuotaLedger::fits_quota(std::size_t row, const Amounts& amounts, Seconds until) const {
+bool QuotaLedger::fits_quota(std::size_t row, const Amounts& amounts, Seconds until, Beside beside) const {
   for (std::size_t r = 0; r < resource_count(); ++r) {
     if (governed_[r] == 0 || amounts[r] == 0) continue;
-    if (marked_[at(row, r)] + amounts[r] > quota_lasting(at(row, r), until)) return false;
+    const std::size_t i = at(row, r);
+    const std::int64_t taken = beside == Beside::kMarked ? marked_[i] : used_[i] - uncounted_[i];
+    if (taken + amounts[r] > quota_lasting(i, until)) return false;
   }
   return true;
 }
@@ -420,7 +422,7 @@ std::uint32_t QuotaLedger::mark(std::int32_t queue, const Amounts& amounts, std:
   std::uint32_t marks = already;
   for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
     const std::uint32_t bit = mark_bit(depth_[q]);
-    if ((already & bit) != 0 || (wanted & bit) == 0 || !fits_quota(q, counted, {})) continue;
+    if ((already & bit) != 0 || (wanted & bit) == 0 || !fits_quota(q, counted, {}, Beside::kMarked)) continue;
     for (std::size_t r = 0; r < resource_count(); ++r) marked_[at(q, r)] += counted[r];
     marks |= bit;
   }
@@ -450,20 +452,20 @@ int QuotaLedger::fork_depth(std::int32_t queue, std::int32_t other) const {
 }
 
 bool QuotaLedger::may_reclaim(std::int32_t queue, const Amounts& amounts, std::int32_t victim_queue,
-                              std::uint32_t victim_marks, Seconds until) const {
+                              std::uint32_t victim_marks, Seconds until, Beside beside) const {
   const int fork = fork_depth(queue, victim_queue);
   if (fork < 0 || fork >= kMarkedDepths || (victim_marks & mark_bit(fork)) != 0) return false;
   std::size_t own = row(queue);
   while (depth_[own] > fork) own = above(own);
   const Amounts counted = counting(queue, amounts);
-  return asks_for_governed(counted) && fits_quota(own, counted, until);
+  return asks_for_governed(counted) && fits_quota(own, counted, until, beside);
 }
 
 bool QuotaLedger::has_quota_for(std::int32_t queue, const Amounts& amounts, Seconds until) const {
   const Amounts counted = counting(queue, amounts);
   if (!asks_for_governed(counted)) return false;
   for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
-    if (fits_quota(q, counted, until)) return true;
+    if (fits_quota(q, counted, until, Beside::kMarked)) return true;
   }
   return false;
 }

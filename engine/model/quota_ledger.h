@@ -25,7 +25,9 @@
 // marked, this included, fits that quota. Marks are given at the start, kept until the end, and given later to jobs
 // that ran on borrowed quota once it fits: oldest first (RoundState). A queue can be reclaimed from only by evicting
 // what has not its mark, so nothing within quota is ever evicted for another queue, and a job that was reclaimed for
-// keeps what it got. Only less quota (a loan that ends, a row that changes) takes marks away, newest first.
+// keeps what it got. Who takes back is within its quota with all that it uses, marked or not: a queue that has
+// borrowed more than it is owed has got its quota already. Only less quota (a loan that ends, a row that changes) takes
+// marks away, newest first.
 //
 // Costs: judge, take, mark and may_reclaim take time in proportion to the depth of the tree times the resources.
 // Assumes amounts far below 2^61 and at most kMarkedDepths levels of queues that matter to marks: deeper ones never
@@ -183,10 +185,12 @@ class QuotaLedger {
   // lies above the other, or they are one.
   int fork_depth(std::int32_t queue, std::int32_t other) const;
   // May `amounts` be reclaimed for `queue` from a job of `victim_queue` with `victim_marks`? At the two queues below
-  // their lowest common ancestor: the marked usage of the first plus `amounts` is within its quota, as far as that
-  // lasts `until` then, and the victim has not the mark of the second. False when there are no two such queues.
+  // their lowest common ancestor: the usage of the first plus `amounts` is within its quota, as far as that lasts
+  // `until` then, and the victim has not the mark of the second. False when there are no two such queues.
+  // kMarked: of what was decided before; the first may have borrowed since.
+  enum class Beside : std::uint8_t { kUsed, kMarked };
   bool may_reclaim(std::int32_t queue, const Amounts& amounts, std::int32_t victim_queue, std::uint32_t victim_marks,
-                   Seconds until = {}) const;
+                   Seconds until = {}, Beside beside = Beside::kUsed) const;
 
   // Some queue on the path has quota for that beside what is marked, as far as it lasts.
   bool has_quota_for(std::int32_t queue, const Amounts& amounts, Seconds until = {}) const;
@@ -256,7 +260,7 @@ class QuotaLedger {
   // What stays promised to all after `row` has taken `demand` more.
   std::int64_t promised_after(std::size_t row, std::size_t resource, std::int64_t demand) const;
   bool asks_for_governed(const Amounts& amounts) const;
-  bool fits_quota(std::size_t row, const Amounts& amounts, Seconds until) const;
+  bool fits_quota(std::size_t row, const Amounts& amounts, Seconds until, Beside beside) const;
   std::int64_t quota_lasting(std::size_t at, Seconds until) const;
   void look_at_holds(std::int32_t queue, const Amounts& demand, Seconds until, QuotaVerdict& verdict) const;
 

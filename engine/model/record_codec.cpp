@@ -192,6 +192,11 @@ void fields(A& a, T& x) {
   auto& [job, assertion, like_job] = x;
   a(job, assertion, like_job);
 }
+template <class A, Is<KeptOffNodes> T>
+void fields(A& a, T& x) {
+  auto& [job, nodes] = x;
+  a(job, nodes);
+}
 template <class A, Is<AssertionRefusal> T>
 void fields(A& a, T& x) {
   auto& [job, assertion, at] = x;
@@ -228,8 +233,9 @@ enum class PartKind : std::uint8_t {
   kOutlook,
   kScripts,
   kHolds,
-  kRefused,      // from format 5 on
-  kSurplusHolds  // from format 6 on
+  kRefused,       // from format 5 on
+  kSurplusHolds,  // from format 6 on
+  kKeptOff        // from format 7 on
 };
 
 constexpr std::int64_t kIdsInAPart = 128;
@@ -240,7 +246,7 @@ template <class A, Is<Snapshot> T>
 void head_fields(A& a, T& x) {
   auto& [version, now, seed, cluster, queues, classes, quotas, allocations, running, reservations, jobs, workload,
          order_policy, score_policy, filter_policy, victim_policy, scripts, aging_interval, rules, order_knobs, holds,
-         surplus_holds, refused] = x;
+         surplus_holds, refused, kept_off] = x;
   a(version, now, seed, order_policy, score_policy, filter_policy, victim_policy, aging_interval, rules, order_knobs);
 }
 template <class A, Is<Plan> T>
@@ -349,6 +355,7 @@ void read_part(ByteReader& reader, Snapshot& snapshot, bool& is_known) {
     case PartKind::kHolds: return reader(snapshot.holds);
     case PartKind::kRefused: return reader(snapshot.refused);
     case PartKind::kSurplusHolds: return reader(snapshot.surplus_holds);
+    case PartKind::kKeptOff: return reader(snapshot.kept_off);
     default: is_known = false;
   }
 }
@@ -413,6 +420,7 @@ EncodedRecord encode_snapshot(const Snapshot& snapshot) {
   if (!snapshot.holds.empty()) parts.whole(PartKind::kHolds, snapshot.holds);
   if (!snapshot.refused.empty()) parts.whole(PartKind::kRefused, snapshot.refused);
   if (!snapshot.surplus_holds.empty()) parts.whole(PartKind::kSurplusHolds, snapshot.surplus_holds);
+  if (!snapshot.kept_off.empty()) parts.whole(PartKind::kKeptOff, snapshot.kept_off);
   return {head_of(snapshot), parts.take()};
 }
 

@@ -74,6 +74,15 @@ inline const AssertionHold* find_hold(std::span<const AssertionHold> holds, std:
   return found != holds.end() && found->job == job ? &*found : nullptr;
 }
 
+// Nodes that a job may not use in a round: there it would break an assertion. It may start elsewhere, but makes no
+// claims.
+struct KeptOffNodes {
+  std::int64_t job = 0;
+  std::vector<NodeIndex> nodes;  // ascending
+
+  bool operator==(const KeptOffNodes&) const = default;
+};
+
 // A job that an assertion refused by itself, and when last. For RoundRules::reservation_ttl from then on it may start
 // when it fits, but no room is made or kept for it and it closes nothing for others.
 struct AssertionRefusal {
@@ -115,6 +124,7 @@ struct Snapshot {
   std::vector<AssertionHold> holds;          // in job order
   std::vector<AssertionHold> surplus_holds;  // of jobs that get only the tasks they need; in job order
   std::vector<AssertionRefusal> refused;     // that count now; in job order
+  std::vector<KeptOffNodes> kept_off;        // in job order
 };
 
 }  // namespace berth

@@ -55,7 +55,12 @@ bool may_use_node(const Ledger& ledger, const Holding& holding) {
 }
 
 Backfill::Backfill(RoundState& state, const KeptReservations& kept, Seconds now)
-    : state_(state), now_(now), may_hold_back_(kept.may_hold_back), ranks_move_(kept.ranks_move), limits_(state, now) {
+    : state_(state),
+      now_(now),
+      order_(kept.order),
+      input_(kept.input),
+      ranks_move_(kept.ranks_move()),
+      limits_(state, now) {
   for (const Reservation& reservation : kept.reservations) {
     if (reservation.expires >= Seconds(0) && reservation.expires <= now) continue;
     if (reservation.kind == ReservationKind::kBackfill) {
@@ -328,7 +333,7 @@ void Backfill::close(const Job& job, bool borrows) {
   if (closed_by_ != 0) return;
   closed_by_ = job.id;
   does_closer_borrow_ = borrows;
-  closer_queue_ = job.queue;
+  closer_ = job;
 }
 
 void Backfill::close_branch(const Job& job, std::int32_t branch) {
@@ -532,7 +537,7 @@ bool Backfill::may_be_first(std::int64_t job) const {
 }
 
 std::optional<std::int64_t> Backfill::bound() const {
-  if (!ranks_move_ || may_hold_back_) return std::nullopt;
+  if (!ranks_move_ || order_->may_hold_back()) return std::nullopt;
   if (state_.rules().backfill == BackfillMode::kNone && is_closer_to_come_) return first_;
   for (const Held& held : held_) {
     const bool is_bound = held.reservation.kind == ReservationKind::kBackfill && held.is_due && !held.gives_way;

@@ -35,7 +35,10 @@
 // waits, until all has ended that ran by then and the borrower has started, which may be reclaimed from as ever.
 // What is idle there is not for it, but what borrowers hold that run there is: it takes that back (Keep::kIdle), also
 // behind a borrower that closes the pass. Owners so wait for no borrower's end, and what is in the first one's way
-// becomes less each time, so that it starts.
+// becomes less each time, so that it starts. Where borrowers would come before the closer again (comes_before_closer())
+// and so take what is idle, the owner takes that itself, and nobody is evicted in vain. So it does behind a closer that
+// came, or was evicted, not reservation_ttl ago: else the closer would start for as long as nobody may evict it, and
+// one owner at a time would have the room.
 //
 // A reservation for a job whose victims are stopping (kEviction) holds its tasks against everybody, those before it in
 // the order too, until it expires; the room of the victims counts as free for it from now on.
@@ -64,6 +67,7 @@
 #include <vector>
 
 #include "engine/model/demand_key.h"
+#include "engine/policy/policy.h"
 #include "engine/round/limit_holds.h"
 #include "engine/round/round_state.h"
 #include "engine/round/timeline.h"
@@ -79,8 +83,11 @@ struct BackfillAttempt {
 struct KeptReservations {
   std::span<const Reservation> reservations;  // of jobs that still wait
   std::span<const Job> jobs;                  // in id order; all that have one, perhaps others
-  bool ranks_move = false;                    // of jobs that wait, with what queues use: not QueueOrder::keyed
-  bool may_hold_back = false;                 // QueueOrder::may_hold_back
+  const QueueOrder* order = nullptr;          // of the pass; null: by a key, of which nothing is known
+  const OrderInput* input = nullptr;          // what it looks at
+
+  // Of jobs that wait, with what queues use.
+  bool ranks_move() const { return order != nullptr && order->keyed() == nullptr; }
 };
 
 // It is up and these devices are healthy: what was reserved there may be used.
@@ -160,6 +167,10 @@ class Backfill {
   // A borrower closes the pass: the job, of a queue, may still take back what others hold. Not where its use would
   // count against a limit of the borrower, or of one that closes its queue: they wait for such use to end.
   bool may_take_back(const Job& job) const;
+  // Where that is so, and the closer has not waited for reservation_ttl: what is idle is theirs, too.
+  bool closer_gives_way() const;
+  // Where that is so: the job would be tried before the one that closes the pass, and so takes what is idle.
+  bool comes_before_closer(const Job& job) const;
   // The job whose due reservation binds all others, or that closes the pass, from its start, and gives way to nobody.
   std::optional<std::int64_t> bound() const;
   // Rows of jobs that room is held for until their victims have stopped.
@@ -250,13 +261,14 @@ class Backfill {
 
   RoundState& state_;
   Seconds now_;
-  bool may_hold_back_;
+  const QueueOrder* order_;
+  const OrderInput* input_;
   bool ranks_move_;
   LimitHolds limits_;
   std::int64_t closed_by_ = 0;
   bool is_closer_to_come_ = false;  // it is still to be tried
   bool does_closer_borrow_ = false;
-  std::int32_t closer_queue_ = -1;
+  std::optional<Job> closer_;
   std::vector<std::int64_t> closed_queues_;           // by queue: the job that blocks it; empty = none
   std::int64_t first_ = 0;                            // where ranks move: see above; 0 = none
   bool is_first_new_ = false;                         // this pass made it first

@@ -1,5 +1,6 @@
 // What evictions keep off: see backfill.h.
 #include <algorithm>
+#include <tuple>
 
 #include "engine/round/backfill.h"
 
@@ -10,16 +11,28 @@ bool Backfill::may_take_back() const {
 }
 
 bool Backfill::may_take_back(const Job& job) const {
-  if (!may_take_back() || job.queue == closer_queue_) return false;
+  if (!may_take_back() || job.queue == closer_->queue) return false;
   if (!closed_queues_.empty() && closed_queues_[static_cast<std::size_t>(job.queue)] != 0) return false;
   const QuotaLedger& quotas = state_.quotas();
   for (std::int32_t q = job.queue; q >= 0; q = state_.setup().queues[static_cast<std::size_t>(q)].parent) {
-    if (closer_queue_ < 0 || !quotas.lies_in(closer_queue_, q)) continue;
+    if (closer_->queue < 0 || !quotas.lies_in(closer_->queue, q)) continue;
     for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
       if (quotas.most(q, r, kNever) < kNoLimit) return false;
     }
   }
   return true;
+}
+
+bool Backfill::closer_gives_way() const {
+  if (!may_take_back() || !closer_) return false;
+  return now_ < std::max(closer_->submit, closer_->eviction.last_eviction) + state_.rules().reservation_ttl;
+}
+
+bool Backfill::comes_before_closer(const Job& job) const {
+  const KeyedOrder* const keyed = order_ == nullptr ? nullptr : order_->keyed();
+  if (keyed == nullptr || !closer_) return false;
+  const auto place = [&](const Job& each) { return std::tuple(keyed->key(each, *input_), each.submit, each.id); };
+  return place(job) < place(*closer_);
 }
 
 bool Backfill::is_withstood(const Job& job) const {

@@ -96,7 +96,8 @@ class Future {
   void find_moments() {
     const RoundRules& rules = state_.rules();
     const bool may_be = state_.quotas().governs() || !snapshot_.priority_classes.empty();
-    if (rules.preemption != Preemption::kReclaim || !may_be) return;
+    looks_at_evictions_ = rules.preemption == Preemption::kReclaim && may_be;
+    if (!looks_at_evictions_) return;
     std::vector<Seconds> waited;
     for (const Job& job : snapshot_.jobs) {
       if (!wanted_.contains(job.id)) continue;
@@ -115,14 +116,28 @@ class Future {
     std::ranges::sort(moments_, std::greater<>());
   }
 
+  // Who has just started may be evicted in turn.
+  void note_moments_of(const std::unordered_set<std::int64_t>& started) {
+    if (!looks_at_evictions_) return;
+    for (const std::int64_t id : started) {
+      const RunningJob* const run = state_.running().find(id);
+      if (run == nullptr || moments_added_ == kMostAdded) continue;
+      const Seconds from = evictable_from(*run, state_.rules());
+      const auto place = std::ranges::lower_bound(moments_, from, std::greater<>());
+      if (from <= snapshot_.now || from >= kNever || (place != moments_.end() && *place == from)) continue;
+      moments_.insert(place, from);
+      ++moments_added_;
+    }
+  }
+
   // One over the jobs as they stand in order now, until the wanted ones have been tried; behind them only those that
   // others await.
   Status pass() {
     BERTH_ASSIGN(const Ordering ordering, ordering_of(snapshot_, state_));
     const KeptReservations kept{.reservations = snapshot_.reservations,
                                 .jobs = snapshot_.jobs,
-                                .ranks_move = ordering.policy->keyed() == nullptr,
-                                .may_hold_back = ordering.policy->may_hold_back()};
+                                .order = ordering.policy.get(),
+                                .input = ordering.input.get()};
     Pass pass(state_, kept, snapshot_.now);
     FailedDemands failed;
     std::unordered_set<std::int64_t> started;
@@ -136,7 +151,7 @@ class Future {
     }
     // Where ranks move, the oldest reservation binds those before its job in the order.
     std::unordered_set<std::int64_t> reserved;
-    if (kept.ranks_move) {
+    if (kept.ranks_move()) {
       for (const Reservation& each : snapshot_.reservations) reserved.insert(each.job);
     }
     std::size_t seen = 0;
@@ -156,6 +171,7 @@ class Future {
     for (const std::int64_t id : started) {
       if (wanted_.erase(id) > 0) starts_.emplace(id, snapshot_.now);
     }
+    if (!wanted_.empty()) note_moments_of(started);
     snapshot_.reservations = pass.reservations();
     if (!started.empty()) std::erase_if(snapshot_.jobs, [&](const Job& job) { return started.contains(job.id); });
     return {};
@@ -219,8 +235,11 @@ class Future {
   std::int64_t most_looks_;                  // 0 = any number
   std::int64_t looks_ = 0;
   std::unordered_map<std::int64_t, Seconds> starts_;
-  std::size_t ended_ = 0;         // jobs, so far
+  std::size_t ended_ = 0;  // jobs, so far
+  static constexpr int kMostAdded = 16;
+  bool looks_at_evictions_ = false;
   std::vector<Seconds> moments_;  // latest first
+  int moments_added_ = 0;         // of jobs that start on the way
   std::vector<Eviction> evictions_;
   DemandClasses classes_;
   std::unordered_map<std::int64_t, std::size_t> known_classes_;  // by job

@@ -1,6 +1,7 @@
 #include "engine/round/pass.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace berth {
 
@@ -11,6 +12,27 @@ Amounts used_by_all(const QuotaLedger& quotas) {
   for (std::size_t r = 0; r < used.size(); ++r) used[r] = quotas.used_by_all(r);
   return used;
 }
+
+// They accept no tasks while it lives.
+class ClosedNodes {
+ public:
+  ClosedNodes(Ledger& ledger, std::span<const NodeIndex> nodes) : ledger_(ledger) {
+    for (const NodeIndex node : nodes) {
+      if (!ledger_.accepts_tasks(node)) continue;
+      ledger_.set_accepts(node, false);
+      closed_.push_back(node);
+    }
+  }
+  ClosedNodes(const ClosedNodes&) = delete;
+  ClosedNodes& operator=(const ClosedNodes&) = delete;
+  ~ClosedNodes() {
+    for (const NodeIndex node : closed_) ledger_.set_accepts(node, true);
+  }
+
+ private:
+  Ledger& ledger_;
+  std::vector<NodeIndex> closed_;
+};
 
 }  // namespace
 
@@ -84,8 +106,16 @@ PassOutcome Pass::start(const Job& job, std::vector<PlacedTask> placed) {
   return outcome;
 }
 
+const KeptOffNodes* Pass::kept_off(std::int64_t job) const {
+  const std::span<const KeptOffNodes> all = state_.setup().kept_off;
+  const auto found = std::ranges::lower_bound(all, job, {}, &KeptOffNodes::job);
+  return found != all.end() && found->job == job ? &*found : nullptr;
+}
+
 Pass::Placing Pass::place(const Job& job, Seconds end, int levels, bool is_own) {
   Placing placing;
+  std::optional<ClosedNodes> closed;
+  if (const KeptOffNodes* const off = kept_off(job.id)) closed.emplace(state_.ledger(), off->nodes);
   const auto try_placing = [&](const Job& wanted, bool is_part) {
     BackfillAttempt attempt = backfill_.place(wanted, is_part);
     placing.would_delay = attempt.would_delay;
@@ -173,7 +203,9 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
       outcome.keeps_room = true;
       return outcome;
     }
-    Placing placed = place_own_first(job, end, levels, verdict.borrows);
+    const bool comes_later = levels == 0 && may_come_later(job);
+    Placing placed = place_own_first(job, end, comes_later ? quotas.depth(job.queue) + 1 : levels, verdict.borrows);
+    if (comes_later && !placed.result.outcome.started) return grow_later(job, end, verdict.borrows);
     placing = std::move(placed.result);
     would_delay = placed.would_delay;
     if (placing.outcome.started) {
@@ -223,6 +255,21 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
   return block(wanted, std::move(outcome), borrows);
 }
 
+bool Pass::may_come_later(const Job& job) const {
+  const auto has_its_gang = [](const TaskGroup& group) { return group.placed >= group.min_tasks; };
+  return kind_ == PassKind::kFirst && state_.quotas().governs() && job.queue >= 0 &&
+         std::ranges::all_of(job.groups, has_its_gang);
+}
+
+PassOutcome Pass::grow_later(const Job& job, Seconds end, bool borrows) {
+  const Ledger::Checkpoint before = state_.ledger().checkpoint();
+  leaves_room_ = place_own_first(job, end, 0, borrows).result.outcome.started || leaves_room_;
+  state_.ledger().rollback(before);
+  PassOutcome outcome;
+  outcome.keeps_room = true;
+  return outcome;
+}
+
 // What is its own came first; an elastic job takes beyond that what it can, of one model after the other.
 void Pass::add_surplus(const Job& job, PassOutcome& outcome) {
   if (state_.quotas().choices_of(job) == 0) return;
@@ -259,6 +306,18 @@ void Pass::note_refused(const Job& job, const QuotaVerdict& verdict) {
   if (has_claim(job)) backfill_.note_refused(job, verdict);
 }
 
+// Behind a borrower that closes the pass: that gives way, or whoever could be evicted for the job would take as much of
+// what is idle.
+std::optional<PassOutcome> Pass::take_idle_instead(const Job& job, Seconds end) {
+  if (backfill_.closed_by(job) == 0) return std::nullopt;
+  const auto comes_back = [&](const Job& victim) { return backfill_.comes_before_closer(victim); };
+  const Job gang = gang_of(job);
+  if (!backfill_.closer_gives_way() && !reclaim_->could_take(gang, end, comes_back)) return std::nullopt;
+  Placing placing = place(gang, end, 0, true);
+  if (!placing.result.outcome.started) return std::nullopt;
+  return start(gang, std::move(placing.result.outcome.placed));
+}
+
 std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool borrows) {
   if (!reclaim_ || backfill_.holds_room_for(job.id)) return std::nullopt;
   const Amounts before = used_by_all(state_.quotas());
@@ -269,7 +328,10 @@ std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool bor
   };
   std::optional<RoomMade> room;
   if (!backfill_.closed_by(job)) room = make_room(Backfill::Keep::kNodes);
-  if (!room && !borrows && job.queue >= 0 && backfill_.is_withstood(job)) room = make_room(Backfill::Keep::kIdle);
+  if (!room && !borrows && job.queue >= 0 && backfill_.is_withstood(job)) {
+    if (std::optional<PassOutcome> outcome = take_idle_instead(job, end)) return outcome;
+    room = make_room(Backfill::Keep::kIdle);
+  }
   if (!room) return std::nullopt;
   evictions_.insert(evictions_.end(), room->evictions.begin(), room->evictions.end());
   if (!borrows) backfill_.give_way_to(job, room->outcome.placed);

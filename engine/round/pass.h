@@ -11,6 +11,8 @@
 // Evictions for a job may free more than it takes, and jobs tried before it were not there to take the rest
 // (leaves_room()). A second pass at the same moment gives it to them: all that wait and are not promised room are tried
 // again, as a round after this one would, but nobody is evicted. So it leaves no room behind, and there is no third.
+// Elastic jobs that run borrow for more tasks in the second pass only: an owner behind them in the order would take
+// that back at once.
 #pragma once
 
 #include <optional>
@@ -48,7 +50,8 @@ class Pass {
   // JobSequence::levels_within_quota; above 0 nobody is evicted for it, and that it does not start means nothing for
   // others.
   PassOutcome try_job(const Job& job, bool may_evict = true, int levels = 0);
-  // Evictions freed more than was taken, after somebody had been tried in vain: a second pass is due.
+  // Evictions freed more than was taken, after somebody had been tried in vain, or an elastic job may borrow more: a
+  // second pass is due.
   bool leaves_room() const { return leaves_room_; }
   // Somebody could be evicted for somebody.
   bool may_evict() const { return reclaim_ && reclaim_->has_a_cause(); }
@@ -78,7 +81,11 @@ class Pass {
   // Nothing = no room could be made.
   std::optional<PassOutcome> evict_for(const Job& job, Seconds end, bool borrows);
   std::optional<PassOutcome> take_back(const Job& job);
+  std::optional<PassOutcome> take_idle_instead(const Job& job, Seconds end);
   void add_surplus(const Job& job, PassOutcome& outcome);
+  // It runs, and would borrow for what it has to gain.
+  bool may_come_later(const Job& job) const;
+  PassOutcome grow_later(const Job& job, Seconds end, bool borrows);
   // While it lives, quotas and limits are used as if all had started for whom others are told to stop, but for this
   // job: they were admitted then, and what they were admitted to is not for others to take.
   class BesidePromised {
@@ -95,8 +102,9 @@ class Pass {
     std::vector<std::pair<std::int32_t, Amounts>> taken_;  // by queue
     std::int64_t first_ = 0;
   };
-  // Its waiting means something for others; not of what an assertion refused not long ago.
-  bool has_claim(const Job& job) const { return !state_.is_refused(job.id, now_); }
+  // Its waiting means something for others; not of what an assertion refused not long ago, or keeps off nodes.
+  bool has_claim(const Job& job) const { return !state_.is_refused(job.id, now_) && kept_off(job.id) == nullptr; }
+  const KeptOffNodes* kept_off(std::int64_t job) const;
   // It waits; what that means for those behind.
   PassOutcome block(const Job& job, PassOutcome outcome, bool borrows);
   void note_refused(const Job& job, const QuotaVerdict& verdict);

@@ -157,18 +157,40 @@ Reclaim::Reaches Reclaim::reaches_for(const Job& job, Seconds end) const {
   return reaches;
 }
 
-// Would it fit by count of the whole cluster, if all of them went?
-bool Reclaim::could_suffice(const Job& job, const Reaches& reaches) const {
-  const QuotaLedger& quotas = state_.quotas();
-  Amounts room = quotas.none();
-  for (std::size_t r = 0; r < room.size(); ++r) room[r] = quotas.capacity(r) - quotas.used_by_all(r);
+void Reclaim::add_in_reach(const Reaches& reaches, Amounts& amounts) const {
   for (std::size_t i = 0; i < index_->size(); ++i) {
     const Victim& victim = (*index_)[i];
     const std::size_t level = reaches.of[i] == VictimReach::kAll       ? victim.all()
                               : reaches.of[i] == VictimReach::kSurplus ? victim.surplus
                                                                        : 0;
-    for (std::size_t task = 0; task < level; ++task) quotas.add_holding(victim.tasks[task].holding, room);
+    for (std::size_t task = 0; task < level; ++task) state_.quotas().add_holding(victim.tasks[task].holding, amounts);
   }
+}
+
+bool Reclaim::could_take(const Job& gang, Seconds end, const std::function<bool(const Job&)>& counts) {
+  if (!may_evict_others(gang, state_.rules(), now_) || index().size() == 0) return false;
+  Reaches reaches = reaches_for(gang, end);
+  for (std::size_t i = 0; i < index_->size(); ++i) {
+    if (reaches.of[i] == VictimReach::kNone) continue;
+    if (!counts(state_.running().find((*index_)[i].job)->job)) return false;
+    if ((*index_)[i].queue == gang.queue) reaches.of[i] = VictimReach::kNone;
+  }
+  const QuotaLedger& quotas = state_.quotas();
+  Amounts held = quotas.none();
+  add_in_reach(reaches, held);
+  const Amounts demand = quotas.demand_to_start(gang);
+  for (std::size_t r = 0; r < held.size(); ++r) {
+    if (demand[r] > held[r]) return false;
+  }
+  return true;
+}
+
+// Would it fit by count of the whole cluster, if all of them went?
+bool Reclaim::could_suffice(const Job& job, const Reaches& reaches) const {
+  const QuotaLedger& quotas = state_.quotas();
+  Amounts room = quotas.none();
+  for (std::size_t r = 0; r < room.size(); ++r) room[r] = quotas.capacity(r) - quotas.used_by_all(r);
+  add_in_reach(reaches, room);
   const Amounts demand = quotas.demand_to_start(job);
   for (std::size_t r = 0; r < room.size(); ++r) {
     if (demand[r] > room[r]) return false;

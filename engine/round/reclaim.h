@@ -66,6 +66,9 @@ class Reclaim {
   // look. `end`: of the job, see QuotaLedger::judge. `kind`: of search; that one fails says nothing about another.
   std::optional<RoomMade> make_room(const Job& job, Seconds end, const std::function<void()>& before_search,
                                     std::int64_t kind = 0);
+  // Nothing but jobs of other queues for which `counts` holds could be evicted for it, and they hold as much as it asks
+  // for.
+  bool could_take(const Job& gang, Seconds end, const std::function<bool(const Job&)>& counts);
   // Quotas, or classes of more than one value: without them nobody is ever evicted.
   bool has_a_cause() const;
   // The job has started or gained tasks in this pass: it is no victim any more.
@@ -85,6 +88,8 @@ class Reclaim {
   const VictimIndex& index();
   Reaches reaches_for(const Job& job, Seconds end) const;
   bool could_suffice(const Job& job, const Reaches& reaches) const;
+  // What the victims within reach hold.
+  void add_in_reach(const Reaches& reaches, Amounts& amounts) const;
   bool make_room_in_quota(const Job& gang, Seconds end, const Reaches& reaches, VictimChoice& choice);
   std::optional<JobOutcome> search(const Job& gang, Seconds end, const Reaches& reaches, VictimChoice& choice);
   // With the victims' tasks gone from the ledger; there when placed, else the ledger is as before.

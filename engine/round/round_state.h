@@ -28,6 +28,7 @@ struct RoundSetup {
   RoundRules rules;
   std::span<const AssertionHold> holds = {};          // nothing is started, evicted or held for these jobs
   std::span<const AssertionHold> surplus_holds = {};  // these get only the tasks they need
+  std::span<const KeptOffNodes> kept_off = {};        // nodes that these jobs may not use; in job order
   std::span<const AssertionRefusal> refused = {};     // nothing is evicted or held for these; in job order
   std::uint64_t seed = 0;
   std::span<const std::int32_t> rank = {};  // see Candidates

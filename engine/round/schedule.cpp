@@ -90,28 +90,27 @@ std::vector<Reservation> kept_reservations(const Snapshot& snapshot) {
 class ScheduleRun {
  public:
   // `kept`: reservations of jobs that still wait.
-  ScheduleRun(const Snapshot& snapshot, RoundState& state, const QueueOrder& order, const ScheduleOptions& options,
+  ScheduleRun(const Snapshot& snapshot, RoundState& state, Ordering& ordering, const ScheduleOptions& options,
               std::span<const Reservation> kept, SettledStops settled)
       : snapshot_(snapshot),
         state_(state),
         options_(options),
-        ranks_move_(order.keyed() == nullptr),
-        may_hold_back_(order.may_hold_back()),
+        ordering_(ordering),
         pass_(std::in_place, state, kept_of(kept), snapshot.now) {
     result_.plan.evictions = std::move(settled.ended);
     result_.plan.reprieves = std::move(settled.reprieves);
   }
 
-  Status run(Ordering& ordering) {
+  Status run() {
     announce_step(options_, "place");
     promised_ = pass_->promised();
     for (const std::int64_t id : promised_) {
       const auto job = std::ranges::find(snapshot_.jobs, id, &Job::id);
       if (wants_tasks(*job)) BERTH_TRY(try_job(*job));
     }
-    BERTH_TRY(try_in_order(*ordering.sequence));
-    if (pass_->leaves_room() && !is_settled_ && ordering.sequence->failure().empty()) BERTH_TRY(pass_again(ordering));
-    hold_back(*ordering.sequence);
+    BERTH_TRY(try_in_order(*ordering_.sequence));
+    if (pass_->leaves_room() && !is_settled_ && ordering_.sequence->failure().empty()) BERTH_TRY(pass_again());
+    hold_back(*ordering_.sequence);
     announce_step(options_, "reasons");
     name_reasons();
     result_.plan.evictions.insert(result_.plan.evictions.end(), pass_->evictions().begin(), pass_->evictions().end());
@@ -140,8 +139,8 @@ class ScheduleRun {
   KeptReservations kept_of(std::span<const Reservation> reservations) const {
     return {.reservations = reservations,
             .jobs = snapshot_.jobs,
-            .ranks_move = ranks_move_,
-            .may_hold_back = may_hold_back_};
+            .order = ordering_.policy.get(),
+            .input = ordering_.input.get()};
   }
 
   Status try_in_order(JobSequence& sequence) {
@@ -178,12 +177,13 @@ class ScheduleRun {
 
   // The job that is asked for has been tried: evictions for others behind it could still leave it room.
   bool may_fare_better() {
-    is_settled_ = is_second_ || asked_starts_ || pass_->holds_room_for(options_.until_job) || !pass_->may_evict();
+    const bool has_second = pass_->may_evict() || pass_->leaves_room();
+    is_settled_ = is_second_ || asked_starts_ || pass_->holds_room_for(options_.until_job) || !has_second;
     return !is_settled_;
   }
 
   // Those that wait are tried once more; their reasons are those of this pass.
-  Status pass_again(Ordering& ordering) {
+  Status pass_again() {
     is_second_ = true;
     const std::vector<Eviction>& made = pass_->evictions();
     result_.plan.evictions.insert(result_.plan.evictions.end(), made.begin(), made.end());
@@ -195,8 +195,8 @@ class ScheduleRun {
     std::erase_if(waiting_jobs_, [&](const Job* job) { return !std::ranges::binary_search(promised_, job->id); });
     std::erase_if(result_.plan.waiting,
                   [&](const Waiting& waiting) { return !std::ranges::binary_search(promised_, waiting.job); });
-    ordering.sequence = ordering.policy->begin(*ordering.input);
-    return try_in_order(*ordering.sequence);
+    ordering_.sequence = ordering_.policy->begin(*ordering_.input);
+    return try_in_order(*ordering_.sequence);
   }
 
   Status try_job(const Job& job, int levels = 0) {
@@ -341,8 +341,7 @@ class ScheduleRun {
   const Snapshot& snapshot_;
   RoundState& state_;
   const ScheduleOptions& options_;
-  bool ranks_move_;
-  bool may_hold_back_;
+  Ordering& ordering_;
   std::optional<Pass> pass_;
   bool is_second_ = false;
   bool asked_starts_ = false;                 // of until_job
@@ -372,6 +371,7 @@ Result<Planning> planning_of(const Snapshot& snapshot) {
                                                            .rules = snapshot.rules,
                                                            .holds = snapshot.holds,
                                                            .surplus_holds = snapshot.surplus_holds,
+                                                           .kept_off = snapshot.kept_off,
                                                            .refused = snapshot.refused,
                                                            .seed = snapshot.seed,
                                                            .now = snapshot.now});
@@ -400,8 +400,8 @@ Result<ScheduleResult> plan_schedule_on(const Snapshot& snapshot, RoundState& st
   std::vector<Reservation> kept = kept_reservations(snapshot);
   drop_void_promises(state, snapshot.jobs, snapshot.now, kept);
   BERTH_ASSIGN(SettledStops settled, settle_stops(state, kept, snapshot.jobs, snapshot.now));
-  ScheduleRun run(snapshot, state, *ordering.policy, options, kept, std::move(settled));
-  BERTH_TRY(run.run(ordering));
+  ScheduleRun run(snapshot, state, ordering, options, kept, std::move(settled));
+  BERTH_TRY(run.run());
   ScheduleResult result = std::move(run).result();
   if (std::string failure = ordering.sequence->failure(); !failure.empty())
     result.failures.push_back({PolicyKind::kOrder, snapshot.order_policy, std::move(failure)});

@@ -52,7 +52,9 @@ bool is_void(const RoundState& state, const Job& job, const Reservation& row, Se
   for (const RunningJob& run : state.running().all()) {
     if (!run.makes_room_for_a_job() || run.stops_for != job.id) continue;
     const bool takes_back = run.stop_rule == EvictionRule::kReclaim;
-    if (takes_back && !state.quotas().may_reclaim(job.queue, amounts, run.job.queue, run.quota_mark, end)) return true;
+    const bool still_may = !takes_back || state.quotas().may_reclaim(job.queue, amounts, run.job.queue, run.quota_mark,
+                                                                     end, QuotaLedger::Beside::kMarked);
+    if (!still_may) return true;
     then.give_back(run.job.queue, state.held_by(run).all);
   }
   return !then.judge(job.queue, amounts, end).admitted();

@@ -536,6 +536,12 @@ class WhatIfSearch : private ForkedRound {
                                             : victims_for_room(snapshot_, job(), blocker(), interrupted_));
     ++answer_.plans;
     if (victims.empty()) return {};
+    std::vector<std::size_t> growing;  // elastic ones that have tasks left to place: who is gone does not grow
+    for (const ProposedVictim& victim : victims) {
+      const auto entry = std::ranges::lower_bound(snapshot_.jobs, victim.job, {}, &Job::id);
+      if (entry != snapshot_.jobs.end() && entry->id == victim.job)
+        growing.push_back(static_cast<std::size_t>(entry - snapshot_.jobs.begin()));
+    }
     const auto evict = [&](const std::vector<ProposedVictim>& some) {
       std::set<std::int64_t> gone;
       for (const ProposedVictim& victim : some) gone.insert(victim.job);
@@ -543,6 +549,11 @@ class WhatIfSearch : private ForkedRound {
       fork_.running = snapshot_.running;
       std::erase_if(fork_.allocations, [&](const Allocation& a) { return gone.contains(a.job); });
       std::erase_if(fork_.running, [&](const RunningJob& run) { return gone.contains(run.job.id); });
+      for (const std::size_t index : growing) {
+        fork_.jobs[index] = snapshot_.jobs[index];
+        if (!gone.contains(snapshot_.jobs[index].id)) continue;
+        for (TaskGroup& group : fork_.jobs[index].groups) group.count = group.min_tasks = group.placed;
+      }
     };
     evict(victims);
     BERTH_ASSIGN(const bool started, starts());
@@ -558,8 +569,7 @@ class WhatIfSearch : private ForkedRound {
       std::ranges::sort(change.jobs);
       add(std::move(change));
     }
-    fork_.allocations = snapshot_.allocations;
-    fork_.running = snapshot_.running;
+    evict({});
     return {};
   }
 

@@ -34,6 +34,7 @@ void HoldBack::take_back() {
   round_.schedule = *std::move(first_);
   round_.loaded.snapshot.holds.clear();
   round_.loaded.snapshot.surplus_holds.clear();
+  round_.loaded.snapshot.kept_off.clear();
   first_.reset();
 }
 
@@ -65,6 +66,54 @@ void HoldBack::hold_untried(const Culprit& culprit, const std::function<bool(con
   for (std::size_t i = spared; i < drawn.size(); ++i) hold(drawn[i].second, culprit.broken.front().id, culprit.job);
 }
 
+bool HoldBack::keep_off(const Culprit& culprit) {
+  constexpr int kMostTimes = 2;
+  Snapshot& snapshot = round_.loaded.snapshot;
+  std::vector<KeptOffNodes>& all = snapshot.kept_off;
+  const auto at = std::ranges::lower_bound(all, culprit.job, {}, &KeptOffNodes::job);
+  const bool is_there = at != all.end() && at->job == culprit.job;
+  auto& [times, assertion] = kept_off_[culprit.job];
+  if (culprit.nodes.empty() || times == kMostTimes || plans_ > kSingly) {
+    if (is_there) all.erase(at);
+    return false;
+  }
+  ++times;
+  assertion = culprit.broken.front().id;
+  std::set<NodeIndex> nodes(culprit.nodes.begin(), culprit.nodes.end());
+  if (is_there) nodes.insert(at->nodes.begin(), at->nodes.end());
+  if (times == kMostTimes) {
+    for (const Allocation& allocation : snapshot.allocations) nodes.insert(allocation.node);
+  }
+  KeptOffNodes& kept = is_there ? *at : *all.insert(at, {.job = culprit.job, .nodes = {}});
+  kept.nodes.assign(nodes.begin(), nodes.end());
+  return true;
+}
+
+bool HoldBack::hold_those_kept_off() {
+  std::vector<KeptOffNodes>& all = round_.loaded.snapshot.kept_off;
+  const auto starts = [&](const KeptOffNodes& each) {
+    return std::ranges::count(round_.schedule.plan.placements, each.job, &Placement::job) > 0;
+  };
+  const std::size_t before = all.size();
+  const std::vector<Job>& jobs = round_.loaded.snapshot.jobs;
+  for (const KeptOffNodes& each : all) {
+    const std::int64_t assertion = kept_off_[each.job].second;
+    const auto job = std::ranges::lower_bound(jobs, each.job, {}, &Job::id);
+    if (!starts(each) && !hold_surplus(*job, assertion)) hold(each.job, assertion, 0);
+  }
+  std::erase_if(all, [&](const KeptOffNodes& each) { return !starts(each); });
+  return all.size() < before;
+}
+
+Status HoldBack::plan_again() {
+  ScheduleOptions options;
+  options.interrupted = interrupted_;
+  do {
+    BERTH_TRY(plan_loaded(runtime_, round_, options));
+  } while (hold_those_kept_off());
+  return {};
+}
+
 Result<std::optional<PlanWithout>> HoldBack::plan_without(const Culprit& culprit) {
   if (plans_ == kMostPlans) return std::optional<PlanWithout>();
   if (!first_) first_ = round_.schedule;
@@ -75,13 +124,11 @@ Result<std::optional<PlanWithout>> HoldBack::plan_without(const Culprit& culprit
       find_hold(round_.loaded.snapshot.holds, culprit.job) != nullptr)
     return std::optional<PlanWithout>();  // holding it does not help
   const Job& job = *found;
-  if (!hold_surplus(job, culprit.broken.front().id)) {
+  if (!keep_off(culprit) && !hold_surplus(job, culprit.broken.front().id)) {
     hold(job.id, culprit.broken.front().id, 0);
     hold_others(culprit, job);
   }
-  ScheduleOptions options;
-  options.interrupted = interrupted_;
-  BERTH_TRY(plan_loaded(runtime_, round_, options));
+  BERTH_TRY(plan_again());
   return std::optional(PlanWithout{.plan = round_.schedule.plan, .record = record_if_wanted(settings_, round_)});
 }
 

@@ -3,7 +3,10 @@
 // Each call gets the first decision of the last plan that breaks one; its job is held (Snapshot::holds) and the round
 // is planned anew, so that evictions and reservations for it go, too, and others may take the room.
 //
-// An elastic job is first held to the tasks that it needs (Snapshot::surplus_holds), and only then whole.
+// A job that starts on nodes is first kept off those (Snapshot::kept_off), then off all nodes on which something runs:
+// an assertion about single nodes may be kept elsewhere. Where it does not start there it is held.
+//
+// An elastic job is then held to the tasks that it needs (Snapshot::surplus_holds), and only then whole.
 //
 // Most assertions bound something - the jobs of a queue, what it borrows - and every further job of the queue would
 // break them as well. So after kSingly jobs not only the job is held but all of its queue that ask for the same, then
@@ -15,6 +18,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <vector>
@@ -46,6 +50,11 @@ class HoldBack {
   void hold(std::int64_t job, std::int64_t assertion, std::int64_t like_job);
   // Of a job that needs tasks and asks for more: only what it needs may start. False: that was tried.
   bool hold_surplus(const Job& job, std::int64_t assertion);
+  // It is tried elsewhere. False: it was, or started on no node.
+  bool keep_off(const Culprit& culprit);
+  // What is kept off nodes and did not start is held, or to what it needs. False: there is none.
+  bool hold_those_kept_off();
+  Status plan_again();
   // After many plans: those like the culprit's job.
   void hold_others(const Culprit& culprit, const Job& job);
   // All that `is_meant` says, but those spared.
@@ -57,7 +66,8 @@ class HoldBack {
   const std::atomic<bool>* interrupted_;
   int plans_ = 0;
   std::optional<ScheduleResult> first_;
-  std::set<DemandKey> widened_;  // queues, and demands in them
+  std::set<DemandKey> widened_;                                    // queues, and demands in them
+  std::map<std::int64_t, std::pair<int, std::int64_t>> kept_off_;  // by job: how often, for which assertion
   bool holds_all_ = false;
 };
 

@@ -151,6 +151,7 @@ Result<PlannedRound> plan_round(Runtime& runtime, const RoundOptions& options) {
   Snapshot& snapshot = round.loaded.snapshot;
   snapshot.holds.clear();
   snapshot.surplus_holds.clear();
+  snapshot.kept_off.clear();
   if (!options.order_policy.empty()) snapshot.order_policy = options.order_policy;
   if (!options.score_policy.empty()) snapshot.score_policy = options.score_policy;
   if (!options.order_policy.empty() || !options.score_policy.empty()) BERTH_TRY(add_scripts(runtime.db(), snapshot));

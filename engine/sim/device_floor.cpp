@@ -27,8 +27,11 @@ DeviceFloor::DeviceFloor(const RoundSetup& setup)
       possible_(*setup.cluster) {}
 
 // As a live round does.
-Status DeviceFloor::begin_pass(Seconds now, const QueueOrder& order) {
+Status DeviceFloor::begin_pass(const QueueOrder& order, const OrderInput& input) {
+  const Seconds now = input.now;
   pass_time_ = now;
+  order_ = &order;
+  order_input_ = &input;
   settled_ = {};
   if (state_.rules().preemption == Preemption::kReclaim) {
     count_losses(now);
@@ -37,18 +40,13 @@ Status DeviceFloor::begin_pass(Seconds now, const QueueOrder& order) {
     BERTH_ASSIGN(settled_, settle_stops(state_, reservations_, kNobody, now));
     note_reprieves();
   }
-  ranks_move_ = order.keyed() == nullptr;
-  may_hold_back_ = order.may_hold_back();
   pass_.emplace(state_, kept(), now);
   is_second_ = false;
   return {};
 }
 
 KeptReservations DeviceFloor::kept() const {
-  return {.reservations = reservations_,
-          .jobs = reserved_jobs_,
-          .ranks_move = ranks_move_,
-          .may_hold_back = may_hold_back_};
+  return {.reservations = reservations_, .jobs = reserved_jobs_, .order = order_, .input = order_input_};
 }
 
 void DeviceFloor::begin_second_pass() {
@@ -77,7 +75,7 @@ void DeviceFloor::keep_reservations() {
 
 PassOutcome DeviceFloor::try_job(const Job& job, int levels) {
   PassOutcome outcome = pass_->try_job(job, true, levels);
-  const bool may_have_room = pass_->holds_room_for(job.id) || (ranks_move_ && pass_->may_be_first(job.id));
+  const bool may_have_room = pass_->holds_room_for(job.id) || (kept().ranks_move() && pass_->may_be_first(job.id));
   if (!outcome.started && may_have_room) newly_reserved_.push_back(job);
   return outcome;
 }

@@ -18,7 +18,7 @@ class DeviceFloor : public Floor {
   // Nothing runs yet. What `setup` points to must outlive this.
   explicit DeviceFloor(const RoundSetup& setup);
 
-  Status begin_pass(Seconds now, const QueueOrder& order) override;
+  Status begin_pass(const QueueOrder& order, const OrderInput& input) override;
   std::span<const Eviction> stopped() const override { return settled_.ended; }
   std::vector<std::int64_t> promised() const override { return pass_->promised(); }
   bool is_stopping(std::int64_t job) const override;
@@ -74,10 +74,10 @@ class DeviceFloor : public Floor {
   SettledStops settled_;
   std::deque<Loss> losses_;                // of the last hour
   std::vector<Reservation> reservations_;  // kept from moment to moment
-  bool ranks_move_ = false;                // KeptReservations
-  bool may_hold_back_ = false;             // the same
-  std::vector<Job> reserved_jobs_;         // in id order; where ranks move. The pass refers to them
-  std::vector<Job> newly_reserved_;        // in this pass
+  const QueueOrder* order_ = nullptr;      // of the pass, with what it looks at
+  const OrderInput* order_input_ = nullptr;
+  std::vector<Job> reserved_jobs_;   // in id order; where ranks move. The pass refers to them
+  std::vector<Job> newly_reserved_;  // in this pass
   bool is_second_ = false;
   std::vector<NodeIndex> released_;
   std::size_t changes_forgotten_ = 0;  // of the ledger's log, up to here

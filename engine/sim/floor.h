@@ -19,7 +19,7 @@ class Floor {
 
   // Ends those who were told to stop and whose time has come: stopped().
   // `order`: that of the caller.
-  virtual Status begin_pass(Seconds now, const QueueOrder& order) = 0;
+  virtual Status begin_pass(const QueueOrder& order, const OrderInput& input) = 0;
   virtual std::span<const Eviction> stopped() const { return {}; }
   // Jobs that room is held for until their victims have stopped, in id order: they are tried first.
   virtual std::vector<std::int64_t> promised() const { return {}; }

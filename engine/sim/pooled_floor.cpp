@@ -163,7 +163,7 @@ std::optional<std::vector<PlacedTask>> PooledFloor::place(const Job& job, Second
   return placed;
 }
 
-Status PooledFloor::begin_pass(Seconds, const QueueOrder&) {
+Status PooledFloor::begin_pass(const QueueOrder&, const OrderInput&) {
   closed_ = false;
   std::ranges::fill(closed_queues_, std::uint8_t{0});
   return {};

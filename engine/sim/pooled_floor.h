@@ -31,7 +31,7 @@ class PooledFloor : public Floor {
   // `cluster` and `queues` must outlive this.
   PooledFloor(const Cluster& cluster, std::span<const Queue> queues, BackfillMode backfill, NodeChoice choice);
 
-  Status begin_pass(Seconds now, const QueueOrder& order) override;
+  Status begin_pass(const QueueOrder& order, const OrderInput& input) override;
   PassOutcome try_job(const Job& job, int levels) override;
   bool closed() const override { return closed_; }
   std::span<const Eviction> evictions() const override { return {}; }

@@ -41,7 +41,7 @@ Status TimedRun::decide() {
 Status TimedRun::pass() {
   const OrderInput& input = order_input();
   waiting_->begin_pass(input, floor_);
-  BERTH_TRY(floor_.begin_pass(now_, order_));
+  BERTH_TRY(floor_.begin_pass(order_, input));
   for (const Eviction& eviction : floor_.stopped()) {
     const std::int32_t slot = jobs_.slot_of(eviction.job);
     interrupt(slot, jobs_[slot].lost_at_stop);

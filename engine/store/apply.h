@@ -33,6 +33,7 @@ struct Culprit {
   std::int64_t job = 0;
   std::vector<BrokenAssertion> broken;
   std::vector<std::int64_t> before;  // jobs of the decisions before it, which break none
+  std::vector<NodeIndex> nodes;      // where it was to get tasks; ascending
 };
 // A plan that does without it.
 struct PlanWithout {

@@ -1,5 +1,6 @@
 // Of apply.h what assertions have a say in.
 #include <algorithm>
+#include <set>
 
 #include "engine/model/plan_prefix.h"
 #include "engine/store/apply.h"
@@ -77,7 +78,12 @@ Result<std::optional<Culprit>> find_culprit(Change& change, const Plan& plan, co
   if (harmless < 0) return std::optional<Culprit>();
   const std::int64_t job = jobs[static_cast<std::size_t>(harmless)];
   jobs.resize(static_cast<std::size_t>(harmless));
-  return std::optional(Culprit{.job = job, .broken = std::move(broken), .before = std::move(jobs)});
+  std::set<NodeIndex> nodes;
+  for (const Placement& placement : plan.placements) {
+    if (placement.job == job) nodes.insert(placement.node);
+  }
+  return std::optional(Culprit{
+      .job = job, .broken = std::move(broken), .before = std::move(jobs), .nodes = {nodes.begin(), nodes.end()}});
 }
 
 }  // namespace
@@ -94,7 +100,11 @@ Result<ApplyResult> write_watched_plan(Change& change, const Plan& plan, const A
     trial_request.held_back = held_back;
     BERTH_ASSIGN(Trial trial, try_plan(change, *tried, trial_request, watch, true));
     if (trial.broken.empty()) {
-      if (!held_back.empty()) trial.result.replanned = std::move(other.plan);
+      const auto is_held = [&](const HeldBackJob& each) {
+        return find_hold(tried->holds, each.job) != nullptr || find_hold(tried->surplus_holds, each.job) != nullptr;
+      };
+      std::erase_if(held_back, [&](const HeldBackJob& each) { return !is_held(each); });
+      if (tried != &plan) trial.result.replanned = std::move(other.plan);
       trial.result.held_back = std::move(held_back);
       return std::move(trial.result);
     }

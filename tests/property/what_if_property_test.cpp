@@ -71,6 +71,7 @@ Snapshot changed(const Snapshot& before, std::int64_t id, const WhatIf& change) 
     case ChangeKind::kEvict:
       std::erase_if(after.allocations, [&](const Allocation& a) { return gone.contains(a.job); });
       std::erase_if(after.running, [&](const RunningJob& run) { return gone.contains(run.job.id); });
+      std::erase_if(after.jobs, [&](const Job& wish) { return gone.contains(wish.id); });  // to grow
       break;
   }
   return after;

@@ -242,9 +242,13 @@ TEST(QuotaLedgerTest, ReclaimsBelowTheCommonAncestor) {
   EXPECT_FALSE(ledger.may_reclaim(world("other"), two, world("search"), 0)) << "has no quota";
   EXPECT_FALSE(ledger.may_reclaim(world("ads1"), two, world("ads1"), 0));
   EXPECT_FALSE(ledger.may_reclaim(world("ads1"), ledger.none(), world("search"), 0)) << "asks for nothing";
-  ledger.mark(world("ads2"), world.gpus(ledger, 3));
+  ledger.take(world("ads2"), world.gpus(ledger, 3));
   EXPECT_FALSE(ledger.may_reclaim(world("ads1"), two, world("search"), 0)) << "3 of 4 are in use within ads";
   EXPECT_TRUE(ledger.may_reclaim(world("ads1"), two, world("ads2"), 0b011)) << "not within its own quota";
+  constexpr auto kMarked = QuotaLedger::Beside::kMarked;
+  EXPECT_TRUE(ledger.may_reclaim(world("ads1"), two, world("search"), 0, {}, kMarked)) << "what was borrowed since";
+  ledger.mark(world("ads2"), world.gpus(ledger, 3));
+  EXPECT_FALSE(ledger.may_reclaim(world("ads1"), two, world("search"), 0, {}, kMarked));
 }
 
 // What the ledger keeps incrementally against the sums counted anew.
