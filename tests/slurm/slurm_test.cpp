@@ -136,6 +136,25 @@ TEST_F(Slurm, AJobGetsNothingOfOurEnvironmentAndNobodyReadsIts) {
   EXPECT_EQ(shell("stat -c %a " + folder + "/script"), "600\n");
 }
 
+// Whatever bash makes of the name, and to nobody but the job.
+TEST_F(Slurm, AJobsVariablesArriveAsTheyAre) {
+  Launch launch = launch_of(46, "printenv >$OUT; sleep 1", {{"n1"}});
+  const std::vector<std::pair<std::string, std::string>> odd = {
+      {"RANDOM", "7"},   {"UID", "12"}, {"FOLDER", "a\nb"}, {"SECONDS", "x"}, {"PATH", "/p:/bin:/usr/bin"},
+      {"QUOTE", "'\"$x"}};
+  launch.environment.insert(launch.environment.end(), odd.begin(), odd.end());
+  launch.environment.emplace_back("TOKEN", "hush-" + tag_);
+  ASSERT_EQ(deliver(launch).state, DeliveryState::kDone);
+  std::string seen;
+  ASSERT_TRUE(eventually([&] {
+    seen += shell("cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '");
+    return !out(46).empty();
+  }));
+  ASSERT_TRUE(comes_to(launch, TaskPhase::kEnded));
+  for (const auto& [name, value] : odd) EXPECT_NE(out(46).find(name + "=" + value + "\n"), std::string::npos) << name;
+  EXPECT_EQ(seen.find("hush-" + tag_), std::string::npos);
+}
+
 TEST_F(Slurm, AGangOfDifferentShapesStartsTogetherEachTaskWithItsOwn) {
   // n2: two tasks with two devices each, n1 and n4: one task with one; and a task without any.
   const Launch launch =
@@ -306,6 +325,23 @@ TEST_F(Slurm, WhatLeavesTheGroupEndsWithItsTask) {
   const auto before = std::vector{out(43), out(44), out(45)};
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   EXPECT_EQ(before, (std::vector{out(43), out(44), out(45)}));
+}
+
+TEST_F(Slurm, AMovedFolderIsKeptTo) {
+  const Launch launch = launch_of(
+      47, "trap 'echo told >>../../moved.out; exit 3' TERM; echo up >>$OUT; while :; do sleep 0.1; done", {{"n1"}});
+  ASSERT_EQ(deliver(launch).state, DeliveryState::kDone);
+  ASSERT_TRUE(eventually([&] { return !out(47).empty(); }));
+  const std::string before = folder_;
+  folder_ += "-moved";
+  std::filesystem::rename(before, folder_);
+  executor_ = make({});
+  EXPECT_TRUE(comes_to(launch, TaskPhase::kRunning));
+  const StopRequest end{live(launch), Seconds(5), ""};
+  EXPECT_EQ(must(executor_->stop({&end, 1})).front().state, DeliveryState::kDone);
+  ASSERT_TRUE(comes_to(launch, TaskPhase::kEnded));
+  EXPECT_EQ(look(launch).front().exit_code, 3);
+  EXPECT_TRUE(look(launch).front().was_told);
 }
 
 TEST_F(Slurm, MaintenanceRefusesNothing) {
