@@ -25,8 +25,6 @@ std::optional<struct stat> found_at(const std::string& path) {
   return ::stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode) ? std::optional(found) : std::nullopt;
 }
 
-// SQLite's locks are those of a process on a file: to close the file anywhere in the process lets go of them. So a file
-// is opened here only before any connection of this process has it open.
 bool is_first_look(const struct stat& file) {
   static std::mutex mutex;
   static std::set<std::pair<dev_t, ino_t>> seen;
@@ -74,7 +72,8 @@ Result<bool> holds_together(const std::string& path) {
   return said.ok() && *said == "ok";
 }
 
-bool is_open_here(const struct stat& file) {
+// Nothing = not known.
+std::optional<bool> is_open_here(const struct stat& file) {
   std::error_code error;
   for (std::filesystem::directory_iterator entry("/proc/self/fd", error), end; !error && entry != end;
        entry.increment(error)) {
@@ -82,7 +81,7 @@ bool is_open_here(const struct stat& file) {
     if (::stat(entry->path().c_str(), &found) == 0 && found.st_dev == file.st_dev && found.st_ino == file.st_ino)
       return true;
   }
-  return false;
+  return error ? std::nullopt : std::optional(false);
 }
 
 Status another_files(const std::string& path) {
@@ -100,6 +99,9 @@ Status check_left_log(const std::string& path) {
   const std::optional<struct stat> file = found_at(path);
   const std::optional<struct stat> log = found_at(path + "-wal");
   if (!file || file->st_size == 0 || !is_first_look(*file) || !log || log->st_size == 0) return {};
+  // SQLite's locks are those of a process on a file: to close the file anywhere in the process lets go of them. So it
+  // is opened here only where no connection of this process has it open, as the one has that made it.
+  if (is_open_here(*file).value_or(true)) return {};
   if (is_without_log(path)) return another_files(path);
   if (!is_younger(*file, *log) || is_open_elsewhere(path)) return {};
   const Result<bool> holds = holds_together(path);
@@ -123,7 +125,7 @@ void remove_log(const std::string& path) {
 
 void remove_own_log(const std::string& path) {
   const std::optional<struct stat> log = found_at(path + "-wal");
-  if (log && is_open_here(*log)) remove_log(path);
+  if (log && is_open_here(*log).value_or(false)) remove_log(path);
 }
 
 }  // namespace berth

@@ -1,6 +1,8 @@
 #include "engine/store/open.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <thread>
@@ -53,6 +55,28 @@ TEST_F(Open, WritesNothingWhenCurrent) {
   const std::string before = file_content(path());
   { Database db = open(); }
   EXPECT_EQ(file_content(path()), before);
+}
+
+// To close the file anywhere in a process lets go of its locks: then another one takes itself for the last, and removes
+// the log under this one.
+TEST_F(Open, TheProcessThatMadeTheFileKeepsItsLock) {
+  Database db = open();
+  EXPECT_OK(change(db, [](Change& c) { return add_pool(c, "p"); }));
+  struct stat info {};
+  ASSERT_EQ(::stat(path().c_str(), &info), 0);
+  // "1: POSIX  ADVISORY  READ 123 00:24:56 1073741826 1073742335"
+  const auto locks = [&] {
+    std::ifstream file("/proc/locks");
+    int count = 0;
+    for (std::string line; std::getline(file, line);)
+      count += line.find(fmt::format(" {} ", getpid())) != std::string::npos &&
+               line.find(fmt::format(":{} ", info.st_ino)) != std::string::npos;
+    return count;
+  };
+  if (locks() == 0) GTEST_SKIP() << "this machine does not say who holds locks";
+  const Database second = open();
+  EXPECT_EQ(must_have(db.integer("SELECT count(*) FROM pools")), 1);
+  EXPECT_GT(locks(), 0);
 }
 
 // The log that a killed process left is not the file's that was put in the place of its own.
