@@ -28,12 +28,14 @@ bool is_slurms_own_end(SlurmState state) { return state == SlurmState::kNodeFail
 
 // What the task made of it when others told it to end is no end of its own.
 void judge_by_others(const SlurmTaskRecord& record, const SlurmJob* job, TaskObservation& seen) {
-  if (record.is_left) {
+  const bool by_others = record.was_told_by_others && !record.was_told;
+  const bool was_ended =
+      job != nullptr && by_others && (job->state == SlurmState::kCancelled || job->state == SlurmState::kTimeout);
+  if (record.is_left && !was_ended) {
     seen.phase = TaskPhase::kVanished;
     seen.detail = "the process that waited for it was killed";
   }
   if (job == nullptr) return;
-  const bool by_others = record.was_told_by_others && !record.was_told;
   if (by_others && !is_slurm_end(job->state)) {  // Slurm will say why
     seen.phase = TaskPhase::kRunning;
     return;

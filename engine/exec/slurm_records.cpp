@@ -73,7 +73,8 @@ void read_slurm_record(std::string_view text, std::string_view node,
     if (verb == "start") record.started = Seconds(moment);
     if (verb == "late") record.is_late = true;
     if (verb == "exit") record.is_exit = true;
-    if (verb == "signal" || verb == "stop") record.was_told = record.was_told || !record.ended;
+    // What is left is told by the script's own guard.
+    if ((verb == "signal" || verb == "stop") && !record.is_left) record.was_told = record.was_told || !record.ended;
     if (verb == "told") record.was_told_by_others = record.was_told_by_others || !record.ended;
     if (verb == "left") record.is_left = record.is_left || !record.ended;
     if (verb != "end") continue;

@@ -221,7 +221,7 @@ watch() {
     exec {never}>&-
     give_way
     # Of the task alone: processes that have them are the task's.
-    export BERTH_TASK_GROUP=$1 BERTH_TASK=$2 BERTH_RANK=$3 BERTH_CPUS=$4 BERTH_MEMORY_MIB=$5 BERTH_GPU_SHARE=$6 \
+    export BERTH_NODE=$node BERTH_TASK_GROUP=$1 BERTH_TASK=$2 BERTH_RANK=$3 BERTH_CPUS=$4 BERTH_MEMORY_MIB=$5 BERTH_GPU_SHARE=$6 \
       BERTH_GPU_MEMORY_MIB=$7 BERTH_DONE_FILE=$LAUNCH/$1-$2.done
     choose "$8"
     cd "$DIRECTORY" || exit 126

@@ -102,6 +102,7 @@ std::string command_lines(const Launch& launch) {
   std::string lines = "run_command() {\n";
   std::string words;
   for (const auto& [name, value] : launch.environment) {
+    if (name == "BERTH_DONE_FILE") continue;  // it names the task, not the one that submitted the job
     const std::string word = quote_for_shell(name + "=" + value);
     (may_be_exported(name) ? lines += fmt::format("  export {}\n", word) : words += " " + word);
   }

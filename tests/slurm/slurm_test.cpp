@@ -99,7 +99,7 @@ class Slurm : public ::testing::Test {
 TEST_F(Slurm, AJobRunsOnceWithItsNodeDevicesAndEnvironment) {
   const Launch launch = launch_of(
       7,
-      R"(echo "$SLURMD_NODENAME|$CUDA_VISIBLE_DEVICES|$BERTH_JOB|$BERTH_JOB_NAME|$BERTH_ATTEMPT|$BERTH_TASK_GROUP|$BERTH_TASK|$BERTH_RANK|$BERTH_GANG_SIZE|$BERTH_PEERS|$BERTH_CPUS|$BERTH_MEMORY_MIB|$BERTH_GPU_SHARE|$BERTH_GPU_MEMORY_MIB|$WORDS" >>$OUT; echo said; echo wrong >&2; exit 3)",
+      R"(echo "$SLURMD_NODENAME|$BERTH_NODE|$CUDA_VISIBLE_DEVICES|$BERTH_JOB|$BERTH_JOB_NAME|$BERTH_ATTEMPT|$BERTH_TASK_GROUP|$BERTH_TASK|$BERTH_RANK|$BERTH_GANG_SIZE|$BERTH_PEERS|$BERTH_CPUS|$BERTH_MEMORY_MIB|$BERTH_GPU_SHARE|$BERTH_GPU_MEMORY_MIB|$WORDS" >>$OUT; echo said; echo wrong >&2; exit 3)",
       {{"n3", 0b1100, 2}});
   const Delivery first = deliver(launch);
   ASSERT_EQ(first.state, DeliveryState::kDone) << first.detail;
@@ -115,7 +115,7 @@ TEST_F(Slurm, AJobRunsOnceWithItsNodeDevicesAndEnvironment) {
   EXPECT_EQ(seen.external, first.external);
   EXPECT_GE(seen.started, Seconds(1));
   EXPECT_GE(seen.ended, seen.started);
-  EXPECT_EQ(out(7), "n3|0,1|7|train it's|1|0|0|0|1|n3|2|100|1000|40960|a 'b' \"c\" $d\n");
+  EXPECT_EQ(out(7), "n3|n3|0,1|7|train it's|1|0|0|0|1|n3|2|100|1000|40960|a 'b' \"c\" $d\n");
   EXPECT_EQ(must(executor_->log(live(launch).front(), LogStream::kOutput, 0, 100)), "said\n");
   EXPECT_EQ(must(executor_->log(live(launch).front(), LogStream::kError, 2, 3)), "ong");
   EXPECT_EQ(shell("squeue -h -t all -o %j -n " + print_key(tag_, launch.key)), print_key(tag_, launch.key) + "\n");
