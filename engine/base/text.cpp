@@ -261,7 +261,11 @@ std::string print_count(std::int64_t value) {
 }
 
 std::string print_counted(std::int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", print_count(count), noun, count == 1 ? "" : noun.ends_with("s") ? "es" : "s");
+  if (count == 1) return fmt::format("{} {}", print_count(count), noun);
+  const bool is_of_vowel = noun.size() > 1 && std::string_view("aeiou").find(noun[noun.size() - 2]) != noun.npos;
+  if (noun.ends_with("y") && !is_of_vowel)
+    return fmt::format("{} {}ies", print_count(count), noun.substr(0, noun.size() - 1));
+  return fmt::format("{} {}{}", print_count(count), noun, noun.ends_with("s") ? "es" : "s");
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {

@@ -30,7 +30,7 @@ std::string print_memory(MiB amount);         // "40GiB", "1.5GiB", "512MiB": ex
 std::string print_duration(Seconds amount);   // "1h 30m", "45s", "2d 4h"
 std::string print_time(Seconds moment);       // "2026-12-01 08:00:00" UTC
 std::string print_count(std::int64_t value);  // "1,213"
-std::string print_counted(std::int64_t count, std::string_view noun);  // "1 node", "64 nodes", "2 classes"
+std::string print_counted(std::int64_t count, std::string_view noun);  // "1 node", "64 nodes", "2 classes", "3 entries"
 
 // Case-insensitive edit distance with transpositions counted once.
 std::size_t edit_distance(std::string_view a, std::string_view b);

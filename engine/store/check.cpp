@@ -207,7 +207,8 @@ constexpr PromiseQuery kPromises[] = {
      "(SELECT 1 FROM events n WHERE n.state_version = e.state_version + 1)"},
 };
 
-constexpr Promise kSchemaPromise = {"schema_whole", "tables, triggers, indexes and views are those that Berth made"};
+constexpr Promise kSchemaPromise = {"schema_whole",
+                                    "tables, triggers, indexes, views and fixed rows are those that Berth made"};
 constexpr Promise kBorrowingPromise = {
     "borrowing_sums", "what queues use above their quota is what idle quota of others and of nobody lends them"};
 constexpr Promise kHistoryPromise = {"history", "rows that the history knows are there, and those that went are gone"};
@@ -252,7 +253,8 @@ Status run_promise(Database& db, const PromiseQuery& query, std::int64_t set_bac
   return found.end(rows->status()).prefixed(fmt::format("checking '{}'", query.promise.name));
 }
 
-// What sqlite_schema says of one object; its key is "trigger nodes_add_devices".
+// What sqlite_schema says of one object; its key is "trigger nodes_add_devices". Or a row of a table that steps filled
+// and nobody writes: "row pending > starting".
 struct SchemaObject {
   std::string type;
   std::string table;
@@ -268,6 +270,11 @@ Result<SchemaObjects> read_schema_objects(Database& db) {
                                                                  std::string(rows.text(3))};
   }
   BERTH_TRY(rows.status());
+  if (!objects.contains("table run_edges") || !objects.contains("table device_slots")) return objects;
+  BERTH_ASSIGN(Statement fixed, db.prepare("SELECT from_state || ' > ' || to_state, 'run_edges' FROM run_edges UNION "
+                                           "ALL SELECT 'device ' || device_index, 'device_slots' FROM device_slots"));
+  while (fixed.next()) objects[fmt::format("row {}", fixed.text(0))] = {"row", std::string(fixed.text(1)), ""};
+  BERTH_TRY(fixed.status());
   return objects;
 }
 
@@ -295,7 +302,8 @@ Status check_schema(Database& db, std::size_t most, std::vector<Finding>& findin
     }
   }
   for (const auto& [key, object] : *present) {
-    if (object.type == "trigger" && tables.contains(object.table) && !made->contains(key)) {
+    const bool is_ours_alone = object.type == "trigger" || object.type == "row";
+    if (is_ours_alone && tables.contains(object.table) && !made->contains(key)) {
       found.add(key, fmt::format("somebody added it to Berth's table {}", object.table));
     }
   }
