@@ -45,7 +45,7 @@ QuotaLedger::QuotaLedger(const Cluster& cluster, std::span<const Queue> queues, 
   promised_to_all_.assign(resources, 0);
   used_by_all_.assign(resources, 0);
   for (std::vector<std::int64_t>* amounts :
-       {&quota_, &used_, &uncounted_, &marked_, &kept_, &promised_, &promised_below_}) {
+       {&quota_, &used_, &uncounted_, &marked_, &pledged_, &kept_, &promised_, &promised_below_}) {
     amounts->assign(size, 0);
   }
   changes_.assign(row_count(), 0);
@@ -226,7 +226,15 @@ QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Secon
       over = q;
       above_quota = after - own;
     }
-    if (!borrows && !is_unowned) continue;
+    if (!borrows && !is_unowned) {
+      const std::int64_t short_by = has_promises_[r] == 0 ? 0 : short_for_others(row(queue), r, demand[r]);
+      if (short_by <= 0 || !somebody_borrows(r)) continue;
+      return {.reason = Reason::kLenderKeeps,
+              .is_owner = true,
+              .queue = queue,
+              .resource = static_cast<std::int32_t>(r),
+              .short_by = std::min(short_by, demand[r])};
+    }
     verdict.borrows = verdict.borrows || borrows;
     const auto lender_keeps = [&](std::int64_t short_by) {
       return QuotaVerdict{.reason = Reason::kLenderKeeps,
@@ -239,14 +247,25 @@ QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Secon
       if (const std::int64_t left = left_of(kept, queue); demand[r] > left) return lender_keeps(demand[r] - left);
     }
     if (has_promises_[r] == 0) continue;
-    const std::int64_t promised = promised_after(row(queue), r, demand[r]);
-    const std::int64_t free_after = capacity_[r] - used_by_all_[r] - demand[r];
-    if (free_after >= 0 && promised > free_after) {  // below 0 it fits nowhere, whoever keeps what
-      return lender_keeps(promised - free_after);
-    }
+    if (const std::int64_t short_by = short_for_others(row(queue), r, demand[r]); short_by > 0)
+      return lender_keeps(short_by);
   }
   if (!holds_.empty()) look_at_holds(queue, demand, until, verdict);
   return verdict;
+}
+
+// Below 0 it fits nowhere, whoever keeps what.
+std::int64_t QuotaLedger::short_for_others(std::size_t row, std::size_t resource, std::int64_t demand) const {
+  const std::int64_t free_after = capacity_[resource] - used_by_all_[resource] - demand;
+  return free_after < 0 ? 0 : promised_after(row, resource, demand) - free_after;
+}
+
+bool QuotaLedger::somebody_borrows(std::size_t resource) const {
+  for (std::size_t q = 0; q < row_count(); ++q) {
+    const std::size_t i = at(q, resource);
+    if (used_[i] - uncounted_[i] > quota_[i]) return true;
+  }
+  return false;
 }
 
 bool QuotaLedger::lies_in(std::int32_t queue, std::int32_t branch) const {
@@ -410,9 +429,24 @@ bool QuotaLedger::fits_quota(std::size_t row, const Amounts& amounts, Seconds un
     if (governed_[r] == 0 || amounts[r] == 0) continue;
     const std::size_t i = at(row, r);
     const std::int64_t taken = beside == Beside::kMarked ? marked_[i] : used_[i] - uncounted_[i];
-    if (taken + amounts[r] > quota_lasting(i, until)) return false;
+    if (taken + pledged_[i] + amounts[r] > quota_lasting(i, until)) return false;
   }
   return true;
+}
+
+void QuotaLedger::pledge(std::int32_t queue, const Amounts& amounts, const Leaving& leaving, std::uint32_t levels,
+                         std::int64_t sign) {
+  const Amounts counted = counting(queue, amounts);
+  for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
+    if ((levels & mark_bit(depth_[q])) == 0) continue;
+    Amounts more = counted;
+    for (const auto& [other, held] : leaving) {
+      if (!lies_in(other, q < queues_.size() ? static_cast<std::int32_t>(q) : -1)) continue;
+      const Amounts less = counting(other, held);
+      for (std::size_t r = 0; r < resource_count(); ++r) more[r] -= less[r];
+    }
+    for (std::size_t r = 0; r < resource_count(); ++r) pledged_[at(q, r)] += sign * std::max<std::int64_t>(0, more[r]);
+  }
 }
 
 std::uint32_t QuotaLedger::mark(std::int32_t queue, const Amounts& amounts, std::uint32_t already,

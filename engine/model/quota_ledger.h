@@ -17,13 +17,15 @@
 //      An owner with a lend limit is promised that it can use quota - lend limit at any time. Still promised below a
 //      queue is the larger of what it itself has not used of that, and the sum over its children: use by a child is use
 //      by the parent, so a parent's promise and those of its children are not added.
-//   3. if so, what is due at the end of a loan stays free: keep_from(), and
+//      Within all quotas, the same while somebody borrows: what he has is to be taken back, not what others keep.
+//   3. if some exceeds its quota, what is due at the end of a loan stays free: keep_from(), and
 //   4. what a job waits for that a limit refused stays free under that limit: hold().
 // It starts within its quota when no queue on its path exceeds its quota; else it borrows.
 //
 // Marks. What a running job takes counts against the quota of its ancestor at depth d (bit d) when all that is so
 // marked, this included, fits that quota. Marks are given at the start, kept until the end, and given later to jobs
-// that ran on borrowed quota once it fits: oldest first (RoundState). A queue can be reclaimed from only by evicting
+// that ran on borrowed quota once it fits: oldest first (RoundState). A parent's quota is for what is within the quotas
+// below it before it is for their guests, who give their marks away. A queue can be reclaimed from only by evicting
 // what has not its mark, so nothing within quota is ever evicted for another queue, and a job that was reclaimed for
 // keeps what it got. Who takes back is within its quota with all that it uses, marked or not: a queue that has
 // borrowed more than it is owed has got its quota already. Only less quota (a loan that ends, a row that changes) takes
@@ -50,6 +52,7 @@ inline constexpr int kMarkedDepths = 16;  // see RunningJob::quota_mark
 
 struct QuotaVerdict {
   Reason reason = Reason::kNone;  // kNone = admitted; kQuota, kLimit, kLenderKeeps, kReserved
+  bool is_owner = false;          // of kLenderKeeps: within its quota, which others have borrowed
   bool borrows = false;           // admitted, but not within the quota of every queue on its path
   int borrow_depth = kNowhere;    // of the queue nearest the root whose quota it exceeds
   std::int32_t borrowed = -1;     // the resource of which it exceeds that
@@ -174,6 +177,13 @@ class QuotaLedger {
   void take(std::int32_t queue, const Amounts& amounts);
   void give_back(std::int32_t queue, const Amounts& amounts);
 
+  // `amounts` of quota wait for a job for whom others are told to stop (`sign` 1, then -1): nobody else of its queues
+  // is marked for them, or takes back as if they were left. `leaving`: what those others hold, by queue; it counts
+  // already. `levels`: at the depths of these bits, where what others give up is taken back from.
+  using Leaving = std::vector<std::pair<std::int32_t, Amounts>>;
+  void pledge(std::int32_t queue, const Amounts& amounts, const Leaving& leaving, std::uint32_t levels,
+              std::int64_t sign);
+
   // Marks what takes `amounts` (already taken) wherever `wanted` says and it fits, beyond `already`; returns all its
   // marks.
   std::uint32_t mark(std::int32_t queue, const Amounts& amounts, std::uint32_t already = 0, std::uint32_t wanted = ~0u);
@@ -259,6 +269,9 @@ class QuotaLedger {
   void change_usage(std::int32_t queue, const Amounts& amounts, std::int64_t sign);
   // What stays promised to all after `row` has taken `demand` more.
   std::int64_t promised_after(std::size_t row, std::size_t resource, std::int64_t demand) const;
+  // What is promised to others and would not be free beside the demand.
+  std::int64_t short_for_others(std::size_t row, std::size_t resource, std::int64_t demand) const;
+  bool somebody_borrows(std::size_t resource) const;
   bool asks_for_governed(const Amounts& amounts) const;
   bool fits_quota(std::size_t row, const Amounts& amounts, Seconds until, Beside beside) const;
   std::int64_t quota_lasting(std::size_t at, Seconds until) const;
@@ -281,6 +294,7 @@ class QuotaLedger {
   std::vector<std::uint8_t> unowned_;    // by at(): no quota is to be judged by
   std::vector<std::uint8_t> open_;       // by at(): of these, those without a limit on the path beside other quotas
   std::vector<std::int64_t> marked_;     // by at()
+  std::vector<std::int64_t> pledged_;    // by at()
   std::vector<std::int64_t> kept_;       // by at(): quota that is not lent
   std::vector<std::int64_t> promised_;   // by at(): of that, and of what queues below keep, not in use
   std::vector<std::int64_t> promised_below_;  // by at(): sum of promised_ over the children

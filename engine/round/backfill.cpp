@@ -143,7 +143,8 @@ void Backfill::bind(const Kept& kept, bool borrows) {
 
 bool Backfill::is_over(const Job& job, const Reservation& row, const QuotaVerdict& refusal) const {
   if (!limits_.may_admit(job)) return true;
-  return refusal.reason == Reason::kLenderKeeps && row.expected + state_.rules().reservation_ttl <= now_;
+  return refusal.reason == Reason::kLenderKeeps && !refusal.is_owner &&
+         row.expected + state_.rules().reservation_ttl <= now_;
 }
 
 bool Backfill::gives_way(bool borrows, Seconds expected) const {

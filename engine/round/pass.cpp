@@ -39,11 +39,16 @@ class ClosedNodes {
 Pass::Pass(RoundState& state, const KeptReservations& kept, Seconds now, PassKind kind)
     : state_(state), now_(now), kind_(kind), backfill_(state, kept, now) {
   if (kind == PassKind::kFirst && state.rules().preemption == Preemption::kReclaim) reclaim_.emplace(state, now);
-  state_.renew_marks();
   for (const std::int64_t id : promised()) {
     const auto job = std::ranges::lower_bound(kept.jobs, id, {}, &Job::id);
     if (job != kept.jobs.end() && job->id == id) queue_of_promised_.emplace(id, job->queue);
   }
+  state_.drop_pledges();
+  for (const Reservation* const row : backfill_.promises()) {
+    const auto queue = queue_of_promised_.find(row->job);
+    if (queue != queue_of_promised_.end()) state_.pledge(row->job, queue->second, state_.held_by(row->tasks));
+  }
+  state_.renew_marks();
 }
 
 std::vector<std::int64_t> Pass::promised() const {
@@ -186,7 +191,7 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
       quotas.governs() ? quotas.judge(job.queue, quotas.demand_to_start(job), end) : QuotaVerdict{};
   if (!verdict.admitted()) {
     if (may_evict && levels == 0) {
-      if (std::optional<PassOutcome> outcome = evict_for(job, end, true)) return *std::move(outcome);
+      if (std::optional<PassOutcome> outcome = evict_for(job, end, !verdict.is_owner)) return *std::move(outcome);
     }
     if (levels == 0) note_refused(job, verdict);
     return refuse(job, verdict);
@@ -195,17 +200,18 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
   std::int64_t would_delay = 0;
   {
     const BesidePromised beside(*this, job.id);
-    const bool is_admitted =
-        beside.first() == 0 || quotas.judge(job.queue, quotas.demand_to_start(job), end).admitted();
-    if (!is_admitted) {
+    const QuotaVerdict with_promised =
+        beside.first() == 0 ? verdict : quotas.judge(job.queue, quotas.demand_to_start(job), end);
+    if (!with_promised.admitted()) {
       PassOutcome outcome = wait(job, Reason::kReserved);
       outcome.waiting.behind_job = beside.first();
       outcome.keeps_room = true;
       return outcome;
     }
     const bool comes_later = levels == 0 && may_come_later(job);
-    Placing placed = place_own_first(job, end, comes_later ? quotas.depth(job.queue) + 1 : levels, verdict.borrows);
-    if (comes_later && !placed.result.outcome.started) return grow_later(job, end, verdict.borrows);
+    const bool borrows = with_promised.borrows;
+    Placing placed = place_own_first(job, end, comes_later ? quotas.depth(job.queue) + 1 : levels, borrows);
+    if (comes_later && !placed.result.outcome.started) return grow_later(job, end, borrows);
     placing = std::move(placed.result);
     would_delay = placed.would_delay;
     if (placing.outcome.started) {
@@ -315,7 +321,7 @@ std::optional<PassOutcome> Pass::take_idle_instead(const Job& job, Seconds end) 
   if (!backfill_.closer_gives_way() && !reclaim_->could_take(gang, end, comes_back)) return std::nullopt;
   Placing placing = place(gang, end, 0, true);
   if (!placing.result.outcome.started) return std::nullopt;
-  return start(gang, std::move(placing.result.outcome.placed));
+  return start(job, std::move(placing.result.outcome.placed));
 }
 
 std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool borrows) {
@@ -339,6 +345,7 @@ std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool bor
   PassOutcome outcome;
   if (room->reservation) {
     queue_of_promised_[job.id] = job.queue;
+    state_.pledge(job.id, job.queue, state_.held_by(room->reservation->tasks));
     backfill_.hold(*std::move(room->reservation));
     outcome = wait(job, Reason::kReserved);
     outcome.keeps_room = true;

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <tuple>
+#include <utility>
 
 namespace berth {
 
@@ -84,8 +86,36 @@ Status RoundState::add_running(RunningJob job) {
   return {};
 }
 
+void RoundState::pledge(std::int64_t job, std::int32_t queue, Amounts amounts) {
+  if (!quotas_.governs() || queue < 0) return;
+  drop_pledge(job);
+  Pledge pledge{queue, std::move(amounts), {}};
+  for (const RunningJob& run : running_.all()) {
+    if (!run.makes_room_for_a_job() || run.stops_for != job) continue;
+    pledge.leaving.emplace_back(run.job.queue, held_by(run).all);
+    const int fork = quotas_.fork_depth(queue, run.job.queue);
+    if (run.stop_rule == EvictionRule::kReclaim && fork >= 0 && fork < kMarkedDepths) pledge.levels |= 1u << fork;
+  }
+  quotas_.pledge(pledge.queue, pledge.amounts, pledge.leaving, pledge.levels, 1);
+  pledges_.emplace(job, std::move(pledge));
+}
+
+void RoundState::drop_pledge(std::int64_t job) {
+  const auto pledge = pledges_.find(job);
+  if (pledge == pledges_.end()) return;
+  const auto& [queue, amounts, leaving, levels] = pledge->second;
+  quotas_.pledge(queue, amounts, leaving, levels, -1);
+  pledges_.erase(pledge);
+  marks_are_stale_ = true;
+}
+
+void RoundState::drop_pledges() {
+  while (!pledges_.empty()) drop_pledge(pledges_.begin()->first);
+}
+
 void RoundState::start(const Job& job, std::span<const PlacedTask> placed, Seconds now) {
   ledger_.commit();
+  drop_pledge(job.id);
   RunningJob* run = running_.change(job.id);
   if (run != nullptr && run->job.groups.empty()) {
     // It ran without being described; the job that gains tasks says what it is.
@@ -117,6 +147,7 @@ void RoundState::start(const Job& job, std::span<const PlacedTask> placed, Secon
   if (!quotas_.governs()) return;
   const std::uint32_t marks = mark(job.queue, held_by(*run));
   if ((run->quota_mark & ~marks) != 0) marks_are_stale_ = true;  // more surplus than quota: what covered it is free
+  if (stands_behind_guests(job.queue, marks)) marks_are_stale_ = true;
   run->quota_mark = marks;
 }
 
@@ -171,12 +202,31 @@ Status RoundState::shrink(std::int64_t id, std::span<const TaskName> tasks) {
   quotas_.take(job.job.queue, after.all);
   if ((job.quota_mark & kSurplusMarks) != 0) marks_are_stale_ = true;
   job.quota_mark = mark(job.job.queue, after);
+  if (stands_behind_guests(job.job.queue, job.quota_mark)) marks_are_stale_ = true;
   return {};
+}
+
+bool RoundState::stands_behind_guests(std::int32_t queue, std::uint32_t marks) const {
+  const std::uint32_t all = quotas_.all_marks(queue);
+  const auto is_behind = [&](std::uint32_t of_kind) {
+    const std::uint32_t missing = all & ~of_kind;
+    return missing != 0 && std::bit_floor(missing) != std::bit_floor(all);
+  };
+  return is_behind(marks & kGangMarks) || is_behind(marks >> kMarkedDepths);
 }
 
 void RoundState::renew_marks() {
   if (!marks_are_stale_ || !quotas_.governs()) return;
   marks_are_stale_ = false;
+  const bool were_claims = std::exchange(marks_are_claims_, false);
+  give_marks(were_claims);
+  const bool is_anyone_behind = !were_claims && std::ranges::any_of(running_.all(), [&](const RunningJob& run) {
+    return stands_behind_guests(run.job.queue, run.quota_mark);
+  });
+  if (is_anyone_behind) give_marks(true);
+}
+
+void RoundState::give_marks(bool are_claims) {
   struct Claim {
     RunningJob* job;
     Held held;
@@ -185,26 +235,38 @@ void RoundState::renew_marks() {
   std::vector<Claim> claims;
   for (RunningJob& job : running_.change_all()) {
     const std::uint32_t gang = quotas_.all_marks(job.job.queue);
-    if (!marks_are_claims_ && (job.quota_mark & gang) == gang && surplus_tasks(job).empty()) continue;
+    if (!are_claims && (job.quota_mark & gang) == gang && surplus_tasks(job).empty()) continue;
     claims.push_back({&job, held_by(job), job.quota_mark});
-    if (marks_are_claims_) job.quota_mark = 0;
+    if (are_claims) job.quota_mark = 0;
   }
   std::ranges::sort(claims, {}, [](const Claim& claim) { return std::tuple(claim.job->start, claim.job->job.id); });
-  if (marks_are_claims_) quotas_.clear_marks();
-  const auto give = [&](std::uint32_t kind, bool only_promised) {
+  if (are_claims) quotas_.clear_marks();
+  int deepest = 0;
+  for (const Claim& claim : claims) deepest = std::max(deepest, quotas_.depth(claim.job->job.queue));
+  deepest = std::min(deepest, kMarkedDepths - 1);
+  // Of the queues at one depth. `is_own`: of those within the quotas of all queues below; a parent's quota is its
+  // children's before it is that of their guests.
+  const auto give = [&](int depth, bool is_own, std::uint32_t kind, bool only_promised) {
+    const std::uint32_t at_depth = (1u << depth) | (1u << (kMarkedDepths + depth));
     for (Claim& claim : claims) {
+      std::uint32_t& marks = claim.job->quota_mark;
+      const std::uint32_t of_kind = kind == kGangMarks ? marks & kGangMarks : marks >> kMarkedDepths;
+      const std::uint32_t below = quotas_.all_marks(claim.job->job.queue) & ~((2u << depth) - 1);
+      if (((of_kind & below) == below) != is_own) continue;
       const std::uint32_t wanted = only_promised ? kind & claim.promised : kind;
-      claim.job->quota_mark = mark(claim.job->job.queue, claim.held, claim.job->quota_mark, wanted);
+      marks = mark(claim.job->job.queue, claim.held, marks, wanted & at_depth);
     }
   };
   // What was promised stays as long as the quota covers it; what is left goes to those that ran on borrowed quota.
-  if (marks_are_claims_) {
-    give(kGangMarks, true);
-    give(kSurplusMarks, true);
+  for (int depth = deepest; depth >= 0; --depth) {
+    for (const bool is_own : {true, false}) {
+      for (const bool only_promised : {true, false}) {
+        if (only_promised && !are_claims) continue;
+        give(depth, is_own, kGangMarks, only_promised);
+        give(depth, is_own, kSurplusMarks, only_promised);
+      }
+    }
   }
-  give(kGangMarks, false);
-  give(kSurplusMarks, false);
-  marks_are_claims_ = false;
 }
 
 }  // namespace berth

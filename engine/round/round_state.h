@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/model/plan.h"
@@ -75,6 +77,11 @@ class RoundState {
     }
     return quotas;
   }
+  // What a waiting job is promised, once its victims have stopped: see QuotaLedger::pledge. Gone when it starts.
+  void pledge(std::int64_t job, std::int32_t queue, Amounts amounts);
+  void drop_pledge(std::int64_t job);
+  void drop_pledges();
+
   // Marks of a job that holds that; see QuotaLedger::mark and RunningJob::quota_mark.
   std::uint32_t mark(std::int32_t queue, const Held& held, std::uint32_t already = 0, std::uint32_t wanted = ~0u);
   void unmark(std::int32_t queue, const Held& held, std::uint32_t marks);
@@ -103,6 +110,10 @@ class RoundState {
   const RunningJobs& running() const { return running_; }
 
  private:
+  // It is within the quota of some queue below one in whose quota it has no place: guests may have it.
+  bool stands_behind_guests(std::int32_t queue, std::uint32_t marks) const;
+  // `are_claims`: all anew, of what they are.
+  void give_marks(bool are_claims);
   static void find_anchor(RunningJob& job, std::int32_t group);
   // Of a task on a node that is not up; see QuotaLedger::add_capacity.
   void count_capacity(const Holding& holding, std::int64_t sign);
@@ -112,8 +123,15 @@ class RoundState {
   QuotaLedger quotas_;
   Placer placer_;
   RunningJobs running_;
-  bool marks_are_stale_ = false;   // quota was freed since they were last renewed
-  bool marks_are_claims_ = false;  // some came with add_running(): more may be promised than there is quota
+  struct Pledge {
+    std::int32_t queue = -1;
+    Amounts amounts;
+    QuotaLedger::Leaving leaving;
+    std::uint32_t levels = 0;
+  };
+  std::map<std::int64_t, Pledge> pledges_;  // by job
+  bool marks_are_stale_ = false;            // quota was freed since they were last renewed
+  bool marks_are_claims_ = false;           // some came with add_running(): more may be promised than there is quota
 };
 
 }  // namespace berth

@@ -67,17 +67,18 @@ void HoldBack::hold_untried(const Culprit& culprit, const std::function<bool(con
 }
 
 bool HoldBack::keep_off(const Culprit& culprit) {
-  constexpr int kMostTimes = 2;
+  constexpr int kMostTimes = 2;  // of a job
   Snapshot& snapshot = round_.loaded.snapshot;
   std::vector<KeptOffNodes>& all = snapshot.kept_off;
   const auto at = std::ranges::lower_bound(all, culprit.job, {}, &KeptOffNodes::job);
   const bool is_there = at != all.end() && at->job == culprit.job;
   auto& [times, assertion] = kept_off_[culprit.job];
-  if (culprit.nodes.empty() || times == kMostTimes || plans_ > kSingly) {
+  if (culprit.nodes.empty() || times == kMostTimes || tried_elsewhere_ == kMostElsewhere) {
     if (is_there) all.erase(at);
     return false;
   }
   ++times;
+  ++tried_elsewhere_;
   assertion = culprit.broken.front().id;
   std::set<NodeIndex> nodes(culprit.nodes.begin(), culprit.nodes.end());
   if (is_there) nodes.insert(at->nodes.begin(), at->nodes.end());
@@ -117,16 +118,18 @@ Status HoldBack::plan_again() {
 Result<std::optional<PlanWithout>> HoldBack::plan_without(const Culprit& culprit) {
   if (plans_ == kMostPlans) return std::optional<PlanWithout>();
   if (!first_) first_ = round_.schedule;
-  ++plans_;
   const std::vector<Job>& jobs = round_.loaded.snapshot.jobs;
   const auto found = std::ranges::lower_bound(jobs, culprit.job, {}, &Job::id);
   if (found == jobs.end() || found->id != culprit.job ||
       find_hold(round_.loaded.snapshot.holds, culprit.job) != nullptr)
     return std::optional<PlanWithout>();  // holding it does not help
   const Job& job = *found;
-  if (!keep_off(culprit) && !hold_surplus(job, culprit.broken.front().id)) {
-    hold(job.id, culprit.broken.front().id, 0);
-    hold_others(culprit, job);
+  if (!keep_off(culprit)) {
+    ++plans_;
+    if (!hold_surplus(job, culprit.broken.front().id)) {
+      hold(job.id, culprit.broken.front().id, 0);
+      hold_others(culprit, job);
+    }
   }
   BERTH_TRY(plan_again());
   return std::optional(PlanWithout{.plan = round_.schedule.plan, .record = record_if_wanted(settings_, round_)});

@@ -35,6 +35,7 @@ class HoldBack {
   static constexpr int kWithQueue = 24;  // the same
   static constexpr int kMostPlans = 32;
   static constexpr std::size_t kSpared = 2;
+  static constexpr int kMostElsewhere = 12;  // plans besides, for jobs that are kept off nodes
 
   // `round` is changed by each call of callback(); its plan may have been moved from.
   HoldBack(Runtime& runtime, const Settings& settings, PlannedRound& round, const std::atomic<bool>* interrupted)
@@ -65,6 +66,7 @@ class HoldBack {
   PlannedRound& round_;
   const std::atomic<bool>* interrupted_;
   int plans_ = 0;
+  int tried_elsewhere_ = 0;
   std::optional<ScheduleResult> first_;
   std::set<DemandKey> widened_;                                    // queues, and demands in them
   std::map<std::int64_t, std::pair<int, std::int64_t>> kept_off_;  // by job: how often, for which assertion

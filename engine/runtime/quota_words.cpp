@@ -43,6 +43,13 @@ std::string say_borrowed_quota(const Snapshot& snapshot, std::int32_t queue, std
   return {};
 }
 
+bool is_within_quota(const Waiting& waiting, const Snapshot& snapshot, const QuotaLedger& quotas, std::int32_t queue,
+                     std::size_t resource) {
+  const auto job = std::ranges::lower_bound(snapshot.jobs, waiting.job, {}, &Job::id);
+  if (job == snapshot.jobs.end() || job->id != waiting.job) return false;
+  return quotas.counted(queue, resource) + quotas.demand_to_start(*job)[resource] <= quotas.quota(queue, resource);
+}
+
 // "4 GPUs", or "4 GPUs (6 GPUs after the next round, for jobs ahead of it)".
 std::string say_use(const QuotaResource& resource, std::int64_t now, std::int64_t after) {
   const std::string used = describe_amount(resource, now);
@@ -81,6 +88,12 @@ SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const Quo
                                describe_amount(*resource, terms.limit), lacks),
                    Remedy::kHigherLimit);
     case Reason::kLenderKeeps:
+      if (is_within_quota(waiting, snapshot, quotas, q, r)) {
+        return {fmt::format("queue {} has quota left for it, but others have borrowed that, and what is idle is quota "
+                            "that its owners do not lend",
+                            queue->name),
+                "wait until a round takes back what was borrowed", Remedy::kMoreLending};
+      }
       if (const LoanTerms* loan = loan_to_return(snapshot, static_cast<std::int32_t>(r)); loan != nullptr) {
         const std::string& lender = snapshot.queues[static_cast<std::size_t>(loan->lender)].name;
         const std::string end = print_time(loan->until);
