@@ -1,11 +1,16 @@
 #include "engine/base/file_bytes.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace berth {
@@ -19,9 +24,32 @@ Status reading_failed(const std::string& file, const std::atomic<bool>* interrup
   return Status(Code::kInterrupted, "interrupted while reading '" + file + "'");
 }
 
+bool is_open_database(const std::string& file) {
+  constexpr std::string_view kHead = "SQLite format 3";
+  struct stat asked = {};
+  if (::stat(file.c_str(), &asked) != 0 || !S_ISREG(asked.st_mode)) return false;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry("/proc/self/fd", error), end; !error && entry != end;
+       entry.increment(error)) {
+    const int descriptor = std::atoi(entry->path().filename().c_str());
+    struct stat found = {};
+    if (::fstat(descriptor, &found) != 0 || found.st_dev != asked.st_dev || found.st_ino != asked.st_ino) continue;
+    std::array<char, kHead.size()> head = {};
+    if (::pread(descriptor, head.data(), head.size(), 0) == static_cast<ssize_t>(head.size()) &&
+        std::string_view(head.data(), head.size()) == kHead)
+      return true;
+  }
+  return false;
+}
+
 }  // namespace
 
+Status check_is_no_open_database(const std::string& file) {
+  return is_open_database(file) ? Status(Code::kInvalid, "'" + file + "' is the database that is open") : Status();
+}
+
 Result<FileReader> FileReader::open(const std::string& file, const std::atomic<bool>* interrupt) {
+  BERTH_TRY(check_is_no_open_database(file));
   while (true) {
     const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor >= 0) return FileReader(file, interrupt, descriptor);

@@ -17,6 +17,10 @@ constexpr std::size_t kMostFileBytes = std::size_t{256} << 20;
 Result<std::string> read_file_bytes(const std::string& file, std::size_t most = kMostFileBytes,
                                     const std::atomic<bool>* interrupt = nullptr);
 
+// kInvalid: a connection of this process has the file open as a database. SQLite's locks are those of a process on a
+// file: to open and close it once more lets go of them, and what others commit then is lost.
+Status check_is_no_open_database(const std::string& file);
+
 // A file that may never end, or never begin. kInterrupted when `interrupt` is set: a signal ends the wait for bytes.
 class FileReader {
  public:

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "engine/base/file_bytes.h"
+
 namespace berth {
 
 namespace {
@@ -23,6 +25,7 @@ void TextFile::Closer::operator()(void* file) const { gzclose(as_gzip(file)); }
 
 Result<TextFile> TextFile::open(const std::string& path) {
   TextFile opened(path == "-" ? "(standard input)" : path);
+  if (path != "-") BERTH_TRY(check_is_no_open_database(path));
   errno = 0;
   gzFile file = path == "-" ? gzdopen(dup(STDIN_FILENO), "rb") : gzopen(path.c_str(), "rb");
   if (file == nullptr) {
