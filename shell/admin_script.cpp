@@ -25,8 +25,8 @@ class TimeLimit {
  public:
   TimeLimit(Session& session, Seconds limit) : session_(session), outer_(session.interrupt), limit_(limit) {
     if (limit <= Seconds(0)) return;
+    watcher_ = std::thread([this] { watch(); });  // first: where it throws, nothing has changed
     session.interrupt = &stop_;
-    watcher_ = std::thread([this] { watch(); });
   }
   ~TimeLimit() {
     if (!watcher_.joinable()) return;

@@ -4,6 +4,7 @@
 
 #include <new>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "engine/runtime/runtime.h"
@@ -122,6 +123,9 @@ Result<Output> execute(Session& session, std::string_view statement) {
   } catch (const std::length_error&) {
     session.progress->finish();
     return out_of_memory();
+  } catch (const std::system_error& error) {  // as where no thread can be started
+    session.progress->finish();
+    return Status(Code::kUnavailable, fmt::format("the system refused: {}", error.what()));
   }
 }
 

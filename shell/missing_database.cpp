@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/folder.h"
 #include "engine/base/text.h"
 #include "engine/runtime/runtime.h"
 #include "engine/store/open.h"
@@ -36,14 +37,10 @@ bool begins_with_one(const CommandRow& row, std::span<const std::string_view> wo
 
 // "did you mean 'cluster.db'?"
 std::string nearest_database(const fs::path& missing) {
-  std::vector<std::string> names;
-  std::error_code error;
-  const fs::path folder = missing.has_parent_path() ? missing.parent_path() : fs::path(".");
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    const bool is_other = entry->path().filename() != missing.filename();
-    if (is_other && entry->path().extension() == ".db") names.push_back(entry->path().filename().string());
-  }
-  std::ranges::sort(names);
+  const Result<std::vector<std::string>> all = names_in(missing.has_parent_path() ? missing.parent_path() : ".");
+  if (!all.ok()) return "";
+  std::vector<std::string> names = *all;
+  std::erase_if(names, [&](const std::string& name) { return name == missing.filename() || !name.ends_with(".db"); });
   if (const std::string near = suggest(missing.filename().string(), names); !near.empty()) return near;
   return names.empty() ? std::string() : fmt::format("there is '{}'", names.front());
 }

@@ -17,6 +17,7 @@
 #include <readline/history.h>
 #include <readline/readline.h>
 
+#include "engine/base/folder.h"
 #include "engine/base/text.h"
 #include "shell/complete.h"
 #include "shell/error_report.h"
@@ -93,12 +94,12 @@ std::vector<std::string> list_files(std::string_view prefix) {
   const std::size_t slash = prefix.rfind('/');
   const std::string folder(slash == std::string_view::npos ? "" : prefix.substr(0, slash + 1));
   std::vector<std::string> files;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(folder.empty() ? "." : folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
+  const Result<std::vector<std::string>> names = names_in(folder.empty() ? "." : folder);
+  if (!names.ok()) return files;
+  for (const std::string& name : *names) {
     std::error_code ignored;
-    if (!name.starts_with('.')) files.push_back(folder + name + (entry->is_directory(ignored) ? "/" : ""));
+    if (!name.starts_with('.'))
+      files.push_back(folder + name + (std::filesystem::is_directory(folder + name, ignored) ? "/" : ""));
   }
   return files;
 }

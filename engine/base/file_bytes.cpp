@@ -8,10 +8,10 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <string_view>
-#include <system_error>
 #include <utility>
+
+#include "engine/base/folder.h"
 
 namespace berth {
 
@@ -24,28 +24,33 @@ Status reading_failed(const std::string& file, const std::atomic<bool>* interrup
   return Status(Code::kInterrupted, "interrupted while reading '" + file + "'");
 }
 
-bool is_open_database(const std::string& file) {
-  constexpr std::string_view kHead = "SQLite format 3";
-  struct stat asked = {};
-  if (::stat(file.c_str(), &asked) != 0 || !S_ISREG(asked.st_mode)) return false;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry("/proc/self/fd", error), end; !error && entry != end;
-       entry.increment(error)) {
-    const int descriptor = std::atoi(entry->path().filename().c_str());
-    struct stat found = {};
-    if (::fstat(descriptor, &found) != 0 || found.st_dev != asked.st_dev || found.st_ino != asked.st_ino) continue;
-    std::array<char, kHead.size()> head = {};
-    if (::pread(descriptor, head.data(), head.size(), 0) == static_cast<ssize_t>(head.size()) &&
-        std::string_view(head.data(), head.size()) == kHead)
-      return true;
-  }
-  return false;
-}
-
 }  // namespace
 
+Result<std::vector<int>> descriptors_of(const struct stat& file) {
+  BERTH_ASSIGN(const std::vector<std::string> all, names_in("/proc/self/fd"));
+  std::vector<int> found;
+  for (const std::string& name : all) {
+    const int descriptor = std::atoi(name.c_str());
+    struct stat each = {};
+    if (::fstat(descriptor, &each) == 0 && each.st_dev == file.st_dev && each.st_ino == file.st_ino)
+      found.push_back(descriptor);
+  }
+  return found;
+}
+
 Status check_is_no_open_database(const std::string& file) {
-  return is_open_database(file) ? Status(Code::kInvalid, "'" + file + "' is the database that is open") : Status();
+  constexpr std::string_view kHead = "SQLite format 3";
+  struct stat asked = {};
+  if (::stat(file.c_str(), &asked) != 0 || !S_ISREG(asked.st_mode)) return {};
+  const Result<std::vector<int>> open = descriptors_of(asked);
+  if (!open.ok()) return {};
+  for (const int descriptor : *open) {
+    std::array<char, kHead.size()> head = {};
+    const bool is_read = ::pread(descriptor, head.data(), head.size(), 0) == static_cast<ssize_t>(head.size());
+    if (is_read && std::string_view(head.data(), head.size()) == kHead)
+      return Status(Code::kInvalid, "'" + file + "' is the database that is open");
+  }
+  return {};
 }
 
 Result<FileReader> FileReader::open(const std::string& file, const std::atomic<bool>* interrupt) {

@@ -1,10 +1,13 @@
 // A file's bytes: all of them or an error, or piece by piece.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <atomic>
 #include <cstddef>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "engine/base/status.h"
 
@@ -16,6 +19,9 @@ constexpr std::size_t kMostFileBytes = std::size_t{256} << 20;
 // kUnavailable when it cannot be read; kInvalid when there are more than `most`; kInterrupted as below.
 Result<std::string> read_file_bytes(const std::string& file, std::size_t most = kMostFileBytes,
                                     const std::atomic<bool>* interrupt = nullptr);
+
+// This process's descriptors of a file. kUnavailable where the system does not say.
+Result<std::vector<int>> descriptors_of(const struct stat& file);
 
 // kInvalid: a connection of this process has the file open as a database. SQLite's locks are those of a process on a
 // file: to open and close it once more lets go of them, and what others commit then is lost.

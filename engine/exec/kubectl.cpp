@@ -7,8 +7,8 @@
 #include <array>
 #include <atomic>
 #include <optional>
-#include <thread>
 
+#include "engine/base/at_once.h"
 #include "engine/base/text.h"
 #include "engine/exec/process.h"
 
@@ -173,19 +173,12 @@ Result<KubectlReply> Kubectl::list(const std::vector<std::string>& words) const 
 
 Result<std::vector<KubectlReply>> Kubectl::call_all(std::span<const KubectlCall> calls) const {
   std::vector<std::optional<Result<KubectlReply>>> answers(calls.size());
-  std::atomic<std::size_t> next = 0;
   std::atomic<bool> is_silent = false;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < calls.size(); i = next++) {
-      answers[i] = is_silent ? Result<KubectlReply>(not_asked()) : call(calls[i]);
-      if (!answers[i]->ok() || (**answers[i]).is_unreachable) is_silent = true;
-    }
-  };
   const QuietPipes quiet_pipes;
-  std::vector<std::thread> helpers;
-  for (std::size_t i = 1; i < std::min(kKubectlsAtOnce, calls.size()); ++i) helpers.emplace_back(work);
-  work();
-  for (std::thread& helper : helpers) helper.join();
+  for_each_at_once(calls.size(), kKubectlsAtOnce, [&](std::size_t i) {
+    answers[i] = is_silent ? Result<KubectlReply>(not_asked()) : call(calls[i]);
+    if (!answers[i]->ok() || (**answers[i]).is_unreachable) is_silent = true;
+  });
   std::vector<KubectlReply> replies;
   for (std::optional<Result<KubectlReply>>& answer : answers) {
     BERTH_ASSIGN(KubectlReply reply, *std::move(answer));

@@ -8,9 +8,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <set>
 
+#include "engine/base/folder.h"
 #include "engine/base/text.h"
 #include "engine/exec/descriptor.h"
 #include "engine/exec/local_record.h"
@@ -20,15 +20,10 @@ namespace berth {
 
 namespace {
 
-namespace fs = std::filesystem;
-
-std::vector<std::string> names_in(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
-    names.push_back(entry->path().filename().string());
-  std::ranges::sort(names);
-  return names;
+// None where it is gone meanwhile.
+std::vector<std::string> known_in(const std::string& folder) {
+  Result<std::vector<std::string>> names = names_in(folder);
+  return names.ok() ? *std::move(names) : std::vector<std::string>();
 }
 
 // "<pid>.<start>"
@@ -76,7 +71,7 @@ bool is_due(const std::string& root, Seconds now) {
 
 std::vector<ListedTasks> read_task_lists(const std::string& folder) {
   std::vector<ListedTasks> lists;
-  for (const std::string& name : names_in(folder)) {
+  for (const std::string& name : known_in(folder)) {
     ListedTasks list{folder + "/" + name, mark_in(name), {}};
     const Result<std::string> read = read_plain_file(list.path);
     const std::string text = read.ok() ? *read : "";
@@ -118,14 +113,14 @@ void remove_old_tasks(const std::string& root, Seconds keep, Seconds now) {
     if (list.is_claimed && lives) claimed.insert(list.keys.begin(), list.keys.end());
   }
   std::vector<std::int64_t> thousands;
-  for (const std::string& name : names_in(root + "/tasks")) {
+  for (const std::string& name : known_in(root + "/tasks")) {
     if (const Result<std::int64_t> number = read_integer(name); number.ok()) thousands.push_back(*number);
   }
   std::ranges::sort(thousands);
   for (const std::int64_t thousand : thousands) {
     const std::string folder = root + "/tasks/" + std::to_string(thousand);
     bool has_young = false;
-    for (const std::string& name : names_in(folder)) {
+    for (const std::string& name : known_in(folder)) {
       if (claimed.contains(name)) continue;
       const TaskAge age = age_of(folder + "/" + name, root + "/supervisors", now - keep);
       if (age == TaskAge::kOld) remove_task(folder + "/" + name);

@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
 
+#include "engine/base/folder.h"
 #include "engine/base/text.h"
 #include "engine/exec/descriptor.h"
 #include "engine/exec/done_file.h"
@@ -34,9 +34,10 @@ std::optional<std::string> done_file_of(std::int32_t pid) {
 
 std::map<std::int32_t, ProcessStat> all_processes() {
   std::map<std::int32_t, ProcessStat> all;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry("/proc", error), end; !error && entry != end; entry.increment(error)) {
-    const Result<std::int64_t> number = read_integer(entry->path().filename().string());
+  const Result<std::vector<std::string>> names = names_in("/proc");
+  if (!names.ok()) return all;
+  for (const std::string& name : *names) {
+    const Result<std::int64_t> number = read_integer(name);
     if (!number.ok()) continue;
     const auto pid = static_cast<std::int32_t>(*number);
     if (const std::optional<ProcessStat> stat = process_stat(pid)) all.emplace(pid, *stat);

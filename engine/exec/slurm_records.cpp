@@ -1,6 +1,5 @@
 #include "engine/exec/slurm_records.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -14,6 +13,7 @@
 #include <set>
 #include <sstream>
 
+#include "engine/base/folder.h"
 #include "engine/base/text.h"
 #include "engine/exec/descriptor.h"
 #include "engine/exec/plain_file.h"
@@ -31,14 +31,10 @@ Status write_to(const std::string& path, int flags, std::string_view content) {
 }
 
 std::vector<std::string> node_files(const std::string& path) {
-  std::vector<std::string> names;
-  DIR* folder = opendir(path.c_str());
-  if (folder == nullptr) return names;
-  while (const dirent* entry = readdir(folder))
-    if (std::string_view(entry->d_name).starts_with("node.")) names.emplace_back(entry->d_name);
-  closedir(folder);
-  std::ranges::sort(names);
-  return names;
+  Result<std::vector<std::string>> names = names_in(path);
+  if (!names.ok()) return {};
+  std::erase_if(*names, [](const std::string& name) { return !name.starts_with("node."); });
+  return *std::move(names);
 }
 
 }  // namespace
@@ -73,7 +69,7 @@ void read_slurm_record(std::string_view text, std::string_view node,
     if (verb == "start") record.started = Seconds(moment);
     if (verb == "late") record.is_late = true;
     if (verb == "exit") record.is_exit = true;
-    // What is left is told by the script's own guard.
+    // After 'left' it is the script's own guard that tells the task to stop, not Berth.
     if ((verb == "signal" || verb == "stop") && !record.is_left) record.was_told = record.was_told || !record.ended;
     if (verb == "told") record.was_told_by_others = record.was_told_by_others || !record.ended;
     if (verb == "left") record.is_left = record.is_left || !record.ended;

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <thread>
+#include <vector>
 
+#include "engine/base/at_once.h"
 #include "engine/base/failpoint.h"
 #include "engine/base/text.h"
 #include "engine/exec/slurm_pilot.h"
@@ -103,26 +104,20 @@ void SlurmSubmitter::submit(Item& item) const {
 
 void SlurmSubmitter::submit_all(std::vector<Item>& items) const {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(timeout_.value());
-  std::atomic<std::size_t> next{0};
   std::atomic<bool> is_silent{false};  // Slurm does not answer: more questions would only wait as long
-  const auto work = [&] {
-    for (std::size_t i = next++; i < items.size(); i = next++) {
-      Item& item = items[i];
-      if (item.is_settled) continue;
-      if (is_silent || std::chrono::steady_clock::now() > deadline) {
-        settle(item,
-               {DeliveryState::kUnknown, "", is_silent ? "not tried: Slurm did not answer" : "not tried in time"});
-        continue;
-      }
-      submit(item);
-      if (!item.is_settled && !is_sbatch_refusal(item.complaint) && !is_sbatch_delay(item.complaint)) is_silent = true;
+  std::vector<Item*> open;
+  for (Item& item : items) {
+    if (!item.is_settled) open.push_back(&item);
+  }
+  for_each_at_once(open.size(), static_cast<std::size_t>(parallel_), [&](std::size_t i) {
+    Item& item = *open[i];
+    if (is_silent || std::chrono::steady_clock::now() > deadline) {
+      settle(item, {DeliveryState::kUnknown, "", is_silent ? "not tried: Slurm did not answer" : "not tried in time"});
+      return;
     }
-  };
-  std::vector<std::thread> threads;
-  const auto open = static_cast<std::int64_t>(std::ranges::count(items, false, &Item::is_settled));
-  for (std::int64_t i = 1; i < std::min(parallel_, open); ++i) threads.emplace_back(work);
-  work();
-  for (std::thread& thread : threads) thread.join();
+    submit(item);
+    if (!item.is_settled && !is_sbatch_refusal(item.complaint) && !is_sbatch_delay(item.complaint)) is_silent = true;
+  });
 }
 
 // A repetition only finds the claim taken, so nothing has to be asked first.

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/folder.h"
 #include "engine/store/left_log.h"
 
 namespace berth {
@@ -62,17 +63,17 @@ void remove_stale_copies(const std::string& path, std::string_view kind) {
   namespace fs = std::filesystem;
   const fs::path whole(path);
   const std::string start = fmt::format("{}.{}-", whole.filename().string(), kind);
-  std::error_code failure;
-  std::vector<fs::path> stale;
   const fs::path folder = whole.has_parent_path() ? whole.parent_path() : fs::path(".");
-  for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end; entry.increment(failure)) {
-    const std::string name = entry->path().filename().string();
+  const Result<std::vector<std::string>> names = names_in(folder.string());
+  if (!names.ok()) return;
+  for (const std::string& name : *names) {
     if (!name.starts_with(start)) continue;
     pid_t process = 0;
     const auto [after, error] = std::from_chars(name.data() + start.size(), name.data() + name.size(), process);
-    if (error == std::errc() && process > 0 && ::kill(process, 0) != 0 && errno == ESRCH) stale.push_back(*entry);
+    std::error_code ignored;
+    if (error == std::errc() && process > 0 && ::kill(process, 0) != 0 && errno == ESRCH)
+      fs::remove(folder / name, ignored);
   }
-  for (const fs::path& file : stale) fs::remove(file, failure);
 }
 
 Status sync_path(const std::string& path) {

@@ -8,12 +8,13 @@
 
 #include <array>
 #include <cstdio>
-#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
+#include "engine/base/file_bytes.h"
 #include "engine/store/sqlite.h"
 
 namespace berth {
@@ -72,18 +73,6 @@ Result<bool> holds_together(const std::string& path) {
   return said.ok() && *said == "ok";
 }
 
-// Nothing = not known.
-std::optional<bool> is_open_here(const struct stat& file) {
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry("/proc/self/fd", error), end; !error && entry != end;
-       entry.increment(error)) {
-    struct stat found = {};
-    if (::stat(entry->path().c_str(), &found) == 0 && found.st_dev == file.st_dev && found.st_ino == file.st_ino)
-      return true;
-  }
-  return error ? std::nullopt : std::optional(false);
-}
-
 Status another_files(const std::string& path) {
   return Status(
       Code::kCorrupt,
@@ -101,7 +90,8 @@ Status check_left_log(const std::string& path) {
   if (!file || file->st_size == 0 || !is_first_look(*file) || !log || log->st_size == 0) return {};
   // SQLite's locks are those of a process on a file: to close the file anywhere in the process lets go of them. So it
   // is opened here only where no connection of this process has it open, as the one has that made it.
-  if (is_open_here(*file).value_or(true)) return {};
+  const Result<std::vector<int>> open = descriptors_of(*file);
+  if (!open.ok() || !open->empty()) return {};
   if (is_without_log(path)) return another_files(path);
   if (!is_younger(*file, *log) || is_open_elsewhere(path)) return {};
   const Result<bool> holds = holds_together(path);
@@ -125,7 +115,9 @@ void remove_log(const std::string& path) {
 
 void remove_own_log(const std::string& path) {
   const std::optional<struct stat> log = found_at(path + "-wal");
-  if (log && is_open_here(*log).value_or(false)) remove_log(path);
+  if (!log) return;
+  const Result<std::vector<int>> open = descriptors_of(*log);
+  if (open.ok() && !open->empty()) remove_log(path);
 }
 
 }  // namespace berth
