@@ -386,7 +386,7 @@ class Supervisor {
   // Its first process has ended. Others may use what is left of their grace; without one they go now. Where a signal
   // that we sent ended it or the script in it (128 and the signal), as it ends a shell around a program that minds it,
   // the others run on; else they have as long as the signal lasts. The number of the group is ours as long as a child
-  // of ours is in it. What has left the group is told when that is gone.
+  // of ours is in it. Processes that have left the group are told to stop once the group has ended.
   void clear_group(Task& task) const {
     siginfo_t info = {};
     const auto group = static_cast<id_t>(task.process);

@@ -254,7 +254,7 @@ QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Secon
   return verdict;
 }
 
-// Below 0 it fits nowhere, whoever keeps what.
+// 0 where the cluster has no room for the demand itself: then it is not others who keep that.
 std::int64_t QuotaLedger::short_for_others(std::size_t row, std::size_t resource, std::int64_t demand) const {
   const std::int64_t free_after = capacity_[resource] - used_by_all_[resource] - demand;
   return free_after < 0 ? 0 : promised_after(row, resource, demand) - free_after;

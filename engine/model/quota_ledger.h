@@ -177,9 +177,9 @@ class QuotaLedger {
   void take(std::int32_t queue, const Amounts& amounts);
   void give_back(std::int32_t queue, const Amounts& amounts);
 
-  // `amounts` of quota wait for a job for whom others are told to stop (`sign` 1, then -1): nobody else of its queues
-  // is marked for them, or takes back as if they were left. `leaving`: what those others hold, by queue; it counts
-  // already. `levels`: at the depths of these bits, where what others give up is taken back from.
+  // Keeps `amounts` of the queue's quota for a job whose victims are told to stop (`sign` 1; -1 ends that). Other jobs
+  // get no marks for these amounts, and reclaim nothing on their account. `leaving`: what the victims hold, by queue:
+  // where it lies in the same queue it counts already. `levels`: bits of the depths at which the job reclaims.
   using Leaving = std::vector<std::pair<std::int32_t, Amounts>>;
   void pledge(std::int32_t queue, const Amounts& amounts, const Leaving& leaving, std::uint32_t levels,
               std::int64_t sign);

@@ -59,6 +59,13 @@ struct WorkloadShape {
   double popularity = 0;
 };
 
+// The row of a job among rows in job order; null = there is none.
+template <class Row>
+const Row* find_of_job(std::span<const Row> rows, std::int64_t job) {
+  const auto found = std::ranges::lower_bound(rows, job, {}, &Row::job);
+  return found != rows.end() && found->job == job ? &*found : nullptr;
+}
+
 // A job that a round gives nothing, because starting it would break an assertion.
 struct AssertionHold {
   std::int64_t job = 0;
@@ -70,8 +77,7 @@ struct AssertionHold {
 
 // `holds` in job order; null = it is not held.
 inline const AssertionHold* find_hold(std::span<const AssertionHold> holds, std::int64_t job) {
-  const auto found = std::ranges::lower_bound(holds, job, {}, &AssertionHold::job);
-  return found != holds.end() && found->job == job ? &*found : nullptr;
+  return find_of_job(holds, job);
 }
 
 // Nodes that a job may not use in a round: there it would break an assertion. It may start elsewhere, but makes no
@@ -82,6 +88,11 @@ struct KeptOffNodes {
 
   bool operator==(const KeptOffNodes&) const = default;
 };
+
+// `rows` in job order; null = it may use all nodes.
+inline const KeptOffNodes* find_kept_off(std::span<const KeptOffNodes> rows, std::int64_t job) {
+  return find_of_job(rows, job);
+}
 
 // A job that an assertion refused by itself, and when last. For RoundRules::reservation_ttl from then on it may start
 // when it fits, but no room is made or kept for it and it closes nothing for others.
@@ -96,8 +107,7 @@ struct AssertionRefusal {
 
 // `refusals` in job order; null = it was not refused.
 inline const AssertionRefusal* find_refusal(std::span<const AssertionRefusal> refusals, std::int64_t job) {
-  const auto found = std::ranges::lower_bound(refusals, job, {}, &AssertionRefusal::job);
-  return found != refusals.end() && found->job == job ? &*found : nullptr;
+  return find_of_job(refusals, job);
 }
 
 struct Snapshot {

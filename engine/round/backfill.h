@@ -20,8 +20,7 @@
 // as first until it starts, and its reservation binds from the start of the pass once it is due; then the turn is that
 // of the highest rank among the jobs that the pass finds waiting for room, unless one came before it by far more than
 // reservation_ttl (24 times), which bounds how long ranks alone can keep a job waiting, or its queue uses nothing: such
-// queues rank alike. With none, the first closes the
-// pass from its start.
+// queues rank alike. With none, the first closes the pass from its start.
 //
 // The first job of a queue that its quota or a limit refuses (limit_holds.h) gets a reservation without tasks: later
 // jobs of that queue, and of those below where the limit is, do not take what it waits for.
@@ -68,6 +67,7 @@
 
 #include "engine/model/demand_key.h"
 #include "engine/policy/policy.h"
+#include "engine/round/closed_nodes.h"
 #include "engine/round/limit_holds.h"
 #include "engine/round/round_state.h"
 #include "engine/round/timeline.h"
@@ -161,7 +161,7 @@ class Backfill {
     void take_idle(NodeIndex node);
 
     Ledger& ledger_;
-    std::vector<NodeIndex> closed_;
+    ClosedNodes closed_;
     std::vector<Holding> taken_;
   };
   // A borrower closes the pass: the job, of a queue, may still take back what others hold. Not where its use would

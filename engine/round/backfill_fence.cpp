@@ -42,7 +42,7 @@ bool Backfill::is_withstood(const Job& job) const {
 }
 
 Backfill::Fence::Fence(Backfill& backfill, const Job& job, bool borrows, Keep keep)
-    : ledger_(backfill.state_.ledger()) {
+    : ledger_(backfill.state_.ledger()), closed_(ledger_) {
   const bool takes_back = keep == Keep::kIdle && !borrows;
   if (takes_back && backfill.may_take_back()) {
     for (std::size_t node = 0; node < ledger_.node_count(); ++node) take_idle(static_cast<NodeIndex>(node));
@@ -55,8 +55,7 @@ Backfill::Fence::Fence(Backfill& backfill, const Job& job, bool borrows, Keep ke
         take_idle(task.holding.node);
         continue;
       }
-      ledger_.set_accepts(task.holding.node, false);
-      closed_.push_back(task.holding.node);
+      closed_.close(task.holding.node);
     }
   }
 }
@@ -84,7 +83,6 @@ void Backfill::Fence::take_idle(NodeIndex node) {
 
 Backfill::Fence::~Fence() {
   for (const Holding& holding : taken_) (void)ledger_.release(holding);
-  for (const NodeIndex node : closed_) ledger_.set_accepts(node, true);
 }
 
 }  // namespace berth

@@ -1,7 +1,8 @@
 #include "engine/round/pass.h"
 
 #include <algorithm>
-#include <optional>
+
+#include "engine/round/closed_nodes.h"
 
 namespace berth {
 
@@ -13,41 +14,13 @@ Amounts used_by_all(const QuotaLedger& quotas) {
   return used;
 }
 
-// They accept no tasks while it lives.
-class ClosedNodes {
- public:
-  ClosedNodes(Ledger& ledger, std::span<const NodeIndex> nodes) : ledger_(ledger) {
-    for (const NodeIndex node : nodes) {
-      if (!ledger_.accepts_tasks(node)) continue;
-      ledger_.set_accepts(node, false);
-      closed_.push_back(node);
-    }
-  }
-  ClosedNodes(const ClosedNodes&) = delete;
-  ClosedNodes& operator=(const ClosedNodes&) = delete;
-  ~ClosedNodes() {
-    for (const NodeIndex node : closed_) ledger_.set_accepts(node, true);
-  }
-
- private:
-  Ledger& ledger_;
-  std::vector<NodeIndex> closed_;
-};
-
 }  // namespace
 
 Pass::Pass(RoundState& state, const KeptReservations& kept, Seconds now, PassKind kind)
     : state_(state), now_(now), kind_(kind), backfill_(state, kept, now) {
   if (kind == PassKind::kFirst && state.rules().preemption == Preemption::kReclaim) reclaim_.emplace(state, now);
-  for (const std::int64_t id : promised()) {
-    const auto job = std::ranges::lower_bound(kept.jobs, id, {}, &Job::id);
-    if (job != kept.jobs.end() && job->id == id) queue_of_promised_.emplace(id, job->queue);
-  }
   state_.drop_pledges();
-  for (const Reservation* const row : backfill_.promises()) {
-    const auto queue = queue_of_promised_.find(row->job);
-    if (queue != queue_of_promised_.end()) state_.pledge(row->job, queue->second, state_.held_by(row->tasks));
-  }
+  for (const Reservation* const row : backfill_.promises()) state_.pledge(*row, kept.jobs);
   state_.renew_marks();
 }
 
@@ -62,11 +35,10 @@ std::vector<std::int64_t> Pass::promised() const {
 Pass::BesidePromised::BesidePromised(Pass& pass, std::int64_t job) : quotas_(pass.state_.quotas()) {
   if (!quotas_.governs()) return;
   for (const Reservation* const row : pass.backfill_.promises()) {
-    const auto queue = pass.queue_of_promised_.find(row->job);
-    if (row->job == job || queue == pass.queue_of_promised_.end() || queue->second < 0) continue;
-    Amounts amounts = pass.state_.held_by(row->tasks);
-    quotas_.take(queue->second, amounts);
-    taken_.emplace_back(queue->second, std::move(amounts));
+    const RoundState::Pledge* const pledge = row->job == job ? nullptr : pass.state_.pledge_of(row->job);
+    if (pledge == nullptr) continue;
+    quotas_.take(pledge->queue, pledge->amounts);
+    taken_.emplace_back(pledge->queue, pledge->amounts);
     if (first_ == 0) first_ = row->job;
   }
 }
@@ -111,16 +83,12 @@ PassOutcome Pass::start(const Job& job, std::vector<PlacedTask> placed) {
   return outcome;
 }
 
-const KeptOffNodes* Pass::kept_off(std::int64_t job) const {
-  const std::span<const KeptOffNodes> all = state_.setup().kept_off;
-  const auto found = std::ranges::lower_bound(all, job, {}, &KeptOffNodes::job);
-  return found != all.end() && found->job == job ? &*found : nullptr;
-}
-
 Pass::Placing Pass::place(const Job& job, Seconds end, int levels, bool is_own) {
   Placing placing;
-  std::optional<ClosedNodes> closed;
-  if (const KeptOffNodes* const off = kept_off(job.id)) closed.emplace(state_.ledger(), off->nodes);
+  ClosedNodes closed(state_.ledger());
+  if (const KeptOffNodes* const off = find_kept_off(state_.setup().kept_off, job.id)) {
+    for (const NodeIndex node : off->nodes) closed.close(node);
+  }
   const auto try_placing = [&](const Job& wanted, bool is_part) {
     BackfillAttempt attempt = backfill_.place(wanted, is_part);
     placing.would_delay = attempt.would_delay;
@@ -312,8 +280,8 @@ void Pass::note_refused(const Job& job, const QuotaVerdict& verdict) {
   if (has_claim(job)) backfill_.note_refused(job, verdict);
 }
 
-// Behind a borrower that closes the pass: that gives way, or whoever could be evicted for the job would take as much of
-// what is idle.
+// A job behind a borrower that closes the pass takes what is idle in two cases: the borrower gives way to it, or the
+// jobs that it could evict would take as much of what is idle.
 std::optional<PassOutcome> Pass::take_idle_instead(const Job& job, Seconds end) {
   if (backfill_.closed_by(job) == 0) return std::nullopt;
   const auto comes_back = [&](const Job& victim) { return backfill_.comes_before_closer(victim); };
@@ -344,8 +312,7 @@ std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool bor
   backfill_.note_evicted();
   PassOutcome outcome;
   if (room->reservation) {
-    queue_of_promised_[job.id] = job.queue;
-    state_.pledge(job.id, job.queue, state_.held_by(room->reservation->tasks));
+    state_.pledge(*room->reservation, std::span(&job, 1));
     backfill_.hold(*std::move(room->reservation));
     outcome = wait(job, Reason::kReserved);
     outcome.keeps_room = true;

@@ -103,8 +103,9 @@ class Pass {
     std::int64_t first_ = 0;
   };
   // Its waiting means something for others; not of what an assertion refused not long ago, or keeps off nodes.
-  bool has_claim(const Job& job) const { return !state_.is_refused(job.id, now_) && kept_off(job.id) == nullptr; }
-  const KeptOffNodes* kept_off(std::int64_t job) const;
+  bool has_claim(const Job& job) const {
+    return !state_.is_refused(job.id, now_) && find_kept_off(state_.setup().kept_off, job.id) == nullptr;
+  }
   // It waits; what that means for those behind.
   PassOutcome block(const Job& job, PassOutcome outcome, bool borrows);
   void note_refused(const Job& job, const QuotaVerdict& verdict);
@@ -114,7 +115,6 @@ class Pass {
   Seconds now_;
   PassKind kind_;
   Backfill backfill_;
-  std::unordered_map<std::int64_t, std::int32_t> queue_of_promised_;
   std::optional<Reclaim> reclaim_;  // where jobs may be evicted
   std::vector<Eviction> evictions_;
   std::unordered_map<std::int64_t, Job> needed_only_;  // see wanted_of()

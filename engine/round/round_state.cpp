@@ -86,18 +86,31 @@ Status RoundState::add_running(RunningJob job) {
   return {};
 }
 
-void RoundState::pledge(std::int64_t job, std::int32_t queue, Amounts amounts) {
-  if (!quotas_.governs() || queue < 0) return;
-  drop_pledge(job);
-  Pledge pledge{queue, std::move(amounts), {}};
+void RoundState::pledge(const Reservation& promise, std::span<const Job> jobs) {
+  const auto job = std::ranges::lower_bound(jobs, promise.job, {}, &Job::id);
+  if (!quotas_.governs() || job == jobs.end() || job->id != promise.job || job->queue < 0) return;
+  drop_pledge(job->id);
+  Pledge pledge{job->queue, held_by(promise.tasks), {}};
   for (const RunningJob& run : running_.all()) {
-    if (!run.makes_room_for_a_job() || run.stops_for != job) continue;
+    if (!run.makes_room_for_a_job() || run.stops_for != job->id) continue;
     pledge.leaving.emplace_back(run.job.queue, held_by(run).all);
-    const int fork = quotas_.fork_depth(queue, run.job.queue);
+    const int fork = quotas_.fork_depth(job->queue, run.job.queue);
     if (run.stop_rule == EvictionRule::kReclaim && fork >= 0 && fork < kMarkedDepths) pledge.levels |= 1u << fork;
   }
   quotas_.pledge(pledge.queue, pledge.amounts, pledge.leaving, pledge.levels, 1);
-  pledges_.emplace(job, std::move(pledge));
+  pledges_.emplace(job->id, std::move(pledge));
+}
+
+void RoundState::renew_pledges(std::span<const Reservation> reservations, std::span<const Job> jobs) {
+  drop_pledges();
+  for (const Reservation& row : reservations) {
+    if (row.kind == ReservationKind::kEviction) pledge(row, jobs);
+  }
+}
+
+const RoundState::Pledge* RoundState::pledge_of(std::int64_t job) const {
+  const auto pledge = pledges_.find(job);
+  return pledge == pledges_.end() ? nullptr : &pledge->second;
 }
 
 void RoundState::drop_pledge(std::int64_t job) {

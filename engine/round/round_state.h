@@ -77,8 +77,18 @@ class RoundState {
     }
     return quotas;
   }
-  // What a waiting job is promised, once its victims have stopped: see QuotaLedger::pledge. Gone when it starts.
-  void pledge(std::int64_t job, std::int32_t queue, Amounts amounts);
+  // What a waiting job will get once its victims have stopped: see QuotaLedger::pledge. It lasts until the job starts.
+  struct Pledge {
+    std::int32_t queue = -1;
+    Amounts amounts;
+    QuotaLedger::Leaving leaving;
+    std::uint32_t levels = 0;
+  };
+  // For the job of this reservation, if it is one of `jobs` (in id order) and quotas govern it.
+  void pledge(const Reservation& promise, std::span<const Job> jobs);
+  // Those that there are now: for each of these that room is made for by evictions.
+  void renew_pledges(std::span<const Reservation> reservations, std::span<const Job> jobs);
+  const Pledge* pledge_of(std::int64_t job) const;  // null = it has none
   void drop_pledge(std::int64_t job);
   void drop_pledges();
 
@@ -123,12 +133,6 @@ class RoundState {
   QuotaLedger quotas_;
   Placer placer_;
   RunningJobs running_;
-  struct Pledge {
-    std::int32_t queue = -1;
-    Amounts amounts;
-    QuotaLedger::Leaving leaving;
-    std::uint32_t levels = 0;
-  };
   std::map<std::int64_t, Pledge> pledges_;  // by job
   bool marks_are_stale_ = false;            // quota was freed since they were last renewed
   bool marks_are_claims_ = false;           // some came with add_running(): more may be promised than there is quota

@@ -376,7 +376,7 @@ Result<Planning> planning_of(const Snapshot& snapshot) {
                                                            .seed = snapshot.seed,
                                                            .now = snapshot.now});
   BERTH_TRY(add_running_jobs(snapshot, *planning.state));
-  pledge_promises(*planning.state, snapshot.jobs, kept_reservations(snapshot));
+  planning.state->renew_pledges(kept_reservations(snapshot), snapshot.jobs);
   return planning;
 }
 

@@ -44,11 +44,6 @@ bool outranks_its_victims(const RoundState& state, const Job& job) {
   });
 }
 
-const Job* find_job(std::span<const Job> jobs, std::int64_t id) {
-  const auto job = std::ranges::lower_bound(jobs, id, {}, &Job::id);
-  return job == jobs.end() || job->id != id ? nullptr : &*job;
-}
-
 bool is_void(const RoundState& state, const Job& job, const Reservation& row, Seconds now) {
   const Amounts amounts = state.held_by(row.tasks);
   QuotaLedger then = state.quotas();
@@ -67,28 +62,20 @@ bool is_void(const RoundState& state, const Job& job, const Reservation& row, Se
 
 }  // namespace
 
-void pledge_promises(RoundState& state, std::span<const Job> jobs, std::span<const Reservation> reservations) {
-  state.drop_pledges();
-  for (const Reservation& row : reservations) {
-    const Job* const job = row.kind == ReservationKind::kEviction ? find_job(jobs, row.job) : nullptr;
-    if (job != nullptr) state.pledge(row.job, job->queue, state.held_by(row.tasks));
-  }
-}
-
 void drop_void_promises(RoundState& state, std::span<const Job> jobs, Seconds now, std::vector<Reservation>& kept) {
   const bool governs = state.quotas().governs();
-  pledge_promises(state, jobs, kept);
+  state.renew_pledges(kept, jobs);
   if (governs) state.renew_marks();
   std::erase_if(kept, [&](const Reservation& row) {
     if (row.kind != ReservationKind::kEviction) return false;
     const auto may_use = [&](const ReservedTask& task) { return may_use_node(state.ledger(), task.holding); };
     if (!std::ranges::all_of(row.tasks, may_use)) return true;
-    const Job* const job = find_job(jobs, row.job);
-    if (job == nullptr) return false;
-    state.drop_pledge(row.job);  // of its own
+    const auto job = std::ranges::lower_bound(jobs, row.job, {}, &Job::id);
+    if (job == jobs.end() || job->id != row.job) return false;
+    state.drop_pledge(row.job);  // its own says nothing about others
     const bool is_broken =
         !outranks_its_victims(state, *job) || (governs && job->queue >= 0 && is_void(state, *job, row, now));
-    if (!is_broken) state.pledge(row.job, job->queue, state.held_by(row.tasks));
+    if (!is_broken) state.pledge(row, jobs);
     return is_broken;
   });
 }

@@ -19,10 +19,6 @@ struct SettledStops {
   std::vector<std::int64_t> reprieves;  // jobs that run on
 };
 
-// What the state knows of promises (RoundState::pledge) is what these reservations say, of jobs among `jobs`, which are
-// in id order.
-void pledge_promises(RoundState& state, std::span<const Job> jobs, std::span<const Reservation> reservations);
-
 // Room is held for a job only as long as it may have it: quotas, limits, loans and dates may have changed since others
 // were told to stop. Drops rows on nodes that may not be used, of jobs that would be refused, and of those whose queue
 // may no longer take back what a victim that still runs uses. `jobs`: in id order, at least those of the rows.

@@ -34,14 +34,13 @@ constexpr std::string_view kMayRunTwice =
     "NULL AND r.state = 'pending' AND NOT EXISTS (SELECT 1 FROM run_tasks t WHERE t.run_id = r.id AND t.phase <> "
     "'pending'))) ORDER BY j.id";
 
-// Jobs that were placed on the node of a stray before that was known, and nobody was told so.
+// Jobs that a round placed on the node of a stray before a sync had found it; their executor was not told to start
+// them.
 constexpr std::string_view kBesideStrays =
     "SELECT DISTINCT r.job_id FROM strays s JOIN nodes n ON n.name = s.node JOIN run_tasks t ON t.node_id = n.id JOIN "
     "runs r ON r.id = t.run_id WHERE r.end_time IS NULL AND r.state = 'pending' AND NOT EXISTS (SELECT 1 FROM "
-    "run_tasks "
-    "o WHERE o.run_id = r.id AND o.phase <> 'pending') AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.run_id = r.id "
-    "AND "
-    "(o.kind <> 'launch' OR o.tries > 0)) ORDER BY r.job_id";
+    "run_tasks o WHERE o.run_id = r.id AND o.phase <> 'pending') AND NOT EXISTS (SELECT 1 FROM outbox o WHERE "
+    "o.run_id = r.id AND (o.kind <> 'launch' OR o.tries > 0)) ORDER BY r.job_id";
 
 std::string next_step_for(const Stray& stray) {
   switch (stray.verdict) {
@@ -116,6 +115,7 @@ Status hold_jobs_of_strays(Change& change) {
   BERTH_ASSIGN(Statement untold,
                db.prepare("UPDATE run_tasks SET phase = 'lost', end_time = ?2, detail = 'nobody was told' WHERE run_id "
                           "IN (SELECT id FROM runs WHERE job_id = ?1 AND end_time IS NULL)"));
+  // The executor was not told to start it.
   const auto take_back = [&](std::int64_t job, const std::string& why) -> Status {
     BERTH_TRY(untold.run(job, change.now()));
     return forget_run(change, job, "nobody was told: " + why);

@@ -1,4 +1,4 @@
-// What stands around jobs is broken, moved or put back: folders, records, requests, their supervisor and process group.
+// These tests break, move or put back what a job needs: its folder, records, requests, supervisor and process group.
 #include <signal.h>
 #include <sys/stat.h>
 
