@@ -54,9 +54,13 @@ Status enter_home(Runtime& runtime, const std::vector<ExecutorRecord>& records) 
 
 }  // namespace
 
-Status check_executor(Runtime& runtime, const ExecutorRecord& executor) {
+Result<std::unique_ptr<Executor>> open_executor(Runtime& runtime, const ExecutorRecord& executor) {
   BERTH_ASSIGN(const std::string tag, database_tag(runtime.db()));
-  Status made = make_executor(runtime, tag, executor).status();
+  return make_executor(runtime, tag, executor);
+}
+
+Status check_executor(Runtime& runtime, const ExecutorRecord& executor) {
+  Status made = open_executor(runtime, executor).status();
   return made.code() == Code::kInvalid ? made : Status();
 }
 
@@ -83,8 +87,7 @@ Result<std::vector<LiveExecutor>> reach_executors(Runtime& runtime, bool also_do
 
 Result<LiveExecutor> reach_executor(Runtime& runtime, std::string_view name) {
   BERTH_ASSIGN(ExecutorRecord record, find_executor(runtime.db(), name));
-  BERTH_ASSIGN(const std::string tag, database_tag(runtime.db()));
-  BERTH_ASSIGN(std::unique_ptr<Executor> executor, make_executor(runtime, tag, record));
+  BERTH_ASSIGN(std::unique_ptr<Executor> executor, open_executor(runtime, record));
   return LiveExecutor{std::move(record), std::move(executor), Status()};
 }
 

@@ -21,6 +21,8 @@ struct LiveExecutor {
 // All but those that failed a moment ago and are left alone for a while; `also_down` asks those too. One whose options
 // do not do (another version's, a missing program) is noted as down.
 Result<std::vector<LiveExecutor>> reach_executors(Runtime& runtime, bool also_down = false);
+// As this record would have it; the tables are not asked and not changed. kUnavailable when it cannot be made.
+Result<std::unique_ptr<Executor>> open_executor(Runtime& runtime, const ExecutorRecord& executor);
 // kInvalid: its options can never do. Whether it can be reached is another matter.
 Status check_executor(Runtime& runtime, const ExecutorRecord& executor);
 // By name. kUnavailable when it cannot be made.

@@ -269,7 +269,9 @@ Result<std::string> local_executor(Runtime& runtime, const ExecutorOptions& give
     executor.name = "local";
     executor.type = "local";
   }
-  BERTH_TRY(check_executor(runtime, executor));
+  // Nothing is written down of one that cannot say what it has.
+  BERTH_ASSIGN(const std::unique_ptr<Executor> opened, open_executor(runtime, executor));
+  BERTH_TRY(opened->inventory().status());
   BERTH_TRY(runtime
                 .change([&](Change& change) {
                   return is_new ? create_executor(change, executor) : alter_executor(change, executor);
