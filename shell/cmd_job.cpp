@@ -4,6 +4,7 @@
 
 #include "engine/base/text.h"
 #include "engine/runtime/admit_policy.h"
+#include "engine/runtime/behind_words.h"
 #include "engine/runtime/job_file.h"
 #include "engine/store/database_home.h"
 #include "engine/store/names.h"
@@ -322,14 +323,25 @@ Result<Output> change_jobs(Session& session, const Arguments& arguments,
 
 Result<Output> cancel_statement(Session& session, const Arguments& arguments) {
   std::int64_t told = 0;
+  std::set<std::int64_t> cancelled;
   BERTH_ASSIGN(Output output, change_jobs(
                                   session, arguments,
                                   [&](Change& change, std::int64_t job) -> Status {
                                     BERTH_ASSIGN(const auto run, live_run_of(change.db(), job));
                                     told += run ? 1 : 0;
+                                    cancelled.insert(job);
                                     return cancel_job(change, job);
                                   },
                                   "cancelled"));
+  std::set<std::string> behind;
+  for (const std::int64_t job : cancelled) {
+    BERTH_ASSIGN(const std::vector<std::string> names, jobs_waiting_for(engine_of(session).db(), job));
+    behind.insert(names.begin(), names.end());
+  }
+  if (!behind.empty()) {
+    output.add_note(fmt::format("never to start, as {} after {}: {}", behind.size() == 1 ? "it comes" : "they come",
+                                cancelled.size() == 1 ? "it" : "them", join_some({behind.begin(), behind.end()}, 5)));
+  }
   if (told == 0) return output;
   if (const Status home = check_no_copy(engine_of(session).db()); !home.ok()) {
     output.add_note(fmt::format("{} not stopped: {}", counted(told, "running job"), home.message()));

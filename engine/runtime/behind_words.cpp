@@ -15,6 +15,18 @@ namespace berth {
 
 namespace {
 
+// The first job that ended without finishing, of those that the jobs it comes after come after.
+constexpr std::string_view kBrokenFurtherUp =
+    "WITH RECURSIVE up (id) AS (SELECT after_id FROM dependencies WHERE job_id = ?1 AND state = 'open' UNION "
+    "SELECT d.after_id FROM up JOIN dependencies d ON d.job_id = up.id AND d.state = 'open') "
+    "SELECT j.name, j.state, j.end_time FROM up JOIN dependencies d ON d.job_id = up.id AND d.state = 'broken' "
+    "JOIN jobs j ON j.id = d.after_id ORDER BY j.end_time, j.id LIMIT 1";
+
+std::string say_end(const Statement& row) {
+  return fmt::format("job {}, which {} at {}", row.text(0), row.text(1) == "cancelled" ? "was cancelled" : row.text(1),
+                     print_time(row.quantity<Seconds>(2)));
+}
+
 // Which jobs it comes after, how they are, and what to do when one will never finish.
 Result<SaidReason> say_dependencies(Database& db, std::int64_t job) {
   BERTH_ASSIGN(Statement rows,
@@ -30,13 +42,17 @@ Result<SaidReason> say_dependencies(Database& db, std::int64_t job) {
     if (rows.is_null(2)) {
       open.push_back(fmt::format("{} ({})", rows.text(0), rows.text(1)));
     } else {
-      broken.push_back(fmt::format("job {}, which {} at {}", rows.text(0),
-                                   rows.text(1) == "cancelled" ? "was cancelled" : rows.text(1),
-                                   print_time(rows.quantity<Seconds>(2))));
+      broken.push_back(say_end(rows));
     }
   }
   BERTH_TRY(rows.status());
   if (broken.empty()) {
+    BERTH_ASSIGN(Statement further, db.prepare(kBrokenFurtherUp));
+    if (further.with(job).next())
+      return SaidReason{
+          fmt::format("it will never start: it comes after {}, and so after {}", join(open, " and "), say_end(further)),
+          fmt::format("CANCEL JOB {}; and submit it anew after jobs that will finish", name)};
+    BERTH_TRY(further.status());
     return SaidReason{
         fmt::format("it starts only after {} {} finished", join(open, " and "), open.size() == 1 ? "has" : "have"),
         "SHOW JOB tells when they are expected to end"};
@@ -77,10 +93,26 @@ Result<std::optional<SaidReason>> say_late_victims(Database& db, const Snapshot&
 }  // namespace
 
 Result<bool> waits_for_ever(Database& db, std::int64_t job) {
-  BERTH_ASSIGN(Statement row, db.prepare("SELECT 1 FROM dependencies WHERE job_id = ?1 AND state = 'broken'"));
+  BERTH_ASSIGN(
+      Statement row,
+      db.prepare("WITH RECURSIVE up (id) AS (VALUES (?1) UNION SELECT d.after_id FROM up JOIN dependencies d "
+                 "ON d.job_id = up.id AND d.state = 'open') SELECT 1 FROM up JOIN dependencies d ON d.job_id = "
+                 "up.id AND d.state = 'broken' LIMIT 1"));
   const bool is_broken = row.with(job).next();
   BERTH_TRY(row.status());
   return is_broken;
+}
+
+Result<std::vector<std::string>> jobs_waiting_for(Database& db, std::int64_t job) {
+  BERTH_ASSIGN(
+      Statement rows,
+      db.prepare("WITH RECURSIVE behind (id) AS (VALUES (?1) UNION SELECT d.job_id FROM behind JOIN dependencies "
+                 "d ON d.after_id = behind.id AND d.state <> 'met') SELECT j.name FROM behind JOIN live_jobs j "
+                 "USING (id) WHERE id <> ?1 ORDER BY id"));
+  std::vector<std::string> names;
+  for (rows.with(job); rows.next();) names.emplace_back(rows.text(0));
+  BERTH_TRY(rows.status());
+  return names;
 }
 
 Result<SaidReason> say_behind(Database& db, const Waiting& waiting, const Snapshot& snapshot, const Plan& plan) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "engine/model/plan.h"
 #include "engine/runtime/reason_words.h"
@@ -9,8 +11,11 @@
 
 namespace berth {
 
-// It comes after a job that failed or was cancelled.
+// It comes after a job that failed or was cancelled, or after one that does.
 Result<bool> waits_for_ever(Database& db, std::int64_t job);
+
+// Names of those that come after it, and after them.
+Result<std::vector<std::string>> jobs_waiting_for(Database& db, std::int64_t job);
 
 // Of kBlocked, kReserved and kDependency.
 Result<SaidReason> say_behind(Database& db, const Waiting& waiting, const Snapshot& snapshot, const Plan& plan);
