@@ -165,7 +165,7 @@ class LocalExecutor : public Executor {
       limits.kill_all();
       limits.remove();
     }
-    remove_old_tasks(settings_.folder, settings_.keep, now());
+    remove_old_tasks(settings_.folder, context_.database, settings_.keep, now());
     return {};
   }
 

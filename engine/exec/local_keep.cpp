@@ -59,8 +59,8 @@ void remove_task(const std::string& folder) {
 }
 
 // False when an hour has not passed since the last time.
-bool is_due(const std::string& root, Seconds now) {
-  const std::string path = root + "/swept";
+bool is_due(const std::string& root, std::string_view database, Seconds now) {
+  const std::string path = fmt::format("{}/swept-{}", root, database);
   struct stat file = {};
   if (stat(path.c_str(), &file) == 0 && Seconds(file.st_mtim.tv_sec + 3600) > now) return false;
   const Result<Descriptor> made = open_plain_file(path, O_WRONLY | O_CREAT);
@@ -105,8 +105,8 @@ ProcessState supervisor_state(const std::string& folder, const ProcessMark& supe
   return flock(list->get(), LOCK_SH | LOCK_NB) == 0 ? ProcessState::kGone : ProcessState::kUnknown;
 }
 
-void remove_old_tasks(const std::string& root, Seconds keep, Seconds now) {
-  if (!is_due(root, now)) return;
+void remove_old_tasks(const std::string& root, std::string_view database, Seconds keep, Seconds now) {
+  if (!is_due(root, database, now)) return;
   std::set<std::string> claimed;
   for (ListedTasks& list : read_task_lists(root + "/supervisors")) {
     const bool lives = supervisor_state(root + "/supervisors", list.supervisor) != ProcessState::kGone;
@@ -121,7 +121,7 @@ void remove_old_tasks(const std::string& root, Seconds keep, Seconds now) {
     const std::string folder = root + "/tasks/" + std::to_string(thousand);
     bool has_young = false;
     for (const std::string& name : known_in(folder)) {
-      if (claimed.contains(name)) continue;
+      if (claimed.contains(name) || !read_task_key(database, name)) continue;
       const TaskAge age = age_of(folder + "/" + name, root + "/supervisors", now - keep);
       if (age == TaskAge::kOld) remove_task(folder + "/" + name);
       if (age == TaskAge::kNoTask) rmdir((folder + "/" + name).c_str());

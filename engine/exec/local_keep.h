@@ -27,7 +27,8 @@ std::string task_list_name(const ProcessMark& supervisor);
 ProcessState supervisor_state(const std::string& folder, const ProcessMark& supervisor);
 
 // Removes records and logs of tasks that ended more than `keep` ago (what else lies in their folders stays). At most
-// once an hour, and only through the oldest jobs up to the first thousand of which some task is younger.
-void remove_old_tasks(const std::string& root, Seconds keep, Seconds now);
+// once an hour, and only through the oldest jobs up to the first thousand of which some task is younger. Only those of
+// the database (ExecutorContext::database): others may share the folder, and have not asked for theirs yet.
+void remove_old_tasks(const std::string& root, std::string_view database, Seconds keep, Seconds now);
 
 }  // namespace berth

@@ -177,7 +177,7 @@ class SlurmExecutor : public Executor {
   }
 
   struct NamedJob {
-    std::int64_t id = 0;
+    std::int64_t id = 0;  // 0 = not known
     std::string name;
   };
 
@@ -197,10 +197,13 @@ class SlurmExecutor : public Executor {
   }
 
   Status cancel_ours(const std::vector<NamedJob>& jobs) {
-    BERTH_ASSIGN(const std::vector<Holder> holders, holders_of(jobs));
+    if (jobs.empty()) return {};
+    BERTH_ASSIGN(const SlurmListing listing, client_.jobs(true));
     std::vector<std::int64_t> ids;
-    for (std::size_t i = 0; i < jobs.size(); ++i)
-      if (holders[i] == Holder::kOurs) ids.push_back(jobs[i].id);
+    for (const SlurmJob& row : listing.jobs) {
+      const auto is_it = [&](const NamedJob& job) { return row.name == job.name && (job.id == 0 || row.id == job.id); };
+      if (!is_slurm_end(row.state) && std::ranges::any_of(jobs, is_it)) ids.push_back(row.id);
+    }
     (void)client_.cancel(ids);
     return {};
   }
@@ -240,9 +243,11 @@ class SlurmExecutor : public Executor {
     if (request.grace && tasks == "all") {
       BERTH_TRY(folder.make().status());
       BERTH_ASSIGN(const std::string holder, folder.take_claim(kStoppedClaim));
-      if (holder == kStoppedClaim)
-        if (const auto submission = folder.submission())
-          to_cancel.push_back({submission->job, print_key(settings_.submit.database, request.tasks.front().launch)});
+      if (holder == kStoppedClaim) {
+        const auto submission = folder.submission();
+        to_cancel.push_back(
+            {submission ? submission->job : 0, print_key(settings_.submit.database, request.tasks.front().launch)});
+      }
     } else if (!folder.exists()) {
       return std::optional<std::int64_t>();
     }

@@ -60,6 +60,7 @@ SlurmObserver::View SlurmObserver::look(const LaunchKey& key, std::int64_t asked
   view.asked = asked;
   view.facts.now = Seconds(wall_clock_ms() / 1000);
   view.facts.pending_limit = pending_limit_;
+  view.facts.kill_wait = options_.kill_wait;
   const auto jobs = ours_.find(key);
   const bool is_plain = jobs != ours_.end() && jobs->second.size() == 1 && asked == 1 &&
                         jobs->second.front()->state == SlurmState::kRunning;

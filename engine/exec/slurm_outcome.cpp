@@ -55,6 +55,13 @@ bool has_begun(const SlurmTaskFacts& facts) {
   return facts.claim || (facts.record != nullptr && facts.record->started);
 }
 
+// Who was stopped before it started has not the claim, and ends at once where Slurm starts it all the same. What runs
+// has lost its folder, and the claim with it.
+bool is_stopped_unstarted(const SlurmTaskFacts& facts) {
+  return facts.claim == kStoppedClaim && (facts.record == nullptr || !facts.record->started) &&
+         (facts.job == nullptr || facts.job->state != SlurmState::kRunning);
+}
+
 // Slurm lists no job of that name.
 void judge_unlisted(const SlurmTaskFacts& facts, TaskObservation& seen) {
   const bool is_known = has_begun(facts) || facts.submission;
@@ -89,8 +96,23 @@ void judge_unclear(const SlurmTaskFacts& facts, TaskObservation& seen) {
   seen.detail = fmt::format("Slurm says {} of job {}", facts.job->state_word, facts.job->shown);
 }
 
+// The job has ended for Slurm, but what guards the task may yet be ending it: where Slurm kills the script alone, the
+// guard notes `left`, and then gives the task its time. Slurm takes as the end of a job the moment it was cancelled,
+// and gives it KillWait (30 s where nobody says otherwise) after that.
+bool may_be_ending(const SlurmTaskFacts& facts) {
+  constexpr Seconds kSlurmKillWait{90};
+  const SlurmTaskRecord* const record = facts.record;
+  if (record == nullptr || !record->started || facts.job->state == SlurmState::kNodeFailed) return false;
+  if (record->is_left) return facts.now - record->last < facts.kill_wait + kRecordPatience;
+  return record->was_told_by_others && facts.now - record->last < kSlurmKillWait + kRecordPatience;
+}
+
 void judge_listed_end(const SlurmTaskFacts& facts, TaskObservation& seen) {
   const SlurmJob& job = *facts.job;
+  if (may_be_ending(facts)) {
+    seen.phase = TaskPhase::kRunning;
+    return;
+  }
   const bool was_ended = job.state == SlurmState::kCancelled || job.state == SlurmState::kTimeout;
   const bool is_fresh = job.ended.value() >= 0 && facts.now - job.ended < kRecordPatience;
   if (was_ended && is_fresh && facts.record != nullptr && facts.record->started) {
@@ -145,7 +167,7 @@ TaskObservation judge_slurm_task(const LiveTask& task, const SlurmTaskFacts& fac
   if (facts.record != nullptr && facts.record->ended) {
     judge_record(*facts.record, facts, seen);
     judge_by_others(*facts.record, facts.job, seen);
-  } else if (facts.claim == kStoppedClaim) {
+  } else if (is_stopped_unstarted(facts)) {
     seen.phase = TaskPhase::kEnded;
     seen.signal = kTermination;
     seen.detail = "stopped before it had started";

@@ -23,6 +23,7 @@ struct SlurmTaskFacts {
   std::string complaint;  // of the script
   Seconds now;
   Seconds pending_limit;  // longer in Slurm's queue, and it is stuck
+  Seconds kill_wait;      // of the script
 };
 
 // A shared folder may show on this machine later than on the node what was written there, and have another clock: a job

@@ -66,6 +66,7 @@ void read_slurm_record(std::string_view text, std::string_view node,
     if (!(words >> verb >> group >> task >> moment)) continue;
     SlurmTaskRecord& record = records[{group, task}];
     record.node = node;
+    record.last = std::max(record.last, Seconds(moment));
     if (verb == "start") record.started = Seconds(moment);
     if (verb == "late") record.is_late = true;
     if (verb == "exit") record.is_exit = true;
@@ -73,11 +74,12 @@ void read_slurm_record(std::string_view text, std::string_view node,
     if ((verb == "signal" || verb == "stop") && !record.is_left) record.was_told = record.was_told || !record.ended;
     if (verb == "told") record.was_told_by_others = record.was_told_by_others || !record.ended;
     if (verb == "left") record.is_left = record.is_left || !record.ended;
-    if (verb != "end") continue;
-    record.ended = Seconds(moment);
+    std::int32_t code = 0;
     std::int64_t amount = 0;
-    words >> record.code;
-    if (words >> amount) record.use.cpu_seconds = amount;
+    if (verb != "end" || !(words >> code >> amount)) continue;  // torn: the disk was full
+    record.ended = Seconds(moment);
+    record.code = code;
+    record.use.cpu_seconds = amount;
     if (words >> amount) record.use.memory_peak = MiB(amount);
   }
 }

@@ -35,6 +35,7 @@ struct SlurmTaskRecord {
   std::string node;
   std::optional<Seconds> started;
   std::optional<Seconds> ended;
+  Seconds last{-1};       // moment of the last line
   std::int32_t code = 0;  // of the shell that waited: above 128 = a signal
   bool is_exit = false;   // no signal, whatever the code
   bool is_late = false;

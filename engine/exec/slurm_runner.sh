@@ -11,8 +11,46 @@ set -m
 
 now() { printf '%(%s)T' -1; }
 
-# One line of this node's record.
-note() { printf '%s\n' "$*" >>"$FOLDER/node.$node"; }
+# One line of this node's record. Where there was no room, the line before it may be unfinished.
+note() {
+  local record=$FOLDER/node.$node
+  [ -z "$(tail -c 1 "$record" 2>/dev/null)" ] || printf '\n' >>"$record"
+  printf '%s\n' "$*" >>"$record"
+}
+
+# note_start GROUP TASK MOMENT PID: what is not written down could not be told to end. Where there is no room for it the
+# task waits, for ten minutes at most; 2 = it was told to end meanwhile.
+note_start() {
+  local left=600
+  note start "$@" 2>/dev/null && return 0
+  while [ $((left -= 1)) -gt 0 ]; do
+    sleep 1
+    note start "$@" 2>/dev/null || continue
+    is_stopped "$1" "$2" || return 0
+    note stop "$1" "$2" "$(now)" TERM
+    return 2
+  done
+  return 1
+}
+
+is_noted() { grep -q "^start $1 $2 " "$FOLDER/node.$node" 2>/dev/null; } # GROUP TASK
+
+# Berth has asked for its end.
+is_stopped() { # GROUP TASK
+  local signal grace tasks
+  [ -e "$FOLDER/control" ] || return 1
+  while read -r signal grace tasks; do
+    [[ $grace != -* ]] || continue
+    case ",$tasks" in *",$1-$2,"* | ,all) return 0 ;; esac
+  done <"$FOLDER/control"
+  return 1
+}
+
+# A task may remove what lies around its working folder: it is written anew.
+keep_record() { # GROUP TASK MOMENT PID
+  [ -s "$FOLDER/node.$node" ] || note start "$@" 2>/dev/null
+  [ -z "$winner" ] || [ -L "$FOLDER/claim" ] || ln -s "$winner" "$FOLDER/claim" 2>/dev/null
+}
 
 # send SIGNAL PID: to all of the process group that PID leads, or led.
 send() { kill -s "$1" -- "-$2" 2>/dev/null; }
@@ -212,7 +250,8 @@ await() {
 
 # watch GROUP TASK RANK CPUS MEMORY GPU_SHARE GPU_MEMORY POSITIONS: runs one task and writes down its end.
 watch() {
-  local pid code timer='' said how='signal'
+  local pid began code timer='' said how='signal'
+  began=$(now)
   set -m
   trap - CONT
   stay
@@ -220,6 +259,11 @@ watch() {
   (
     exec {never}>&-
     give_way
+    note_start "$1" "$2" "$began" "$BASHPID"
+    case $? in
+      1) exit 78 ;;
+      2) kill -s TERM "$BASHPID" ;;
+    esac
     # Of the task alone: processes that have them are the task's.
     export BERTH_NODE=$node BERTH_TASK_GROUP=$1 BERTH_TASK=$2 BERTH_RANK=$3 BERTH_CPUS=$4 BERTH_MEMORY_MIB=$5 BERTH_GPU_SHARE=$6 \
       BERTH_GPU_MEMORY_MIB=$7 BERTH_DONE_FILE=$LAUNCH/$1-$2.done
@@ -228,18 +272,22 @@ watch() {
     run_command
   ) >>"$FOLDER/$1-$2.out" 2>>"$FOLDER/$1-$2.err" </dev/null &
   pid=$!
-  note start "$1" "$2" "$(now)" "$pid"
   if [ "$TIME_LIMIT" -gt 0 ]; then
     after "$TIME_LIMIT" out_of_time "$1" "$2" "$pid"
     timer=$!
   fi
   # `wait` tells an exit code above 128 from a signal by nothing; the list of jobs does, until it was waited for.
   {
-    while kill -0 "$pid"; do pause 0.1; done
+    while kill -0 "$pid"; do
+      pause 0.1
+      keep_record "$1" "$2" "$began" "$pid"
+    done
     said=$(jobs -l | grep -E "^\[[0-9]+\][-+ ]+ *$pid ")
     wait "$pid"
     code=$?
   } 2>/dev/null
+  # It did not begin: Slurm says that the job has failed, and nothing says by what.
+  is_noted "$1" "$2" || return 1
   if [ "$code" -le 128 ] || [[ $said = *" Exit $code "* ]]; then
     how='exit'
     note exit "$1" "$2" "$(now)" "$code"
@@ -262,6 +310,11 @@ running() {
 control() {
   local signal grace tasks group number pid line=0
   [ -e "$FOLDER/control" ] || return 0
+  # Another file than before: a task has removed that one.
+  if [ -z "$held" ] || ! [ "$FOLDER/control" -ef "/dev/fd/$held" ]; then
+    obeyed=0
+    exec {held}<"$FOLDER/control"
+  fi
   while read -r signal grace tasks; do
     line=$((line + 1))
     [ "$line" -gt "$obeyed" ] || continue
@@ -282,7 +335,7 @@ control() {
   done <"$FOLDER/control"
 }
 
-# Only what has been written down as started can be told to end. At most some seconds.
+# Only what has been written down as started can be told to end. At most some seconds: see note_start.
 until_all_started() {
   local line started left=250
   while [ $((left -= 1)) -gt 0 ]; do
@@ -297,7 +350,8 @@ until_all_started() {
 run_node() {
   local failed=0 watcher guard
   node=${SLURMD_NODENAME:-$(hostname -s)}
-  obeyed=0 task_count=0 watchers=() timers=()
+  obeyed=0 held='' task_count=0 watchers=() timers=()
+  winner=$(readlink "$FOLDER/claim")
   trap : CONT
   stay
   : >>"$FOLDER/node.$node"

@@ -74,6 +74,12 @@ TEST(SlurmOutcome, TheScriptsOwnWordsComeFirst) {
                   .with_record("start 0 0 1 7\nend 0 0 6 137 1\n")
                   .judge()
                   .is_out_of_memory);
+  // A line that was torn where there was no room says nothing, also when others follow.
+  for (const std::string torn : {"end 0 0 6", "end 0 0 6 13", "end 0"}) {
+    const std::string record = "start 0 0 1 7\n" + torn + "\ntold 0 0 9\n";
+    EXPECT_EQ(World().with(job_in(SlurmState::kRunning)).with_record(record).judge().phase, TaskPhase::kRunning)
+        << torn;
+  }
   // A line that is still being written says nothing yet.
   EXPECT_EQ(World().with(job_in(SlurmState::kRunning)).with_record("start 0 0 1 7\nend 0 0 6 13").judge().phase,
             TaskPhase::kRunning);
@@ -100,6 +106,26 @@ TEST(SlurmOutcome, ANodeThatFailedIsALoss) {
     EXPECT_EQ(judged("1").phase, TaskPhase::kVanished);
     EXPECT_TRUE(judged("0").succeeded());
   }
+}
+
+// Where Slurm kills the script alone, its guard ends what it left.
+TEST(SlurmOutcome, WhatItsGuardIsEndingStillRuns) {
+  const auto phase = [&](SlurmState state, const std::string& record, Seconds now) {
+    World world;
+    world.facts.now = now;
+    world.facts.kill_wait = Seconds(300);
+    return world.with(job_in(state)).with_record(record).judge().phase;
+  };
+  const std::string left = "start 0 0 1011 7\nleft 0 0 1500\nstop 0 0 1500 TERM\n";
+  for (const SlurmState state : {SlurmState::kFailed, SlurmState::kCancelled, SlurmState::kTimeout}) {
+    EXPECT_EQ(phase(state, left, Seconds(1819)), TaskPhase::kRunning);
+    EXPECT_NE(phase(state, left, Seconds(1820)), TaskPhase::kRunning);
+    EXPECT_EQ(phase(state, left + "end 0 0 1600 143 1\n", Seconds(1610)),
+              phase(state, left + "end 0 0 1600 143 1\n", Seconds(5000)));
+  }
+  // The guard has not written it down yet: the end of a cancelled job is the moment when it was cancelled.
+  EXPECT_EQ(phase(SlurmState::kCancelled, "start 0 0 1011 7\ntold 0 0 1020\n", Seconds(1060)), TaskPhase::kRunning);
+  EXPECT_EQ(phase(SlurmState::kNodeFailed, left, Seconds(1600)), TaskPhase::kVanished);
 }
 
 // Slurm sends CONT before TERM; what a task makes of it, though it exits 0, is no end of its own.
