@@ -227,7 +227,10 @@ QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Secon
       above_quota = after - own;
     }
     if (!borrows && !is_unowned) {
-      const std::int64_t short_by = has_promises_[r] == 0 ? 0 : short_for_others(row(queue), r, demand[r]);
+      if (has_promises_[r] == 0) continue;
+      // Where capacity was lost or promised anew, too little may be left for all: that is not this job's doing.
+      const std::int64_t before = std::max<std::int64_t>(0, short_for_others(row(queue), r, 0));
+      const std::int64_t short_by = short_for_others(row(queue), r, demand[r]) - before;
       if (short_by <= 0 || !somebody_borrows(r)) continue;
       return {.reason = Reason::kLenderKeeps,
               .is_owner = true,
@@ -280,8 +283,9 @@ void QuotaLedger::look_at_holds(std::int32_t queue, const Amounts& demand, Secon
     const std::int64_t wanted = demand[hold.resource];
     if (wanted == 0 || wanted <= hold.spare || until <= hold.from || !counts_for(queue, hold.resource)) continue;
     if (hold.job == asking_.second || hold.age() > asking_) continue;
-    if (hold.is_lent() ? !verdict.borrows || queue == hold.home : !lies_in(queue, hold.queue)) continue;
-    if (hold.yields && !verdict.borrows && queue != hold.home) continue;
+    const bool is_owner = !verdict.borrows || may_reclaim(queue, demand, hold.home, 0, until);
+    if (hold.is_lent() ? is_owner || queue == hold.home : !lies_in(queue, hold.queue)) continue;
+    if (hold.yields && is_owner && queue != hold.home) continue;
     verdict = {.reason = Reason::kReserved,
                .queue = hold.queue,
                .resource = static_cast<std::int32_t>(hold.resource),
@@ -329,6 +333,38 @@ void QuotaLedger::take_beside_holds(std::int32_t queue, const Amounts& amounts, 
   }
 }
 
+template <class More>
+void QuotaLedger::change_use_of(std::int32_t queue, std::size_t resource, const More& more) {
+  std::int64_t change = 0;
+  for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
+    const std::size_t i = at(q, resource);
+    used_[i] += more(q);
+    if (has_promises_[resource] == 0) continue;
+    promised_below_[i] += change;
+    const std::int64_t after = std::max({std::int64_t{0}, kept_[i] - used_[i], promised_below_[i]});
+    change = after - promised_[i];
+    promised_[i] = after;
+  }
+  promised_to_all_[resource] += change;
+}
+
+void QuotaLedger::count_promise(std::int32_t queue, const Amounts& amounts, const Leaving& leaving, std::int64_t sign) {
+  ++changes_of_all_;
+  for (std::size_t q = row(queue); q < row_count(); q = above(q)) ++changes_[q];
+  for (std::size_t r = 0; r < resource_count(); ++r) {
+    const auto beyond = [&](const auto& counts) {
+      std::int64_t more = amounts[r];
+      for (const auto& [other, held] : leaving) more -= counts(other) ? held[r] : 0;
+      return sign * std::max<std::int64_t>(0, more);
+    };
+    change_use_of(queue, r, [&](std::size_t q) {
+      const auto branch = q < queues_.size() ? static_cast<std::int32_t>(q) : -1;
+      return beyond([&](std::int32_t other) { return lies_in(other, branch); });
+    });
+    used_by_all_[r] += beyond([](std::int32_t) { return true; });
+  }
+}
+
 void QuotaLedger::change_usage(std::int32_t queue, const Amounts& amounts, std::int64_t sign) {
   ++changes_of_all_;
   for (std::size_t q = row(queue); q < row_count(); q = above(q)) ++changes_[q];
@@ -339,20 +375,7 @@ void QuotaLedger::change_usage(std::int32_t queue, const Amounts& amounts, std::
   for (std::size_t r = 0; r < resource_count(); ++r) {
     const std::int64_t more = sign * amounts[r];
     if (more == 0) continue;
-    if (has_promises_[r] == 0) {
-      for (std::size_t q = row(queue); q < row_count(); q = above(q)) used_[at(q, r)] += more;
-    } else {
-      std::int64_t change = 0;
-      for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
-        const std::size_t i = at(q, r);
-        used_[i] += more;
-        promised_below_[i] += change;
-        const std::int64_t after = std::max({std::int64_t{0}, kept_[i] - used_[i], promised_below_[i]});
-        change = after - promised_[i];
-        promised_[i] = after;
-      }
-      promised_to_all_[r] += change;
-    }
+    change_use_of(queue, r, [&](std::size_t) { return more; });
     if (unowned_[at(row(queue), r)] != 0) {
       for (std::size_t q = row(queue); q < row_count(); q = above(q)) uncounted_[at(q, r)] += more;
     }

@@ -183,6 +183,8 @@ class QuotaLedger {
   using Leaving = std::vector<std::pair<std::int32_t, Amounts>>;
   void pledge(std::int32_t queue, const Amounts& amounts, const Leaving& leaving, std::uint32_t levels,
               std::int64_t sign);
+  // Counts as used what such a job will use beyond what its victims use now, at each level (`sign` 1; -1 ends that).
+  void count_promise(std::int32_t queue, const Amounts& amounts, const Leaving& leaving, std::int64_t sign);
 
   // Marks what takes `amounts` (already taken) wherever `wanted` says and it fits, beyond `already`; returns all its
   // marks.
@@ -267,6 +269,9 @@ class QuotaLedger {
   // Without that of which the queue has no quota to be judged by.
   Amounts counting(std::int32_t queue, const Amounts& amounts) const;
   void change_usage(std::int32_t queue, const Amounts& amounts, std::int64_t sign);
+  // `more(q)`: at each row of the path.
+  template <class More>
+  void change_use_of(std::int32_t queue, std::size_t resource, const More& more);
   // What stays promised to all after `row` has taken `demand` more.
   std::int64_t promised_after(std::size_t row, std::size_t resource, std::int64_t demand) const;
   // What is promised to others and would not be free beside the demand.

@@ -393,7 +393,7 @@ void Backfill::note_refused(const Job& job, const QuotaVerdict& refusal) {
   if (first_ == job.id) end_turn();
   if (row != nullptr && is_over(job, *row, refusal)) row = nullptr;
   const bool is_behind = refusal.held_for != 0 || limits_.is_held(job, refusal);
-  if (row == nullptr && is_behind) return;
+  if (row == nullptr && is_behind) return note_behind(job, refusal);
   Reservation kept = row != nullptr ? *row : Reservation{.job = job.id, .made_at = now_, .expected = now_, .tasks = {}};
   if (row == nullptr) {
     const std::optional<Seconds> admitted = limits_.admitted_from(job);
@@ -465,21 +465,22 @@ bool Backfill::reserve(const Job& job, bool borrows, bool is_first) {
   return true;
 }
 
-bool Backfill::give_way(std::int64_t holder, const Job& job) {
-  return give_way_if(job, [&](const Held& held) { return held.reservation.job == holder; });
+bool Backfill::give_way(std::int64_t holder, const Asker& asker) {
+  return give_way_if(asker, [&](const Held& held) { return held.reservation.job == holder; });
 }
 
-void Backfill::give_way_to(const Job& job, std::span<const PlacedTask> placed) {
+void Backfill::give_way_to(const Asker& asker, std::span<const PlacedTask> placed) {
   const auto shares_a_node = [&](const ReservedTask& reserved) {
     return std::ranges::any_of(placed,
                                [&](const PlacedTask& task) { return task.holding.node == reserved.holding.node; });
   };
-  (void)give_way_if(job, [&](const Held& held) { return std::ranges::any_of(held.reservation.tasks, shares_a_node); });
+  (void)give_way_if(asker,
+                    [&](const Held& held) { return std::ranges::any_of(held.reservation.tasks, shares_a_node); });
 }
 
 template <class Concerns>
-bool Backfill::give_way_if(const Job& job, const Concerns& concerns) {
-  const auto gives_way = [&](const Held& held) { return held.gives_way_to(job) && concerns(held); };
+bool Backfill::give_way_if(const Asker& asker, const Concerns& concerns) {
+  const auto gives_way = [&](const Held& held) { return concerns(held) && gives_way_to(held, asker); };
   for (const Held& held : held_) {
     if (gives_way(held)) unbound_.push_back(held.reservation);
   }
@@ -489,6 +490,7 @@ bool Backfill::give_way_if(const Job& job, const Concerns& concerns) {
 }
 
 void Backfill::note_started(const Job& job, std::span<const PlacedTask> placed) {
+  const bool held_a_limit = limits_.holds_for(job.id);
   if (state_.quotas().governs()) limits_.note_started(job, placed);
   for (Kept& kept : kept_) kept.is_settled = kept.is_settled || kept.reservation.job == job.id;
   std::erase_if(unbound_, [&](const Reservation& row) { return row.job == job.id; });
@@ -499,7 +501,8 @@ void Backfill::note_started(const Job& job, std::span<const PlacedTask> placed) 
     for (const PlacedTask& task : placed) timeline_->add_end({end, now_, task.holding});
   }
   drop_waiter(job.id);
-  if (first_ == job.id) end_turn();
+  if (held_a_limit) pass_limit_on(job);
+  if (first_ == job.id || (held_a_limit && first_ == 0)) end_turn();
 }
 
 std::int64_t Backfill::closed_by(const Job& job) const {

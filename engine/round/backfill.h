@@ -107,6 +107,10 @@ class Backfill {
   // The job may start, but does not fit or would delay another. True when it got a reservation.
   // `borrows`: it would start beyond its quota.
   bool note_blocked(const Job& job, bool borrows);
+  // The job would start, but comes later: it keeps what it has, and closes nothing meanwhile.
+  void note_later(const Job& job);
+  // It has waited with its reservation for so long that it gives way to nobody.
+  bool withstands(const Job& job) const;
   // The job is not looked at, since another closes the pass.
   void note_closed(const Job& job);
   // It asks for the same as the first, which is still to come and may fare better.
@@ -115,11 +119,16 @@ class Backfill {
   bool fits_one_day(const Job& job);
   // Its quota or a limit refuses the job.
   void note_refused(const Job& job, const QuotaVerdict& refusal);
-  // For a job within its quota: the reservation of that one holds nothing more in this pass, if it gives way to the
-  // job.
-  bool give_way(std::int64_t holder, const Job& job);
+  // Who asks: `borrows` anywhere on its path. Against a queue elsewhere in the tree it may be an owner all the same:
+  // there what counts is the quota of its queue below the lowest common ancestor of both, as for what it takes back.
+  struct Asker {
+    const Job& job;
+    bool borrows;
+  };
+  // The reservation of that one holds nothing more in this pass, if it gives way to the job.
+  bool give_way(std::int64_t holder, const Asker& asker);
   // The same for every one that has something on the nodes of these tasks.
-  void give_way_to(const Job& job, std::span<const PlacedTask> placed);
+  void give_way_to(const Asker& asker, std::span<const PlacedTask> placed);
   // A job placed has been started in the state.
   void note_started(const Job& job, std::span<const PlacedTask> placed);
   // Others have been evicted in the state.
@@ -147,12 +156,12 @@ class Backfill {
   std::vector<Reservation> reservations() const;
 
   // While it lives, evictions for the job keep off what is reserved for others and does not give way to it. kNodes: off
-  // the nodes. kIdle, for jobs within their quota: where borrowers of other queues have reserved, only off what is idle
-  // there, so that the job gets no more than it takes back.
+  // the nodes. kIdle: where borrowers of other queues have reserved, only off what is idle there, so that the job gets
+  // no more than it takes back.
   enum class Keep : std::uint8_t { kNodes, kIdle };
   class Fence {
    public:
-    Fence(Backfill& backfill, const Job& job, bool borrows, Keep keep = Keep::kNodes);
+    Fence(Backfill& backfill, const Asker& asker, Keep keep = Keep::kNodes);
     ~Fence();
     Fence(const Fence&) = delete;
     Fence& operator=(const Fence&) = delete;
@@ -176,7 +185,9 @@ class Backfill {
   // Rows of jobs that room is held for until their victims have stopped.
   std::vector<const Reservation*> promises() const;
   // Some borrower of another queue keeps room from the job that it does not give way to.
-  bool is_withstood(const Job& job) const;
+  bool is_withstood(const Asker& asker) const;
+  // The one that closes the pass borrows from the job.
+  bool is_closed_by_guest_of(const Asker& asker) const;
 
  private:
   struct Held {
@@ -187,8 +198,6 @@ class Backfill {
     bool borrows = false;
     bool gives_way = false;   // to jobs of other queues within their quota
     std::int32_t queue = -1;  // of the job
-
-    bool gives_way_to(const Job& job) const { return gives_way && job.queue != queue; }
   };
   // Made by an earlier round, for backfill.
   struct Kept {
@@ -205,6 +214,11 @@ class Backfill {
   struct Waiter {
     Job job;
     bool borrows = false;
+  };
+
+  struct Behind {
+    Job job;
+    QuotaVerdict refusal;
   };
 
   // A gang was found to start then at the earliest: one of the same kind that is no smaller and runs no shorter will
@@ -242,14 +256,22 @@ class Backfill {
   bool goes_by_age(const Job& job, const Age& ranked) const;
   bool uses_nothing(std::int32_t queue) const;
   void drop_waiter(std::int64_t job);
+  // Refused where another holds room under a limit. When that one starts, the limit is held for the first of these, not
+  // for whoever the pass looks at later.
+  void note_behind(const Job& job, const QuotaVerdict& refusal);
+  void pass_limit_on(const Job& started);
   void make_first(const Job& job, bool is_new);
   bool close_behind(const Job& job, bool borrows);
   void keep_room_under_limits(const Job& job, const Reservation& row);
   // Its reservation stays without the tasks.
   void keep_row(const Job& job, Reservation row);
   void drop_held(std::int64_t job);
+  bool is_owner_against(const Asker& asker, std::int32_t queue) const;
+  bool gives_way_to(const Held& held, const Asker& asker) const;
+  // Of another queue, and it borrows from that of the job.
+  bool is_guest_of(const Held& held, const Job& job) const;
   template <class Concerns>
-  bool give_way_if(const Job& job, const Concerns& concerns);
+  bool give_way_if(const Asker& asker, const Concerns& concerns);
   std::int64_t delayed_by(std::span<const PlacedTask> placed, Seconds end, std::int64_t job);
   JobOutcome place_beside_reservations(const Job& job, Seconds end);
   // On exactly what is reserved for it, if that is free.
@@ -275,6 +297,7 @@ class Backfill {
   Age first_age_;                                     // of a new first
   std::optional<Waiter> oldest_;                      // where ranks move: of the jobs that wait behind the first
   std::optional<Waiter> highest_;                     // of them in rank
+  std::vector<Behind> behind_;                        // the first at each limit, in the order of the pass
   std::map<DemandKey, bool> fits_one_day_;            // by queue and what they ask for
   std::vector<Kept> kept_;                            // oldest first; count when their job is blocked again
   std::vector<Reservation> unbound_;                  // hold no nodes in this pass, and stay

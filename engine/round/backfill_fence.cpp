@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "engine/round/backfill.h"
+#include "engine/round/timeline.h"
 
 namespace berth {
 
@@ -35,23 +36,46 @@ bool Backfill::comes_before_closer(const Job& job) const {
   return place(job) < place(*closer_);
 }
 
-bool Backfill::is_withstood(const Job& job) const {
-  return may_take_back(job) || std::ranges::any_of(held_, [&](const Held& held) {
-           return held.borrows && held.queue != job.queue && !held.gives_way;
+bool Backfill::is_owner_against(const Asker& asker, std::int32_t queue) const {
+  const QuotaLedger& quotas = state_.quotas();
+  return !asker.borrows || (quotas.governs() && asker.job.queue >= 0 &&
+                            quotas.may_reclaim(asker.job.queue, quotas.demand_to_start(asker.job), queue, 0,
+                                               last_end_of(asker.job, now_)));
+}
+
+bool Backfill::is_closed_by_guest_of(const Asker& asker) const {
+  return closer_ && is_owner_against(asker, closer_->queue);
+}
+
+bool Backfill::is_guest_of(const Held& held, const Job& job) const {
+  if (!held.borrows || held.queue == job.queue) return false;
+  const Amounts amounts = state_.held_by(held.reservation.tasks);
+  return held.queue < 0 || !state_.quotas().governs() ||
+         !state_.quotas().may_reclaim(held.queue, amounts, job.queue, 0, held.start + held.duration);
+}
+
+bool Backfill::gives_way_to(const Held& held, const Asker& asker) const {
+  return held.gives_way && is_guest_of(held, asker.job) && is_owner_against(asker, held.queue);
+}
+
+bool Backfill::is_withstood(const Asker& asker) const {
+  return may_take_back(asker.job) || std::ranges::any_of(held_, [&](const Held& held) {
+           return is_guest_of(held, asker.job) && !gives_way_to(held, asker);
          });
 }
 
-Backfill::Fence::Fence(Backfill& backfill, const Job& job, bool borrows, Keep keep)
+Backfill::Fence::Fence(Backfill& backfill, const Asker& asker, Keep keep)
     : ledger_(backfill.state_.ledger()), closed_(ledger_) {
-  const bool takes_back = keep == Keep::kIdle && !borrows;
+  const Job& job = asker.job;
+  const bool takes_back = keep == Keep::kIdle;
   if (takes_back && backfill.may_take_back()) {
     for (std::size_t node = 0; node < ledger_.node_count(); ++node) take_idle(static_cast<NodeIndex>(node));
   }
   for (const Held& held : backfill.held_) {
-    if (held.reservation.job == job.id || (!borrows && held.gives_way_to(job))) continue;
+    if (held.reservation.job == job.id || backfill.gives_way_to(held, asker)) continue;
     for (const ReservedTask& task : held.reservation.tasks) {
       if (!ledger_.accepts_tasks(task.holding.node)) continue;
-      if (takes_back && held.borrows && held.queue != job.queue) {
+      if (takes_back && backfill.is_guest_of(held, job)) {
         take_idle(task.holding.node);
         continue;
       }

@@ -33,6 +33,18 @@ void Backfill::note_closed(const Job& job) {
   if (is_first_new_ && oldest_ && takes_turn(oldest_->job)) make_first(oldest_->job, true);
 }
 
+void Backfill::note_later(const Job& job) {
+  if (closed_by_ == job.id) closed_by_ = 0;
+  const Reservation* const row = row_of(job);
+  const bool is_there = std::ranges::any_of(held_, [&](const Held& h) { return h.reservation.job == job.id; });
+  if (row != nullptr && !is_there) unbound_.push_back(*row);
+}
+
+bool Backfill::withstands(const Job& job) const {
+  const Reservation* const row = row_of(job);
+  return row != nullptr && !gives_way(true, row->expected);
+}
+
 bool Backfill::takes_turn(const Job& job) {
   if (first_ == 0) return true;
   if (!is_first_new_ || !goes_by_age(job, first_age_) || !fits_one_day(job)) return false;
@@ -78,6 +90,29 @@ void Backfill::note_waiter(const Job& job, bool borrows) {
   if ((!is_older && highest_) || !fits_one_day(job)) return;
   if (is_older) oldest_ = {job, borrows};
   if (!highest_) highest_ = {job, borrows};
+}
+
+void Backfill::note_behind(const Job& job, const QuotaVerdict& refusal) {
+  const auto is_same = [&](const Behind& each) {
+    return each.refusal.queue == refusal.queue && each.refusal.resource == refusal.resource;
+  };
+  if (std::ranges::none_of(behind_, is_same) && limits_.may_admit(job)) behind_.push_back({job, refusal});
+}
+
+void Backfill::pass_limit_on(const Job& started) {
+  QuotaLedger& quotas = state_.quotas();
+  for (const Behind& each : std::exchange(behind_, {})) {
+    const Job& job = each.job;
+    if (job.id == started.id) continue;
+    quotas.judge_for(job.id, kNever);
+    const QuotaVerdict verdict = quotas.judge(job.queue, quotas.demand_to_start(job), last_end_of(job, now_));
+    if (verdict.admitted()) {
+      note_waiter(job, verdict.borrows);
+    } else {
+      note_refused(job, verdict);
+    }
+  }
+  quotas.judge_for(started.id, kNever);
 }
 
 void Backfill::end_turn() {

@@ -139,42 +139,54 @@ class Future {
                                 .order = ordering.policy.get(),
                                 .input = ordering.input.get()};
     Pass pass(state_, kept, snapshot_.now);
-    FailedDemands failed;
     std::unordered_set<std::int64_t> started;
+    walk(pass, kept, *ordering.sequence, started);
+    for (const Eviction& eviction : pass.evictions()) {
+      if (wanted_.contains(eviction.beneficiary)) evictions_.push_back(eviction);
+    }
+    std::vector<Reservation> reservations = pass.reservations();
+    if (pass.leaves_room()) {
+      const KeptReservations of_first{reservations, kept.jobs, kept.order, kept.input};
+      Pass second(state_, of_first, snapshot_.now, PassKind::kSecond);
+      walk(second, of_first, *ordering.policy->begin(*ordering.input), started);
+      reservations = second.reservations();
+    }
+    for (const std::int64_t id : started) {
+      if (wanted_.erase(id) > 0) starts_.emplace(id, snapshot_.now);
+    }
+    if (!wanted_.empty()) note_moments_of(started);
+    snapshot_.reservations = std::move(reservations);
+    if (!started.empty()) std::erase_if(snapshot_.jobs, [&](const Job& job) { return started.contains(job.id); });
+    return {};
+  }
+
+  void walk(Pass& pass, const KeptReservations& kept, JobSequence& sequence,
+            std::unordered_set<std::int64_t>& started) {
+    FailedDemands failed;
     const auto try_one = [&](const Job& job, int levels) {
       if (!started.contains(job.id) && starts(job, pass, failed, levels)) started.insert(job.id);
     };
     const std::vector<std::int64_t> promised = pass.promised();
     for (const std::int64_t id : promised) {
       const auto job = std::ranges::find(snapshot_.jobs, id, &Job::id);
-      if (job != snapshot_.jobs.end()) try_one(*job, 0);
+      if (!pass.is_second() && job != snapshot_.jobs.end()) try_one(*job, 0);
     }
     // Where ranks move, the oldest reservation binds those before its job in the order.
     std::unordered_set<std::int64_t> reserved;
     if (kept.ranks_move()) {
-      for (const Reservation& each : snapshot_.reservations) reserved.insert(each.job);
+      for (const Reservation& each : kept.reservations) reserved.insert(each.job);
     }
     std::size_t seen = 0;
-    while (const std::optional<std::int32_t> index = ordering.sequence->next()) {
+    while (const std::optional<std::int32_t> index = sequence.next()) {
       const Job& job = snapshot_.jobs[static_cast<std::size_t>(*index)];
       const bool is_behind = seen == wanted_.size();
-      const int levels = ordering.sequence->levels_within_quota();
+      const int levels = sequence.levels_within_quota();
       const bool matters = !is_behind || awaited_.contains(job.id) || reserved.contains(job.id);
       if (!std::ranges::binary_search(promised, job.id) && matters) try_one(job, levels);
       if (levels == 0) reserved.erase(job.id);
       seen += levels == 0 && wanted_.contains(job.id) ? 1 : 0;
       if (pass.closed() || (seen == wanted_.size() && awaited_.empty() && reserved.empty())) break;
     }
-    for (const Eviction& eviction : pass.evictions()) {
-      if (wanted_.contains(eviction.beneficiary)) evictions_.push_back(eviction);
-    }
-    for (const std::int64_t id : started) {
-      if (wanted_.erase(id) > 0) starts_.emplace(id, snapshot_.now);
-    }
-    if (!wanted_.empty()) note_moments_of(started);
-    snapshot_.reservations = pass.reservations();
-    if (!started.empty()) std::erase_if(snapshot_.jobs, [&](const Job& job) { return started.contains(job.id); });
-    return {};
   }
 
   bool starts(const Job& job, Pass& pass, FailedDemands& failed, int levels) {

@@ -55,6 +55,10 @@ std::optional<Seconds> LimitHolds::admitted_from(const Job& job) const {
   return std::nullopt;
 }
 
+bool LimitHolds::holds_for(std::int64_t job) const {
+  return std::ranges::any_of(state_.quotas().holds(), [&](const QuotaHold& hold) { return hold.job == job; });
+}
+
 bool LimitHolds::is_held(const Job& job, const QuotaVerdict& refusal) const {
   const std::int32_t queue = refusal.reason == Reason::kLenderKeeps ? job.queue : refusal.queue;
   return std::ranges::any_of(state_.quotas().holds(), [&](const QuotaHold& hold) {

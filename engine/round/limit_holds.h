@@ -30,6 +30,8 @@ class LimitHolds {
   bool may_admit(const Job& job) const;
   // When the job's limits admit it if what runs ends as expected; nothing = not even when all has ended.
   std::optional<Seconds> admitted_from(const Job& job) const;
+  // Room is held for the job.
+  bool holds_for(std::int64_t job) const;
   // Another holds room under the limit that refuses the job.
   bool is_held(const Job& job, const QuotaVerdict& refusal) const;
   // Holds room for the job under each limit on its path where nobody does.

@@ -17,7 +17,7 @@ Amounts used_by_all(const QuotaLedger& quotas) {
 }  // namespace
 
 Pass::Pass(RoundState& state, const KeptReservations& kept, Seconds now, PassKind kind)
-    : state_(state), now_(now), kind_(kind), backfill_(state, kept, now) {
+    : state_(state), now_(now), kind_(kind), backfill_(state, kept, now), owners_(state, kept.input, now) {
   if (kind == PassKind::kFirst && state.rules().preemption == Preemption::kReclaim) reclaim_.emplace(state, now);
   state_.drop_pledges();
   for (const Reservation* const row : backfill_.promises()) state_.pledge(*row, kept.jobs);
@@ -37,14 +37,14 @@ Pass::BesidePromised::BesidePromised(Pass& pass, std::int64_t job) : quotas_(pas
   for (const Reservation* const row : pass.backfill_.promises()) {
     const RoundState::Pledge* const pledge = row->job == job ? nullptr : pass.state_.pledge_of(row->job);
     if (pledge == nullptr) continue;
-    quotas_.take(pledge->queue, pledge->amounts);
-    taken_.emplace_back(pledge->queue, pledge->amounts);
+    counted_.push_back(*pledge);
+    quotas_.count_promise(pledge->queue, pledge->amounts, pledge->leaving, 1);
     if (first_ == 0) first_ = row->job;
   }
 }
 
 Pass::BesidePromised::~BesidePromised() {
-  for (const auto& [queue, amounts] : taken_) quotas_.give_back(queue, amounts);
+  for (const RoundState::Pledge& each : counted_) quotas_.count_promise(each.queue, each.amounts, each.leaving, -1);
 }
 
 std::int64_t Pass::queue_id(std::int32_t queue) const {
@@ -83,7 +83,7 @@ PassOutcome Pass::start(const Job& job, std::vector<PlacedTask> placed) {
   return outcome;
 }
 
-Pass::Placing Pass::place(const Job& job, Seconds end, int levels, bool is_own) {
+Pass::Placing Pass::place(const Job& job, Seconds end, int levels, Claim claim) {
   Placing placing;
   ClosedNodes closed(state_.ledger());
   if (const KeptOffNodes* const off = find_kept_off(state_.setup().kept_off, job.id)) {
@@ -99,8 +99,9 @@ Pass::Placing Pass::place(const Job& job, Seconds end, int levels, bool is_own) 
     placing.result = place_within_quota(state_.quotas(), state_.ledger(), job, end, try_placing, levels);
   };
   try_within_quota();
-  while (!placing.result.outcome.started && is_own && has_claim(job) && placing.would_delay != 0 &&
-         backfill_.give_way(placing.would_delay, job)) {
+  const Backfill::Asker asker{job, claim != Claim::kOwner};
+  while (!placing.result.outcome.started && claim != Claim::kUnknown && has_claim(job) && placing.would_delay != 0 &&
+         backfill_.give_way(placing.would_delay, asker)) {
     try_within_quota();
   }
   return placing;
@@ -113,10 +114,11 @@ Pass::Placing Pass::place_own_first(const Job& job, Seconds end, int levels, boo
   Placing placing;
   for (int within = may_choose ? path : levels; within > 0 && within >= levels; --within) {
     const std::optional<Job> own = on_own_models(quotas, job, end, within);
-    if (own) placing = place(*own, end, within, within == path);
+    if (own) placing = place(*own, end, within, within == path ? Claim::kOwner : Claim::kBorrower);
     if (placing.result.outcome.started) return placing;
   }
-  return levels > 0 ? placing : place(job, end, 0, !borrows && !may_choose);
+  if (levels > 0) return placing;
+  return place(job, end, 0, may_choose ? Claim::kUnknown : borrows ? Claim::kBorrower : Claim::kOwner);
 }
 
 PassOutcome Pass::try_job(const Job& job, bool may_evict, int levels) {
@@ -176,10 +178,22 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
       outcome.keeps_room = true;
       return outcome;
     }
-    const bool comes_later = levels == 0 && may_come_later(job);
+    const bool grows = levels == 0 && grows_later(job);
     const bool borrows = with_promised.borrows;
-    Placing placed = place_own_first(job, end, comes_later ? quotas.depth(job.queue) + 1 : levels, borrows);
-    if (comes_later && !placed.result.outcome.started) return grow_later(job, end, borrows);
+    if (levels == 0 && starts_later(job) && would_start(job, end, borrows)) {
+      backfill_.note_later(job);
+      leaves_room_ = true;
+      PassOutcome outcome = wait(job, Reason::kOrder);
+      outcome.keeps_room = true;
+      return outcome;
+    }
+    Placing placed = place_own_first(job, end, grows ? quotas.depth(job.queue) + 1 : levels, borrows);
+    if (grows && !placed.result.outcome.started) {
+      leaves_room_ = would_start(job, end, borrows) || leaves_room_;
+      PassOutcome outcome;
+      outcome.keeps_room = true;
+      return outcome;
+    }
     placing = std::move(placed.result);
     would_delay = placed.would_delay;
     if (placing.outcome.started) {
@@ -229,19 +243,22 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
   return block(wanted, std::move(outcome), borrows);
 }
 
-bool Pass::may_come_later(const Job& job) const {
+bool Pass::grows_later(const Job& job) const {
   const auto has_its_gang = [](const TaskGroup& group) { return group.placed >= group.min_tasks; };
   return kind_ == PassKind::kFirst && state_.quotas().governs() && job.queue >= 0 &&
          std::ranges::all_of(job.groups, has_its_gang);
 }
 
-PassOutcome Pass::grow_later(const Job& job, Seconds end, bool borrows) {
+bool Pass::starts_later(const Job& job) {
+  if (!reclaim_ || !state_.quotas().governs() || job.state == JobState::kRunning) return false;
+  return !backfill_.withstands(job) && owners_.come_before(job);
+}
+
+bool Pass::would_start(const Job& job, Seconds end, bool borrows) {
   const Ledger::Checkpoint before = state_.ledger().checkpoint();
-  leaves_room_ = place_own_first(job, end, 0, borrows).result.outcome.started || leaves_room_;
+  const bool starts = place_own_first(job, end, 0, borrows).result.outcome.started;
   state_.ledger().rollback(before);
-  PassOutcome outcome;
-  outcome.keeps_room = true;
-  return outcome;
+  return starts;
 }
 
 // What is its own came first; an elastic job takes beyond that what it can, of one model after the other.
@@ -252,7 +269,7 @@ void Pass::add_surplus(const Job& job, PassOutcome& outcome) {
     const RunningJob* const run = state_.running().find(job.id);
     if (run == nullptr || std::ranges::none_of(run->job.groups, lacks_some)) return;
     const Job more = run->job;
-    Placing placing = place(more, last_end_of(more, now_), 0, false);
+    Placing placing = place(more, last_end_of(more, now_), 0, Claim::kUnknown);
     if (!placing.result.outcome.started) return;
     const PassOutcome grown = start(more, std::move(placing.result.outcome.placed));
     outcome.placed.insert(outcome.placed.end(), grown.placed.begin(), grown.placed.end());
@@ -264,14 +281,14 @@ PassOutcome Pass::block(const Job& job, PassOutcome outcome, bool borrows) {
   return outcome;
 }
 
-// A job within its quota, behind a borrower that closes the pass.
+// A job behind a borrower that closes the pass.
 std::optional<PassOutcome> Pass::take_back(const Job& job) {
   const QuotaLedger& quotas = state_.quotas();
   if (!quotas.governs()) return std::nullopt;
   const Seconds end = last_end_of(job, now_);
   const QuotaVerdict verdict = quotas.judge(job.queue, quotas.demand_to_start(job), end);
-  if (!verdict.admitted() || verdict.borrows) return std::nullopt;
-  if (quotas.choices_of(job) == 0) return evict_for(job, end, false);
+  const bool borrows = verdict.admitted() ? verdict.borrows : !verdict.is_owner;
+  if (quotas.choices_of(job) == 0) return evict_for(job, end, borrows);
   const std::optional<Job> own = on_own_models(quotas, job, end, quotas.depth(job.queue) + 1);
   return own ? evict_for(*own, end, false) : std::nullopt;
 }
@@ -287,7 +304,7 @@ std::optional<PassOutcome> Pass::take_idle_instead(const Job& job, Seconds end) 
   const auto comes_back = [&](const Job& victim) { return backfill_.comes_before_closer(victim); };
   const Job gang = gang_of(job);
   if (!backfill_.closer_gives_way() && !reclaim_->could_take(gang, end, comes_back)) return std::nullopt;
-  Placing placing = place(gang, end, 0, true);
+  Placing placing = place(gang, end, 0, Claim::kOwner);
   if (!placing.result.outcome.started) return std::nullopt;
   return start(job, std::move(placing.result.outcome.placed));
 }
@@ -295,20 +312,24 @@ std::optional<PassOutcome> Pass::take_idle_instead(const Job& job, Seconds end) 
 std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool borrows) {
   if (!reclaim_ || backfill_.holds_room_for(job.id)) return std::nullopt;
   const Amounts before = used_by_all(state_.quotas());
+  const Backfill::Asker asker{job, borrows};
   const auto make_room = [&](Backfill::Keep keep) {
     std::optional<Backfill::Fence> fence;
-    return reclaim_->make_room(
-        job, end, [&] { fence.emplace(backfill_, job, borrows, keep); }, static_cast<std::int64_t>(keep));
+    const bool takes_of_own_queue = keep == Backfill::Keep::kNodes || !borrows;
+    return reclaim_->make_room(job, end, [&] { fence.emplace(backfill_, asker, keep); },
+                               {.kind = static_cast<std::int64_t>(keep), .takes_of_own_queue = takes_of_own_queue});
   };
   std::optional<RoomMade> room;
   if (!backfill_.closed_by(job)) room = make_room(Backfill::Keep::kNodes);
-  if (!room && !borrows && job.queue >= 0 && backfill_.is_withstood(job)) {
-    if (std::optional<PassOutcome> outcome = take_idle_instead(job, end)) return outcome;
+  if (!room && job.queue >= 0 && backfill_.is_withstood(asker)) {
+    if (backfill_.is_closed_by_guest_of(asker)) {
+      if (std::optional<PassOutcome> outcome = take_idle_instead(job, end)) return outcome;
+    }
     room = make_room(Backfill::Keep::kIdle);
   }
   if (!room) return std::nullopt;
   evictions_.insert(evictions_.end(), room->evictions.begin(), room->evictions.end());
-  if (!borrows) backfill_.give_way_to(job, room->outcome.placed);
+  backfill_.give_way_to(asker, room->outcome.placed);
   backfill_.note_evicted();
   PassOutcome outcome;
   if (room->reservation) {

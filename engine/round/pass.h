@@ -11,8 +11,8 @@
 // Evictions for a job may free more than it takes, and jobs tried before it were not there to take the rest
 // (leaves_room()). A second pass at the same moment gives it to them: all that wait and are not promised room are tried
 // again, as a round after this one would, but nobody is evicted. So it leaves no room behind, and there is no third.
-// Elastic jobs that run borrow for more tasks in the second pass only: an owner behind them in the order would take
-// that back at once.
+// Who borrows from an owner who waits starts in the second pass only, and so do elastic jobs that run and borrow for
+// more tasks: an owner behind them in the order would take that back, from them or from others who have run for longer.
 #pragma once
 
 #include <optional>
@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "engine/round/backfill.h"
+#include "engine/round/owners_waiting.h"
 #include "engine/round/quota_placing.h"
 #include "engine/round/reclaim.h"
 #include "engine/round/round_state.h"
@@ -50,9 +51,10 @@ class Pass {
   // JobSequence::levels_within_quota; above 0 nobody is evicted for it, and that it does not start means nothing for
   // others.
   PassOutcome try_job(const Job& job, bool may_evict = true, int levels = 0);
-  // Evictions freed more than was taken, after somebody had been tried in vain, or an elastic job may borrow more: a
-  // second pass is due.
+  // Evictions freed more than was taken, after somebody had been tried in vain, or somebody may borrow when owners have
+  // been tried: a second pass is due.
   bool leaves_room() const { return leaves_room_; }
+  bool is_second() const { return kind_ == PassKind::kSecond; }
   // Somebody could be evicted for somebody.
   bool may_evict() const { return reclaim_ && reclaim_->has_a_cause(); }
   // Nobody behind is to be tried.
@@ -71,8 +73,14 @@ class Pass {
     QuotaPlacing result;
     std::int64_t would_delay = 0;
   };
-  // Within the quotas of `levels` queues of its path. `is_own`: reservations of jobs that borrow give way to it.
-  Placing place(const Job& job, Seconds end, int levels, bool is_own);
+  // Who asks for a place, of those whose reservations may give way to it (Backfill::Asker).
+  enum class Claim : std::uint8_t {
+    kOwner,     // it borrows nowhere
+    kBorrower,  // somewhere on its path
+    kUnknown,   // that depends on where it is placed: none gives way to it
+  };
+  // Within the quotas of `levels` queues of its path.
+  Placing place(const Job& job, Seconds end, int levels, Claim claim);
   // On the models of its queues before others, as far as `levels` lets it. Not started: the last try.
   Placing place_own_first(const Job& job, Seconds end, int levels, bool borrows);
   PassOutcome wait(const Job& job, Reason reason) const;
@@ -84,10 +92,13 @@ class Pass {
   std::optional<PassOutcome> take_idle_instead(const Job& job, Seconds end);
   void add_surplus(const Job& job, PassOutcome& outcome);
   // It runs, and would borrow for what it has to gain.
-  bool may_come_later(const Job& job) const;
-  PassOutcome grow_later(const Job& job, Seconds end, bool borrows);
-  // While it lives, quotas and limits are used as if all had started for whom others are told to stop, but for this
-  // job: they were admitted then, and what they were admitted to is not for others to take.
+  bool grows_later(const Job& job) const;
+  // It would borrow from an owner who waits.
+  bool starts_later(const Job& job);
+  // It would start, or grow, now.
+  bool would_start(const Job& job, Seconds end, bool borrows);
+  // While it lives, quotas and limits are used as they will be when all have started for whom others are told to stop,
+  // but for this job, and at least as now: they were admitted then, and what they were admitted to is not for others.
   class BesidePromised {
    public:
     BesidePromised(Pass& pass, std::int64_t job);
@@ -99,7 +110,7 @@ class Pass {
 
    private:
     QuotaLedger& quotas_;
-    std::vector<std::pair<std::int32_t, Amounts>> taken_;  // by queue
+    std::vector<RoundState::Pledge> counted_;
     std::int64_t first_ = 0;
   };
   // Its waiting means something for others; not of what an assertion refused not long ago, or keeps off nodes.
@@ -116,6 +127,7 @@ class Pass {
   PassKind kind_;
   Backfill backfill_;
   std::optional<Reclaim> reclaim_;  // where jobs may be evicted
+  OwnersWaiting owners_;
   std::vector<Eviction> evictions_;
   std::unordered_map<std::int64_t, Job> needed_only_;  // see wanted_of()
   bool somebody_waits_ = false;

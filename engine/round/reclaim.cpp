@@ -51,20 +51,17 @@ const VictimIndex& Reclaim::index() {
 }
 
 std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end, const std::function<void()>& before_search,
-                                           std::int64_t kind) {
+                                           const Search& search) {
   if (!may_evict_others(job, state_.rules(), now_)) return std::nullopt;
-  if (std::optional<RoomMade> room = make_room_for(job, end, before_search, kind)) return room;
-  for (const Job& narrowed : on_own_models(job, end)) {
-    if (std::optional<RoomMade> room = make_room_for(narrowed, end, before_search, kind)) return room;
+  if (std::optional<RoomMade> room = make_room_for(job, end, before_search, search)) return room;
+  for (const Job& narrowed : on_each_own_model(state_.quotas(), job, end)) {
+    if (std::optional<RoomMade> room = make_room_for(narrowed, end, before_search, search)) return room;
   }
   return std::nullopt;
 }
 
-// A job that may run on several models counts for none of them before it is placed, so no quota of a model is taken
-// back for it. What it would be on the models of each such quota alone, where that has room.
-std::vector<Job> Reclaim::on_own_models(const Job& job, Seconds end) const {
+std::vector<Job> on_each_own_model(const QuotaLedger& quotas, const Job& job, Seconds end) {
   std::vector<Job> jobs;
-  const QuotaLedger& quotas = state_.quotas();
   for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
     const ModelSet models = quotas.resource(r).models;
     if (models == 0 || !quotas.is_governed(r)) continue;
@@ -86,17 +83,20 @@ std::vector<Job> Reclaim::on_own_models(const Job& job, Seconds end) const {
 }
 
 std::optional<RoomMade> Reclaim::make_room_for(const Job& job, Seconds end, const std::function<void()>& before_search,
-                                               std::int64_t kind) {
+                                               const Search& how) {
   if (!has_a_chance(job, end)) return std::nullopt;
   const Job gang = gang_of(job);
   // Whom it may evict depends on the job itself when it has been evicted before.
   const bool fails_alike = job.eviction.evicted_for.empty();
   DemandKey key = reclaim_demand(gang, end, state_.quotas());
-  key.push_back(kind);
+  key.push_back(how.kind * 2 + (how.takes_of_own_queue ? 1 : 0));
   if (fails_alike && failed_.contains(key)) return std::nullopt;
   std::optional<RoomMade> room;
   if (index().size() > 0) {
-    const Reaches reaches = reaches_for(job, end);
+    Reaches reaches = reaches_for(job, end);
+    for (std::size_t i = 0; i < index_->size() && !how.takes_of_own_queue; ++i) {
+      if ((*index_)[i].queue == job.queue) reaches.of[i] = VictimReach::kNone;
+    }
     if (reaches.any && could_suffice(gang, reaches)) {
       before_search();
       VictimChoice choice(state_, *index_, lost_);

@@ -56,6 +56,10 @@ struct RoomMade {
 Seconds evicts_from(const Job& job, const RoundRules& rules);
 bool may_evict_others(const Job& job, const RoundRules& rules, Seconds now);
 
+// A job that may run on several models counts for none of them before it is placed, so no quota of a model is taken
+// back for it. What it would be on the models of each such quota alone, where that has room.
+std::vector<Job> on_each_own_model(const QuotaLedger& quotas, const Job& job, Seconds end);
+
 class Reclaim {
  public:
   Reclaim(RoundState& state, Seconds now);
@@ -63,9 +67,13 @@ class Reclaim {
   // Nothing = no room can be made, and nothing has changed. Else the victims that stop now have ended in `state`, those
   // with a grace are marked as stopping, and b's tasks are in the ledger, uncommitted, when it can start now. Only
   // nodes that accept tasks are looked at; `before_search` may close some, and is called only when there is reason to
-  // look. `end`: of the job, see QuotaLedger::judge. `kind`: of search; that one fails says nothing about another.
+  // look. `end`: of the job, see QuotaLedger::judge.
+  struct Search {
+    std::int64_t kind = 0;           // that one kind fails says nothing about another
+    bool takes_of_own_queue = true;  // by priority
+  };
   std::optional<RoomMade> make_room(const Job& job, Seconds end, const std::function<void()>& before_search,
-                                    std::int64_t kind = 0);
+                                    const Search& search);
   // Nothing but jobs of other queues for which `counts` holds could be evicted for it, and they hold as much as it asks
   // for.
   bool could_take(const Job& gang, Seconds end, const std::function<bool(const Job&)>& counts);
@@ -82,8 +90,7 @@ class Reclaim {
   };
 
   std::optional<RoomMade> make_room_for(const Job& job, Seconds end, const std::function<void()>& before_search,
-                                        std::int64_t kind);
-  std::vector<Job> on_own_models(const Job& job, Seconds end) const;
+                                        const Search& search);
   bool has_a_chance(const Job& job, Seconds end) const;
   const VictimIndex& index();
   Reaches reaches_for(const Job& job, Seconds end) const;

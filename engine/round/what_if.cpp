@@ -479,10 +479,19 @@ class WhatIfSearch : private ForkedRound {
       BERTH_ASSIGN(const bool started, starts_at(takers_[next]));
       (started ? good : bad) = next;
     }
-    BERTH_ASSIGN(const bool proved, starts_at(takers_[good]));
+    auto place = takers_[good];
+    BERTH_ASSIGN(const bool proved, starts_at(place));
     if (!proved) return {};
+    // Who comes later than owners takes nothing at his place, and may matter all the same.
     WhatIf change{.kind = ChangeKind::kOrder};
-    change.jobs.assign(ahead_.begin() + takers_[good], ahead_.end());
+    questions_.begin(kMostOfOne);
+    for (bool starts = true; starts && place + 1 < std::ssize(ahead_);) {
+      change.may_be_smaller = !questions_.take();
+      if (change.may_be_smaller) break;
+      BERTH_ASSIGN(starts, starts_at(place + 1));
+      place += starts ? 1 : 0;
+    }
+    change.jobs.assign(ahead_.begin() + place, ahead_.end());
     add(std::move(change));
     return {};
   }

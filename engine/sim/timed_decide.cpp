@@ -41,6 +41,7 @@ Status TimedRun::decide() {
 Status TimedRun::pass() {
   const OrderInput& input = order_input();
   waiting_->begin_pass(input, floor_);
+  order_input_.jobs = waiting_->jobs();
   BERTH_TRY(floor_.begin_pass(order_, input));
   for (const Eviction& eviction : floor_.stopped()) {
     const std::int32_t slot = jobs_.slot_of(eviction.job);
@@ -54,6 +55,7 @@ Status TimedRun::pass() {
     try_waiting();
   }
   floor_.end_pass();
+  order_input_.jobs = {};
   for (const std::int64_t job : floor_.reprieves()) reprieve(jobs_.slot_of(job));
   flush_to_wait();
   return {};

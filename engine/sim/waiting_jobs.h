@@ -31,6 +31,8 @@ class WaitingJobs {
 
   // `input` without its jobs; it and `floor` must stay until the end of the pass.
   virtual void begin_pass(const OrderInput& input, const Floor& floor) = 0;
+  // All that wait, in id order, as far as they are kept so; until the end of the pass.
+  virtual std::span<const Job> jobs() const { return {}; }
   // Slot of the next job to try; -1 = no more. After each, tried() must be called.
   virtual std::int32_t next() = 0;
   // Of the job named last; see JobSequence.

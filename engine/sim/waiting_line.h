@@ -27,6 +27,7 @@ class WaitingLine : public WaitingJobs {
   std::size_t size() const override { return jobs_.size() - gone_; }
 
   void begin_pass(const OrderInput& input, const Floor& floor) override;
+  std::span<const Job> jobs() const override { return jobs_; }
   std::int32_t next() override;
   int levels_within_quota() const override { return levels_; }
   void tried(Tried outcome) override;

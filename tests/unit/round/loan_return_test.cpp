@@ -177,6 +177,7 @@ TEST(LoanReturnTest, InTheRoundOfItsEndTheLenderGoesBeforeWhoBorrowsWhateverTheO
   for (const bool ended_just_now : {false, true}) {
     Lent world;
     world.snapshot.order_policy = "priority";
+    world.snapshot.rules.preemption = Preemption::kNone;  // else owners always do
     std::swap(world.snapshot.quotas.loans, world.snapshot.quotas.ended_loans);
     if (!ended_just_now) world.snapshot.quotas.ended_loans.clear();
     const std::int64_t borrower = world.submit("search", "gpus=1 tasks=16");

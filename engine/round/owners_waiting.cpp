@@ -1,0 +1,76 @@
+#include "engine/round/owners_waiting.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "engine/round/reclaim.h"
+
+namespace berth {
+
+namespace {
+
+constexpr std::size_t kNobody = std::numeric_limits<std::size_t>::max();
+
+}  // namespace
+
+const std::vector<OwnersWaiting::Kind>& OwnersWaiting::kinds() {
+  if (is_known_ || input_ == nullptr) return kinds_;
+  is_known_ = true;
+  const QuotaLedger& quotas = state_.quotas();
+  std::map<DemandKey, std::size_t> known;
+  const auto add = [&](const Job& job, Seconds end) {
+    Amounts demand = quotas.demand_to_start(job);
+    DemandKey key = {job.queue, quotas.looks_at_end() ? end.value() : 0};
+    key.insert(key.end(), demand.begin(), demand.end());
+    const auto [kind, is_new] = known.try_emplace(std::move(key), kinds_.size());
+    if (is_new && quotas.has_quota_for(job.queue, demand, end)) {
+      kinds_.push_back({job.queue, std::move(demand), end, {}});
+    } else if (is_new) {
+      kind->second = kNobody;
+    }
+    if (kind->second != kNobody) kinds_[kind->second].jobs.push_back(job.id);
+  };
+  for (const Job& job : input_->jobs) {
+    if (job.queue < 0 || job.state == JobState::kRunning || !job.after.empty()) continue;
+    if (find_hold(state_.setup().holds, job.id) != nullptr || state_.is_refused(job.id, now_)) continue;
+    if (find_kept_off(state_.setup().kept_off, job.id) != nullptr) continue;
+    const Seconds end = last_end_of(job, now_);
+    add(job, end);
+    if (quotas.choices_of(job) == 0) continue;
+    for (const Job& narrowed : on_each_own_model(quotas, job, end)) add(narrowed, end);
+  }
+  return kinds_;
+}
+
+bool OwnersWaiting::somebody_waits(const Kind& kind) const {
+  return std::ranges::any_of(kind.jobs, [&](std::int64_t job) { return state_.running().find(job) == nullptr; });
+}
+
+std::uint32_t OwnersWaiting::marks_of(const Job& job) {
+  QuotaLedger& quotas = state_.quotas();
+  const Amounts demand = quotas.demand_to_start(job);
+  const std::uint32_t marks = quotas.mark(job.queue, demand);
+  quotas.unmark(job.queue, demand, marks);
+  return marks;
+}
+
+bool OwnersWaiting::come_before(const Job& job) {
+  if (kinds().empty()) return false;
+  const QuotaLedger& quotas = state_.quotas();
+  const Later as_borrower{job.queue, marks_of(job)};
+  if (as_borrower.marks == quotas.all_marks(job.queue)) return false;
+  const auto takes_back = [&](const Kind& kind) {
+    return quotas.may_reclaim(kind.queue, kind.demand, job.queue, as_borrower.marks, kind.end) && somebody_waits(kind);
+  };
+  const Amounts demand = quotas.demand_to_start(job);
+  const auto is_before = [&](const Later& other) {
+    return quotas.may_reclaim(job.queue, demand, other.queue, other.marks, last_end_of(job, now_));
+  };
+  const bool comes_later =
+      std::ranges::any_of(kinds_, takes_back) || (!later_.empty() && std::ranges::none_of(later_, is_before));
+  if (comes_later && std::ranges::find(later_, as_borrower) == later_.end()) later_.push_back(as_borrower);
+  return comes_later;
+}
+
+}  // namespace berth
