@@ -128,6 +128,15 @@ std::map<std::string, std::string> SlurmClient::switches() const {
   return text.ok() ? read_slurm_switches(*text) : std::map<std::string, std::string>();
 }
 
+Seconds SlurmClient::kill_wait() const {
+  if (kill_wait_) return *kill_wait_;
+  constexpr Seconds kDefaultKillWait{30};
+  kill_wait_ = kDefaultKillWait;
+  const auto text = ask({"scontrol", "show", "config"});
+  if (text.ok()) kill_wait_ = read_slurm_kill_wait(*text).value_or(kDefaultKillWait);
+  return *kill_wait_;
+}
+
 Result<ProcessOutput> SlurmClient::submit(const std::vector<std::string>& command) const { return run(command); }
 
 std::vector<std::string> SlurmClient::cancel(const std::vector<std::int64_t>& jobs) const {

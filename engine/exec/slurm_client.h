@@ -42,6 +42,8 @@ class SlurmClient {
   std::vector<SlurmJob> accounted(const std::vector<std::int64_t>& jobs) const;
   // By sacctmgr; kUnavailable where there is no accounting.
   Result<std::vector<SlurmAssociation>> associations() const;
+  // Between TERM and KILL of a job that is cancelled; asked once.
+  Seconds kill_wait() const;
   // Node to switch; empty where no topology is configured.
   std::map<std::string, std::string> switches() const;
 
@@ -70,6 +72,7 @@ class SlurmClient {
   std::string conf_;
   std::chrono::milliseconds timeout_;
   std::int64_t poll_interval_ms_;
+  mutable std::optional<Seconds> kill_wait_;
 };
 
 }  // namespace berth

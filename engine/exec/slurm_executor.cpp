@@ -78,7 +78,7 @@ class SlurmExecutor : public Executor {
     }
     // Whether or not Slurm hears of it: without the claim they end as soon as they start.
     (void)cancel_ours(to_cancel);
-    BERTH_TRY(wake_ours(to_wake, woken, requests.size(), deliveries));
+    BERTH_TRY(wake_ours(to_wake, woken, requests, deliveries));
     BERTH_TRY(wake_steps(requests, in_pilots, deliveries));
     return deliveries;
   }
@@ -182,7 +182,7 @@ class SlurmExecutor : public Executor {
   };
 
   // After a controller has lost its state it gives ids out again, to others.
-  enum class Holder : std::uint8_t { kNobody, kOurs, kAnother };
+  enum class Holder : std::uint8_t { kNobody, kOurs, kSuspended, kAnother };  // kSuspended: ours
   Result<std::vector<Holder>> holders_of(const std::vector<NamedJob>& jobs) {
     std::vector<Holder> holders(jobs.size(), Holder::kNobody);
     if (jobs.empty()) return holders;
@@ -190,7 +190,8 @@ class SlurmExecutor : public Executor {
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       for (const SlurmJob& row : listing.jobs) {
         if (row.id != jobs[i].id || holders[i] == Holder::kOurs) continue;
-        holders[i] = row.name == jobs[i].name ? Holder::kOurs : Holder::kAnother;
+        const Holder ours = row.state_word == "SUSPENDED" ? Holder::kSuspended : Holder::kOurs;
+        holders[i] = row.name == jobs[i].name ? ours : Holder::kAnother;
       }
     }
     return holders;
@@ -209,28 +210,36 @@ class SlurmExecutor : public Executor {
   }
 
   // Scripts of ours look at `control`. A job that Slurm has no more has no script that could, but one listing without
-  // it does not prove that.
-  Status wake_ours(const std::vector<NamedJob>& jobs, const std::vector<std::size_t>& of_requests, std::size_t requests,
-                   std::vector<Delivery>& deliveries) {
+  // it does not prove that. One that is suspended hears nothing, and scancel waits for it: it can only be cancelled.
+  Status wake_ours(const std::vector<NamedJob>& jobs, const std::vector<std::size_t>& of_requests,
+                   std::span<const StopRequest> requests, std::vector<Delivery>& deliveries) {
     const Result<std::vector<Holder>> holders = holders_of(jobs);
-    if (!holders.ok() && jobs.size() == requests) return holders.status();
+    if (!holders.ok() && jobs.size() == requests.size()) return holders.status();
     std::vector<std::int64_t> ids;
     std::vector<std::size_t> woken;
+    std::vector<std::int64_t> suspended;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
+      const StopRequest& request = requests[of_requests[i]];
       if (!holders.ok()) {
         deliveries[of_requests[i]] = {DeliveryState::kUnknown, "", holders.status().message()};
       } else if ((*holders)[i] == Holder::kOurs) {
         ids.push_back(jobs[i].id);
         woken.push_back(of_requests[i]);
+      } else if ((*holders)[i] == Holder::kSuspended) {
+        const bool ends = request.grace && control_tasks(request, folder_of(request.tasks.front().launch)) == "all";
+        if (ends) suspended.push_back(jobs[i].id);
+        if (!ends)
+          deliveries[of_requests[i]] = {DeliveryState::kUnknown, "",
+                                        fmt::format("job {} is suspended in Slurm", jobs[i].id)};
       } else if ((*holders)[i] == Holder::kNobody &&
                  !SlurmLaunchFolder(settings_.submit.shared_folder + "/" + jobs[i].name).has_known_end()) {
         deliveries[of_requests[i]] = {DeliveryState::kUnknown, "",
                                       fmt::format("Slurm does not list job {} now", jobs[i].id)};
       }
     }
+    (void)client_.cancel(suspended);
+    // That it listed its jobs just now says that it is there: a job that scancel waits for holds up no other.
     const std::vector<std::string> complaints = client_.signal(ids, "CONT");
-    if (!ids.empty() && ids.size() == requests && std::ranges::all_of(complaints, is_slurm_silence))
-      return Status(Code::kUnavailable, complaints.front());
     for (std::size_t i = 0; i < woken.size(); ++i)
       if (!complaints[i].empty()) deliveries[woken[i]] = {DeliveryState::kUnknown, "", complaints[i]};
     return {};

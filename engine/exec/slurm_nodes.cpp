@@ -114,4 +114,14 @@ std::map<std::string, std::string> read_slurm_switches(std::string_view text) {
   return switches;
 }
 
+std::optional<Seconds> read_slurm_kill_wait(std::string_view text) {
+  for (const std::string_view line : split(text, '\n')) {
+    if (!line.starts_with("KillWait ") && !line.starts_with("KillWait=")) continue;
+    const std::string_view value = trim(line.substr(line.find('=') == std::string_view::npos ? 8 : line.find('=') + 1));
+    const Result<std::int64_t> seconds = read_integer(value.substr(0, value.find(' ')));  // "30 sec"
+    if (seconds.ok() && *seconds >= 0 && *seconds <= 65533) return Seconds(*seconds);
+  }
+  return std::nullopt;
+}
+
 }  // namespace berth

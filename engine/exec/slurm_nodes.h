@@ -40,4 +40,7 @@ InventoryNode slurm_inventory_node(const SlurmNode& node, std::string_view parti
 // `scontrol -o show topology`: node to the switch at the lowest level that has it.
 std::map<std::string, std::string> read_slurm_switches(std::string_view text);
 
+// KillWait of `scontrol show config`; nothing = it is not there.
+std::optional<Seconds> read_slurm_kill_wait(std::string_view text);
+
 }  // namespace berth

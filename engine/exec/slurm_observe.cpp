@@ -66,6 +66,11 @@ SlurmObserver::View SlurmObserver::look(const LaunchKey& key, std::int64_t asked
                         jobs->second.front()->state == SlurmState::kRunning;
   if (!is_plain) read_folder(key, view);
   if (jobs != ours_.end()) view.facts.job = choose_job(jobs->second, view);
+  const auto is_told = [](const auto& row) { return row.second.was_told_by_others && !row.second.ended; };
+  const bool has_lost_its_folder =
+      view.facts.claim == kStoppedClaim && view.records.empty() && view.facts.job != nullptr;
+  if (has_lost_its_folder || std::ranges::any_of(view.records, is_told))
+    view.facts.slurm_kill_wait = client_.kill_wait();
   // A step is listed a moment after it was asked for.
   const std::int64_t patience = options_.is_pilot ? kStepPatienceMs : 0;
   view.facts.is_current = (!view.facts.submission || listing_.asked_ms > view.facts.submission->moment_ms + patience) &&

@@ -56,10 +56,15 @@ bool has_begun(const SlurmTaskFacts& facts) {
 }
 
 // Who was stopped before it started has not the claim, and ends at once where Slurm starts it all the same. What runs
-// has lost its folder, and the claim with it.
+// has lost its folder, and the claim with it: it was cancelled then, and its guard may yet be ending it.
 bool is_stopped_unstarted(const SlurmTaskFacts& facts) {
-  return facts.claim == kStoppedClaim && (facts.record == nullptr || !facts.record->started) &&
-         (facts.job == nullptr || facts.job->state != SlurmState::kRunning);
+  if (facts.claim != kStoppedClaim || (facts.record != nullptr && facts.record->started)) return false;
+  if (facts.job == nullptr) return true;
+  const SlurmJob& job = *facts.job;
+  constexpr Seconds kMargin{5};
+  const bool may_run_on = job.state == SlurmState::kCancelled && job.started.value() >= 0 && job.started < job.ended &&
+                          facts.now - job.ended < facts.slurm_kill_wait + facts.kill_wait + kMargin;
+  return job.state != SlurmState::kRunning && job.state != SlurmState::kEnding && !may_run_on;
 }
 
 // Slurm lists no job of that name.
@@ -98,13 +103,13 @@ void judge_unclear(const SlurmTaskFacts& facts, TaskObservation& seen) {
 
 // The job has ended for Slurm, but what guards the task may yet be ending it: where Slurm kills the script alone, the
 // guard notes `left`, and then gives the task its time. Slurm takes as the end of a job the moment it was cancelled,
-// and gives it KillWait (30 s where nobody says otherwise) after that.
+// and gives it KillWait after that.
 bool may_be_ending(const SlurmTaskFacts& facts) {
-  constexpr Seconds kSlurmKillWait{90};
   const SlurmTaskRecord* const record = facts.record;
-  if (record == nullptr || !record->started || facts.job->state == SlurmState::kNodeFailed) return false;
+  if (record == nullptr) return facts.claim == kStoppedClaim;
+  if (!record->started || facts.job->state == SlurmState::kNodeFailed) return false;
   if (record->is_left) return facts.now - record->last < facts.kill_wait + kRecordPatience;
-  return record->was_told_by_others && facts.now - record->last < kSlurmKillWait + kRecordPatience;
+  return record->was_told_by_others && facts.now - record->last < facts.slurm_kill_wait + kRecordPatience;
 }
 
 void judge_listed_end(const SlurmTaskFacts& facts, TaskObservation& seen) {

@@ -24,6 +24,7 @@ struct SlurmTaskFacts {
   Seconds now;
   Seconds pending_limit;  // longer in Slurm's queue, and it is stuck
   Seconds kill_wait;      // of the script
+  Seconds slurm_kill_wait;
 };
 
 // A shared folder may show on this machine later than on the node what was written there, and have another clock: a job

@@ -40,7 +40,7 @@ is_stopped() { # GROUP TASK
   local signal grace tasks
   [ -e "$FOLDER/control" ] || return 1
   while read -r signal grace tasks; do
-    [[ $grace != -* ]] || continue
+    [[ -n $signal && $grace != -* ]] || continue
     case ",$tasks" in *",$1-$2,"* | ,all) return 0 ;; esac
   done <"$FOLDER/control"
   return 1
@@ -69,6 +69,20 @@ named() { # GROUP TASK
     file=${file%/environ}
     echo "${file#/proc/}"
   done < <(grep -lszxF -- "BERTH_DONE_FILE=$LAUNCH/$1-$2.done" /proc/[0-9]*/environ)
+}
+# Of any task of the launch, for when the record is gone, with all that lay in the folder.
+all_named() {
+  local file
+  while read -r file; do
+    file=${file%/environ}
+    echo "${file#/proc/}"
+  done < <(grep -lszF -- "BERTH_DONE_FILE=$LAUNCH/" /proc/[0-9]*/environ)
+}
+has_record() { [ -s "$FOLDER/node.$node" ]; }
+send_all_named() { # SIGNAL
+  local pids
+  mapfile -t pids < <(all_named)
+  [ "${#pids[@]}" != 0 ] && kill -s "$1" -- "${pids[@]}" 2>/dev/null
 }
 task_lives() { group_lives "$3" || [ -n "$(named "$1" "$2")" ]; } # GROUP TASK PID
 
@@ -113,7 +127,7 @@ tell_to_end() { send "$1" "$2" && send CONT "$2"; } # SIGNAL PID
 # The number of its group may be another's when it has ended. Again, until what it starts meanwhile is gone, too.
 kill_task() { # GROUP TASK PID
   local left=$((KILL_WAIT * 4 + 4))
-  while running | grep -qx "$1 $2 $3" && task_lives "$@" && [ $((left -= 1)) -ge 0 ]; do
+  while { ! has_record || running | grep -qx "$1 $2 $3"; } && task_lives "$@" && [ $((left -= 1)) -ge 0 ]; do
     kill_all "$@"
     sleep 0.25
   done
@@ -171,6 +185,7 @@ guard() { # PID of the script
       tell_to_end "$signal" "$pid"
       [ "$signal" != KILL ] || send_named KILL "$group" "$number"
     done < <(running)
+    has_record || { send_all_named "$signal" && send_all_named CONT; }
     pause "$KILL_WAIT"
   done
 }
@@ -191,6 +206,12 @@ end_left() {
         tell_to_end "$signal" "$pid"
         send_named "$signal" "$group" "$number"
       done < <(running)
+      if ! has_record && send_all_named 0; then
+        lives=1
+        if [ "$signal" = KILL ] || [ "$left" = $((KILL_WAIT * 4)) ]; then
+          send_all_named "$signal" && send_all_named CONT
+        fi
+      fi
       [ $((left -= 1)) -ge 0 ] || break
       [ "$lives" = 0 ] || sleep 0.25
     done
@@ -319,6 +340,7 @@ control() {
     line=$((line + 1))
     [ "$line" -gt "$obeyed" ] || continue
     obeyed=$line
+    [ -n "$signal" ] || continue
     while read -r group number pid; do
       case ",$tasks" in *",$group-$number,"* | ,all) ;; *) continue ;; esac
       if [[ $grace = -* ]]; then

@@ -116,7 +116,8 @@ void SlurmSubmitter::submit_all(std::vector<Item>& items) const {
       return;
     }
     submit(item);
-    if (!item.is_settled && !is_sbatch_refusal(item.complaint) && !is_sbatch_delay(item.complaint)) is_silent = true;
+    // Whatever else it says, it has answered: others are tried.
+    if (!item.is_settled && is_slurm_silence(item.complaint)) is_silent = true;
   });
 }
 

@@ -114,6 +114,7 @@ TEST(SlurmOutcome, WhatItsGuardIsEndingStillRuns) {
     World world;
     world.facts.now = now;
     world.facts.kill_wait = Seconds(300);
+    world.facts.slurm_kill_wait = Seconds(30);
     return world.with(job_in(state)).with_record(record).judge().phase;
   };
   const std::string left = "start 0 0 1011 7\nleft 0 0 1500\nstop 0 0 1500 TERM\n";

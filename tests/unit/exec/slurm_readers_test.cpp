@@ -185,6 +185,11 @@ TEST(SlurmNodes, SwitchesAreRacks) {
   ASSERT_EQ(switches.size(), 3u);
   EXPECT_EQ(switches.at("n2"), "s1");
   EXPECT_EQ(switches.at("n3"), "s2");
+  EXPECT_EQ(read_slurm_kill_wait("JobRequeue              = 1\nKillOnBadExit           = 0\nKillWait                = "
+                                 "45 sec\n"),
+            Seconds(45));
+  EXPECT_EQ(read_slurm_kill_wait("KillWait                = soon\n"), std::nullopt);
+  EXPECT_EQ(read_slurm_kill_wait("KillOnBadExit=0"), std::nullopt);
 }
 
 TEST(SlurmAccounts, Associations) {
