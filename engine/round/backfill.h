@@ -109,7 +109,7 @@ class Backfill {
   bool note_blocked(const Job& job, bool borrows);
   // The job would start, but comes later: it keeps what it has, and closes nothing meanwhile.
   void note_later(const Job& job);
-  // It has waited with its reservation for so long that it gives way to nobody.
+  // It has waited, with its reservation or as first in line, for so long that it gives way to nobody.
   bool withstands(const Job& job) const;
   // The job is not looked at, since another closes the pass.
   void note_closed(const Job& job);

@@ -42,7 +42,11 @@ void Backfill::note_later(const Job& job) {
 
 bool Backfill::withstands(const Job& job) const {
   const Reservation* const row = row_of(job);
-  return row != nullptr && !gives_way(true, row->expected);
+  if (row != nullptr) return !gives_way(true, row->expected);
+  // Under a fixed order such a mode has no reservation to tell: the first in line waits for reservation_ttl at most.
+  const BackfillMode mode = state_.rules().backfill;
+  const bool is_strict = mode == BackfillMode::kNone || mode == BackfillMode::kNonePerQueue;
+  return is_strict && !gives_way(true, std::max(job.submit, job.eviction.last_eviction));
 }
 
 bool Backfill::takes_turn(const Job& job) {

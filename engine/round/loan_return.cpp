@@ -61,7 +61,7 @@ struct LoanVictim {
 
 class LoanReturnPlanner {
  public:
-  LoanReturnPlanner(const RoundState& state, std::span<const Job> waiting, Seconds now, Seconds ahead)
+  LoanReturnPlanner(RoundState& state, std::span<const Job> waiting, Seconds now, Seconds ahead)
       : state_(state), waiting_(waiting), now_(now), ahead_(ahead) {
     for (const Queue& queue : state.setup().queues) lost_.push_back(queue.lost_this_hour);
     lost_.push_back(0);
@@ -97,8 +97,11 @@ class LoanReturnPlanner {
   Seconds due_at(const LoanTerms& loan) const { return std::max(now_, loan.until); }
   bool affords(const LoanVictim& victim, std::size_t level) const;
   LoanStop stop_of(const LoanVictim& victim) const;
+  bool serves(const LoanTerms& loan, std::int32_t lender, std::span<const LoanVictim> victims);
+  std::size_t started_of(std::int32_t lender, std::size_t resource);
+  void release(const RunningJob& run, const std::vector<std::size_t>& order, std::size_t level);
 
-  const RoundState& state_;
+  RoundState& state_;
   std::span<const Job> waiting_;
   Seconds now_;
   Seconds ahead_;
@@ -322,6 +325,10 @@ LoanReturn LoanReturnPlanner::plan_one(const LoanTerms& loan) {
     move(*victim, 0);
     if (!is_enough()) move(*victim, level);
   }
+  const auto is_chosen = [](const LoanVictim& victim) { return victim.level > 0; };
+  if (std::ranges::any_of(victims, is_chosen) && !serves(loan, lender, victims)) {
+    for (LoanVictim& victim : victims) move(victim, 0);
+  }
   for (const LoanVictim& victim : victims) {
     if (victim.level == 0) continue;
     gone_[victim.run->job.id] = victim.level;
@@ -333,6 +340,48 @@ LoanReturn LoanReturnPlanner::plan_one(const LoanTerms& loan) {
   result.spare = room(r);
   for (const QuotaLedger::DueRoom& each : result.due) result.spare -= each.amount;
   return result;
+}
+
+void LoanReturnPlanner::release(const RunningJob& run, const std::vector<std::size_t>& order, std::size_t level) {
+  const bool is_whole = level == run.tasks.size();
+  for (std::size_t i = 0; i < level; ++i) (void)state_.ledger().release(run.tasks[is_whole ? i : order[i]].holding);
+}
+
+// Of the lender's waiting jobs that its quota has room for, one after the other.
+std::size_t LoanReturnPlanner::started_of(std::int32_t lender, std::size_t resource) {
+  std::int64_t left = unused_quota(lender, resource);
+  std::size_t started = 0;
+  for (const Job& job : waiting_) {
+    if (job.state == JobState::kRunning || !job.after.empty() || !lies_in(job.queue, lender)) continue;
+    const std::int64_t wish = wish_of(*then_, job, resource);
+    if (wish <= 0 || wish > left || !state_.placer().place_job(gang_of(job)).started) continue;
+    left -= wish;
+    ++started;
+  }
+  return started;
+}
+
+// More of the lender's jobs find room on the nodes with the victims gone, of all that still runs then.
+bool LoanReturnPlanner::serves(const LoanTerms& loan, std::int32_t lender, std::span<const LoanVictim> victims) {
+  const auto r = static_cast<std::size_t>(loan.resource);
+  Ledger& ledger = state_.ledger();
+  const Ledger::Checkpoint before = ledger.checkpoint();
+  for (const RunningJob& run : state_.running().all()) {
+    const auto gone = gone_.find(run.job.id);
+    const Seconds end = run.makes_room_for_a_job() ? run.stop_at : untold_end_of(run, state_.rules(), now_);
+    if (gone != gone_.end()) {
+      release(run, surplus_tasks(run), gone->second);
+    } else if (end <= due_at(loan)) {
+      release(run, {}, run.tasks.size());
+    }
+  }
+  const Ledger::Checkpoint with_victims = ledger.checkpoint();
+  const std::size_t beside = started_of(lender, r);
+  ledger.rollback(with_victims);
+  for (const LoanVictim& victim : victims) release(*victim.run, victim.surplus, victim.level);
+  const std::size_t without = started_of(lender, r);
+  ledger.rollback(before);
+  return without > beside;
 }
 
 LoanStop LoanReturnPlanner::stop_of(const LoanVictim& victim) const {
@@ -383,8 +432,7 @@ void keep_what_came_back(RoundState& state, Seconds now) {
 
 }  // namespace
 
-std::vector<LoanReturn> plan_loan_returns(const RoundState& state, std::span<const Job> waiting, Seconds now,
-                                          Seconds ahead) {
+std::vector<LoanReturn> plan_loan_returns(RoundState& state, std::span<const Job> waiting, Seconds now, Seconds ahead) {
   return LoanReturnPlanner(state, waiting, now, ahead).plan();
 }
 

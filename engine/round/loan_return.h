@@ -7,8 +7,8 @@
 //   - what the borrower's branch of the queue tree (below the lowest common ancestor with the lender) uses then beyond
 //     its quota,
 //   - what the lender lacks: what its waiting jobs ask for and its quota then has room for, less what is free.
-// So nobody stops for a lender of which nobody waits: the borrower runs on, from the end of the loan as an ordinary
-// borrower. Jobs of the borrower's branch are told to stop for that, as few as suffice, those first that were told
+// So nobody stops for a lender of which nobody waits, or none of whose jobs would find more room on the nodes: the
+// borrower runs on, from the end of the loan as an ordinary borrower. Jobs of the borrower's branch are told to stop for that, as few as suffice, those first that were told
 // already, then surplus tasks of elastic jobs, then lower classes, then whoever loses least per GPU. Only preemptible
 // jobs whose queue, and every queue from there up to the branch, uses more than its quota then: nothing within its own
 // quota is stopped. Minimum run time, cool-down and the eviction budget hold as for any eviction. Jobs that end before
@@ -57,7 +57,8 @@ struct LoanReturn {
 // How loans are returned whose grace has begun or begins within `ahead`, in the order in which they end, and those that
 // are over since the last round; those without a grace are not. As things are `now`, the moment of the state.
 // `waiting`: jobs in id order, those that run among them do not count.
-std::vector<LoanReturn> plan_loan_returns(const RoundState& state, std::span<const Job> waiting, Seconds now,
+// The state is as before afterwards.
+std::vector<LoanReturn> plan_loan_returns(RoundState& state, std::span<const Job> waiting, Seconds now,
                                           Seconds ahead = Seconds(0));
 
 struct LoanStops {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <ranges>
 
 #include "engine/round/reclaim.h"
 
@@ -14,7 +15,7 @@ constexpr std::size_t kNobody = std::numeric_limits<std::size_t>::max();
 
 }  // namespace
 
-const std::vector<OwnersWaiting::Kind>& OwnersWaiting::kinds() {
+std::vector<OwnersWaiting::Kind>& OwnersWaiting::kinds() {
   if (is_known_ || input_ == nullptr) return kinds_;
   is_known_ = true;
   const QuotaLedger& quotas = state_.quotas();
@@ -31,7 +32,7 @@ const std::vector<OwnersWaiting::Kind>& OwnersWaiting::kinds() {
     }
     if (kind->second != kNobody) kinds_[kind->second].jobs.push_back(job.id);
   };
-  for (const Job& job : input_->jobs) {
+  for (const Job& job : std::views::reverse(input_->jobs)) {
     if (job.queue < 0 || job.state == JobState::kRunning || !job.after.empty()) continue;
     if (find_hold(state_.setup().holds, job.id) != nullptr || state_.is_refused(job.id, now_)) continue;
     if (find_kept_off(state_.setup().kept_off, job.id) != nullptr) continue;
@@ -43,34 +44,35 @@ const std::vector<OwnersWaiting::Kind>& OwnersWaiting::kinds() {
   return kinds_;
 }
 
-bool OwnersWaiting::somebody_waits(const Kind& kind) const {
-  return std::ranges::any_of(kind.jobs, [&](std::int64_t job) { return state_.running().find(job) == nullptr; });
+bool OwnersWaiting::somebody_waits(Kind& kind) const {
+  while (!kind.jobs.empty() && state_.running().find(kind.jobs.back()) != nullptr) kind.jobs.pop_back();
+  return !kind.jobs.empty();
 }
 
-std::uint32_t OwnersWaiting::marks_of(const Job& job) {
+std::uint32_t OwnersWaiting::marks_of(std::int32_t queue, const Amounts& amounts) {
   QuotaLedger& quotas = state_.quotas();
-  const Amounts demand = quotas.demand_to_start(job);
-  const std::uint32_t marks = quotas.mark(job.queue, demand);
-  quotas.unmark(job.queue, demand, marks);
+  const std::uint32_t marks = quotas.mark(queue, amounts);
+  quotas.unmark(queue, amounts, marks);
   return marks;
 }
 
-bool OwnersWaiting::come_before(const Job& job) {
+bool OwnersWaiting::come_before(const Job& job, const Amounts& amounts) {
   if (kinds().empty()) return false;
   const QuotaLedger& quotas = state_.quotas();
-  const Later as_borrower{job.queue, marks_of(job)};
-  if (as_borrower.marks == quotas.all_marks(job.queue)) return false;
-  const auto takes_back = [&](const Kind& kind) {
-    return quotas.may_reclaim(kind.queue, kind.demand, job.queue, as_borrower.marks, kind.end) && somebody_waits(kind);
+  const std::uint32_t marks = marks_of(job.queue, amounts);
+  if (marks == quotas.all_marks(job.queue)) return false;
+  const auto takes_back = [&](Kind& kind) {
+    return quotas.may_reclaim(kind.queue, kind.demand, job.queue, marks, kind.end) && somebody_waits(kind);
   };
-  const Amounts demand = quotas.demand_to_start(job);
   const auto is_before = [&](const Later& other) {
-    return quotas.may_reclaim(job.queue, demand, other.queue, other.marks, last_end_of(job, now_));
+    return quotas.may_reclaim(job.queue, amounts, other.queue, other.marks, last_end_of(job, now_));
   };
-  const bool comes_later =
-      std::ranges::any_of(kinds_, takes_back) || (!later_.empty() && std::ranges::none_of(later_, is_before));
-  if (comes_later && std::ranges::find(later_, as_borrower) == later_.end()) later_.push_back(as_borrower);
-  return comes_later;
+  return std::ranges::any_of(kinds_, takes_back) || (!later_.empty() && std::ranges::none_of(later_, is_before));
+}
+
+void OwnersWaiting::note_later(const Job& job) {
+  const Later as_borrower{job.queue, marks_of(job.queue, state_.quotas().demand_to_start(job))};
+  if (std::ranges::find(later_, as_borrower) == later_.end()) later_.push_back(as_borrower);
 }
 
 }  // namespace berth

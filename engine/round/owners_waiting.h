@@ -21,8 +21,11 @@ class OwnersWaiting {
   // `input`: what the order looks at; null = nobody waits. It must outlive this.
   OwnersWaiting(RoundState& state, const OrderInput* input, Seconds now) : state_(state), input_(input), now_(now) {}
 
-  // The job would borrow, and comes later. What it says holds for the borrowers behind it.
-  bool come_before(const Job& job);
+  // The job would borrow from one of them, or from nobody but behind a borrower who comes later. `amounts`: that it is
+  // to get.
+  bool come_before(const Job& job, const Amounts& amounts);
+  // The job comes later: so do the borrowers behind it.
+  void note_later(const Job& job);
 
  private:
   // Jobs of one queue that ask for the same.
@@ -30,7 +33,7 @@ class OwnersWaiting {
     std::int32_t queue = -1;
     Amounts demand;
     Seconds end;
-    std::vector<std::int64_t> jobs;
+    std::vector<std::int64_t> jobs;  // newest first, less those known to have started
   };
   // Who comes later.
   struct Later {
@@ -39,10 +42,10 @@ class OwnersWaiting {
     bool operator==(const Later&) const = default;
   };
 
-  const std::vector<Kind>& kinds();
-  bool somebody_waits(const Kind& kind) const;
+  std::vector<Kind>& kinds();
+  bool somebody_waits(Kind& kind) const;
   // The quotas that it would count against.
-  std::uint32_t marks_of(const Job& job);
+  std::uint32_t marks_of(std::int32_t queue, const Amounts& amounts);
 
   RoundState& state_;
   const OrderInput* input_;

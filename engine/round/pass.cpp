@@ -180,14 +180,21 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
     }
     const bool grows = levels == 0 && grows_later(job);
     const bool borrows = with_promised.borrows;
-    if (levels == 0 && starts_later(job) && would_start(job, end, borrows)) {
+    // One that may take back itself does not wait for others who do.
+    if (levels == 0 && starts_later(job) && would_start(job, end, borrows) && !reclaim_->has_a_reach(job, end)) {
+      owners_.note_later(job);
       backfill_.note_later(job);
       leaves_room_ = true;
       PassOutcome outcome = wait(job, Reason::kOrder);
       outcome.keeps_room = true;
       return outcome;
     }
-    Placing placed = place_own_first(job, end, grows ? quotas.depth(job.queue) + 1 : levels, borrows);
+    // Of an elastic one, its gang: what it has beyond comes later.
+    const bool is_for_gang = levels == 0 && !grows && surplus_comes_later(job);
+    const int within = grows ? quotas.depth(job.queue) + 1 : levels;
+    std::optional<Job> gang;
+    if (is_for_gang) gang = gang_of(job);
+    Placing placed = place_own_first(gang ? *gang : job, end, within, borrows);
     if (grows && !placed.result.outcome.started) {
       leaves_room_ = would_start(job, end, borrows) || leaves_room_;
       PassOutcome outcome;
@@ -198,7 +205,7 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
     would_delay = placed.would_delay;
     if (placing.outcome.started) {
       PassOutcome outcome = start(job, std::move(placing.outcome.placed));
-      if (levels == 0) add_surplus(job, outcome);
+      if (levels == 0 && !is_for_gang) add_surplus(job, outcome);
       return outcome;
     }
   }
@@ -249,9 +256,19 @@ bool Pass::grows_later(const Job& job) const {
          std::ranges::all_of(job.groups, has_its_gang);
 }
 
+bool Pass::minds_owners(const Job& job) const {
+  return reclaim_ && state_.quotas().governs() && job.state != JobState::kRunning;
+}
+
 bool Pass::starts_later(const Job& job) {
-  if (!reclaim_ || !state_.quotas().governs() || job.state == JobState::kRunning) return false;
-  return !backfill_.withstands(job) && owners_.come_before(job);
+  return minds_owners(job) && !backfill_.withstands(job) &&
+         owners_.come_before(job, state_.quotas().demand_to_start(job));
+}
+
+bool Pass::surplus_comes_later(const Job& job) {
+  const auto has_surplus = [](const TaskGroup& group) { return group.min_tasks < group.count; };
+  return minds_owners(job) && std::ranges::any_of(job.groups, has_surplus) &&
+         owners_.come_before(job, state_.quotas().demand_in_full(job));
 }
 
 bool Pass::would_start(const Job& job, Seconds end, bool borrows) {

@@ -93,8 +93,10 @@ class Pass {
   void add_surplus(const Job& job, PassOutcome& outcome);
   // It runs, and would borrow for what it has to gain.
   bool grows_later(const Job& job) const;
-  // It would borrow from an owner who waits.
+  // It would borrow from an owner who waits; or what it has beyond its gang would.
   bool starts_later(const Job& job);
+  bool surplus_comes_later(const Job& job);
+  bool minds_owners(const Job& job) const;
   // It would start, or grow, now.
   bool would_start(const Job& job, Seconds end, bool borrows);
   // While it lives, quotas and limits are used as they will be when all have started for whom others are told to stop,

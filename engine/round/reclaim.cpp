@@ -52,12 +52,51 @@ const VictimIndex& Reclaim::index() {
 
 std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end, const std::function<void()>& before_search,
                                            const Search& search) {
-  if (!may_evict_others(job, state_.rules(), now_)) return std::nullopt;
+  if (!may_evict_others(job, state_.rules(), now_) || waits_for_a_loan(job, end)) return std::nullopt;
   if (std::optional<RoomMade> room = make_room_for(job, end, before_search, search)) return room;
   for (const Job& narrowed : on_each_own_model(state_.quotas(), job, end)) {
     if (std::optional<RoomMade> room = make_room_for(narrowed, end, before_search, search)) return room;
   }
   return std::nullopt;
+}
+
+bool Reclaim::has_a_reach(const Job& job, Seconds end) {
+  return may_evict_others(job, state_.rules(), now_) && has_a_chance(job, end) && index().size() > 0 &&
+         reaches_for(job, end).any;
+}
+
+bool Reclaim::waits_for_a_loan(const Job& job, Seconds end) {
+  const QuotaLedger& quotas = state_.quotas();
+  if (waiting_for_loans_.contains(job.id)) return true;
+  if (!returning_) {
+    returning_.emplace();
+    for (const RunningJob& run : state_.running().all()) {
+      const bool is_told = run.is_told_to_stop() && run.stop_rule == EvictionRule::kLoan;
+      if (is_told) returning_->emplace_back(run.job.queue, state_.held_by(run).all);
+    }
+  }
+  if (returning_->empty() || job.queue < 0) return false;
+  const Amounts demand = quotas.demand_to_start(job);
+  const auto is_for = [&](const auto& each) { return quotas.may_reclaim(job.queue, demand, each.first, 0, end); };
+  Amounts missing = demand;
+  for (const auto& each : *returning_) {
+    if (!is_for(each)) continue;
+    for (std::size_t r = 0; r < missing.size(); ++r) missing[r] -= each.second[r];
+  }
+  for (std::size_t r = 0; r < missing.size(); ++r) {
+    if (quotas.is_governed(r) && demand[r] > 0 && missing[r] > 0) return false;
+  }
+  missing = demand;
+  for (auto& each : *returning_) {
+    if (!is_for(each)) continue;
+    for (std::size_t r = 0; r < missing.size(); ++r) {
+      const std::int64_t taken = std::clamp<std::int64_t>(missing[r], 0, each.second[r]);
+      each.second[r] -= taken;
+      missing[r] -= taken;
+    }
+  }
+  waiting_for_loans_.insert(job.id);
+  return true;
 }
 
 std::vector<Job> on_each_own_model(const QuotaLedger& quotas, const Job& job, Seconds end) {

@@ -22,6 +22,9 @@
 // spared, in whole or in part. What is freed is b's in the same step; when victims get a grace to write checkpoints, a
 // reservation holds it for b. Surplus tasks of elastic jobs end at once.
 //
+// What has been told to stop for the end of a loan (loan_return.h) is on its way: b whose demand it covers waits for
+// it.
+//
 // No ping-pong: a reclaiming b is marked (within quota) at the level at which v was not, marks last as long as a job
 // runs, and what is marked is not evicted for another queue; by priority, classes strictly rise. So no job evicts one
 // that evicted it, unless quotas have changed in between: then an owner comes back. Classes may change, too; there the
@@ -77,6 +80,8 @@ class Reclaim {
   // Nothing but jobs of other queues for which `counts` holds could be evicted for it, and they hold as much as it asks
   // for.
   bool could_take(const Job& gang, Seconds end, const std::function<bool(const Job&)>& counts);
+  // Somebody who runs could make room for the job, as far as the rules of who may be evicted for whom go.
+  bool has_a_reach(const Job& job, Seconds end);
   // Quotas, or classes of more than one value: without them nobody is ever evicted.
   bool has_a_cause() const;
   // The job has started or gained tasks in this pass: it is no victim any more.
@@ -94,6 +99,8 @@ class Reclaim {
   bool has_a_chance(const Job& job, Seconds end) const;
   const VictimIndex& index();
   Reaches reaches_for(const Job& job, Seconds end) const;
+  // What is stopping for the end of a loan, and not for a job, is room that comes: it does for the job.
+  bool waits_for_a_loan(const Job& job, Seconds end);
   bool could_suffice(const Job& job, const Reaches& reaches) const;
   // What the victims within reach hold.
   void add_in_reach(const Reaches& reaches, Amounts& amounts) const;
@@ -112,6 +119,9 @@ class Reclaim {
   std::vector<std::int64_t> settled_;  // started, grew or made room in this pass
   std::unique_ptr<VictimIndex> index_;
   std::set<DemandKey> failed_;  // since the last eviction
+  // What jobs told to stop for a loan leave, by their queue, less what is for jobs that wait for it.
+  std::optional<std::vector<std::pair<std::int32_t, Amounts>>> returning_;
+  std::set<std::int64_t> waiting_for_loans_;
 };
 
 }  // namespace berth

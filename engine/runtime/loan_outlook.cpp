@@ -20,7 +20,7 @@ Result<std::vector<LoanOutlook>> loan_outlook(Runtime& runtime) {
   BERTH_TRY(replace_failing_scripts(runtime.db(), loaded.snapshot, nullptr));
   const Snapshot& snapshot = loaded.snapshot;
   BERTH_ASSIGN(const Planning planning, planning_of(snapshot));
-  const RoundState& state = *planning.state;
+  RoundState& state = *planning.state;
   for (const LoanReturn& each : plan_loan_returns(state, snapshot.jobs, snapshot.now, kAlways)) {
     if (each.loan.until <= snapshot.now) continue;
     LoanOutlook& loan = outlook.emplace_back();
