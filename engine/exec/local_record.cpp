@@ -118,6 +118,7 @@ Result<Descriptor> claim_task(const std::string& folder, const ProcessMark& supe
     return is_held ? Result<Descriptor>(Descriptor()) : Result<Descriptor>(std::move(error));
   }
   unlink(draft.c_str());
+  reserve_block(folder + "/requests");  // a job that fills the disk must be told to stop all the same
   return file;
 }
 

@@ -46,6 +46,12 @@ Result<std::string> read_plain_file(const std::string& path, std::size_t most) {
   }
 }
 
+void reserve_block(const std::string& path) {
+  constexpr off_t kBlock = 4096;
+  const Result<Descriptor> file = open_plain_file(path, O_WRONLY | O_CREAT);
+  if (file.ok()) static_cast<void>(fallocate(file->get(), FALLOC_FL_KEEP_SIZE, 0, kBlock));
+}
+
 void put_aside(const std::string& path) {
   if (unlink(path.c_str()) == 0) return;
   const std::string aside = fmt::format("{}.{}.{}", path, time(nullptr), getpid());

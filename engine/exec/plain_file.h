@@ -16,6 +16,9 @@ inline constexpr std::size_t kMostOfFile = std::size_t{1} << 20;
 Result<Descriptor> open_plain_file(const std::string& path, int flags);
 // The whole of it. kCorrupt also: it is larger than `most`.
 Result<std::string> read_plain_file(const std::string& path, std::size_t most = kMostOfFile);
+// Makes it, where it is not there, and reserves a block for it: a line can then be added when the disk is full. Where
+// the file system cannot, nothing is lost but that.
+void reserve_block(const std::string& path);
 // Frees the name, whatever has it: removed, or renamed where that cannot be.
 void put_aside(const std::string& path);
 

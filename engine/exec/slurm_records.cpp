@@ -101,6 +101,7 @@ Status SlurmLaunchFolder::write_launch(const Launch& launch, const std::string& 
   std::string lines;
   for (const LaunchTask& task : launch.tasks) lines += fmt::format("{} {} {}\n", task.group, task.task, task.node);
   if (access((path_ + "/tasks").c_str(), F_OK) != 0) BERTH_TRY(replace_file(path_ + "/tasks", lines));
+  reserve_block(path_ + "/control");
   // bash reads a script bit by bit: one that may be running must not be written again.
   return access((path_ + "/script").c_str(), F_OK) == 0 ? Status() : replace_file(path_ + "/script", script);
 }

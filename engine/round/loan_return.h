@@ -8,17 +8,17 @@
 //     its quota,
 //   - what the lender lacks: what its waiting jobs ask for and its quota then has room for, less what is free.
 // So nobody stops for a lender of which nobody waits, or none of whose jobs would find more room on the nodes: the
-// borrower runs on, from the end of the loan as an ordinary borrower. Jobs of the borrower's branch are told to stop for that, as few as suffice, those first that were told
-// already, then surplus tasks of elastic jobs, then lower classes, then whoever loses least per GPU. Only preemptible
-// jobs whose queue, and every queue from there up to the branch, uses more than its quota then: nothing within its own
-// quota is stopped. Minimum run time, cool-down and the eviction budget hold as for any eviction. Jobs that end before
-// by themselves are left alone. The room is used until the lender needs it: a job stops at the end of the loan, told
-// early enough that it is gone then - but one that writes checkpoints by itself at its last one before, if that is
-// still to come, for what it did after that would be lost. Its checkpoint signal comes when its grace begins, not when
-// it is chosen (store/eviction_records.h). Surplus tasks end in the first round after the end. A grace to write a
-// checkpoint may end after the loan when the loan's own was shorter, rounds came late, or the lender's job did. Those
-// told to stop run on when they are not needed any more: others have ended earlier than expected, the lender's jobs
-// wait no longer, or the loan was returned.
+// borrower runs on, from the end of the loan as an ordinary borrower. Jobs of the borrower's branch are told to stop
+// for that, as few as suffice, those first that were told already, then surplus tasks of elastic jobs, then lower
+// classes, then whoever loses least per GPU. Only preemptible jobs whose queue, and every queue from there up to the
+// branch, uses more than its quota then: nothing within its own quota is stopped. Minimum run time, cool-down and the
+// eviction budget hold as for any eviction. Jobs that end before by themselves are left alone. The room is used until
+// the lender needs it: a job stops at the end of the loan, told early enough that it is gone then - but one that writes
+// checkpoints by itself at its last one before, if that is still to come, for what it did after that would be lost. Its
+// checkpoint signal comes when its grace begins, not when it is chosen (store/eviction_records.h). Surplus tasks end in
+// the first round after the end. A grace to write a checkpoint may end after the loan when the loan's own was shorter,
+// rounds came late, or the lender's job did. Those told to stop run on when they are not needed any more: others have
+// ended earlier than expected, the lender's jobs wait no longer, or the loan was returned.
 //
 // Meanwhile jobs that would borrow anew and outlast the loan may take no more than leaves the lender what it owns
 // (QuotaLedger::keep_from). So it is in the first round after the end, whatever the order: the lender's jobs get what

@@ -130,7 +130,7 @@ TEST_F(LocalAbuseTest, ASpoiltRecordWithoutSupervisorIsALostTask) {
 TEST_F(LocalAbuseTest, WhatIsNoFileOfRequestsStopsNoStop) {
   for (const char* command : {"mkfifo ../requests", "mkdir -p ../requests/x", "ln -s /dev/null ../requests"}) {
     const LiveTask task = start(launch_of(static_cast<std::int64_t>(started_.size() + 1),
-                                          std::string(command) + "; echo ready; exec sleep 60"));
+                                          "rm ../requests; " + std::string(command) + "; echo ready; exec sleep 60"));
     ASSERT_TRUE(wait_until([&] { return output(task) == "ready\n"; }));
     EXPECT_EQ(must(executor()->stop(std::vector<StopRequest>{{{task}, Seconds(5), ""}})).at(0).state,
               DeliveryState::kDone);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -144,6 +145,22 @@ TEST_F(LocalExecutorTest, OldTasksGoButNotWhatTheyMade) {
   EXPECT_FALSE(exists("exec/tasks/0/berth-3fa9c2-1-1-0-0"));
   EXPECT_EQ(content("exec/tasks/0/berth-3fa9c2-2-1-0-0/work/model.bin"), "x\n");
   EXPECT_TRUE(wait_until([&] { return observe(live).phase == TaskPhase::kRunning; }));
+}
+
+// Its output has taken all the room that there is for records and requests.
+TEST_F(LocalExecutorTest, AJobThatFillsTheDiskIsStopped) {
+  const std::string folder = path("exec");
+  std::filesystem::create_directory(folder);
+  if (mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=1m,mode=0700") != 0) GTEST_SKIP() << "cannot mount a tmpfs";
+  const LiveTask task = start(launch_of(1, "cat /dev/zero; while :; do sleep 0.1; done"));
+  EXPECT_TRUE(wait_until([&] { return std::filesystem::space(folder).available == 0; }));
+  const StopRequest stop{{task}, Seconds(5), ""};
+  const Delivery told = must(executor()->stop({&stop, 1})).at(0);
+  EXPECT_EQ(told.state, DeliveryState::kDone) << told.detail;
+  const TaskObservation seen = wait_for_end(task);
+  EXPECT_EQ(seen.signal, SIGTERM);
+  EXPECT_TRUE(seen.was_told);
+  EXPECT_EQ(umount2(folder.c_str(), MNT_DETACH), 0);
 }
 
 TEST_F(LocalExecutorTest, ATimeLimitEndsIt) {
