@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <ranges>
 
 #include "engine/round/reclaim.h"
 
@@ -32,7 +31,8 @@ std::vector<OwnersWaiting::Kind>& OwnersWaiting::kinds() {
     }
     if (kind->second != kNobody) kinds_[kind->second].jobs.push_back(job.id);
   };
-  for (const Job& job : std::views::reverse(input_->jobs)) {
+  for (std::size_t i = input_->jobs.size(); i-- > 0;) {
+    const Job& job = input_->jobs[i];
     if (job.queue < 0 || job.state == JobState::kRunning || !job.after.empty()) continue;
     if (find_hold(state_.setup().holds, job.id) != nullptr || state_.is_refused(job.id, now_)) continue;
     if (find_kept_off(state_.setup().kept_off, job.id) != nullptr) continue;

@@ -8,7 +8,7 @@ namespace berth {
 namespace {
 
 TEST(AtOnce, EveryItemIsWorkedOnOnce) {
-  for (const std::size_t most : {0, 1, 3, 200}) {
+  for (const std::size_t most : std::initializer_list<std::size_t>{0, 1, 3, 200}) {
     std::vector<std::atomic<int>> times(100);
     for_each_at_once(times.size(), most, [&](std::size_t i) { ++times[i]; });
     for (const std::atomic<int>& each : times) EXPECT_EQ(each, 1);
