@@ -48,7 +48,7 @@ is_stopped() { # GROUP TASK
 
 # A task may remove what lies around its working folder: it is written anew.
 keep_record() { # GROUP TASK MOMENT PID
-  [ -s "$FOLDER/node.$node" ] || note start "$@" 2>/dev/null
+  has_record || note start "$@" 2>/dev/null
   [ -z "$winner" ] || [ -L "$FOLDER/claim" ] || ln -s "$winner" "$FOLDER/claim" 2>/dev/null
 }
 
@@ -62,22 +62,18 @@ group_lives() {
     {sub(/.*[)] /, ""); if ($3 == group && $1 != "Z" && $1 != "X") {lives = 1; exit}} END {exit !lives}'
 }
 
+# with_variable GREP_OPTION TEXT: processes whose environment shows it.
+with_variable() {
+  local file
+  while read -r file; do
+    file=${file%/environ}
+    echo "${file#/proc/}"
+  done < <(grep -lsz "$1" -- "$2" /proc/[0-9]*/environ)
+}
 # What is of a task shows its BERTH_DONE_FILE, also when it has left the group for a session of its own.
-named() { # GROUP TASK
-  local file
-  while read -r file; do
-    file=${file%/environ}
-    echo "${file#/proc/}"
-  done < <(grep -lszxF -- "BERTH_DONE_FILE=$LAUNCH/$1-$2.done" /proc/[0-9]*/environ)
-}
+named() { with_variable -xF "BERTH_DONE_FILE=$LAUNCH/$1-$2.done"; } # GROUP TASK
 # Of any task of the launch, for when the record is gone, with all that lay in the folder.
-all_named() {
-  local file
-  while read -r file; do
-    file=${file%/environ}
-    echo "${file#/proc/}"
-  done < <(grep -lszF -- "BERTH_DONE_FILE=$LAUNCH/" /proc/[0-9]*/environ)
-}
+all_named() { with_variable -F "BERTH_DONE_FILE=$LAUNCH/"; }
 has_record() { [ -s "$FOLDER/node.$node" ]; }
 send_all_named() { # SIGNAL
   local pids
