@@ -197,8 +197,14 @@ class SlurmExecutor : public Executor {
     return holders;
   }
 
+  // Steps of pilot jobs are told: their scripts end what they started.
   Status cancel_ours(const std::vector<NamedJob>& jobs) {
     if (jobs.empty()) return {};
+    if (settings_.submit.is_pilot) {
+      BERTH_ASSIGN(const SlurmListing steps, client_.steps(true));
+      for (const SlurmJob& step : steps.jobs)
+        if (std::ranges::find(jobs, step.name, &NamedJob::name) != jobs.end()) client_.signal_step(step.shown, "TERM");
+    }
     BERTH_ASSIGN(const SlurmListing listing, client_.jobs(true));
     std::vector<std::int64_t> ids;
     for (const SlurmJob& row : listing.jobs) {

@@ -124,6 +124,15 @@ std::int32_t count_of_ids(std::string_view ids) {
   return count;
 }
 
+// What add_general() in slurm_script.cpp wrote there; empty = nothing.
+std::string_view launch_in_comment(std::string_view comment) {
+  constexpr std::string_view kBefore = "\"launch\":\"";
+  const std::size_t found = comment.find(kBefore);
+  if (found == std::string_view::npos) return {};
+  comment.remove_prefix(found + kBefore.size());
+  return comment.substr(0, comment.find('"'));
+}
+
 // One line of `scontrol -d -o show job`. What is held comes as runs of four words, once for each set of equal nodes:
 // "Nodes=n[2-3] CPU_IDs=6-7 Mem=100 GRES=gpu:a100:2(IDX:0-1)".
 void read_job_line(std::string_view line, std::vector<SlurmHolding>& holdings) {
@@ -170,7 +179,7 @@ bool has_slurm_nodes(SlurmState state) { return !is_slurm_end(state) && state !=
 bool is_slurm_end(SlurmState state) { return state >= SlurmState::kCompleted; }
 
 std::vector<SlurmJob> read_squeue(std::string_view text, bool* is_whole) {
-  return read_rows(text, 9, is_whole, [](const std::vector<std::string_view>& fields, SlurmJob& job) {
+  return read_rows(text, 10, is_whole, [](const std::vector<std::string_view>& fields, SlurmJob& job) {
     job.state_word = fields[1];
     job.state = read_slurm_state(job.state_word);
     job.reason = fields[2];
@@ -179,7 +188,8 @@ std::vector<SlurmJob> read_squeue(std::string_view text, bool* is_whole) {
     job.submitted = read_slurm_moment(fields[5]);
     job.started = read_slurm_moment(fields[6]);
     job.ended = read_slurm_moment(fields[7]);
-    job.name = fields[8];
+    const std::string_view launch = launch_in_comment(fields[8]);
+    job.name = launch.empty() ? fields[9] : launch;
   });
 }
 

@@ -50,13 +50,13 @@ struct SlurmJob {
   Seconds submitted{-1};  // -1 = not known
   Seconds started{-1};
   Seconds ended{-1};
-  std::string name;
+  std::string name;  // of a launch that was renamed, as it was
 
   // It was turned down at submission, which leaves a row that says FAILED.
   bool never_was() const { return state == SlurmState::kFailed && nodes.empty(); }
 };
 
-inline constexpr std::string_view kSqueueFormat = "%i|%T|%r|%N|%u|%V|%S|%e|%j";
+inline constexpr std::string_view kSqueueFormat = "%i|%T|%r|%N|%u|%V|%S|%e|%k|%j";
 // `is_whole` turns false when there is anything but rows that can be read: what is not listed may be in the rest.
 std::vector<SlurmJob> read_squeue(std::string_view text, bool* is_whole = nullptr);
 

@@ -7,6 +7,7 @@
 
 #include "engine/exec/done_file.h"
 #include "engine/exec/slurm_hostlist.h"
+#include "engine/exec/slurm_pilot.h"
 
 namespace berth {
 
@@ -117,13 +118,48 @@ void SlurmObserver::note_absences(Views& views) {
     view.facts.is_gone =
         absences_.note(name, listing_.asked_ms, listing_.is_whole) || (listing_.is_whole && has_lost_its_pilot(view));
   }
-  (void)absences_.save();  // without it nothing is taken for gone
+}
+
+const SlurmJob* SlurmObserver::step_on(const LaunchKey& key, const std::string& node) const {
+  const auto steps = ours_.find(key);
+  if (steps == ours_.end()) return nullptr;
+  for (const SlurmJob* const step : steps->second) {
+    const auto names = expand_slurm_hostlist(step->nodes);
+    if (names.ok() && std::ranges::find(*names, node) != names->end()) return step;
+  }
+  return nullptr;
+}
+
+bool SlurmObserver::has_lost_its_pilot_on(const std::string& node) const {
+  const std::string name = slurm_pilot_name(options_.database, node);
+  const auto is_it = [&](const SlurmJob& job) { return job.name == name; };
+  return listing_.is_whole && std::ranges::any_of(listing_.jobs, is_it) &&
+         std::ranges::all_of(listing_.jobs,
+                             [&](const SlurmJob& job) { return !is_it(job) || is_slurm_end(job.state); });
+}
+
+// Of launches that have steps on other nodes yet.
+void SlurmObserver::note_lost_steps(std::span<const LiveTask> tasks, Views& views) {
+  if (!options_.is_pilot) return;
+  for (const LiveTask& task : tasks) {
+    View& view = views.at(task.launch);
+    if (view.facts.job == nullptr || !view.facts.is_current || step_on(task.launch, task.node) != nullptr) continue;
+    const std::string name = print_key(options_.database, task.launch) + "@" + task.node;
+    if (absences_.note(name, listing_.asked_ms, listing_.is_whole) || has_lost_its_pilot_on(task.node))
+      view.lost_nodes.insert(task.node);
+  }
 }
 
 TaskObservation SlurmObserver::judge(const LiveTask& task, View& view) const {
   const auto record = view.records.find({task.key.group, task.key.task});
   view.facts.record = record == view.records.end() ? nullptr : &record->second;
-  TaskObservation seen = judge_slurm_task(task, view.facts);
+  SlurmTaskFacts facts = view.facts;
+  facts.is_step = options_.is_pilot;
+  if (facts.is_step && facts.job != nullptr && !task.node.empty()) {
+    facts.job = step_on(task.launch, task.node);
+    facts.is_gone = view.lost_nodes.contains(task.node);
+  }
+  TaskObservation seen = judge_slurm_task(task, facts);
   const bool is_over = seen.phase == TaskPhase::kEnded || seen.phase == TaskPhase::kVanished;
   seen.said_done = is_over && reads_done(slurm_launch_folder(options_, task.launch) + "/" +
                                          slurm_done_file(task.key.group, task.key.task));
@@ -152,6 +188,8 @@ void SlurmObserver::observe_tasks(std::span<const LiveTask> tasks, Observation& 
   for (const auto& [key, count] : asked) views.emplace_hint(views.end(), key, look(key, count));
   ask_accounting(views);
   note_absences(views);
+  note_lost_steps(tasks, views);
+  (void)absences_.save();  // without it nothing is taken for gone
   seen.tasks.reserve(tasks.size());
   for (const LiveTask& task : tasks) seen.tasks.push_back(judge(task, views.at(task.launch)));
   add_unknown(views, seen);

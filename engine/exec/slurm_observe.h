@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,6 +38,7 @@ class SlurmObserver {
     bool is_read = false;    // its folder is
     std::optional<std::int64_t> claimed_ms;
     SlurmTaskFacts facts;
+    std::set<std::string> lost_nodes;  // of a launch in steps: where Slurm has none of it any more
     std::map<std::pair<std::int32_t, std::int32_t>, SlurmTaskRecord> records;
   };
   using Views = std::map<LaunchKey, View>;
@@ -47,6 +49,10 @@ class SlurmObserver {
   void ask_accounting(Views& views);
   void note_absences(Views& views);
   bool has_lost_its_pilot(const View& view) const;
+  // A launch in pilot jobs has one step for each of its nodes.
+  const SlurmJob* step_on(const LaunchKey& key, const std::string& node) const;
+  bool has_lost_its_pilot_on(const std::string& node) const;
+  void note_lost_steps(std::span<const LiveTask> tasks, Views& views);
   TaskObservation judge(const LiveTask& task, View& view) const;
   void add_unknown(const Views& views, Observation& seen);
 

@@ -27,13 +27,18 @@ void judge_record(const SlurmTaskRecord& record, const SlurmTaskFacts& facts, Ta
 bool is_slurms_own_end(SlurmState state) { return state == SlurmState::kNodeFailed || state == SlurmState::kPreempted; }
 
 // What the task made of it when others told it to end is no end of its own.
-void judge_by_others(const SlurmTaskRecord& record, const SlurmJob* job, TaskObservation& seen) {
+void judge_by_others(const SlurmTaskRecord& record, const SlurmTaskFacts& facts, TaskObservation& seen) {
+  const SlurmJob* const job = facts.job;
   const bool by_others = record.was_told_by_others && !record.was_told;
   const bool was_ended =
       job != nullptr && by_others && (job->state == SlurmState::kCancelled || job->state == SlurmState::kTimeout);
   if (record.is_left && !was_ended) {
     seen.phase = TaskPhase::kVanished;
     seen.detail = "the process that waited for it was killed";
+  }
+  if (job == nullptr && facts.is_step && by_others) {
+    seen.phase = TaskPhase::kVanished;
+    seen.detail = "the pilot job of its node was ended";
   }
   if (job == nullptr) return;
   if (by_others && !is_slurm_end(job->state)) {  // Slurm will say why
@@ -171,7 +176,7 @@ TaskObservation judge_slurm_task(const LiveTask& task, const SlurmTaskFacts& fac
   }
   if (facts.record != nullptr && facts.record->ended) {
     judge_record(*facts.record, facts, seen);
-    judge_by_others(*facts.record, facts.job, seen);
+    judge_by_others(*facts.record, facts, seen);
   } else if (is_stopped_unstarted(facts)) {
     seen.phase = TaskPhase::kEnded;
     seen.signal = kTermination;

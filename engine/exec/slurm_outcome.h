@@ -17,6 +17,7 @@ struct SlurmTaskFacts {
   const SlurmJob* job = nullptr;  // what Slurm lists under the launch's name; nothing = it lists none
   bool is_current = true;         // listed after the launch was submitted, and well after its claim was taken
   bool is_gone = false;           // of what Slurm does not list: for long enough (slurm_absence.h)
+  bool is_step = false;           // of a pilot job: who ends that means no single task
   std::optional<SlurmSubmission> submission;
   std::optional<std::string> claim;
   const SlurmTaskRecord* record = nullptr;

@@ -26,8 +26,8 @@ std::string step_arguments(const SlurmNodeNeed& need) {
 
 }  // namespace
 
-std::string SlurmPilots::pilot_name(const std::string& node) const {
-  return fmt::format("berth-{}-pilot-{}", options_.database, node);
+std::string slurm_pilot_name(const std::string& database, const std::string& node) {
+  return fmt::format("berth-{}-pilot-{}", database, node);
 }
 
 Status SlurmPilots::read() {

@@ -20,6 +20,8 @@
 
 namespace berth {
 
+std::string slurm_pilot_name(const std::string& database, const std::string& node);
+
 class SlurmPilots {
  public:
   SlurmPilots(SlurmClient& client, const SlurmSubmitOptions& options) : client_(client), options_(options) {}
@@ -29,7 +31,7 @@ class SlurmPilots {
 
  private:
   Status read();
-  std::string pilot_name(const std::string& node) const;
+  std::string pilot_name(const std::string& node) const { return slurm_pilot_name(options_.database, node); }
   Status submit_pilot(const std::string& node);
 
   SlurmClient& client_;

@@ -129,8 +129,10 @@ std::string everywhere_lines(const std::vector<SlurmComponent>& components) {
 void add_general(const Launch& launch, const SlurmSubmitOptions& options, const std::string& folder,
                  std::vector<std::string>& words) {
   words.push_back("--job-name=" + print_key(options.database, launch.key));
-  words.push_back(fmt::format(R"(--comment={{"database":"{}","job":{},"attempt":{},"sequence":{}}})", options.database,
-                              launch.key.job, launch.key.attempt, launch.key.sequence));
+  // By `launch` it is known again when somebody has renamed it (read_squeue).
+  words.push_back(fmt::format(R"(--comment={{"database":"{}","job":{},"attempt":{},"sequence":{},"launch":"{}"}})",
+                              options.database, launch.key.job, launch.key.attempt, launch.key.sequence,
+                              print_key(options.database, launch.key)));
   words.push_back("--no-requeue");
   words.push_back("--open-mode=append");
   words.push_back("--output=" + folder + "/slurm.out");

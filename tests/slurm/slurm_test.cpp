@@ -6,95 +6,16 @@
 #include <fstream>
 #include <thread>
 
-#include "engine/exec/executor.h"
-#include "engine/exec/slurm_records.h"
-#include "tests/slurm/slurm_cluster.h"
+#include "tests/slurm/slurm_fixture.h"
 
 namespace berth {
 namespace {
 
+using test::cluster;
 using test::eventually;
 using test::must;
 using test::shell;
-using test::SlurmCluster;
-
-SlurmCluster& cluster() {
-  static SlurmCluster only(SLURM_CLUSTER);
-  return only;
-}
-
-class Slurm : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() { lacking_ = cluster().start({"4", "8", "4"}); }
-
-  void SetUp() override {
-    if (!lacking_.empty()) GTEST_SKIP() << lacking_;
-    static int serial = 0;
-    tag_ = "test" + std::string(1, static_cast<char>('a' + serial / 26)) + static_cast<char>('a' + serial % 26);
-    ++serial;
-    folder_ = cluster().folder() + "/" + tag_;
-    executor_ = make({});
-  }
-  void TearDown() override {
-    if (lacking_.empty())
-      shell(
-          "squeue -h -o %A | sort -u | xargs -r scancel --signal=KILL --full; "
-          "squeue -h -o %A | sort -u | xargs -r scancel");
-  }
-
-  std::unique_ptr<Executor> make(ExecutorOptions given) const {
-    given.try_emplace("poll_interval", "0s");
-    given.try_emplace("kill_wait", "1s");
-    const ExecutorType* type = must(find_executor_type("slurm"));
-    const ExecutorContext context{"cluster", tag_, folder_, "", &env_};
-    return must(type->make(context, must(read_executor_options(*type, given))));
-  }
-
-  struct Place {
-    std::string node;
-    DeviceMask devices = 0;
-    std::int64_t cpus = 1;
-  };
-  Launch launch_of(std::int64_t job, const std::string& command, const std::vector<Place>& places) const {
-    Launch launch;
-    launch.key = {job, 1, 0};
-    launch.job_name = "train it's";
-    launch.command = command;
-    launch.environment = {{"OUT", folder_ + "/out." + std::to_string(job)}, {"WORDS", "a 'b' \"c\" $d"}};
-    std::int32_t rank = 0;
-    for (const Place& place : places) {
-      launch.peers.push_back(place.node);
-      launch.tasks.push_back(
-          {0, rank, rank, place.node, place.devices, kWholeDevice, MiB(40960), MilliCpu(place.cpus * 1000), MiB(100)});
-      ++rank;
-    }
-    return launch;
-  }
-  static std::vector<LiveTask> live(const Launch& launch) {
-    std::vector<LiveTask> tasks;
-    for (const LaunchTask& task : launch.tasks) tasks.push_back({launch.key_of(task), launch.key, "", task.node});
-    return tasks;
-  }
-  Delivery deliver(const Launch& launch) { return must(executor_->launch({&launch, 1})).front(); }
-  std::vector<TaskObservation> look(const Launch& launch) { return must(executor_->observe(live(launch), {})).tasks; }
-  bool all(const Launch& launch, TaskPhase phase) {
-    for (const TaskObservation& task : look(launch))
-      if (task.phase != phase) return false;
-    return true;
-  }
-  bool comes_to(const Launch& launch, TaskPhase phase) {
-    return eventually([&] { return all(launch, phase); });
-  }
-  std::string out(std::int64_t job) const {
-    return read_whole_file(folder_ + "/out." + std::to_string(job)).value_or("");
-  }
-
-  static inline std::string lacking_;
-  SystemEnv env_;
-  std::string tag_;
-  std::string folder_;
-  std::unique_ptr<Executor> executor_;
-};
+using test::Slurm;
 
 TEST_F(Slurm, AJobRunsOnceWithItsNodeDevicesAndEnvironment) {
   const Launch launch = launch_of(
@@ -327,78 +248,6 @@ TEST_F(Slurm, WhatLeavesTheGroupEndsWithItsTask) {
   EXPECT_EQ(before, (std::vector{out(43), out(44), out(45)}));
 }
 
-// Its record, its claim and all, and once the folder itself.
-TEST_F(Slurm, ATaskThatRemovesWhatLiesAroundItIsStoppedAllTheSame) {
-  const std::string loop = "; while :; do echo up >>$OUT; sleep 0.1; done";
-  const Launch around = launch_of(48, "rm -rf ../*" + loop, {{"n1", 0b1}});
-  const Launch folder = launch_of(49, "here=$PWD; cd /; rm -rf \"${here%/*}\"" + loop, {{"n2", 0b1}});
-  for (const Launch& launch : {around, folder}) ASSERT_EQ(deliver(launch).state, DeliveryState::kDone);
-  ASSERT_TRUE(eventually([&] { return out(48).size() > 9 && out(49).size() > 9; }));
-  for (const Launch& launch : {around, folder}) {
-    EXPECT_TRUE(comes_to(launch, TaskPhase::kRunning));
-    const StopRequest end{live(launch), Seconds(1), ""};
-    EXPECT_EQ(must(executor_->stop({&end, 1})).front().state, DeliveryState::kDone);
-    EXPECT_TRUE(comes_to(launch, TaskPhase::kEnded));
-  }
-  EXPECT_TRUE(look(around).front().was_told);
-  const auto before = std::vector{out(48), out(49)};
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));
-  EXPECT_EQ(before, (std::vector{out(48), out(49)}));
-}
-
-// As in a folder without room: it could not be told to end.
-TEST_F(Slurm, WhatCannotBeWrittenDownDoesNotBegin) {
-  const Launch holder = launch_of(50, "sleep 60", {{"n1", 0b1111}, {"n2", 0b1111}});
-  ASSERT_EQ(deliver(holder).state, DeliveryState::kDone);
-  ASSERT_TRUE(comes_to(holder, TaskPhase::kRunning));
-  const std::string loop = "while :; do echo up >>$OUT; sleep 0.1; done";
-  const Launch later = launch_of(51, loop, {{"n1", 0b1}});
-  const Launch never = launch_of(52, loop, {{"n2", 0b1}});
-  std::vector<std::string> records;
-  for (const Launch& launch : {later, never}) {
-    ASSERT_EQ(deliver(launch).state, DeliveryState::kDone);
-    records.push_back(folder_ + "/" + print_key(tag_, launch.key) + "/node." + launch.tasks.front().node);
-    std::filesystem::create_directory(records.back());
-  }
-  const auto stop = [&](const Launch& launch) {
-    const StopRequest end{live(launch), Seconds(1), ""};
-    EXPECT_EQ(must(executor_->stop({&end, 1})).front().state, DeliveryState::kDone);
-  };
-  stop(holder);
-  for (const Launch& launch : {later, never}) {
-    const std::string claim = folder_ + "/" + print_key(tag_, launch.key) + "/claim";
-    ASSERT_TRUE(eventually([&] { return std::filesystem::is_symlink(claim); }));
-  }
-  std::this_thread::sleep_for(std::chrono::seconds(6));
-  EXPECT_EQ(out(51) + out(52), "");
-  stop(never);
-  for (const std::string& record : records) std::filesystem::remove(record);
-  ASSERT_TRUE(eventually([&] { return !out(51).empty(); }));
-  stop(later);
-  for (const Launch& launch : {later, never}) {
-    ASSERT_TRUE(comes_to(launch, TaskPhase::kEnded));
-    EXPECT_TRUE(look(launch).front().was_told);
-  }
-  EXPECT_EQ(out(52), "");
-}
-
-TEST_F(Slurm, AMovedFolderIsKeptTo) {
-  const Launch launch = launch_of(
-      47, "trap 'echo told >>../../moved.out; exit 3' TERM; echo up >>$OUT; while :; do sleep 0.1; done", {{"n1"}});
-  ASSERT_EQ(deliver(launch).state, DeliveryState::kDone);
-  ASSERT_TRUE(eventually([&] { return !out(47).empty(); }));
-  const std::string before = folder_;
-  folder_ += "-moved";
-  std::filesystem::rename(before, folder_);
-  executor_ = make({});
-  EXPECT_TRUE(comes_to(launch, TaskPhase::kRunning));
-  const StopRequest end{live(launch), Seconds(5), ""};
-  EXPECT_EQ(must(executor_->stop({&end, 1})).front().state, DeliveryState::kDone);
-  ASSERT_TRUE(comes_to(launch, TaskPhase::kEnded));
-  EXPECT_EQ(look(launch).front().exit_code, 3);
-  EXPECT_TRUE(look(launch).front().was_told);
-}
-
 TEST_F(Slurm, MaintenanceRefusesNothing) {
   shell("scontrol update PartitionName=berth State=INACTIVE");
   const Launch launch = launch_of(36, "echo ran >>$OUT", {{"n1"}});
@@ -437,6 +286,20 @@ TEST_F(Slurm, AnIdThatIsAnothersIsLeftAlone) {
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   EXPECT_EQ(shell("squeue -h -o %T -j " + id), "RUNNING\n");
   EXPECT_EQ(read_whole_file(words), std::nullopt);
+}
+
+TEST_F(Slurm, AJobThatIsRenamedIsOursAllTheSame) {
+  const Launch launch =
+      launch_of(50, "scontrol update JobId=$SLURM_JOB_ID JobName=mine; echo up >>$OUT; sleep 300", {{"n1", 0b1}});
+  ASSERT_EQ(deliver(launch).state, DeliveryState::kDone);
+  ASSERT_TRUE(eventually([&] { return out(50) == "up\n"; }));
+  ASSERT_EQ(shell("squeue -h -o %j"), "mine\n");
+  const std::vector<std::string> nodes = {"n1"};
+  EXPECT_TRUE(must(executor_->observe(live(launch), nodes)).foreign.empty());
+  EXPECT_TRUE(all(launch, TaskPhase::kRunning));
+  const StopRequest end{live(launch), Seconds(0), ""};
+  EXPECT_EQ(must(executor_->stop({&end, 1})).front().state, DeliveryState::kDone);
+  EXPECT_TRUE(comes_to(launch, TaskPhase::kEnded));
 }
 
 TEST_F(Slurm, WhatHasNotStartedNeverDoes) {
@@ -543,43 +406,6 @@ TEST_F(Slurm, ItsNodesAreAnInventory) {
   EXPECT_EQ(rows[1].model, "a100");
   EXPECT_EQ(rows[1].pool, "berth");
   EXPECT_TRUE(rows[1].is_ready);
-}
-
-TEST_F(Slurm, PilotsHoldTheNodesAndLaunchesAreTheirSteps) {
-  executor_ = make({{"pilot", "true"}});
-  const Launch gang =
-      launch_of(21, R"(echo "$BERTH_RANK $SLURMD_NODENAME [$CUDA_VISIBLE_DEVICES]" >>$OUT; exit $BERTH_RANK)",
-                {{"n1", 0b11, 2}, {"n2", 0b1, 1}});
-  EXPECT_EQ(deliver(gang).state, DeliveryState::kUnknown);
-  Delivery delivery;
-  ASSERT_TRUE(eventually([&] {
-    delivery = deliver(gang);
-    return delivery.state == DeliveryState::kDone;
-  })) << delivery.detail
-      << shell("squeue");
-  ASSERT_TRUE(comes_to(gang, TaskPhase::kEnded)) << shell("cat " + folder_ + "/*/slurm.out");
-  EXPECT_EQ(look(gang)[0].exit_code, 0);
-  EXPECT_EQ(look(gang)[1].exit_code, 1);
-  EXPECT_EQ(shell("sort " + folder_ + "/out.21"), "0 n1 [0,1]\n1 n2 [0]\n");
-  // Two beside one another on one node get different devices; each can be stopped alone. Delivered again, by a process
-  // that has forgotten, they do not run again.
-  const std::vector<Launch> pair = {launch_of(22, "echo $CUDA_VISIBLE_DEVICES >>$OUT; sleep 60", {{"n1", 0b1}}),
-                                    launch_of(23, "echo $CUDA_VISIBLE_DEVICES >>$OUT; sleep 60", {{"n1", 0b10}})};
-  for (const Delivery& each : must(executor_->launch(pair))) EXPECT_EQ(each.state, DeliveryState::kDone) << each.detail;
-  ASSERT_TRUE(eventually([&] { return !out(22).empty() && !out(23).empty(); }));
-  EXPECT_NE(out(22), out(23));
-  std::filesystem::remove(folder_ + "/" + print_key(tag_, pair[0].key) + "/submitted");
-  EXPECT_EQ(deliver(pair[0]).state, DeliveryState::kDone);
-  EXPECT_TRUE(all(pair[0], TaskPhase::kRunning));
-  const StopRequest end{live(pair[0]), Seconds(0), ""};
-  EXPECT_EQ(must(executor_->stop({&end, 1})).front().state, DeliveryState::kDone);
-  EXPECT_TRUE(comes_to(pair[0], TaskPhase::kEnded));
-  EXPECT_TRUE(all(pair[1], TaskPhase::kRunning));
-  const std::vector<std::string> nodes = {"n1", "n2"};
-  const Observation seen = must(executor_->observe({}, nodes));
-  EXPECT_TRUE(seen.foreign.empty());
-  EXPECT_EQ(seen.unknown_tasks.size(), 1u);
-  EXPECT_EQ(out(22).size(), 2u) << out(22);
 }
 
 TEST_F(Slurm, AControllerThatRestartsLosesNothing) {

@@ -351,7 +351,7 @@ class SlurmPrograms : public SlurmFolder {
   }
   std::string must_read(const std::string& name) const { return read_whole_file(path(name)).value_or(""); }
 
-  static constexpr std::string_view kRow = "12|RUNNING|None|n1|root|900|1000|N/A|berth-abc123-1-1-l0";
+  static constexpr std::string_view kRow = "12|RUNNING|None|n1|root|900|1000|N/A|(null)|berth-abc123-1-1-l0";
   inline static const LiveTask kTask{{1, 1, 0, 0}, {1, 1, 0}, "12", "n1"};
   std::string path_before_;
   std::unique_ptr<Executor> executor_;
@@ -432,7 +432,8 @@ TEST(SlurmScript, EqualNodesAreAPlainJobOthersAHeterogeneousOne) {
   ASSERT_EQ(components.size(), 1u);
   EXPECT_EQ(join(sbatch_command(launch, components, options), " "),
             "sbatch --parsable --export=ALL --job-name=berth-abc123-12-1-l0 "
-            "--comment={\"database\":\"abc123\",\"job\":12,\"attempt\":1,\"sequence\":0} --no-requeue "
+            "--comment={\"database\":\"abc123\",\"job\":12,\"attempt\":1,\"sequence\":0,"
+            "\"launch\":\"berth-abc123-12-1-l0\"} --no-requeue "
             "--open-mode=append --output=/shared/berth-abc123-12-1-l0/slurm.out "
             "--chdir=/shared/berth-abc123-12-1-l0 --partition=gpu --time=3 --nodelist=n2,n1 --nodes=2 "
             "--ntasks-per-node=1 --cpus-per-task=2 --mem=1000 --gres=gpu:2 /shared/berth-abc123-12-1-l0/script");

@@ -39,12 +39,12 @@ TEST(SlurmHostlist, SaysWhatIsWrong) {
 }
 
 constexpr std::string_view kSqueue =
-    "6|FAILED|BadConstraints||root|1795247922|1795247922|1795247922|bad\n"
-    "3+0|PENDING|Resources||root|1795247922|1826783922|NONE|het\n"
-    "3+1|PENDING|Resources||root|1795247922|N/A|N/A|het\n"
-    "8_[1-3%1]|PENDING|None||root|1795247922|N/A|N/A|arr\n"
-    "1|RUNNING|None|n[1-2]|root|1795247922|1795247922|1826783922|berth-abc123-12-1-l0\n"
-    "2|RUNNING|None|n4|root|1795247922|1795247922|1826783922|odd | name x=1 Nodes=n9\n"
+    "6|FAILED|BadConstraints||root|1795247922|1795247922|1795247922|(null)|bad\n"
+    "3+0|PENDING|Resources||root|1795247922|1826783922|NONE|(null)|het\n"
+    "3+1|PENDING|Resources||root|1795247922|N/A|N/A|(null)|het\n"
+    "8_[1-3%1]|PENDING|None||root|1795247922|N/A|N/A|(null)|arr\n"
+    "1|RUNNING|None|n[1-2]|root|1795247922|1795247922|1826783922|(null)|berth-abc123-12-1-l0\n"
+    "2|RUNNING|None|n4|root|1795247922|1795247922|1826783922|(null)|odd | name x=1 Nodes=n9\n"
     "squeue: something else\n"
     "7|COMPL";
 
@@ -63,6 +63,15 @@ TEST(SlurmJobs, RowsOfSqueue) {
   EXPECT_EQ(jobs[5].name, "odd | name x=1 Nodes=n9");
 }
 
+TEST(SlurmJobs, ALaunchThatSomebodyRenamedKeepsItsName) {
+  const std::vector<SlurmJob> jobs = read_squeue(
+      "1|RUNNING|None|n1|root|1|1|1|{\"job\":12,\"launch\":\"berth-abc123-12-1-l0\"}|train\n"
+      "2|RUNNING|None|n1|root|1|1|1|a | comment|berth-abc123-13-1-l0\n");
+  ASSERT_EQ(jobs.size(), 2u);
+  EXPECT_EQ(jobs[0].name, "berth-abc123-12-1-l0");
+  EXPECT_NE(jobs[1].name, "berth-abc123-13-1-l0") << "one cannot tell where the comment ends";
+}
+
 // What is not listed may be in what cannot be read.
 TEST(SlurmJobs, AListingWithOtherLinesIsNotWhole) {
   const auto is_whole = [](std::string_view text) {
@@ -70,7 +79,7 @@ TEST(SlurmJobs, AListingWithOtherLinesIsNotWhole) {
     (void)read_squeue(text, &whole);
     return whole;
   };
-  constexpr std::string_view kRow = "1|RUNNING|None|n1|root|1|1|1|berth-abc123-12-1-l0\n";
+  constexpr std::string_view kRow = "1|RUNNING|None|n1|root|1|1|1|(null)|berth-abc123-12-1-l0\n";
   EXPECT_TRUE(is_whole(""));
   EXPECT_TRUE(is_whole("\n"));
   EXPECT_TRUE(is_whole(kRow));
