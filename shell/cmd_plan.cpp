@@ -84,7 +84,8 @@ std::string submitted_sentence(const JobExplanation& job) {
       places.resize(kMostNodes);
       places.push_back(fmt::format("{} more", all - kMostNodes));
     }
-    return fmt::format("{} would start now, on {}", job.job, join(places, ", "));
+    const std::string by = job.evicts.empty() ? std::string() : fmt::format(", by evicting {}", job.evicts);
+    return fmt::format("{} would start now, on {}{}", job.job, join(places, ", "), by);
   }
   std::string sentence = fmt::format("{} would wait: {}", job.job, job.sentence);
   if (!job.start_p50) return sentence + "; when it starts cannot be told";

@@ -110,6 +110,30 @@ void add_holds(const char* key, std::span<const AssertionHold> holds, Json& json
     json[key].push_back(Json{{"job", h.job}, {"assertion", h.assertion}, {"like_job", h.like_job}});
 }
 
+Json json_of(const std::vector<Reservation>& reservations) {
+  Json json = Json::array();
+  for (const Reservation& r : reservations) {
+    Json tasks = Json::array();
+    for (const ReservedTask& t : r.tasks) {
+      tasks.push_back(Json{{"group", t.group},
+                           {"task", t.task},
+                           {"node_id", t.node_id},
+                           {"devices", t.holding.devices},
+                           {"gpu_milli", t.holding.gpu_milli.value()},
+                           {"gpu_memory_mib", t.holding.gpu_memory.value()},
+                           {"cpu_milli", t.holding.cpu.value()},
+                           {"memory_mib", t.holding.memory.value()}});
+    }
+    json.push_back(Json{{"job", r.job},
+                        {"kind", reservation_kind_name(r.kind)},
+                        {"made_at", r.made_at.value()},
+                        {"expected", r.expected.value()},
+                        {"expires", r.expires.value()},
+                        {"tasks", std::move(tasks)}});
+  }
+  return json;
+}
+
 }  // namespace
 
 std::string plan_to_json(const Plan& plan) {
@@ -163,26 +187,8 @@ std::string plan_to_json(const Plan& plan) {
   }
   Json& reprieves = json["reprieves"] = Json::array();
   for (const std::int64_t job : plan.reprieves) reprieves.push_back(Json{{"job", job}});
-  Json& reservations = json["reservations"] = Json::array();
-  for (const Reservation& r : plan.reservations) {
-    Json tasks = Json::array();
-    for (const ReservedTask& t : r.tasks) {
-      tasks.push_back(Json{{"group", t.group},
-                           {"task", t.task},
-                           {"node_id", t.node_id},
-                           {"devices", t.holding.devices},
-                           {"gpu_milli", t.holding.gpu_milli.value()},
-                           {"gpu_memory_mib", t.holding.gpu_memory.value()},
-                           {"cpu_milli", t.holding.cpu.value()},
-                           {"memory_mib", t.holding.memory.value()}});
-    }
-    reservations.push_back(Json{{"job", r.job},
-                                {"kind", reservation_kind_name(r.kind)},
-                                {"made_at", r.made_at.value()},
-                                {"expected", r.expected.value()},
-                                {"expires", r.expires.value()},
-                                {"tasks", std::move(tasks)}});
-  }
+  json["reservations"] = json_of(plan.reservations);
+  if (!plan.loan_starts.empty()) json["loan_starts"] = json_of(plan.loan_starts);
   Json& marks = json["marks"] = Json::array();
   for (const QuotaMark& m : plan.marks) marks.push_back(Json{{"job", m.job}, {"mark", m.mark}});
   Json& outlook = json["outlook"] = Json::array();
@@ -236,6 +242,36 @@ Status read_holds(const nlohmann::json& json, const char* key, std::vector<Asser
   for (const nlohmann::json& item : json.at(key)) {
     AssertionHold& h = holds.emplace_back();
     BERTH_TRY(PlanFields(item).read("job", h.job).read("assertion", h.assertion).read("like_job", h.like_job).status());
+  }
+  return {};
+}
+
+Status read_reservations(const nlohmann::json& json, std::vector<Reservation>& reservations) {
+  for (const nlohmann::json& item : json) {
+    Reservation r;
+    BERTH_ASSIGN(r.kind, read_reservation_kind(item.at("kind").get<std::string>()));
+    BERTH_TRY(PlanFields(item)
+                  .read("job", r.job)
+                  .read("made_at", r.made_at)
+                  .read("expected", r.expected)
+                  .read("expires", r.expires)
+                  .status());
+    for (const nlohmann::json& task : item.at("tasks")) {
+      ReservedTask t;
+      t.holding.node = -1;
+      BERTH_TRY(PlanFields(task)
+                    .read("group", t.group)
+                    .read("task", t.task)
+                    .read("node_id", t.node_id)
+                    .read("devices", t.holding.devices)
+                    .read("gpu_milli", t.holding.gpu_milli)
+                    .read("gpu_memory_mib", t.holding.gpu_memory)
+                    .read("cpu_milli", t.holding.cpu)
+                    .read("memory_mib", t.holding.memory)
+                    .status());
+      r.tasks.push_back(t);
+    }
+    reservations.push_back(std::move(r));
   }
   return {};
 }
@@ -312,32 +348,8 @@ Result<Plan> plan_from_json(std::string_view text) {
     for (const nlohmann::json& item : json.at("reprieves")) {
       BERTH_TRY(PlanFields(item).read("job", plan.reprieves.emplace_back()).status());
     }
-    for (const nlohmann::json& item : json.at("reservations")) {
-      Reservation r;
-      BERTH_ASSIGN(r.kind, read_reservation_kind(item.at("kind").get<std::string>()));
-      BERTH_TRY(PlanFields(item)
-                    .read("job", r.job)
-                    .read("made_at", r.made_at)
-                    .read("expected", r.expected)
-                    .read("expires", r.expires)
-                    .status());
-      for (const nlohmann::json& task : item.at("tasks")) {
-        ReservedTask t;
-        t.holding.node = -1;
-        BERTH_TRY(PlanFields(task)
-                      .read("group", t.group)
-                      .read("task", t.task)
-                      .read("node_id", t.node_id)
-                      .read("devices", t.holding.devices)
-                      .read("gpu_milli", t.holding.gpu_milli)
-                      .read("gpu_memory_mib", t.holding.gpu_memory)
-                      .read("cpu_milli", t.holding.cpu)
-                      .read("memory_mib", t.holding.memory)
-                      .status());
-        r.tasks.push_back(t);
-      }
-      plan.reservations.push_back(std::move(r));
-    }
+    BERTH_TRY(read_reservations(json.at("reservations"), plan.reservations));
+    if (json.contains("loan_starts")) BERTH_TRY(read_reservations(json.at("loan_starts"), plan.loan_starts));
     for (const nlohmann::json& item : json.at("marks")) {
       QuotaMark m;
       BERTH_TRY(PlanFields(item).read("job", m.job).read("mark", m.mark).status());

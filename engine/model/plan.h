@@ -137,6 +137,9 @@ struct Plan {
   std::vector<QueueOutlook> outlook;      // by queue, then resource; empty = not worked out
   std::vector<AssertionHold> holds;       // jobs that get nothing, for an assertion; in job order
   std::vector<AssertionHold> surplus_holds;  // jobs that get only the tasks they need, for one; in job order
+  // Where jobs of lenders would start if those whom the plan tells to stop for loans were gone: what assertions are
+  // asked about, before anybody stops. Nothing else comes of it.
+  std::vector<Reservation> loan_starts;
 
   bool operator==(const Plan&) const = default;
 };

@@ -16,6 +16,9 @@ std::vector<std::int64_t> deciding_jobs(const Plan& plan) {
     if (eviction.rule != EvictionRule::kLoan && seen.insert(eviction.beneficiary).second)
       jobs.push_back(eviction.beneficiary);
   }
+  for (const Reservation& each : plan.loan_starts) {
+    if (seen.insert(each.job).second) jobs.push_back(each.job);
+  }
   return jobs;
 }
 
@@ -41,6 +44,7 @@ Plan first_decisions(const Plan& plan, std::int64_t decisions) {
   std::erase_if(prefix.reservations, [&](const Reservation& each) {
     return each.kind == ReservationKind::kEviction && cut.contains(each.job);
   });
+  std::erase_if(prefix.loan_starts, [&](const Reservation& each) { return cut.contains(each.job); });
   // Of jobs that run already, marks and surplus tasks may stay as they are; those that were to start do not run.
   std::erase_if(prefix.marks, [&](const QuotaMark& each) { return cut.contains(each.job); });
   std::unordered_set<std::int64_t> waits_anyway;
@@ -67,11 +71,10 @@ std::optional<Plan> with_room_made(const Plan& plan) {
   const auto is_made = [&](const Reservation& each) {
     return each.kind == ReservationKind::kEviction && !each.tasks.empty() && awaiting.contains(each.job);
   };
-  if (std::ranges::none_of(plan.reservations, is_made)) return std::nullopt;
+  if (plan.loan_starts.empty() && std::ranges::none_of(plan.reservations, is_made)) return std::nullopt;
   Plan made = plan;
   std::unordered_set<std::int64_t> starting;
-  for (const Reservation& each : plan.reservations) {
-    if (!is_made(each)) continue;
+  const auto start = [&](const Reservation& each) {
     starting.insert(each.job);
     for (const ReservedTask& task : each.tasks) {
       made.placements.push_back({.job = each.job,
@@ -85,10 +88,15 @@ std::optional<Plan> with_room_made(const Plan& plan) {
                                  .cpu = task.holding.cpu,
                                  .memory = task.holding.memory});
     }
+  };
+  for (const Reservation& each : plan.reservations) {
+    if (is_made(each)) start(each);
   }
+  for (const Reservation& each : plan.loan_starts) start(each);
   for (Eviction& each : made.evictions) {
-    if (each.rule != EvictionRule::kLoan && starting.contains(each.beneficiary))
-      each.stop_at = std::min(each.stop_at, plan.planned_at);
+    const bool makes_room =
+        each.rule == EvictionRule::kLoan ? !plan.loan_starts.empty() : starting.contains(each.beneficiary);
+    if (makes_room) each.stop_at = std::min(each.stop_at, plan.planned_at);
   }
   std::erase_if(made.reservations, is_made);
   std::erase_if(made.waiting, [&](const Waiting& each) { return starting.contains(each.job); });

@@ -1,12 +1,12 @@
 // The first decisions of a plan without the rest: how the decision is found that would break an assertion.
 //
 // A decision is all that is done for one job - its placements and the evictions that make room for it - in the order
-// in which the round took them; jobs for which victims are only told to stop come last. What loans give back is no
-// decision: it stays.
+// in which the round took them; jobs for which victims are only told to stop come later, and last those of lenders for
+// which loans are returned. What loans give back is no decision: it stays.
 //
-// Where victims have a grace, their beneficiary starts in a later round, and only that start can break an assertion.
-// with_room_made() is the plan in which it starts now. So a beneficiary that an assertion refuses is found before any
-// victim is told to stop.
+// Where victims have a grace, or stop for a loan, their beneficiary starts in a later round, and only that start can
+// break an assertion. with_room_made() is the plan in which it starts now. So a beneficiary that an assertion refuses
+// is found before any victim is told to stop.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ std::int64_t common_decisions(const Plan& a, const Plan& b);
 // `decisions` of them. The jobs of the others wait, before all that wait anyway, with Reason::kBlocked.
 Plan first_decisions(const Plan& plan, std::int64_t decisions);
 // The plan if its victims had no grace: they end now, and those they make room for start on what is reserved for them.
-// Nothing = it tells nobody to stop for a job.
+// Nothing = it tells nobody to stop for a job, or for a loan on which one of the lender waits.
 std::optional<Plan> with_room_made(const Plan& plan);
 
 }  // namespace berth

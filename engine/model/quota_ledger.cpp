@@ -348,20 +348,34 @@ void QuotaLedger::change_use_of(std::int32_t queue, std::size_t resource, const 
   promised_to_all_[resource] += change;
 }
 
+template <class Counts>
+std::int64_t QuotaLedger::beyond(std::size_t resource, const Amounts& amounts, const Leaving& leaving,
+                                 const Counts& counts) {
+  std::int64_t more = amounts[resource];
+  for (const auto& [queue, held] : leaving) more -= counts(queue) ? held[resource] : 0;
+  return std::max<std::int64_t>(0, more);
+}
+
 void QuotaLedger::count_promise(std::int32_t queue, const Amounts& amounts, const Leaving& leaving, std::int64_t sign) {
   ++changes_of_all_;
   for (std::size_t q = row(queue); q < row_count(); q = above(q)) ++changes_[q];
+  for (KeptRoom& kept : kept_rooms_) {
+    DueRoom* const due = due_to(queue, kept);
+    const auto is_of_the_same = [&](std::int32_t other) { return due_to(other, kept) == due; };
+    (due != nullptr ? due->amount : kept.spare) -= sign * beyond(kept.resource, amounts, leaving, is_of_the_same);
+  }
+  Leaving counted;
+  for (const auto& [other, held] : leaving) counted.emplace_back(other, counting(other, held));
+  const Amounts own = counting(queue, amounts);
   for (std::size_t r = 0; r < resource_count(); ++r) {
-    const auto beyond = [&](const auto& counts) {
-      std::int64_t more = amounts[r];
-      for (const auto& [other, held] : leaving) more -= counts(other) ? held[r] : 0;
-      return sign * std::max<std::int64_t>(0, more);
+    const auto lies_below = [&](std::size_t q) {
+      return [this, branch = index_of(q)](std::int32_t other) { return lies_in(other, branch); };
     };
-    change_use_of(queue, r, [&](std::size_t q) {
-      const auto branch = q < queues_.size() ? static_cast<std::int32_t>(q) : -1;
-      return beyond([&](std::int32_t other) { return lies_in(other, branch); });
-    });
-    used_by_all_[r] += beyond([](std::int32_t) { return true; });
+    const auto more = [&](std::size_t q) { return sign * beyond(r, amounts, leaving, lies_below(q)); };
+    change_use_of(queue, r, more);
+    for (std::size_t q = row(queue); q < row_count(); q = above(q))
+      uncounted_[at(q, r)] += more(q) - sign * beyond(r, own, counted, lies_below(q));
+    used_by_all_[r] += sign * beyond(r, amounts, leaving, [](std::int32_t) { return true; });
   }
 }
 
@@ -459,16 +473,13 @@ bool QuotaLedger::fits_quota(std::size_t row, const Amounts& amounts, Seconds un
 
 void QuotaLedger::pledge(std::int32_t queue, const Amounts& amounts, const Leaving& leaving, std::uint32_t levels,
                          std::int64_t sign) {
-  const Amounts counted = counting(queue, amounts);
+  const Amounts own = counting(queue, amounts);
+  Leaving counted;
+  for (const auto& [other, held] : leaving) counted.emplace_back(other, counting(other, held));
   for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
     if ((levels & mark_bit(depth_[q])) == 0) continue;
-    Amounts more = counted;
-    for (const auto& [other, held] : leaving) {
-      if (!lies_in(other, q < queues_.size() ? static_cast<std::int32_t>(q) : -1)) continue;
-      const Amounts less = counting(other, held);
-      for (std::size_t r = 0; r < resource_count(); ++r) more[r] -= less[r];
-    }
-    for (std::size_t r = 0; r < resource_count(); ++r) pledged_[at(q, r)] += sign * std::max<std::int64_t>(0, more[r]);
+    const auto lies_below = [this, branch = index_of(q)](std::int32_t other) { return lies_in(other, branch); };
+    for (std::size_t r = 0; r < resource_count(); ++r) pledged_[at(q, r)] += sign * beyond(r, own, counted, lies_below);
   }
 }
 

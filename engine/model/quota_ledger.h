@@ -249,6 +249,7 @@ class QuotaLedger {
     return shape.models == 0 ? models_here_ : shape.models & models_here_;
   }
   std::size_t row(std::int32_t queue) const { return queue < 0 ? queues_.size() : static_cast<std::size_t>(queue); }
+  std::int32_t index_of(std::size_t row) const { return row < queues_.size() ? static_cast<std::int32_t>(row) : -1; }
   std::size_t at(std::size_t row, std::size_t resource) const { return row * resource_count() + resource; }
   // The row above; row_count() above a root.
   std::size_t above(std::size_t row) const { return above_[row]; }
@@ -268,6 +269,10 @@ class QuotaLedger {
   bool says_nothing_of(std::size_t row, std::size_t resource) const;
   // Without that of which the queue has no quota to be judged by.
   Amounts counting(std::int32_t queue, const Amounts& amounts) const;
+  // Of `amounts`, what goes beyond what leaves from the queues of which `counts` is true.
+  template <class Counts>
+  static std::int64_t beyond(std::size_t resource, const Amounts& amounts, const Leaving& leaving,
+                             const Counts& counts);
   void change_usage(std::int32_t queue, const Amounts& amounts, std::int64_t sign);
   // `more(q)`: at each row of the path.
   template <class More>

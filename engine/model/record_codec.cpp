@@ -74,7 +74,7 @@ void fields(A& a, T& x) {
 }
 template <class A, Is<RunningJob> T>
 void fields(A& a, T& x) {
-  auto& [job, start, tasks, quota_mark, end_delay, stop_at, stops_for, stop_rule] = x;
+  auto& [job, start, tasks, quota_mark, end_delay, stop_at, stops_for, stop_rule, ends_by] = x;  // see ToldToEnd
   a(job, start, tasks, quota_mark, end_delay, stop_at, stops_for, stop_rule);
 }
 template <class A, Is<DeviceModel> T>
@@ -235,7 +235,9 @@ enum class PartKind : std::uint8_t {
   kHolds,
   kRefused,       // from format 5 on
   kSurplusHolds,  // from format 6 on
-  kKeptOff        // from format 7 on
+  kKeptOff,       // from format 7 on
+  kToldToEnd,     // from format 8 on
+  kLoanStarts     // from format 8 on
 };
 
 constexpr std::int64_t kIdsInAPart = 128;
@@ -252,7 +254,7 @@ void head_fields(A& a, T& x) {
 template <class A, Is<Plan> T>
 void head_fields(A& a, T& x) {
   auto& [version, planned_at, seed, order_policy, score_policy, evictions, reprieves, placements, waiting, reservations,
-         marks, outlook, holds, surplus_holds] = x;
+         marks, outlook, holds, surplus_holds, loan_starts] = x;
   a(version, planned_at, seed, order_policy, score_policy);
 }
 
@@ -329,6 +331,35 @@ void fields(A& a, T& x) {
   a(node, name);
 }
 
+// RunningJob::ends_by of one that has it, beside the job for the sake of older records.
+struct ToldToEnd {
+  std::int64_t job = 0;
+  Seconds ends_by;
+};
+template <class A, Is<ToldToEnd> T>
+void fields(A& a, T& x) {
+  auto& [job, ends_by] = x;
+  a(job, ends_by);
+}
+
+std::vector<ToldToEnd> told_to_end(const Snapshot& snapshot) {
+  std::vector<ToldToEnd> told;
+  for (const RunningJob& run : snapshot.running) {
+    if (run.is_told_to_end()) told.push_back({run.job.id, run.ends_by});
+  }
+  return told;
+}
+
+void read_told_to_end(ByteReader& reader, Snapshot& snapshot) {
+  std::vector<ToldToEnd> told;
+  reader(told);
+  for (const ToldToEnd& each : told) {
+    const auto id_of = [](const RunningJob& run) { return run.job.id; };
+    const auto run = std::ranges::lower_bound(snapshot.running, each.job, {}, id_of);
+    if (run != snapshot.running.end() && run->job.id == each.job) run->ends_by = each.ends_by;
+  }
+}
+
 void read_part(ByteReader& reader, Snapshot& snapshot, bool& is_known) {
   std::uint8_t kind = 0;
   reader(kind);
@@ -356,6 +387,7 @@ void read_part(ByteReader& reader, Snapshot& snapshot, bool& is_known) {
     case PartKind::kRefused: return reader(snapshot.refused);
     case PartKind::kSurplusHolds: return reader(snapshot.surplus_holds);
     case PartKind::kKeptOff: return reader(snapshot.kept_off);
+    case PartKind::kToldToEnd: return read_told_to_end(reader, snapshot);
     default: is_known = false;
   }
 }
@@ -372,6 +404,7 @@ void read_part(ByteReader& reader, Plan& plan, bool& is_known) {
     case PartKind::kOutlook: return reader(plan.outlook);
     case PartKind::kHolds: return reader(plan.holds);
     case PartKind::kSurplusHolds: return reader(plan.surplus_holds);
+    case PartKind::kLoanStarts: return reader(plan.loan_starts);
     default: is_known = false;
   }
 }
@@ -421,6 +454,7 @@ EncodedRecord encode_snapshot(const Snapshot& snapshot) {
   if (!snapshot.refused.empty()) parts.whole(PartKind::kRefused, snapshot.refused);
   if (!snapshot.surplus_holds.empty()) parts.whole(PartKind::kSurplusHolds, snapshot.surplus_holds);
   if (!snapshot.kept_off.empty()) parts.whole(PartKind::kKeptOff, snapshot.kept_off);
+  if (const std::vector<ToldToEnd> told = told_to_end(snapshot); !told.empty()) parts.whole(PartKind::kToldToEnd, told);
   return {head_of(snapshot), parts.take()};
 }
 
@@ -434,6 +468,7 @@ EncodedRecord encode_plan(const Plan& plan) {
   parts.whole(PartKind::kOutlook, plan.outlook);
   if (!plan.holds.empty()) parts.whole(PartKind::kHolds, plan.holds);
   if (!plan.surplus_holds.empty()) parts.whole(PartKind::kSurplusHolds, plan.surplus_holds);
+  if (!plan.loan_starts.empty()) parts.whole(PartKind::kLoanStarts, plan.loan_starts);
   return {head_of(plan), parts.take()};
 }
 

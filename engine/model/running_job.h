@@ -36,12 +36,22 @@ struct RunningJob {
   std::int64_t stops_for = 0;  // the job it makes room for; of EvictionRule::kLoan the loan
   EvictionRule stop_rule = EvictionRule::kReclaim;
 
+  // Told to end for good (cancelled, out of its time limit): gone by about then; -1 = not. It is nobody's victim.
+  Seconds ends_by{-1};
+
   bool is_told_to_stop() const { return stop_at >= Seconds(0); }
+  bool is_told_to_end() const { return ends_by >= Seconds(0); }
+  // What is late may have hung: nobody waits for it.
+  bool is_about_to_end(Seconds now) const { return ends_by >= now; }
+  bool stops_for_a_loan() const { return is_told_to_stop() && stop_rule == EvictionRule::kLoan; }
   bool makes_room_for_a_job() const { return is_told_to_stop() && stop_rule != EvictionRule::kLoan; }
   void run_on() {
     stop_at = Seconds(-1);
     stops_for = 0;
   }
+
+  // Had nobody evicted it; -1 = unknown.
+  Seconds planned_end() const { return is_told_to_end() ? ends_by : job.expected_end(start); }
 
   MilliGpu gpu_held() const {
     MilliGpu total;

@@ -10,12 +10,10 @@ namespace berth {
 
 namespace {
 
-bool is_told_for_a_loan(const RunningJob& run) { return run.is_told_to_stop() && run.stop_rule == EvictionRule::kLoan; }
-
 // The first moment at which the rules of kind and time let it be stopped; nothing = never.
 std::optional<Seconds> first_stop(const RunningJob& run, const RoundRules& rules) {
   const EvictionTerms& terms = run.job.eviction;
-  if (!terms.preemptible) return std::nullopt;
+  if (!terms.preemptible || run.is_told_to_end()) return std::nullopt;
   Seconds first = run.start + terms.min_runtime;
   if (terms.evictions > 0) first = std::max(first, std::max(run.start, terms.last_eviction) + rules.eviction_cooldown);
   return first;
@@ -81,6 +79,7 @@ class LoanReturnPlanner {
   bool lies_in(std::int32_t queue, std::int32_t branch) const;
   std::int64_t to_free(const LoanTerms& loan, std::int32_t branch) const;
   std::int64_t unused_quota(std::int32_t lender, std::size_t resource) const;
+  bool needs_the_end(const Job& job, std::int32_t lender) const;
   std::int64_t needed(std::int32_t lender, std::size_t resource) const;
   std::int64_t room(std::size_t resource) const { return then_->capacity(resource) - then_->used_by_all(resource); }
   std::vector<QuotaLedger::DueRoom> due(std::size_t resource) const;
@@ -98,7 +97,9 @@ class LoanReturnPlanner {
   bool affords(const LoanVictim& victim, std::size_t level) const;
   LoanStop stop_of(const LoanVictim& victim) const;
   bool serves(const LoanTerms& loan, std::int32_t lender, std::span<const LoanVictim> victims);
-  std::size_t started_of(std::int32_t lender, std::size_t resource);
+  std::vector<Reservation> started_of(std::int32_t lender, std::size_t resource);
+  std::vector<Reservation> started_without(const LoanTerms& loan, std::int32_t lender,
+                                           std::span<const LoanVictim> victims);
   void release(const RunningJob& run, const std::vector<std::size_t>& order, std::size_t level);
 
   RoundState& state_;
@@ -160,6 +161,11 @@ std::int64_t LoanReturnPlanner::unused_quota(std::int32_t lender, std::size_t re
   return std::max<std::int64_t>(0, then_->quota(lender, resource) - then_->used(lender, resource));
 }
 
+bool LoanReturnPlanner::needs_the_end(const Job& job, std::int32_t lender) const {
+  return job.state != JobState::kRunning && job.after.empty() && lies_in(job.queue, lender) &&
+         find_hold(state_.setup().holds, job.id) == nullptr && !state_.is_refused(job.id, now_);
+}
+
 // What its waiting jobs could take then within its quota.
 std::int64_t LoanReturnPlanner::needed(std::int32_t lender, std::size_t resource) const {
   std::int64_t left = unused_quota(lender, resource);
@@ -167,9 +173,7 @@ std::int64_t LoanReturnPlanner::needed(std::int32_t lender, std::size_t resource
   std::optional<QuotaLedger> served;
   for (const Job& job : waiting_) {
     if (left == 0) break;
-    if (job.state == JobState::kRunning || !job.after.empty() || !lies_in(job.queue, lender)) continue;
-    if (find_hold(state_.setup().holds, job.id) != nullptr || state_.is_refused(job.id, now_)) continue;
-    const std::int64_t wish = wish_of(*then_, job, resource);
+    const std::int64_t wish = needs_the_end(job, lender) ? wish_of(*then_, job, resource) : 0;
     if (wish <= 0 || wish > left) continue;
     if (!served) served = then_;
     const Amounts demand = served->demand_to_start(job);
@@ -212,7 +216,7 @@ std::vector<LoanVictim> LoanReturnPlanner::victims_for(const LoanTerms& loan, st
   for (const RunningJob& run : state_.running().all()) {
     if (run.makes_room_for_a_job() || gone_.contains(run.job.id) || !lies_in(run.job.queue, branch)) continue;
     if (untold_end_of(run, state_.rules(), now_) <= due_at(loan)) continue;
-    LoanVictim victim{.run = &run, .surplus_stop = due_at(loan), .was_told = is_told_for_a_loan(run)};
+    LoanVictim victim{.run = &run, .surplus_stop = due_at(loan), .was_told = run.stops_for_a_loan()};
     if (victim.was_told) {
       victim.stop = run.stop_at;
     } else if (is_over(loan)) {
@@ -326,8 +330,12 @@ LoanReturn LoanReturnPlanner::plan_one(const LoanTerms& loan) {
     if (!is_enough()) move(*victim, level);
   }
   const auto is_chosen = [](const LoanVictim& victim) { return victim.level > 0; };
-  if (std::ranges::any_of(victims, is_chosen) && !serves(loan, lender, victims)) {
-    for (LoanVictim& victim : victims) move(victim, 0);
+  if (std::ranges::any_of(victims, is_chosen)) {
+    if (serves(loan, lender, victims)) {
+      result.starts = started_without(loan, lender, victims);
+    } else {
+      for (LoanVictim& victim : victims) move(victim, 0);
+    }
   }
   for (const LoanVictim& victim : victims) {
     if (victim.level == 0) continue;
@@ -347,17 +355,35 @@ void LoanReturnPlanner::release(const RunningJob& run, const std::vector<std::si
   for (std::size_t i = 0; i < level; ++i) (void)state_.ledger().release(run.tasks[is_whole ? i : order[i]].holding);
 }
 
-// Of the lender's waiting jobs that its quota has room for, one after the other.
-std::size_t LoanReturnPlanner::started_of(std::int32_t lender, std::size_t resource) {
+// The lender's waiting jobs that its quota has room for, one after the other, where they would start.
+std::vector<Reservation> LoanReturnPlanner::started_of(std::int32_t lender, std::size_t resource) {
   std::int64_t left = unused_quota(lender, resource);
-  std::size_t started = 0;
+  std::vector<Reservation> started;
   for (const Job& job : waiting_) {
-    if (job.state == JobState::kRunning || !job.after.empty() || !lies_in(job.queue, lender)) continue;
-    const std::int64_t wish = wish_of(*then_, job, resource);
-    if (wish <= 0 || wish > left || !state_.placer().place_job(gang_of(job)).started) continue;
+    const std::int64_t wish = needs_the_end(job, lender) ? wish_of(*then_, job, resource) : 0;
+    if (wish <= 0 || wish > left) continue;
+    const JobOutcome outcome = state_.placer().place_job(gang_of(job));
+    if (!outcome.started) continue;
     left -= wish;
-    ++started;
+    started.push_back(
+        {.job = job.id, .kind = ReservationKind::kEviction, .made_at = now_, .expected = now_, .tasks = {}});
+    for (const PlacedTask& task : outcome.placed) {
+      const std::int64_t node_id = state_.cluster().nodes[static_cast<std::size_t>(task.holding.node)].id;
+      started.back().tasks.push_back({task.group, task.task, node_id, task.holding});
+    }
   }
+  return started;
+}
+
+// The same if the victims that are to be told now were gone, and nobody else.
+std::vector<Reservation> LoanReturnPlanner::started_without(const LoanTerms& loan, std::int32_t lender,
+                                                            std::span<const LoanVictim> victims) {
+  const Ledger::Checkpoint before = state_.ledger().checkpoint();
+  for (const LoanVictim& victim : victims) {
+    if (!victim.was_told) release(*victim.run, victim.surplus, victim.level);
+  }
+  std::vector<Reservation> started = started_of(lender, static_cast<std::size_t>(loan.resource));
+  state_.ledger().rollback(before);
   return started;
 }
 
@@ -376,10 +402,10 @@ bool LoanReturnPlanner::serves(const LoanTerms& loan, std::int32_t lender, std::
     }
   }
   const Ledger::Checkpoint with_victims = ledger.checkpoint();
-  const std::size_t beside = started_of(lender, r);
+  const std::size_t beside = started_of(lender, r).size();
   ledger.rollback(with_victims);
   for (const LoanVictim& victim : victims) release(*victim.run, victim.surplus, victim.level);
-  const std::size_t without = started_of(lender, r);
+  const std::size_t without = started_of(lender, r).size();
   ledger.rollback(before);
   return without > beside;
 }
@@ -423,10 +449,12 @@ void keep_what_came_back(RoundState& state, Seconds now) {
   }
   for (const auto& [r, branches] : lenders) {
     std::int64_t spare = quotas.capacity(r) - quotas.used_by_all(r);
+    std::vector<QuotaLedger::DueRoom> due;
     for (const std::int32_t lender : branches) {
-      spare -= std::max<std::int64_t>(0, quotas.quota(lender, r) - quotas.used(lender, r));
+      due.push_back({lender, std::max<std::int64_t>(0, quotas.quota(lender, r) - quotas.used(lender, r))});
+      spare -= due.back().amount;
     }
-    quotas.keep_from(r, now, spare);
+    quotas.keep_from(r, now, spare, std::move(due));
   }
 }
 
@@ -439,7 +467,7 @@ std::vector<LoanReturn> plan_loan_returns(RoundState& state, std::span<const Job
 Status return_loans(RoundState& state, std::span<const Job> waiting, Seconds now, LoanStops& stops) {
   const std::vector<LoanReturn> returns = plan_loan_returns(state, waiting, now);
   for (const RunningJob& run : state.running().all()) {
-    if (!is_told_for_a_loan(run) || !may_run_on(run, returns, now)) continue;
+    if (!run.stops_for_a_loan() || !may_run_on(run, returns, now)) continue;
     state.running().change(run.job.id)->run_on();
     stops.reprieves.push_back(run.job.id);
   }
@@ -455,6 +483,7 @@ Status return_loans(RoundState& state, std::span<const Job> waiting, Seconds now
                                  .lost = stop.lost,
                                  .stop_at = stop.stop_at,
                                  .why = VictimChoiceReason::kLoan});
+      if (stop.whole && stops.starts.empty()) stops.starts = each.starts;
       if (!stop.whole) {
         BERTH_TRY(state.shrink(stop.job, stop.tasks));
       } else if (stop.stop_at <= now) {

@@ -49,6 +49,7 @@ struct LoanStop {
 struct LoanReturn {
   LoanTerms loan;
   std::vector<LoanStop> stops;                 // in the order of their choice
+  std::vector<Reservation> starts = {};        // of the lender's jobs, were those gone that no round has told yet
   std::int64_t spare = 0;                      // what is then free beyond what lenders own and do not use
   std::vector<QuotaLedger::DueRoom> due = {};  // that, by lender
   std::int64_t missing = 0;  // of what must be freed, nobody may be stopped for; milli-cores, MiB or milli-GPU
@@ -64,6 +65,7 @@ std::vector<LoanReturn> plan_loan_returns(RoundState& state, std::span<const Job
 struct LoanStops {
   std::vector<Eviction> evictions;      // new ones
   std::vector<std::int64_t> reprieves;  // jobs told to stop that run on
+  std::vector<Reservation> starts;      // see Plan::loan_starts; of the first loan for which somebody is told
 };
 // Plans the returns and carries them out in the state: jobs and tasks that stop now are gone, other jobs are told to
 // stop, and what is due to lenders is kept, also of loans that are over since the last round. With Preemption::kNone

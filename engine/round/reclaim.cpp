@@ -25,7 +25,7 @@ Seconds evicts_from(const Job& job, const RoundRules& rules) {
 
 bool may_evict_others(const Job& job, const RoundRules& rules, Seconds now) { return now >= evicts_from(job, rules); }
 
-Reclaim::Reclaim(RoundState& state, Seconds now) : state_(state), now_(now) {
+Reclaim::Reclaim(RoundState& state, Seconds now) : state_(state), now_(now), room_to_come_(state, now) {
   for (const Queue& queue : state.setup().queues) lost_.push_back(queue.lost_this_hour);
   lost_.push_back(0);
 }
@@ -52,7 +52,7 @@ const VictimIndex& Reclaim::index() {
 
 std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end, const std::function<void()>& before_search,
                                            const Search& search) {
-  if (!may_evict_others(job, state_.rules(), now_) || waits_for_a_loan(job, end)) return std::nullopt;
+  if (!may_evict_others(job, state_.rules(), now_) || room_to_come_.serves(job, end)) return std::nullopt;
   if (std::optional<RoomMade> room = make_room_for(job, end, before_search, search)) return room;
   for (const Job& narrowed : on_each_own_model(state_.quotas(), job, end)) {
     if (std::optional<RoomMade> room = make_room_for(narrowed, end, before_search, search)) return room;
@@ -63,40 +63,6 @@ std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end, const st
 bool Reclaim::has_a_reach(const Job& job, Seconds end) {
   return may_evict_others(job, state_.rules(), now_) && has_a_chance(job, end) && index().size() > 0 &&
          reaches_for(job, end).any;
-}
-
-bool Reclaim::waits_for_a_loan(const Job& job, Seconds end) {
-  const QuotaLedger& quotas = state_.quotas();
-  if (waiting_for_loans_.contains(job.id)) return true;
-  if (!returning_) {
-    returning_.emplace();
-    for (const RunningJob& run : state_.running().all()) {
-      const bool is_told = run.is_told_to_stop() && run.stop_rule == EvictionRule::kLoan;
-      if (is_told) returning_->emplace_back(run.job.queue, state_.held_by(run).all);
-    }
-  }
-  if (returning_->empty() || job.queue < 0) return false;
-  const Amounts demand = quotas.demand_to_start(job);
-  const auto is_for = [&](const auto& each) { return quotas.may_reclaim(job.queue, demand, each.first, 0, end); };
-  Amounts missing = demand;
-  for (const auto& each : *returning_) {
-    if (!is_for(each)) continue;
-    for (std::size_t r = 0; r < missing.size(); ++r) missing[r] -= each.second[r];
-  }
-  for (std::size_t r = 0; r < missing.size(); ++r) {
-    if (quotas.is_governed(r) && demand[r] > 0 && missing[r] > 0) return false;
-  }
-  missing = demand;
-  for (auto& each : *returning_) {
-    if (!is_for(each)) continue;
-    for (std::size_t r = 0; r < missing.size(); ++r) {
-      const std::int64_t taken = std::clamp<std::int64_t>(missing[r], 0, each.second[r]);
-      each.second[r] -= taken;
-      missing[r] -= taken;
-    }
-  }
-  waiting_for_loans_.insert(job.id);
-  return true;
 }
 
 std::vector<Job> on_each_own_model(const QuotaLedger& quotas, const Job& job, Seconds end) {
@@ -407,7 +373,12 @@ RoomMade Reclaim::carry_out(const Job& job, JobOutcome outcome, const Reaches& r
       std::ranges::count_if(reaches.of, [](VictimReach reach) { return reach != VictimReach::kNone; });
   choice.clear();
   RoomMade room;
+  // Nobody stops before the last one does: until then the job cannot start, and may find room elsewhere.
   Seconds last_stop = now_;
+  for (const Step& step : steps) {
+    const Victim& victim = (*index_)[step.victim];
+    if (step.level == victim.all()) last_stop = std::max(last_stop, victim.stop);
+  }
   for (const auto& [v, level, why] : steps) {
     const Victim& victim = (*index_)[v];
     Eviction eviction{.job = victim.job,
@@ -418,17 +389,17 @@ RoomMade Reclaim::carry_out(const Job& job, JobOutcome outcome, const Reaches& r
                       .stop_at = now_,
                       .why = why,
                       .candidates = static_cast<std::int32_t>(candidates)};
-    lost_[victim.queue < 0 ? lost_.size() - 1 : static_cast<std::size_t>(victim.queue)] += eviction.lost;
     RunningJob& run = *state_.running().change(victim.job);
+    if (eviction.whole && last_stop > victim.stop) eviction.lost = lost_work(run, last_stop);
+    lost_[victim.queue < 0 ? lost_.size() - 1 : static_cast<std::size_t>(victim.queue)] += eviction.lost;
     run.job.eviction.evicted_for.push_back(job.id);
     if (!eviction.whole) {
       for (std::size_t i = 0; i < level; ++i) eviction.tasks.push_back({victim.tasks[i].group, victim.tasks[i].task});
       (void)state_.shrink(victim.job, eviction.tasks);
-    } else if (victim.stop > now_) {
-      eviction.stop_at = run.stop_at = victim.stop;
+    } else if (last_stop > now_) {
+      eviction.stop_at = run.stop_at = last_stop;
       run.stops_for = job.id;
       run.stop_rule = eviction.rule;
-      last_stop = std::max(last_stop, victim.stop);
     } else {
       (void)state_.end(victim.job);
     }

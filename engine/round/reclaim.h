@@ -19,11 +19,11 @@
 //
 // Evictions are decided only together with a complete placement of b's gang that its quota admits. Victims are found
 // node by node, cheapest first (room_search.h, victims.h); then, dearest first, each one without which b still fits is
-// spared, in whole or in part. What is freed is b's in the same step; when victims get a grace to write checkpoints, a
-// reservation holds it for b. Surplus tasks of elastic jobs end at once.
+// spared, in whole or in part. What is freed is b's in the same step; when victims get a grace to write checkpoints,
+// all stop when the last grace ends, and a reservation holds their room for b. Surplus tasks of elastic jobs end at
+// once.
 //
-// What has been told to stop for the end of a loan (loan_return.h) is on its way: b whose demand it covers waits for
-// it.
+// Room that running jobs leave anyhow is on its way (room_to_come.h): b that it will do for waits for it.
 //
 // No ping-pong: a reclaiming b is marked (within quota) at the level at which v was not, marks last as long as a job
 // runs, and what is marked is not evicted for another queue; by priority, classes strictly rise. So no job evicts one
@@ -44,6 +44,7 @@
 
 #include "engine/model/demand_key.h"
 #include "engine/round/room_search.h"
+#include "engine/round/room_to_come.h"
 #include "engine/round/round_state.h"
 #include "engine/round/victims.h"
 
@@ -99,8 +100,6 @@ class Reclaim {
   bool has_a_chance(const Job& job, Seconds end) const;
   const VictimIndex& index();
   Reaches reaches_for(const Job& job, Seconds end) const;
-  // What is stopping for the end of a loan, and not for a job, is room that comes: it does for the job.
-  bool waits_for_a_loan(const Job& job, Seconds end);
   bool could_suffice(const Job& job, const Reaches& reaches) const;
   // What the victims within reach hold.
   void add_in_reach(const Reaches& reaches, Amounts& amounts) const;
@@ -119,9 +118,7 @@ class Reclaim {
   std::vector<std::int64_t> settled_;  // started, grew or made room in this pass
   std::unique_ptr<VictimIndex> index_;
   std::set<DemandKey> failed_;  // since the last eviction
-  // What jobs told to stop for a loan leave, by their queue, less what is for jobs that wait for it.
-  std::optional<std::vector<std::pair<std::int32_t, Amounts>>> returning_;
-  std::set<std::int64_t> waiting_for_loans_;
+  RoomToCome room_to_come_;
 };
 
 }  // namespace berth

@@ -88,7 +88,7 @@ std::span<const RunTimes> RunningJobs::times() {
     if (place >= jobs_.size() || !times_[place].is_stale) continue;
     const RunningJob& job = jobs_[place];
     times_[place] = {.start = job.start,
-                     .planned_end = job.job.expected_end(job.start),
+                     .planned_end = job.planned_end(),
                      .tasks = static_cast<std::uint32_t>(job.tasks.size()),
                      .is_told = job.is_told_to_stop(),
                      .is_stale = false};
@@ -132,7 +132,7 @@ Seconds expected_end_of(const RunningJob& job, const RoundRules& rules, Seconds 
 }
 
 Seconds untold_end_of(const RunningJob& job, const RoundRules& rules, Seconds now) {
-  return untold_end_of(RunTimes{.start = job.start, .planned_end = job.job.expected_end(job.start)}, rules, now);
+  return untold_end_of(RunTimes{.start = job.start, .planned_end = job.planned_end()}, rules, now);
 }
 
 Seconds untold_end_of(const RunTimes& times, const RoundRules& rules, Seconds now) {

@@ -99,6 +99,7 @@ class ScheduleRun {
         pass_(std::in_place, state, kept_of(kept), snapshot.now) {
     result_.plan.evictions = std::move(settled.ended);
     result_.plan.reprieves = std::move(settled.reprieves);
+    result_.plan.loan_starts = std::move(settled.loan_starts);
   }
 
   Status run() {

@@ -94,6 +94,7 @@ Result<SettledStops> settle_stops(RoundState& state, std::span<const Reservation
   BERTH_TRY(return_loans(state, jobs, now, loans));
   settled.ended.insert(settled.ended.end(), loans.evictions.begin(), loans.evictions.end());
   settled.reprieves.insert(settled.reprieves.end(), loans.reprieves.begin(), loans.reprieves.end());
+  settled.loan_starts = std::move(loans.starts);
   return settled;
 }
 

@@ -15,8 +15,9 @@
 namespace berth {
 
 struct SettledStops {
-  std::vector<Eviction> ended;          // jobs whose grace is over, by id; then those that loans evict, now or later
-  std::vector<std::int64_t> reprieves;  // jobs that run on
+  std::vector<Eviction> ended;           // jobs whose grace is over, by id; then those that loans evict, now or later
+  std::vector<std::int64_t> reprieves;   // jobs that run on
+  std::vector<Reservation> loan_starts;  // see Plan
 };
 
 // Room is held for a job only as long as it may have it: quotas, limits, loans and dates may have changed since others

@@ -58,7 +58,7 @@ std::int64_t policy_cost_of(const RoundState& state, const Victim& victim, Secon
 
 Seconds evictable_from(const RunningJob& run, const RoundRules& rules) {
   const EvictionTerms& terms = run.job.eviction;
-  if (!terms.preemptible || run.stop_at >= Seconds(0)) return kNever;
+  if (!terms.preemptible || run.is_told_to_stop() || run.is_told_to_end()) return kNever;
   const Seconds from = run.start + std::max(terms.min_runtime, Seconds(1));
   return terms.evictions == 0 ? from
                               : std::max(from, std::max(run.start, terms.last_eviction) + rules.eviction_cooldown);

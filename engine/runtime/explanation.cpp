@@ -400,6 +400,12 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
         on.size() > shown ? fmt::format(" and {} more", count_nodes(static_cast<std::int64_t>(on.size() - shown)))
                           : "");
     explanation.next_step = "RUN SCHEDULE;";
+    std::vector<Eviction> for_it;
+    std::ranges::copy_if(schedule.plan.evictions, std::back_inserter(for_it), [&](const Eviction& each) {
+      return each.beneficiary == job->id && each.rule != EvictionRule::kLoan;
+    });
+    BERTH_ASSIGN(explanation.evicts, say_evictions(runtime.db(), snapshot, std::move(for_it)));
+    if (!explanation.evicts.empty()) explanation.sentence += fmt::format(", by evicting {}", explanation.evicts);
     BERTH_ASSIGN(std::string refusal, last_refusal(runtime.db()));
     if (const AssertionRefusal* const own = find_refusal(snapshot.refused, job->id);
         own != nullptr && refusal.empty()) {

@@ -35,7 +35,7 @@ class StateLoader {
     BERTH_TRY(load_nodes());
     BERTH_TRY(load_unhealthy_devices());
     BERTH_TRY(load_allocations());
-    JobLoader jobs(db_, {catalog_, queues_, classes_, options_.also_job}, loaded_, predicts_durations_);
+    JobLoader jobs(db_, {catalog_, queues_, classes_, options_.also_job}, loaded_, job_terms_);
     BERTH_TRY(jobs.load());
     BERTH_ASSIGN(loaded_.snapshot.reservations, read_reservations(db_, nodes_));
     BERTH_TRY(load_lost_work());
@@ -59,7 +59,7 @@ class StateLoader {
   Database& db_;
   const LoadOptions& options_;
   Loaded loaded_;
-  bool predicts_durations_ = true;
+  JobLoader::Terms job_terms_;
   bool holds_back_ = true;
   Catalog catalog_;
   IdIndex nodes_;
@@ -79,7 +79,7 @@ Status StateLoader::load_settings() {
   snapshot.victim_policy = std::move(settings.victim_policy);
   snapshot.aging_interval = settings.aging_interval;
   snapshot.rules = settings.rules;
-  predicts_durations_ = settings.predictor.is_on;
+  job_terms_ = {.predicts = settings.predictor.is_on, .stop_grace = settings.stop_grace};
   holds_back_ = settings.holds_back;
   snapshot.order_knobs = std::move(settings.order_knobs);
   return {};

@@ -61,10 +61,13 @@ constexpr std::string_view kJobColumns =
     "g.group_index, g.task_count, g.min_tasks, g.cpu_milli, g.memory_mib, g.gpu_count, g.gpu_milli, "
     "g.gpu_memory_mib, g.models, g.pool_id, g.locality, g.locality_required";
 
+// What is told to end takes no longer than that beyond its grace: a round trip to its node, and the site's own grace.
+constexpr Seconds kMostToBeGone(60);
+
 }  // namespace
 
-JobLoader::JobLoader(Database& db, const Names& names, Loaded& loaded, bool predicts)
-    : db_(db), names_(names), loaded_(loaded), predicts_(predicts) {}
+JobLoader::JobLoader(Database& db, const Names& names, Loaded& loaded, const Terms& terms)
+    : db_(db), names_(names), loaded_(loaded), terms_(terms) {}
 
 // INDEXED BY and CROSS JOIN hold SQLite to the walk along the index of live jobs, so that ended ones cost nothing.
 Status JobLoader::load() {
@@ -131,9 +134,12 @@ Status JobLoader::read_stops() {
 
 Status JobLoader::read_live_runs() {
   BERTH_ASSIGN(Statement rows,
-               db_.prepare("SELECT job_id FROM runs INDEXED BY runs_live WHERE end_time IS NULL ORDER BY "
-                           "job_id"));
-  while (rows.next()) live_runs_.push_back(rows.integer(0));
+               db_.prepare("SELECT r.job_id, iif(r.state = 'stopping' AND r.stop_state <> 'evicted', (SELECT max(time) "
+                           "FROM run_changes WHERE run_id = r.id AND to_state = 'stopping'), NULL) FROM runs r INDEXED "
+                           "BY runs_live WHERE r.end_time IS NULL ORDER BY r.job_id"));
+  const Seconds gone_after = terms_.stop_grace + kMostToBeGone;
+  while (rows.next())
+    on_executors_.push_back({rows.integer(0), rows.is_null(1) ? Seconds(-1) : rows.quantity<Seconds>(1) + gone_after});
   return rows.status();
 }
 
@@ -171,7 +177,7 @@ Status JobLoader::start_job(const Statement& row) {
   job.time_limit = row.quantity<Seconds>(kJobTimeLimit);
   job.attained = row.integer(kJobAttained);
   // What is not known is NULL, which reads as 0.
-  if (predicts_) {
+  if (terms_.predicts) {
     job.estimate = {row.quantity<Seconds>(kJobP50), row.quantity<Seconds>(kJobP80), row.quantity<Seconds>(kJobP90)};
     job.estimate.is_rough = row.integer(kJobP90Bounds) == 0;
   } else {
@@ -291,9 +297,14 @@ void JobLoader::add_running() {
     run.stops_for = stops_[next_stop_].beneficiary;
     run.stop_rule = stops_[next_stop_].rule;
   }
-  if (std::ranges::binary_search(live_runs_, job_->id)) {
+  const auto live = std::ranges::lower_bound(on_executors_, job_->id, {}, &OnExecutor::job);
+  if (live != on_executors_.end() && live->job == job_->id) {
     run.end_delay = kEndDelayOfExecutors;
-    if (run.is_told_to_stop()) run.stop_at = std::max(run.stop_at, loaded_.snapshot.now + run.end_delay);
+    if (run.is_told_to_stop()) {
+      run.stop_at = std::max(run.stop_at, loaded_.snapshot.now + run.end_delay);
+    } else {
+      run.ends_by = live->ends_by;
+    }
   }
   const OrderKnobs& knobs = loaded_.snapshot.order_knobs;
   if (knobs.usage_weight > 0 && job_->queue >= 0) {

@@ -24,9 +24,12 @@ class JobLoader {
     IdIndex& classes;
     std::optional<std::int64_t> also_job;  // see LoadOptions
   };
+  struct Terms {
+    bool predicts = true;  // what was predicted of the jobs counts, else their time limits do
+    Seconds stop_grace;    // of tasks that are told to end
+  };
   // `loaded` has its settings, queues and allocations.
-  // `predicts`: what was predicted of the jobs counts, else their time limits do.
-  JobLoader(Database& db, const Names& names, Loaded& loaded, bool predicts);
+  JobLoader(Database& db, const Names& names, Loaded& loaded, const Terms& terms);
   // Fills jobs, running, decayed usage of queues, shapes and last_reasons.
   Status load();
 
@@ -46,6 +49,11 @@ class JobLoader {
     std::int64_t beneficiary;
     EvictionRule rule;
     Seconds stop_at;
+  };
+  // A job that an executor runs.
+  struct OnExecutor {
+    std::int64_t job;
+    Seconds ends_by;  // see RunningJob
   };
   struct ShapeKey {
     TaskShape shape;
@@ -72,10 +80,10 @@ class JobLoader {
   Database& db_;
   Names names_;
   Loaded& loaded_;
-  bool predicts_;
+  Terms terms_;
   bool also_pass_ = false;                                        // reading the extra job alone
   std::vector<PlacedGroup> placed_;                               // by job, then group
-  std::vector<std::int64_t> live_runs_;                           // jobs that an executor runs
+  std::vector<OnExecutor> on_executors_;                          // by job
   std::vector<Stop> stops_;                                       // by job
   std::vector<std::pair<std::int64_t, std::int64_t>> dependent_;  // jobs with an unmet dependency, and on which
   std::size_t next_placed_ = 0;

@@ -307,5 +307,33 @@ TEST(QuotaLedgerTest, PromisesAreThoseCountedFromScratch) {
   }
 }
 
+TEST(QuotaLedgerTest, APromiseOfWhatNobodyOwnsCountsForLimitsAlone) {
+  const World world("a A100.limit=10 / b < a");
+  QuotaLedger ledger = world.ledger();
+  const Amounts two = world.gpus(ledger, 2, "A100");
+  const auto r = static_cast<std::size_t>(std::ranges::find(two, 2000) - two.begin());
+  ASSERT_LT(r, two.size());
+  ledger.count_promise(world("b"), two, {}, 1);
+  EXPECT_EQ(ledger.used(world("a"), r), 2000);
+  EXPECT_EQ(ledger.counted(world("a"), r), 0);
+  EXPECT_FALSE(ledger.judge(world("b"), world.gpus(ledger, 9, "A100")).admitted());
+  ledger.count_promise(world("b"), two, {}, -1);
+  EXPECT_EQ(ledger.used(world("a"), r), 0);
+  EXPECT_EQ(ledger.counted(world("a"), r), 0);
+}
+
+TEST(QuotaLedgerTest, APromiseTakesOfWhatIsSpareBesideLoansBeyondWhatLeaves) {
+  const World world("a gpu=4 / b gpu=4 / c");
+  QuotaLedger ledger = world.ledger();
+  ledger.keep_from(0, Seconds(100), 2000);
+  const Amounts two = world.gpus(ledger, 2);
+  EXPECT_TRUE(ledger.judge(world("c"), two).admitted());
+  ledger.count_promise(world("b"), two, {}, 1);
+  EXPECT_FALSE(ledger.judge(world("c"), world.gpus(ledger, 1)).admitted());
+  ledger.count_promise(world("b"), two, {}, -1);
+  ledger.count_promise(world("b"), two, {{world("c"), two}}, 1);
+  EXPECT_TRUE(ledger.judge(world("c"), two).admitted()) << "what c's job leaves is what it will take";
+}
+
 }  // namespace
 }  // namespace berth::test

@@ -71,6 +71,17 @@ TEST(RecordCodecTest, WithoutRefusalsARecordIsAsItWas) {
   EXPECT_TRUE(std::equal(without.parts.begin(), without.parts.end(), with.parts.begin()));
 }
 
+TEST(RecordCodecTest, JobsThatAreToldToEndComeBackSo) {
+  Snapshot snapshot = busy_snapshot();
+  const std::size_t parts = encode_snapshot(snapshot).parts.size();
+  snapshot.running[3].ends_by = Seconds(7);
+  const EncodedRecord told = encode_snapshot(snapshot);
+  EXPECT_EQ(told.parts.size(), parts + 1) << "records without any are as those of the format before";
+  const Snapshot back = test::must(decode_snapshot(told.head, told.parts));
+  EXPECT_EQ(back.running[3].ends_by, Seconds(7));
+  EXPECT_FALSE(back.running[2].is_told_to_end());
+}
+
 TEST(RecordCodecTest, APlanComesBackTheSame) {
   Plan plan;
   plan.version = 7;

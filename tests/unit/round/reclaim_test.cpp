@@ -291,6 +291,61 @@ TEST(ReclaimTest, GraceHoldsTheRoomForTheBeneficiary) {
   EXPECT_FALSE(world.runs(thief));
 }
 
+TEST(ReclaimTest, NobodyStopsBeforeTheLastGraceIsOver) {
+  Company world("1x4:A100", "ads gpu=4 / search");
+  const std::int64_t saves = world.submit("search", "gpus=1");
+  const std::int64_t plain = world.submit("search", "gpus=3");
+  world.round(0);
+  world.running_job(saves).job.eviction.checkpoint_grace = Seconds(600);
+  const std::int64_t owner = world.submit("ads", "gpus=4");
+  const Plan plan = world.round(1000);
+  ASSERT_EQ(victims_of(plan), (Ids{saves, plain}));
+  for (const Eviction& eviction : plan.evictions) EXPECT_EQ(eviction.stop_at, Seconds(1600));
+  EXPECT_EQ(std::ranges::find(plan.evictions, plain, &Eviction::job)->lost, 3 * 1600 * 1000);
+  EXPECT_TRUE(world.runs(plain)) << "its room is of no use to the owner without the other's";
+  world.round(1600);
+  EXPECT_TRUE(world.runs(owner) && !world.runs(plain) && !world.runs(saves));
+}
+
+TEST(ReclaimTest, NobodyIsEvictedForRoomThatACancelledJobLeaves) {
+  Company world("2x2:A100", "ads gpu=4 / search");
+  const std::int64_t leaves = world.submit("search", "gpus=2");
+  const std::int64_t stays = world.submit("search", "gpus=2");
+  world.round(0);
+  world.running_job(leaves).ends_by = Seconds(1060);
+  const std::int64_t first = world.submit("ads", "gpus=2");
+  EXPECT_TRUE(world.round(1000).evictions.empty());
+  world.submit("ads", "gpus=1");
+  EXPECT_EQ(victims_of(world.round(1040)), Ids{stays}) << "the room is the first owner's";
+  EXPECT_FALSE(world.runs(first));
+  world.submit("ads", "gpus=1");
+  EXPECT_EQ(victims_of(world.round(1045)), Ids{}) << "it fits beside the second";
+}
+
+TEST(ReclaimTest, OthersAreEvictedWhereACancelledJobHangs) {
+  Company world("2x2:A100", "ads gpu=4 / search");
+  const std::int64_t hangs = world.submit("search", "gpus=2");
+  const std::int64_t stays = world.submit("search", "gpus=2");
+  world.round(0);
+  world.running_job(hangs).ends_by = Seconds(500);
+  const std::int64_t owner = world.submit("ads", "gpus=2");
+  EXPECT_EQ(victims_of(world.round(1000)), Ids{stays});
+  EXPECT_TRUE(world.runs(owner) && world.runs(hangs));
+}
+
+TEST(ReclaimTest, RoomToComeThatDoesNotFitServesNobody) {
+  Company world("2x2:A100", "ads gpu=4 / search");
+  Ids jobs;
+  for (int i = 0; i < 4; ++i) {
+    jobs.push_back(world.submit("search", "gpus=1"));
+    world.round(i);
+  }
+  world.running_job(jobs[0]).ends_by = Seconds(1060);
+  const std::int64_t owner = world.submit("ads", "gpus=2");
+  EXPECT_FALSE(world.round(1000).evictions.empty()) << "half a node";
+  EXPECT_TRUE(world.runs(owner));
+}
+
 TEST(ReclaimTest, EvictsWithinARackThatIsAskedFor) {
   Company world("2x2:A100 rack=r1; 2x2:A100 rack=r2", "ads gpu=4 / search gpu=2");
   Ids jobs;
