@@ -62,12 +62,22 @@ struct LoanTerms {
   bool operator==(const LoanTerms&) const = default;
 };
 
+// What holds from the moment on at which a loan ends, where dates change more than that.
+struct QuotaAtEnd {
+  Seconds from;
+  std::vector<std::vector<QuotaTerms>> terms;  // as in QuotaTable
+  std::vector<LoanTerms> loans;                // the same
+
+  bool operator==(const QuotaAtEnd&) const = default;
+};
+
 // Empty resources = nobody has a quota: every job may start.
 struct QuotaTable {
   std::vector<QuotaResource> resources;
   std::vector<std::vector<QuotaTerms>> terms;  // [queue][resource]
   std::vector<LoanTerms> loans;                // in id order
   std::vector<LoanTerms> ended_loans;          // over since the last round: what they lent is due back now
+  std::vector<QuotaAtEnd> at_ends;             // by moment
 
   bool operator==(const QuotaTable&) const = default;
 };

@@ -57,7 +57,7 @@ QuotaLedger::QuotaLedger(const Cluster& cluster, std::span<const Queue> queues, 
   }
   for (std::size_t r = 0; r < resources; ++r) {
     for (const std::vector<QuotaTerms>& terms : table_.terms) {
-      if (terms[r].has_quota || terms[r].limit < kNoLimit) governed_[r] = 1;
+      if (terms[r].has_quota || terms[r].limit < kNoLimit || terms[r].borrow_limit < kNoLimit) governed_[r] = 1;
     }
     governs_ = governs_ || governed_[r] != 0;
     const QuotaResource& resource = table_.resources[r];

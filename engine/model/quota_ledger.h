@@ -2,13 +2,13 @@
 //
 // Quota of a queue: what its row says (a parent without one: the sum over its children), plus what it borrows by loans
 // now, minus what it lends. Usage of a queue: that of its own jobs and of all queues below. A resource that no queue
-// has a quota or a limit of is not governed and never refuses anybody; of a governed one, a queue without a row has
-// quota 0 - but for what its path says nothing of beside quotas that cover it: CPU and memory beside quotas of GPUs,
-// the GPUs of a model beside a quota of its family or of all GPUs. Those do not count for it (counts_for, where no
-// limit does, either), and neither does what nobody has a quota of (has_quota_of). A queue with quotas of models and
-// none of all GPUs (or of their family) owns as many of all as of these models. CPU, memory and all GPUs are counted
-// also where the table does not name them: orders compare queues by them. Jobs without a queue (index -1) are those of
-// one more root, without quota.
+// has a quota, a limit or a borrow limit of is not governed and never refuses anybody; of a governed one, a queue
+// without a row has quota 0 - but for what its path says nothing of beside quotas that cover it: CPU and memory beside
+// quotas of GPUs, the GPUs of a model beside a quota of its family or of all GPUs. Those do not count for it
+// (counts_for, where no limit does, either), and neither does what nobody has a quota of (has_quota_of). A queue with
+// quotas of models and none of all GPUs (or of their family) owns as many of all as of these models. CPU, memory and
+// all GPUs are counted also where the table does not name them: orders compare queues by them. Jobs without a queue
+// (index -1) are those of one more root, without quota.
 //
 // A job that asks for `demand` may start when, for each governed resource,
 //   1. no queue on its path (itself up to the root) exceeds its limit, nor its quota by more than its borrow limit, and

@@ -119,8 +119,13 @@ void fields(A& a, T& x) {
 }
 template <class A, Is<QuotaTable> T>
 void fields(A& a, T& x) {
-  auto& [resources, terms, loans, ended_loans] = x;
+  auto& [resources, terms, loans, ended_loans, at_ends] = x;  // the last as a part of its own
   a(resources, terms, loans, ended_loans);
+}
+template <class A, Is<QuotaAtEnd> T>
+void fields(A& a, T& x) {
+  auto& [from, terms, loans] = x;
+  a(from, terms, loans);
 }
 template <class A, Is<Allocation> T>
 void fields(A& a, T& x) {
@@ -237,7 +242,8 @@ enum class PartKind : std::uint8_t {
   kSurplusHolds,  // from format 6 on
   kKeptOff,       // from format 7 on
   kToldToEnd,     // from format 8 on
-  kLoanStarts     // from format 8 on
+  kLoanStarts,    // from format 8 on
+  kQuotasAtEnds   // from format 8 on
 };
 
 constexpr std::int64_t kIdsInAPart = 128;
@@ -387,6 +393,7 @@ void read_part(ByteReader& reader, Snapshot& snapshot, bool& is_known) {
     case PartKind::kRefused: return reader(snapshot.refused);
     case PartKind::kSurplusHolds: return reader(snapshot.surplus_holds);
     case PartKind::kKeptOff: return reader(snapshot.kept_off);
+    case PartKind::kQuotasAtEnds: return reader(snapshot.quotas.at_ends);
     case PartKind::kToldToEnd: return read_told_to_end(reader, snapshot);
     default: is_known = false;
   }
@@ -454,6 +461,7 @@ EncodedRecord encode_snapshot(const Snapshot& snapshot) {
   if (!snapshot.refused.empty()) parts.whole(PartKind::kRefused, snapshot.refused);
   if (!snapshot.surplus_holds.empty()) parts.whole(PartKind::kSurplusHolds, snapshot.surplus_holds);
   if (!snapshot.kept_off.empty()) parts.whole(PartKind::kKeptOff, snapshot.kept_off);
+  if (!snapshot.quotas.at_ends.empty()) parts.whole(PartKind::kQuotasAtEnds, snapshot.quotas.at_ends);
   if (const std::vector<ToldToEnd> told = told_to_end(snapshot); !told.empty()) parts.whole(PartKind::kToldToEnd, told);
   return {head_of(snapshot), parts.take()};
 }

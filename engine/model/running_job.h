@@ -1,6 +1,7 @@
 // A job that runs: what it holds, since when, until about when, and what evicting it would cost.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -45,6 +46,10 @@ struct RunningJob {
   bool is_about_to_end(Seconds now) const { return ends_by >= now; }
   bool stops_for_a_loan() const { return is_told_to_stop() && stop_rule == EvictionRule::kLoan; }
   bool makes_room_for_a_job() const { return is_told_to_stop() && stop_rule != EvictionRule::kLoan; }
+  // When it may stop at the earliest, of one told to stop: it gets its grace, from now where its signal is to come.
+  Seconds earliest_stop(Seconds now) const {
+    return std::min(stop_at, now + job.eviction.checkpoint_grace + end_delay);
+  }
   void run_on() {
     stop_at = Seconds(-1);
     stops_for = 0;

@@ -4,32 +4,12 @@
 #include <limits>
 #include <utility>
 
+#include "engine/round/reserved_room.h"
 #include "engine/round/start_search.h"
 
 namespace berth {
 
 namespace {
-
-std::int32_t tasks_needed(const TaskGroup& group) { return std::max(0, group.min_tasks - group.placed); }
-
-// The reservation still is for what the job asks for, on nodes that can run it.
-bool is_for(const Reservation& reservation, const Job& job, const RoundState& state) {
-  const Ledger& ledger = state.ledger();
-  std::vector<std::int32_t> reserved(job.groups.size(), 0);
-  for (const ReservedTask& task : reservation.tasks) {
-    if (task.group < 0 || static_cast<std::size_t>(task.group) >= job.groups.size()) return false;
-    if (!may_use_node(ledger, task.holding)) return false;
-    const TaskShape& shape = job.groups[static_cast<std::size_t>(task.group)].shape;
-    const NodeKind& kind = ledger.cluster().kind_of(static_cast<std::size_t>(task.holding.node));
-    if (!state.may_ever_run(kind, shape)) return false;
-    if (task.holding != holding_for(shape, kind, task.holding.node, task.holding.devices)) return false;
-    ++reserved[static_cast<std::size_t>(task.group)];
-  }
-  for (std::size_t g = 0; g < job.groups.size(); ++g) {
-    if (reserved[g] < tasks_needed(job.groups[g])) return false;
-  }
-  return true;
-}
 
 std::vector<ReservedTask> reserved_tasks(std::span<const PlacedTask> placed, const Cluster& cluster) {
   std::vector<ReservedTask> tasks;
@@ -47,12 +27,6 @@ DemandKey backfill_demand(const Job& job) {
 }
 
 }  // namespace
-
-bool may_use_node(const Ledger& ledger, const Holding& holding) {
-  if (holding.node < 0 || static_cast<std::size_t>(holding.node) >= ledger.node_count()) return false;
-  const Node& node = ledger.cluster().nodes[static_cast<std::size_t>(holding.node)];
-  return ledger.accepts_tasks(holding.node) && (holding.devices & node.unhealthy) == 0;
-}
 
 Backfill::Backfill(RoundState& state, const KeptReservations& kept, Seconds now)
     : state_(state),
@@ -102,7 +76,7 @@ void Backfill::begin_with_kept() {
     if (first_ != 0 && (closes || !is_due)) continue;
     // One that could not start if everything ended, on nodes and under quotas as they are now, keeps its place. It
     // holds nothing, and has not the turn.
-    const bool fits_by_its_tasks = !quotas.governs() && is_for(row, job, state_);
+    const bool fits_by_its_tasks = !quotas.governs() && is_room_for(row, job, state_);
     if (!fits_by_its_tasks && !fits_one_day(job)) continue;
     if (!closes && is_due) keep_room_under_limits(job, row);
     if (first_ != 0) continue;
@@ -120,7 +94,7 @@ void Backfill::begin_with_kept() {
 // From the start of the pass; not where room is held for somebody whose victims are stopping.
 void Backfill::bind(const Kept& kept, bool borrows) {
   const std::vector<ReservedTask>& tasks = kept.reservation.tasks;
-  if (tasks.empty() || !is_for(kept.reservation, *kept.job, state_)) return;
+  if (tasks.empty() || !is_room_for(kept.reservation, *kept.job, state_)) return;
   const auto is_on_a_node = [&](const ReservedTask& task) {
     return std::ranges::find(tasks, task.holding.node, [](const ReservedTask& t) { return t.holding.node; }) !=
            tasks.end();
@@ -214,7 +188,7 @@ const Reservation* Backfill::row_of(const Job& job) const {
 
 const Reservation* Backfill::kept_for(const Job& job) const {
   const Reservation* row = row_of(job);
-  return row != nullptr && is_for(*row, job, state_) ? row : nullptr;
+  return row != nullptr && is_room_for(*row, job, state_) ? row : nullptr;
 }
 
 bool Backfill::is_like_first(const Job& job) const {
@@ -268,7 +242,7 @@ JobOutcome Backfill::place_beside_reservations(const Job& job, Seconds end) {
 bool Backfill::place_as_reserved(const Job& job, Seconds end, JobOutcome& outcome) {
   const auto held = std::ranges::find(held_, job.id, [](const Held& h) { return h.reservation.job; });
   const Reservation* reservation = held != held_.end() ? &held->reservation : kept_for(job);
-  if (reservation == nullptr || !is_for(*reservation, job, state_)) return false;
+  if (reservation == nullptr || !is_room_for(*reservation, job, state_)) return false;
   Ledger& ledger = state_.ledger();
   const Ledger::Checkpoint before = ledger.checkpoint();
   std::vector<PlacedTask> placed;

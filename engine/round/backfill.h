@@ -90,9 +90,6 @@ struct KeptReservations {
   bool ranks_move() const { return order != nullptr && order->keyed() == nullptr; }
 };
 
-// It is up and these devices are healthy: what was reserved there may be used.
-bool may_use_node(const Ledger& ledger, const Holding& holding);
-
 class Backfill {
  public:
   // Cheap when nothing is kept.

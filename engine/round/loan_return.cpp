@@ -6,6 +6,8 @@
 #include <set>
 #include <tuple>
 
+#include "engine/round/victims.h"
+
 namespace berth {
 
 namespace {
@@ -131,7 +133,12 @@ std::vector<LoanTerms> LoanReturnPlanner::due_loans() const {
 void LoanReturnPlanner::look_ahead_to(Seconds end) {
   if (then_ && then_at_ == end) return;
   then_at_ = end;
-  then_.emplace(state_.cluster(), state_.setup().queues, state_.quotas().table(), end);
+  QuotaTable table = state_.quotas().table();
+  if (const auto at = std::ranges::find(table.at_ends, end, &QuotaAtEnd::from); at != table.at_ends.end()) {
+    table.loans = at->loans;
+    for (std::size_t q = 0; q < at->terms.size(); ++q) std::ranges::copy(at->terms[q], table.terms[q].begin());
+  }
+  then_.emplace(state_.cluster(), state_.setup().queues, table, end);
   for (const RunningJob& run : state_.running().all()) {
     const bool lasts = run.makes_room_for_a_job() ? run.stop_at > end : untold_end_of(run, state_.rules(), now_) > end;
     if (!lasts) continue;
@@ -268,8 +275,7 @@ std::int64_t LoanReturnPlanner::lost_at(const LoanVictim& victim, std::size_t le
 
 bool LoanReturnPlanner::affords(const LoanVictim& victim, std::size_t level) const {
   const std::int32_t queue = victim.run->job.queue;
-  const std::int64_t own = state_.setup().queues[static_cast<std::size_t>(queue)].eviction_budget;
-  const std::int64_t budget = own >= 0 ? own : state_.rules().eviction_budget;
+  const std::int64_t budget = eviction_budget_of(state_, queue);
   if (budget < 0 || victim.was_told) return true;  // what was told to stop is in lost_this_hour
   const std::int64_t more = lost_at(victim, level) - lost_at(victim, victim.level);
   return lost_[static_cast<std::size_t>(queue)] + more <= budget;

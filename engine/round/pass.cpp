@@ -229,15 +229,15 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
     return outcome;
   }
   if (placing.outcome.needed == 0) return {};  // all it needs is placed already
-  if (backfill_.holds_room_for(job.id)) {
-    PassOutcome outcome = wait(job, Reason::kReserved);
-    outcome.keeps_room = true;
-    return outcome;
-  }
   if (may_evict) {
     if (std::optional<PassOutcome> outcome = evict_for(job, end, borrows)) return *std::move(outcome);
   }
   PassOutcome outcome;
+  if (backfill_.holds_room_for(job.id)) {
+    outcome = wait(job, Reason::kReserved);
+    outcome.keeps_room = true;
+    return outcome;
+  }
   if (would_delay != 0) {
     outcome = wait(job, Reason::kReserved);
     outcome.waiting.behind_job = would_delay;
@@ -261,7 +261,8 @@ bool Pass::minds_owners(const Job& job) const {
 }
 
 bool Pass::starts_later(const Job& job) {
-  return minds_owners(job) && !backfill_.withstands(job) &&
+  // What others were evicted for is kept for it, also from owners: it takes it now.
+  return minds_owners(job) && !backfill_.withstands(job) && !backfill_.holds_room_for(job.id) &&
          owners_.come_before(job, state_.quotas().demand_to_start(job));
 }
 
@@ -326,8 +327,15 @@ std::optional<PassOutcome> Pass::take_idle_instead(const Job& job, Seconds end) 
   return start(job, std::move(placing.result.outcome.placed));
 }
 
+// Room is held for it, and somebody who makes room for it is still to stop.
+bool Pass::waits_for_victims(const Job& job) const {
+  return backfill_.holds_room_for(job.id) && std::ranges::any_of(state_.running().all(), [&](const RunningJob& run) {
+           return run.makes_room_for_a_job() && run.stops_for == job.id;
+         });
+}
+
 std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool borrows) {
-  if (!reclaim_ || backfill_.holds_room_for(job.id)) return std::nullopt;
+  if (!reclaim_ || waits_for_victims(job)) return std::nullopt;
   const Amounts before = used_by_all(state_.quotas());
   const Backfill::Asker asker{job, borrows};
   const auto make_room = [&](Backfill::Keep keep) {

@@ -86,6 +86,7 @@ class Pass {
   PassOutcome wait(const Job& job, Reason reason) const;
   PassOutcome refuse(const Job& job, const QuotaVerdict& verdict);
   PassOutcome start(const Job& job, std::vector<PlacedTask> placed);
+  bool waits_for_victims(const Job& job) const;
   // Nothing = no room could be made.
   std::optional<PassOutcome> evict_for(const Job& job, Seconds end, bool borrows);
   std::optional<PassOutcome> take_back(const Job& job);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "engine/policy/device_choice.h"
 #include "engine/policy/feasibility.h"
@@ -9,6 +10,8 @@
 namespace berth {
 
 namespace {
+
+constexpr int kMostOrders = 4;  // in which the groups of a job are tried
 
 // What `count` tasks of `shape` ask of one node together. Exact for CPU tasks and whole devices.
 TaskShape bundle_of(const TaskShape& shape, std::int32_t count, bool one_link_group) {
@@ -276,23 +279,51 @@ void Placer::say_why_not(const Request& request, Ledger::Checkpoint before_job, 
   }
 }
 
-// Every group's needed tasks, or nothing and the reason. A single group asks for all it wants at once, so that it lies
-// well.
+// Nothing when all groups are placed, one after the other by order_; else the first that does not fit, with those
+// before it in the ledger.
+std::optional<std::size_t> Placer::first_unplaced(const Job& job, std::vector<PlacedTask>& placed) {
+  next_task_.clear();
+  for (const TaskGroup& group : job.groups) next_task_.push_back(group.placed);
+  placed.clear();
+  for (const std::size_t g : order_) {
+    const Request request = needed_of(job, g);
+    const Ledger::Checkpoint before_group = ledger_.checkpoint();
+    if (place_group(request, placed) >= request.needed) continue;
+    ledger_.rollback(before_group);
+    return g;
+  }
+  return std::nullopt;
+}
+
+// A single group asks for all it wants at once, so that it lies well.
+Placer::Request Placer::needed_of(const Job& job, std::size_t index) const {
+  const TaskGroup& group = job.groups[index];
+  const std::int32_t needed = std::max(0, group.min_tasks - group.placed);
+  const std::int32_t wanted = job.groups.size() == 1 ? group.count - group.placed : needed;
+  return {&group, static_cast<std::int32_t>(index), wanted, needed};
+}
+
+// Every group's needed tasks, or nothing and the reason. Where those before it have taken the room of one that has less
+// choice, it goes first the next time.
 void Placer::start_needed(const Job& job, JobOutcome& outcome) {
   const Ledger::Checkpoint before_job = ledger_.checkpoint();
-  for (std::size_t g = 0; g < job.groups.size(); ++g) {
-    const TaskGroup& group = job.groups[g];
-    const std::int32_t needed = std::max(0, group.min_tasks - group.placed);
-    const std::int32_t wanted = job.groups.size() == 1 ? group.count - group.placed : needed;
-    const Request request{&group, static_cast<std::int32_t>(g), wanted, needed};
-    const Ledger::Checkpoint before_group = ledger_.checkpoint();
-    if (place_group(request, outcome.placed) >= needed) continue;
-    ledger_.rollback(before_group);
-    outcome.placed.clear();
-    say_why_not(request, before_job, outcome);
-    return;
+  order_.resize(job.groups.size());
+  std::iota(order_.begin(), order_.end(), std::size_t{0});
+  JobOutcome why_not;
+  for (int tries = 0; tries < kMostOrders; ++tries) {
+    const std::optional<std::size_t> unplaced = first_unplaced(job, outcome.placed);
+    if (!unplaced) {
+      std::ranges::stable_sort(outcome.placed, {}, &PlacedTask::group);
+      outcome.started = true;
+      return;
+    }
+    if (tries == 0) say_why_not(needed_of(job, *unplaced), before_job, why_not);
+    ledger_.rollback(before_job);
+    if (*unplaced == order_.front()) break;
+    const auto late = std::ranges::find(order_, *unplaced);
+    std::rotate(order_.begin(), late, late + 1);
   }
-  outcome.started = true;
+  outcome = std::move(why_not);
 }
 
 // What the groups of a started job would like beyond what they need, close to what they have.
@@ -318,8 +349,6 @@ void Placer::forget_changes() {
 
 JobOutcome Placer::place_job(const Job& job) {
   JobOutcome outcome;
-  next_task_.clear();
-  for (const TaskGroup& group : job.groups) next_task_.push_back(group.placed);
   start_needed(job, outcome);
   if (outcome.started && job.groups.size() > 1) add_surplus(job, outcome.placed);
   outcome.started = outcome.started && !outcome.placed.empty();

@@ -62,6 +62,8 @@ class Placer {
     std::int32_t needed;  // of them, to start at all
   };
 
+  Request needed_of(const Job& job, std::size_t index) const;
+  std::optional<std::size_t> first_unplaced(const Job& job, std::vector<PlacedTask>& placed);
   void start_needed(const Job& job, JobOutcome& outcome);
   void add_surplus(const Job& job, std::vector<PlacedTask>& placed);
   void say_why_not(const Request& request, Ledger::Checkpoint before_job, JobOutcome& outcome);
@@ -82,6 +84,7 @@ class Placer {
   Candidates candidates_;
   RackCapacity racks_;
   std::vector<std::int32_t> next_task_;  // per group of the job being placed
+  std::vector<std::size_t> order_;       // of the groups of the job that is tried
 };
 
 }  // namespace berth

@@ -11,8 +11,9 @@ namespace {
 constexpr int kMostTries = 16;           // of placing one job
 constexpr std::size_t kMostSpares = 16;  // victims that are each left out for a try
 
-DemandKey reclaim_demand(const Job& gang, Seconds end, const QuotaLedger& quotas) {
+DemandKey reclaim_demand(const Job& gang, const Amounts& demand, Seconds end, const QuotaLedger& quotas) {
   DemandKey key = {gang.queue, gang.priority_class, quotas.looks_at_end() ? end.value() : 0};
+  key.insert(key.end(), demand.begin(), demand.end());
   for (const TaskGroup& group : gang.groups) append_demand(group, key);
   return key;
 }
@@ -53,16 +54,22 @@ const VictimIndex& Reclaim::index() {
 std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end, const std::function<void()>& before_search,
                                            const Search& search) {
   if (!may_evict_others(job, state_.rules(), now_) || room_to_come_.serves(job, end)) return std::nullopt;
-  if (std::optional<RoomMade> room = make_room_for(job, end, before_search, search)) return room;
-  for (const Job& narrowed : on_each_own_model(state_.quotas(), job, end)) {
-    if (std::optional<RoomMade> room = make_room_for(narrowed, end, before_search, search)) return room;
+  const QuotaLedger& quotas = state_.quotas();
+  const auto try_it = [&](const Job& wanted, const Amounts& demand) {
+    return make_room_for(wanted, demand, end, before_search, search);
+  };
+  if (std::optional<RoomMade> room = try_it(job, quotas.demand_to_start(job))) return room;
+  for (const Job& narrowed : on_each_own_model(quotas, job, end)) {
+    if (std::optional<RoomMade> room = try_it(narrowed, quotas.demand_to_start(narrowed))) return room;
   }
-  return std::nullopt;
+  const std::optional<Amounts> across = across_own_models(quotas, job);
+  return across ? try_it(job, *across) : std::nullopt;
 }
 
 bool Reclaim::has_a_reach(const Job& job, Seconds end) {
-  return may_evict_others(job, state_.rules(), now_) && has_a_chance(job, end) && index().size() > 0 &&
-         reaches_for(job, end).any;
+  const Amounts demand = state_.quotas().demand_to_start(job);
+  return may_evict_others(job, state_.rules(), now_) && has_a_chance(job, demand, end) && index().size() > 0 &&
+         reaches_for(job, demand, end).any;
 }
 
 std::vector<Job> on_each_own_model(const QuotaLedger& quotas, const Job& job, Seconds end) {
@@ -87,25 +94,58 @@ std::vector<Job> on_each_own_model(const QuotaLedger& quotas, const Job& job, Se
   return jobs;
 }
 
-std::optional<RoomMade> Reclaim::make_room_for(const Job& job, Seconds end, const std::function<void()>& before_search,
-                                               const Search& how) {
-  if (!has_a_chance(job, end)) return std::nullopt;
+std::optional<Amounts> across_own_models(const QuotaLedger& quotas, const Job& job) {
+  if (job.queue < 0 || quotas.choices_of(job) == 0) return std::nullopt;
+  std::vector<std::int64_t> left(quotas.resource_count(), 0);  // of quotas of models, the most on the path
+  for (std::size_t r = 0; r < left.size(); ++r) {
+    if (quotas.resource(r).models == 0 || !quotas.is_governed(r)) continue;
+    for (std::int32_t q = job.queue; q >= 0; q = quotas.queues()[static_cast<std::size_t>(q)].parent)
+      left[r] = std::max(left[r], quotas.quota(q, r) - quotas.used(q, r));
+  }
+  Amounts demand = quotas.none();
+  std::size_t parts = 0;
+  for (const TaskGroup& group : job.groups) {
+    std::int64_t tasks = std::max(0, group.min_tasks - group.placed);
+    for (std::size_t r = 0; r < left.size() && tasks > 0 && group.shape.gpu_count > 0; ++r) {
+      TaskShape shape = group.shape;
+      shape.models = shape.models == 0 ? quotas.resource(r).models : shape.models & quotas.resource(r).models;
+      Amounts one = quotas.none();
+      quotas.add_demand(shape, 1, one);
+      const std::int64_t fit = shape.models == 0 || one[r] <= 0 ? 0 : std::min(tasks, left[r] / one[r]);
+      if (fit <= 0) continue;
+      quotas.add_demand(shape, fit, demand);
+      left[r] -= fit * one[r];
+      tasks -= fit;
+      ++parts;
+    }
+    if (group.shape.gpu_count == 0) {
+      quotas.add_demand(group.shape, tasks, demand);
+    } else if (tasks > 0) {
+      return std::nullopt;
+    }
+  }
+  return parts > 1 ? std::optional(demand) : std::nullopt;
+}
+
+std::optional<RoomMade> Reclaim::make_room_for(const Job& job, const Amounts& demand, Seconds end,
+                                               const std::function<void()>& before_search, const Search& how) {
+  if (!has_a_chance(job, demand, end)) return std::nullopt;
   const Job gang = gang_of(job);
   // Whom it may evict depends on the job itself when it has been evicted before.
   const bool fails_alike = job.eviction.evicted_for.empty();
-  DemandKey key = reclaim_demand(gang, end, state_.quotas());
+  DemandKey key = reclaim_demand(gang, demand, end, state_.quotas());
   key.push_back(how.kind * 2 + (how.takes_of_own_queue ? 1 : 0));
   if (fails_alike && failed_.contains(key)) return std::nullopt;
   std::optional<RoomMade> room;
   if (index().size() > 0) {
-    Reaches reaches = reaches_for(job, end);
+    Reaches reaches = reaches_for(job, demand, end);
     for (std::size_t i = 0; i < index_->size() && !how.takes_of_own_queue; ++i) {
       if ((*index_)[i].queue == job.queue) reaches.of[i] = VictimReach::kNone;
     }
-    if (reaches.any && could_suffice(gang, reaches)) {
+    if (reaches.any && could_suffice(demand, reaches)) {
       before_search();
       VictimChoice choice(state_, *index_, lost_);
-      if (std::optional<JobOutcome> outcome = search(gang, end, reaches, choice)) {
+      if (std::optional<JobOutcome> outcome = search(gang, demand, end, reaches, choice)) {
         room = carry_out(job, *std::move(outcome), reaches, choice);
       }
     }
@@ -119,18 +159,17 @@ std::optional<RoomMade> Reclaim::make_room_for(const Job& job, Seconds end, cons
 }
 
 // Some queue on the path has quota left for the gang, or somebody could be of a lower class.
-bool Reclaim::has_a_chance(const Job& job, Seconds end) const {
+bool Reclaim::has_a_chance(const Job& job, const Amounts& demand, Seconds end) const {
   const QuotaLedger& quotas = state_.quotas();
   const std::int64_t value = state_.class_value(job);
   const bool has_lower_class = value > 0 || std::ranges::any_of(state_.setup().priority_classes,
                                                                 [&](const auto& other) { return other.value < value; });
   if (has_lower_class) return true;
-  return quotas.governs() && quotas.has_quota_for(job.queue, quotas.demand_to_start(job), end);
+  return quotas.governs() && quotas.has_quota_for(job.queue, demand, end);
 }
 
-Reclaim::Reaches Reclaim::reaches_for(const Job& job, Seconds end) const {
+Reclaim::Reaches Reclaim::reaches_for(const Job& job, const Amounts& demand, Seconds end) const {
   const QuotaLedger& quotas = state_.quotas();
-  const Amounts demand = quotas.demand_to_start(job);
   const std::int64_t value = state_.class_value(job);
   // By queue of a victim: may its jobs be reclaimed from, marks aside; asked once.
   enum class Known : std::uint8_t { kNot, kNo, kYes };
@@ -174,16 +213,16 @@ void Reclaim::add_in_reach(const Reaches& reaches, Amounts& amounts) const {
 
 bool Reclaim::could_take(const Job& gang, Seconds end, const std::function<bool(const Job&)>& counts) {
   if (!may_evict_others(gang, state_.rules(), now_) || index().size() == 0) return false;
-  Reaches reaches = reaches_for(gang, end);
+  const QuotaLedger& quotas = state_.quotas();
+  const Amounts demand = quotas.demand_to_start(gang);
+  Reaches reaches = reaches_for(gang, demand, end);
   for (std::size_t i = 0; i < index_->size(); ++i) {
     if (reaches.of[i] == VictimReach::kNone) continue;
     if (!counts(state_.running().find((*index_)[i].job)->job)) return false;
     if ((*index_)[i].queue == gang.queue) reaches.of[i] = VictimReach::kNone;
   }
-  const QuotaLedger& quotas = state_.quotas();
   Amounts held = quotas.none();
   add_in_reach(reaches, held);
-  const Amounts demand = quotas.demand_to_start(gang);
   for (std::size_t r = 0; r < held.size(); ++r) {
     if (demand[r] > held[r]) return false;
   }
@@ -191,12 +230,11 @@ bool Reclaim::could_take(const Job& gang, Seconds end, const std::function<bool(
 }
 
 // Would it fit by count of the whole cluster, if all of them went?
-bool Reclaim::could_suffice(const Job& job, const Reaches& reaches) const {
+bool Reclaim::could_suffice(const Amounts& demand, const Reaches& reaches) const {
   const QuotaLedger& quotas = state_.quotas();
   Amounts room = quotas.none();
   for (std::size_t r = 0; r < room.size(); ++r) room[r] = quotas.capacity(r) - quotas.used_by_all(r);
   add_in_reach(reaches, room);
-  const Amounts demand = quotas.demand_to_start(job);
   for (std::size_t r = 0; r < room.size(); ++r) {
     if (demand[r] > room[r]) return false;
   }
@@ -204,9 +242,9 @@ bool Reclaim::could_suffice(const Job& job, const Reaches& reaches) const {
 }
 
 // Victims whose use stands in the way of the quota, until the gang is admitted.
-bool Reclaim::make_room_in_quota(const Job& gang, Seconds end, const Reaches& reaches, VictimChoice& choice) {
+bool Reclaim::make_room_in_quota(const Job& gang, const Amounts& demand, Seconds end, const Reaches& reaches,
+                                 VictimChoice& choice) {
   const QuotaLedger& quotas = state_.quotas();
-  const Amounts demand = quotas.demand_to_start(gang);
   QuotaVerdict verdict = quotas.judge(gang.queue, demand, end);
   const auto raise_if_it_helps = [&](std::size_t i, std::size_t level) {
     const std::size_t before = choice.level(i);
@@ -231,8 +269,9 @@ bool Reclaim::make_room_in_quota(const Job& gang, Seconds end, const Reaches& re
   return verdict.admitted();
 }
 
-std::optional<JobOutcome> Reclaim::search(const Job& gang, Seconds end, const Reaches& reaches, VictimChoice& choice) {
-  if (!make_room_in_quota(gang, end, reaches, choice)) return std::nullopt;
+std::optional<JobOutcome> Reclaim::search(const Job& gang, const Amounts& demand, Seconds end, const Reaches& reaches,
+                                          VictimChoice& choice) {
+  if (!make_room_in_quota(gang, demand, end, reaches, choice)) return std::nullopt;
   RoomSearch search(state_, *index_, reaches.of, choice, now_);
   for (const TaskGroup& group : gang.groups) {
     if (!search.make_room(group)) return std::nullopt;
@@ -373,7 +412,8 @@ RoomMade Reclaim::carry_out(const Job& job, JobOutcome outcome, const Reaches& r
       std::ranges::count_if(reaches.of, [](VictimReach reach) { return reach != VictimReach::kNone; });
   choice.clear();
   RoomMade room;
-  // Nobody stops before the last one does: until then the job cannot start, and may find room elsewhere.
+  // Nobody stops before the last one does: until then the job cannot start, and may find room elsewhere. Surplus tasks
+  // are left for then: they cannot be told to stop, and the job asks for room again.
   Seconds last_stop = now_;
   for (const Step& step : steps) {
     const Victim& victim = (*index_)[step.victim];
@@ -389,15 +429,26 @@ RoomMade Reclaim::carry_out(const Job& job, JobOutcome outcome, const Reaches& r
                       .stop_at = now_,
                       .why = why,
                       .candidates = static_cast<std::int32_t>(candidates)};
+    if (!eviction.whole && last_stop > now_) continue;
     RunningJob& run = *state_.running().change(victim.job);
-    if (eviction.whole && last_stop > victim.stop) eviction.lost = lost_work(run, last_stop);
-    lost_[victim.queue < 0 ? lost_.size() - 1 : static_cast<std::size_t>(victim.queue)] += eviction.lost;
+    Seconds stop = victim.stop;
+    std::int64_t& lost = lost_[victim.queue < 0 ? lost_.size() - 1 : static_cast<std::size_t>(victim.queue)];
+    if (eviction.whole && stop < last_stop) {
+      // What it works on is lost, too, as far as the budget lets it.
+      const std::int64_t more = lost_work(run, last_stop);
+      const std::int64_t budget = eviction_budget_of(state_, victim.queue);
+      if (budget < 0 || lost + more <= budget) {
+        stop = last_stop;
+        eviction.lost = more;
+      }
+    }
+    lost += eviction.lost;
     run.job.eviction.evicted_for.push_back(job.id);
     if (!eviction.whole) {
       for (std::size_t i = 0; i < level; ++i) eviction.tasks.push_back({victim.tasks[i].group, victim.tasks[i].task});
       (void)state_.shrink(victim.job, eviction.tasks);
-    } else if (last_stop > now_) {
-      eviction.stop_at = run.stop_at = last_stop;
+    } else if (stop > now_) {
+      eviction.stop_at = run.stop_at = stop;
       run.stops_for = job.id;
       run.stop_rule = eviction.rule;
     } else {

@@ -12,7 +12,7 @@
 // for the pending delay, since it came or was evicted itself.
 //
 // A b that several device models suit takes back its queue's quota of any of them: it is tried as it is, then on the
-// models of each quota with room alone.
+// models of each quota with room alone, then with as many tasks on each as its quota has room for.
 //
 // Also where b is refused by quota - a limit, a borrow limit, what a lender keeps - it may be that evicting makes it
 // admitted: a higher class takes the place of a lower one when their queue is at its limit.
@@ -63,6 +63,9 @@ bool may_evict_others(const Job& job, const RoundRules& rules, Seconds now);
 // A job that may run on several models counts for none of them before it is placed, so no quota of a model is taken
 // back for it. What it would be on the models of each such quota alone, where that has room.
 std::vector<Job> on_each_own_model(const QuotaLedger& quotas, const Job& job, Seconds end);
+// What it would count for with as many tasks on each of them as the quota has room for. Nothing = they have not room
+// for all, or one suffices.
+std::optional<Amounts> across_own_models(const QuotaLedger& quotas, const Job& job);
 
 class Reclaim {
  public:
@@ -95,16 +98,19 @@ class Reclaim {
     bool any = false;
   };
 
-  std::optional<RoomMade> make_room_for(const Job& job, Seconds end, const std::function<void()>& before_search,
-                                        const Search& search);
-  bool has_a_chance(const Job& job, Seconds end) const;
+  // `demand`: what its gang counts for.
+  std::optional<RoomMade> make_room_for(const Job& job, const Amounts& demand, Seconds end,
+                                        const std::function<void()>& before_search, const Search& search);
+  bool has_a_chance(const Job& job, const Amounts& demand, Seconds end) const;
   const VictimIndex& index();
-  Reaches reaches_for(const Job& job, Seconds end) const;
-  bool could_suffice(const Job& job, const Reaches& reaches) const;
+  Reaches reaches_for(const Job& job, const Amounts& demand, Seconds end) const;
+  bool could_suffice(const Amounts& demand, const Reaches& reaches) const;
   // What the victims within reach hold.
   void add_in_reach(const Reaches& reaches, Amounts& amounts) const;
-  bool make_room_in_quota(const Job& gang, Seconds end, const Reaches& reaches, VictimChoice& choice);
-  std::optional<JobOutcome> search(const Job& gang, Seconds end, const Reaches& reaches, VictimChoice& choice);
+  bool make_room_in_quota(const Job& gang, const Amounts& demand, Seconds end, const Reaches& reaches,
+                          VictimChoice& choice);
+  std::optional<JobOutcome> search(const Job& gang, const Amounts& demand, Seconds end, const Reaches& reaches,
+                                   VictimChoice& choice);
   // With the victims' tasks gone from the ledger; there when placed, else the ledger is as before.
   JobOutcome try_placing(const Job& gang, Seconds end, const VictimChoice& choice);
   JobOutcome spare(const Job& gang, Seconds end, VictimChoice& choice, JobOutcome outcome, Ledger::Checkpoint before);

@@ -6,9 +6,22 @@ namespace berth {
 
 void RoomToCome::find_leaving() {
   leaving_.emplace();
+  held_ = state_.quotas().none();
   for (const RunningJob& run : state_.running().all()) {
-    if (run.stops_for_a_loan() || run.is_about_to_end(now_)) leaving_->push_back(run.job.id);
+    if (!run.stops_for_a_loan() && !run.is_about_to_end(now_)) continue;
+    leaving_->push_back(run.job.id);
+    for (const RunningTask& task : run.tasks) state_.quotas().add_holding(task.holding, held_);
   }
+}
+
+// By count of the whole cluster.
+bool RoomToCome::could_suffice(const Job& gang) const {
+  const QuotaLedger& quotas = state_.quotas();
+  const Amounts demand = quotas.demand_to_start(gang);
+  for (std::size_t r = 0; r < demand.size(); ++r) {
+    if (demand[r] > quotas.capacity(r) - quotas.used_by_all(r) + held_[r]) return false;
+  }
+  return true;
 }
 
 bool RoomToCome::is_for(const Job& job, const RunningJob& leaving, Seconds end) const {
@@ -22,6 +35,7 @@ bool RoomToCome::serves(const Job& job, Seconds end) {
   if (leaving_->empty()) return false;
   if (served_.contains(job.id)) return true;
   const Job gang = gang_of(job);
+  if (!could_suffice(gang)) return false;
   DemandKey key = {gang.queue, gang.priority_class, end.value()};
   for (const TaskGroup& group : gang.groups) append_demand(group, key);
   if (failed_.contains(key)) return false;

@@ -28,11 +28,13 @@ class RoomToCome {
     std::vector<PlacedTask> tasks;
   };
   void find_leaving();
+  bool could_suffice(const Job& gang) const;
   bool is_for(const Job& job, const RunningJob& leaving, Seconds end) const;
 
   RoundState& state_;
   Seconds now_;
   std::optional<std::vector<std::int64_t>> leaving_;  // found when first asked
+  Amounts held_;                                      // by them
   std::vector<Place> taken_;
   std::set<std::int64_t> served_;
   std::set<DemandKey> failed_;

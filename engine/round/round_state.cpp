@@ -239,7 +239,11 @@ void RoundState::renew_marks() {
   if (is_anyone_behind) give_marks(true);
 }
 
-void RoundState::give_marks(bool are_claims) {
+void RoundState::keep_marks() {
+  if (marks_are_claims_ && quotas_.governs()) give_marks(true, true);
+}
+
+void RoundState::give_marks(bool are_claims, bool only_kept) {
   struct Claim {
     RunningJob* job;
     Held held;
@@ -274,7 +278,7 @@ void RoundState::give_marks(bool are_claims) {
   for (int depth = deepest; depth >= 0; --depth) {
     for (const bool is_own : {true, false}) {
       for (const bool only_promised : {true, false}) {
-        if (only_promised && !are_claims) continue;
+        if ((only_promised && !are_claims) || (only_kept && !only_promised)) continue;
         give(depth, is_own, kGangMarks, only_promised);
         give(depth, is_own, kSurplusMarks, only_promised);
       }

@@ -56,6 +56,8 @@ class RoundState {
   // Marks what there is quota for again: gangs, then what elastic jobs have beyond, each oldest start first. Call
   // before marks are looked at, and before jobs start.
   void renew_marks();
+  // Of marks that came with add_running() those that the quota covers beside each other; nobody gets others yet.
+  void keep_marks();
   // Quota was freed since: renew_marks() may have something to do.
   bool may_renew_marks() const { return marks_are_stale_ && quotas_.governs(); }
 
@@ -122,8 +124,8 @@ class RoundState {
  private:
   // It is within the quota of some queue below one in whose quota it has no place: guests may have it.
   bool stands_behind_guests(std::int32_t queue, std::uint32_t marks) const;
-  // `are_claims`: all anew, of what they are.
-  void give_marks(bool are_claims);
+  // `are_claims`: all anew, of what they are. `only_kept`: none that a job had not.
+  void give_marks(bool are_claims, bool only_kept = false);
   static void find_anchor(RunningJob& job, std::int32_t group);
   // Of a task on a node that is not up; see QuotaLedger::add_capacity.
   void count_capacity(const Holding& holding, std::int64_t sign);

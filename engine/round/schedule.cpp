@@ -98,6 +98,7 @@ class ScheduleRun {
         ordering_(ordering),
         pass_(std::in_place, state, kept_of(kept), snapshot.now) {
     result_.plan.evictions = std::move(settled.ended);
+    std::ranges::move(settled.sooner, std::back_inserter(result_.plan.evictions));
     result_.plan.reprieves = std::move(settled.reprieves);
     result_.plan.loan_starts = std::move(settled.loan_starts);
   }

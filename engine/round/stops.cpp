@@ -1,8 +1,10 @@
 #include "engine/round/stops.h"
 
 #include <algorithm>
+#include <map>
 
 #include "engine/round/loan_return.h"
+#include "engine/round/reserved_room.h"
 #include "engine/round/timeline.h"
 
 namespace berth {
@@ -18,17 +20,41 @@ void reprieve_jobs(RoundState& state, const HoldsRoom& holds_room_for, std::vect
   }
 }
 
+Eviction eviction_of(const RunningJob& run, Seconds end) {
+  return {.job = run.job.id,
+          .beneficiary = run.stops_for,
+          .rule = run.stop_rule,
+          .whole = true,
+          .tasks = {},
+          .lost = lost_work(run, end),
+          .stop_at = run.stop_at};
+}
+
+// Who waits for nobody's grace any more stops when its own lets it.
+void hasten_stops(RoundState& state, Seconds now, std::span<Reservation> kept, std::vector<Eviction>& sooner) {
+  std::map<std::int64_t, Seconds> last;  // by whom room is made for
+  for (const RunningJob& run : state.running().all()) {
+    if (!run.makes_room_for_a_job()) continue;
+    Seconds& end = last.try_emplace(run.stops_for, now).first->second;
+    end = std::max(end, run.earliest_stop(now));
+  }
+  for (const RunningJob& run : state.running().all()) {
+    const Seconds end = run.makes_room_for_a_job() ? last.at(run.stops_for) : run.stop_at;
+    if (run.stop_at <= end) continue;
+    state.running().change(run.job.id)->stop_at = end;
+    if (end > now) sooner.push_back(eviction_of(run, end));
+  }
+  std::ranges::sort(sooner, {}, &Eviction::job);
+  for (Reservation& row : kept) {
+    const auto end = last.find(row.job);
+    if (row.kind == ReservationKind::kEviction && end != last.end()) row.expected = std::min(row.expected, end->second);
+  }
+}
+
 Result<std::vector<Eviction>> end_stopped_jobs(RoundState& state, Seconds now) {
   std::vector<Eviction> evictions;
   for (const RunningJob& run : state.running().all()) {
-    if (!run.is_told_to_stop() || run.stop_at > now) continue;
-    evictions.push_back({.job = run.job.id,
-                         .beneficiary = run.stops_for,
-                         .rule = run.stop_rule,
-                         .whole = true,
-                         .tasks = {},
-                         .lost = lost_work(run, now),
-                         .stop_at = run.stop_at});
+    if (run.is_told_to_stop() && run.stop_at <= now) evictions.push_back(eviction_of(run, now));
   }
   std::ranges::sort(evictions, {}, &Eviction::job);
   for (const Eviction& eviction : evictions) BERTH_TRY(state.end(eviction.job));
@@ -64,23 +90,26 @@ bool is_void(const RoundState& state, const Job& job, const Reservation& row, Se
 
 void drop_void_promises(RoundState& state, std::span<const Job> jobs, Seconds now, std::vector<Reservation>& kept) {
   const bool governs = state.quotas().governs();
-  state.renew_pledges(kept, jobs);
-  if (governs) state.renew_marks();
+  // Who runs within quota keeps it before what is promised to those that wait, and older promises before younger ones.
+  state.drop_pledges();
+  state.keep_marks();
+  std::ranges::stable_sort(kept, {}, &Reservation::made_at);
   std::erase_if(kept, [&](const Reservation& row) {
     if (row.kind != ReservationKind::kEviction) return false;
     const auto may_use = [&](const ReservedTask& task) { return may_use_node(state.ledger(), task.holding); };
     if (!std::ranges::all_of(row.tasks, may_use)) return true;
     const auto job = std::ranges::lower_bound(jobs, row.job, {}, &Job::id);
     if (job == jobs.end() || job->id != row.job) return false;
-    state.drop_pledge(row.job);  // its own says nothing about others
-    const bool is_broken =
-        !outranks_its_victims(state, *job) || (governs && job->queue >= 0 && is_void(state, *job, row, now));
+    const bool is_broken = !is_room_for(row, *job, state) || !outranks_its_victims(state, *job) ||
+                           (governs && job->queue >= 0 && is_void(state, *job, row, now));
     if (!is_broken) state.pledge(row, jobs);
     return is_broken;
   });
+  std::ranges::sort(kept, {}, &Reservation::job);
+  state.renew_marks();
 }
 
-Result<SettledStops> settle_stops(RoundState& state, std::span<const Reservation> kept, std::span<const Job> jobs,
+Result<SettledStops> settle_stops(RoundState& state, std::span<Reservation> kept, std::span<const Job> jobs,
                                   Seconds now) {
   SettledStops settled;
   const auto holds_room = [&](std::int64_t job) {
@@ -89,6 +118,7 @@ Result<SettledStops> settle_stops(RoundState& state, std::span<const Reservation
     });
   };
   reprieve_jobs(state, holds_room, settled.reprieves);
+  hasten_stops(state, now, kept, settled.sooner);
   BERTH_ASSIGN(settled.ended, end_stopped_jobs(state, now));
   LoanStops loans;
   BERTH_TRY(return_loans(state, jobs, now, loans));

@@ -1,7 +1,8 @@
 // A job that an earlier round told to stop (because another job needs its room) either ends or runs on.
 //
-// It ends in the first round after its grace is over, before that round tries any waiting job. It runs on if the
-// other job does not need the room any more. Live rounds and simulations use the same functions.
+// It ends in the first round after its grace is over, before that round tries any waiting job. All that make room for
+// one job stop together, when the last grace is over: once those are gone who had it, the others stop sooner. They run
+// on if the other job does not need the room any more. Live rounds and simulations use the same functions.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@ namespace berth {
 
 struct SettledStops {
   std::vector<Eviction> ended;           // jobs whose grace is over, by id; then those that loans evict, now or later
+  std::vector<Eviction> sooner;          // told to stop, now for an earlier moment that is still to come; by id
   std::vector<std::int64_t> reprieves;   // jobs that run on
   std::vector<Reservation> loan_starts;  // see Plan
 };
@@ -26,9 +28,9 @@ struct SettledStops {
 void drop_void_promises(RoundState& state, std::span<const Job> jobs, Seconds now, std::vector<Reservation>& kept);
 
 // Before the pass: changes `state` accordingly, and returns loans (loan_return.h). `kept`: reservations that earlier
-// rounds made, of jobs that still wait. `jobs`: all that wait, in id order, perhaps others that run; only loans that
-// end ask for them.
-Result<SettledStops> settle_stops(RoundState& state, std::span<const Reservation> kept, std::span<const Job> jobs,
+// rounds made, of jobs that still wait; expected sooner where their victims stop sooner. `jobs`: all that wait, in id
+// order, perhaps others that run; only loans that end ask for them.
+Result<SettledStops> settle_stops(RoundState& state, std::span<Reservation> kept, std::span<const Job> jobs,
                                   Seconds now);
 
 // After the pass: jobs run on if the pass dropped the reservation of the job that needed their room.

@@ -119,15 +119,15 @@ std::size_t VictimChoice::row(std::int32_t queue) const {
   return queue < 0 ? lost_.size() - 1 : static_cast<std::size_t>(queue);
 }
 
-std::int64_t VictimChoice::budget_of(std::int32_t queue) const {
-  const std::int64_t own = queue < 0 ? -1 : state_.setup().queues[static_cast<std::size_t>(queue)].eviction_budget;
-  return own >= 0 ? own : state_.rules().eviction_budget;
+std::int64_t eviction_budget_of(const RoundState& state, std::int32_t queue) {
+  const std::int64_t own = queue < 0 ? -1 : state.setup().queues[static_cast<std::size_t>(queue)].eviction_budget;
+  return own >= 0 ? own : state.rules().eviction_budget;
 }
 
 bool VictimChoice::raise(std::size_t victim, std::size_t level) {
   const Victim& v = index_[victim];
   const std::int64_t more = v.lost(level) - v.lost(levels_[victim]);
-  const std::int64_t budget = budget_of(v.queue);
+  const std::int64_t budget = eviction_budget_of(state_, v.queue);
   if (budget >= 0 && lost_[row(v.queue)] + to_lose_[row(v.queue)] + more > budget) return false;
   if (levels_[victim] == 0) chosen_.push_back(victim);
   set(victim, level);

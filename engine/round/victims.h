@@ -68,6 +68,9 @@ class VictimIndex {
   std::vector<std::int32_t> on_node_;
 };
 
+// Milli-GPU-seconds that jobs of the queue may lose in an hour; below 0 = any number.
+std::int64_t eviction_budget_of(const RoundState& state, std::int32_t queue);
+
 // A number of victims with their levels. The usage of their queues follows; the nodes do not.
 class VictimChoice {
  public:
@@ -90,7 +93,6 @@ class VictimChoice {
   void restore(const std::vector<std::size_t>& levels);
 
  private:
-  std::int64_t budget_of(std::int32_t queue) const;
   std::size_t row(std::int32_t queue) const;
   void set(std::size_t victim, std::size_t level);
 

@@ -235,6 +235,29 @@ Result<std::string> say_evictions(Database& db, const Snapshot& snapshot, std::v
   return join(said, ", ");
 }
 
+// Room would be made for it now, but for the eviction budgets of those who would lose by it; empty = not so.
+Result<std::string> say_budgets(const Snapshot& snapshot, std::int64_t job, const std::atomic<bool>* interrupted) {
+  const auto has_budget = [](const Queue& queue) { return queue.eviction_budget >= 0; };
+  if (snapshot.rules.eviction_budget < 0 && std::ranges::none_of(snapshot.queues, has_budget)) return std::string();
+  Snapshot without = snapshot;
+  without.rules.eviction_budget = -1;
+  for (Queue& queue : without.queues) queue.eviction_budget = -1;
+  BERTH_ASSIGN(const ScheduleResult result, plan_schedule(without, {.interrupted = interrupted, .until_job = job}));
+  std::vector<std::string> names;
+  for (const Eviction& eviction : result.plan.evictions) {
+    if (eviction.rule == EvictionRule::kLoan || eviction.beneficiary != job) continue;
+    const auto run =
+        std::ranges::find(snapshot.running, eviction.job, [](const RunningJob& each) { return each.job.id; });
+    if (run == snapshot.running.end() || run->job.queue < 0) continue;
+    const Queue& queue = snapshot.queues[static_cast<std::size_t>(run->job.queue)];
+    if (queue.eviction_budget < 0 && snapshot.rules.eviction_budget < 0) continue;
+    if (std::ranges::find(names, queue.name) == names.end()) names.push_back(queue.name);
+  }
+  if (names.empty()) return std::string();
+  return fmt::format("room would be made for it, but what that loses is beyond the eviction budget of {}",
+                     join_some(names, kMostNodesNamed));
+}
+
 // Who has what it needs, and when it is expected to start.
 Status look_ahead(Runtime& runtime, const Snapshot& snapshot, const RoundState& state, const Job& job,
                   const TaskShape& shape, const std::atomic<bool>* interrupted, JobExplanation& explanation) {
@@ -493,6 +516,10 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
     explanation.sentence += "; " + without_claim_words(*refusal, snapshot.rules);
   }
   if (is_permanent(waiting->reason)) explanation.never_starts = true;
+  if (options.next_step && hold == nullptr && !explanation.never_starts && waiting->reason != Reason::kReserved) {
+    BERTH_ASSIGN(const std::string budgets, say_budgets(snapshot, job->id, options.interrupted));
+    if (!budgets.empty()) explanation.sentence += "; " + budgets;
+  }
   if (options.next_step) BERTH_TRY(say_next_step(snapshot, *waiting, said, options.interrupted, explanation));
   return explanation;
 }

@@ -111,6 +111,11 @@ void DeviceFloor::note_lost(const Eviction& eviction, std::int32_t queue) {
   losses_.push_back({pass_time_, eviction.job, queue, eviction.lost});
 }
 
+void DeviceFloor::change_lost(std::int64_t job, std::int64_t lost) {
+  const auto loss = std::find_if(losses_.rbegin(), losses_.rend(), [&](const Loss& each) { return each.job == job; });
+  if (loss != losses_.rend()) loss->amount = lost;
+}
+
 // A victim that gave up some tasks runs on; the next pass counts that as an eviction, as the next round does.
 void DeviceFloor::note_shrunk() {
   for (const Eviction& eviction : pass_->evictions()) {
@@ -124,8 +129,7 @@ void DeviceFloor::note_shrunk() {
 // What did not happen cost nothing, and nobody was evicted for anybody.
 void DeviceFloor::note_reprieves() {
   for (const std::int64_t job : settled_.reprieves) {
-    const auto loss = std::find_if(losses_.rbegin(), losses_.rend(), [&](const Loss& each) { return each.job == job; });
-    if (loss != losses_.rend()) loss->amount = 0;
+    change_lost(job, 0);
     std::vector<std::int64_t>& evicted_for = state_.running().change(job)->job.eviction.evicted_for;
     if (!evicted_for.empty()) evicted_for.pop_back();
   }

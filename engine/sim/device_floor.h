@@ -20,6 +20,7 @@ class DeviceFloor : public Floor {
 
   Status begin_pass(const QueueOrder& order, const OrderInput& input) override;
   std::span<const Eviction> stopped() const override { return settled_.ended; }
+  std::span<const Eviction> stop_sooner() const override { return settled_.sooner; }
   std::vector<std::int64_t> promised() const override { return pass_->promised(); }
   bool is_stopping(std::int64_t job) const override;
   PassOutcome try_job(const Job& job, int levels) override;
@@ -29,6 +30,7 @@ class DeviceFloor : public Floor {
   bool is_second_pass() const override { return is_second_; }
   std::span<const Eviction> evictions() const override { return pass_->evictions(); }
   void note_lost(const Eviction& eviction, std::int32_t queue) override;
+  void change_lost(std::int64_t job, std::int64_t lost) override;
   void end_pass() override;
   std::span<const std::int64_t> reprieves() const override { return settled_.reprieves; }
 

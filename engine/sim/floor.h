@@ -21,6 +21,8 @@ class Floor {
   // `order`: that of the caller.
   virtual Status begin_pass(const QueueOrder& order, const OrderInput& input) = 0;
   virtual std::span<const Eviction> stopped() const { return {}; }
+  // Were told to stop, and stop sooner than they were told.
+  virtual std::span<const Eviction> stop_sooner() const { return {}; }
   // Jobs that room is held for until their victims have stopped, in id order: they are tried first.
   virtual std::vector<std::int64_t> promised() const { return {}; }
   // A running job was told to stop: it gains no tasks.
@@ -43,6 +45,11 @@ class Floor {
   virtual void note_lost(const Eviction& eviction, std::int32_t queue) {
     (void)eviction;
     (void)queue;
+  }
+  // It was told to stop, and loses something else than it was to lose.
+  virtual void change_lost(std::int64_t job, std::int64_t lost) {
+    (void)job;
+    (void)lost;
   }
   // Without a pass begun: nobody waits.
   virtual void end_pass() = 0;

@@ -45,7 +45,14 @@ Status TimedRun::pass() {
   BERTH_TRY(floor_.begin_pass(order_, input));
   for (const Eviction& eviction : floor_.stopped()) {
     const std::int32_t slot = jobs_.slot_of(eviction.job);
-    interrupt(slot, jobs_[slot].lost_at_stop);
+    const bool is_sooner = eviction.stop_at < jobs_[slot].stop_at;
+    if (is_sooner) floor_.change_lost(eviction.job, eviction.lost);
+    interrupt(slot, is_sooner ? eviction.lost : jobs_[slot].lost_at_stop);
+  }
+  for (const Eviction& eviction : floor_.stop_sooner()) {
+    const std::int32_t slot = jobs_.slot_of(eviction.job);
+    floor_.change_lost(eviction.job, eviction.lost);
+    tell_to_stop(slot, eviction);
   }
   for (const std::int64_t job : floor_.reprieves()) reprieve(jobs_.slot_of(job));
   try_waiting();
@@ -131,10 +138,15 @@ void TimedRun::carry_out(const Eviction& eviction) {
   } else if (eviction.stop_at <= now_) {
     interrupt(slot, eviction.lost);
   } else {
-    live.stop_at = eviction.stop_at;
-    live.lost_at_stop = eviction.lost;
-    events_.schedule(eviction.stop_at, EventKind::kStop, slot, live.attempt);
+    tell_to_stop(slot, eviction);
   }
+}
+
+void TimedRun::tell_to_stop(std::int32_t slot, const Eviction& eviction) {
+  LiveJob& live = jobs_[slot];
+  live.stop_at = eviction.stop_at;
+  live.lost_at_stop = eviction.lost;
+  events_.schedule(eviction.stop_at, EventKind::kStop, slot, live.attempt);
 }
 
 // It was told to stop, and nobody needs its room any more.

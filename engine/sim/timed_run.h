@@ -73,6 +73,7 @@ class TimedRun {
   void begin_run(std::int32_t slot, Seconds start);
   void carry_out(const Eviction& eviction);
   void shrink(std::int32_t slot, const Eviction& eviction);
+  void tell_to_stop(std::int32_t slot, const Eviction& eviction);
   void interrupt(std::int32_t slot, std::int64_t lost);
   void reprieve(std::int32_t slot);
   Status replan();

@@ -247,12 +247,22 @@ Status PlanWriter::decide(std::int64_t job, std::string_view kind, std::optional
 
 // What frees room goes before what takes it.
 Status PlanWriter::evict() {
+  // Who runs on may be told again at once, for another job; and who is told may run on after all.
+  std::vector<std::int64_t> first;
+  std::vector<std::int64_t> last;
+  BERTH_ASSIGN(Statement told, change_.db().prepare("SELECT 1 FROM stopping_jobs WHERE job_id = ?1"));
+  for (const std::int64_t job : plan_.reprieves) {
+    const bool is_told = told.with(job).next() && std::ranges::find(first, job) == first.end();
+    BERTH_TRY(told.status());
+    (is_told ? first : last).push_back(job);
+  }
+  BERTH_TRY(withdraw_evictions(change_, first));
   BERTH_ASSIGN(evictions_, write_evictions(change_, result_.round, plan_, request_.stopped_are_gone));
   result_.evicted_jobs = evictions_.ended;
   result_.stopping_jobs = evictions_.stopping;
   result_.shrunk_jobs = evictions_.shrunk;
   result_.reprieved_jobs = static_cast<std::int64_t>(plan_.reprieves.size());
-  return withdraw_evictions(change_, plan_.reprieves);
+  return withdraw_evictions(change_, last);
 }
 
 Status PlanWriter::read_waits() {

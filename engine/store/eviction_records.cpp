@@ -24,16 +24,18 @@ struct VictimRow {
   std::int64_t queue = 0;
   bool runs = false;
   bool was_told = false;  // it is stopping already
+  Seconds stop_at;        // then
 };
 
 Result<VictimRow> read_victim(Database& db, std::int64_t job) {
-  BERTH_ASSIGN(Statement row, db.prepare("SELECT name, queue_id, state = 'running', EXISTS (SELECT 1 FROM "
-                                         "stopping_jobs WHERE job_id = ?1) FROM jobs WHERE id = ?1"));
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT j.name, j.queue_id, j.state = 'running', s.stop_at FROM jobs j LEFT "
+                                         "JOIN stopping_jobs s ON s.job_id = j.id WHERE j.id = ?1"));
   if (!row.with(job).next()) {
     BERTH_TRY(row.status());
     return Status(Code::kConflict, fmt::format("the plan evicts job {}, which does not exist", job));
   }
-  return VictimRow{std::string(row.text(0)), row.integer(1), row.integer(2) != 0, row.integer(3) != 0};
+  return VictimRow{std::string(row.text(0)), row.integer(1), row.integer(2) != 0, !row.is_null(3),
+                   row.quantity<Seconds>(3)};
 }
 
 struct BeneficiaryRow {
@@ -86,6 +88,16 @@ Status tell_to_stop(Change& change, const Eviction& e, Seconds stop_at, bool is_
                change.db().prepare("INSERT INTO stopping_jobs (job_id, beneficiary_id, rule, stop_at, signal_to_come) "
                                    "SELECT ?1, ?2, ?3, ?4, ?5 AND checkpoint_signal <> '' FROM jobs WHERE id = ?1"));
   return insert.run(e.job, e.beneficiary, eviction_rule_name(e.rule), stop_at, is_run);
+}
+
+// Those with whom it was to stop are gone.
+Status stop_sooner(Change& change, const Eviction& e) {
+  BERTH_ASSIGN(Statement lost,
+               change.db().prepare("UPDATE evictions SET lost_gpu_milli_s = ?2 WHERE victim_id = ?1 AND "
+                                   "state = 'stopping'"));
+  BERTH_TRY(lost.run(e.job, e.lost));
+  BERTH_ASSIGN(Statement stop, change.db().prepare("UPDATE stopping_jobs SET stop_at = ?2 WHERE job_id = ?1"));
+  return stop.run(e.job, e.stop_at);
 }
 
 // The usual time from one round or sync to the next; 0 = there were too few to know. One pause, or one round by hand,
@@ -218,6 +230,7 @@ Result<EvictionCounts> write_evictions(Change& change, std::int64_t round, const
       return Status(Code::kConflict,
                     fmt::format("an executor runs job '{}': it gives up all of its tasks or none", victim.name));
     }
+    if (victim.was_told && stop_at < victim.stop_at) BERTH_TRY(stop_sooner(change, e));
     const bool ends_now = (!run || are_gone) && (!e.whole || stop_at <= change.now());
     if (!victim.was_told) BERTH_TRY(note_decision(change, round, e, victim, beneficiary, ends_now));
     if (run && ends_now) BERTH_TRY(stop_run(change, *run, RunState::kEvicted, ""));

@@ -15,6 +15,7 @@ namespace berth {
 namespace {
 
 constexpr Seconds kBudgetWindow{3600};
+constexpr std::string_view kOpenLoans = "state = 'open' AND valid_from <= ?1 AND coalesce(?1 < valid_to, 1)";
 
 class QuotaReader {
  public:
@@ -25,8 +26,9 @@ class QuotaReader {
     BERTH_TRY(read_lost_work());
     BERTH_TRY(find_resources());
     if (state_.quotas.resources.empty()) return std::move(state_);
-    BERTH_TRY(read_terms());
+    BERTH_ASSIGN(state_.quotas.terms, terms_at(now_));
     BERTH_TRY(read_loans());
+    BERTH_TRY(read_ends());
     return std::move(state_);
   }
 
@@ -35,9 +37,10 @@ class QuotaReader {
   Status check_tree() const;
   Status read_lost_work();
   Status find_resources();
-  Status read_terms();
+  Result<std::vector<std::vector<QuotaTerms>>> terms_at(Seconds moment);
   Status read_loans();
-  Status read_loans_where(std::string_view condition, std::vector<LoanTerms>& loans);
+  Result<std::vector<LoanTerms>> loans_where(std::string_view condition, Seconds moment);
+  Status read_ends();
 
   Database& db_;
   Seconds now_;
@@ -111,23 +114,24 @@ Status QuotaReader::find_resources() {
   for (std::size_t r = 0; r < resources.size(); ++r) {
     resource_index_[resources[r].name] = static_cast<std::int32_t>(r);
   }
-  state_.quotas.terms.assign(state_.queues.size(), std::vector<QuotaTerms>(resources.size()));
   return {};
 }
 
-Status QuotaReader::read_terms() {
+// Of the resources that are governed now.
+Result<std::vector<std::vector<QuotaTerms>>> QuotaReader::terms_at(Seconds moment) {
+  std::vector<std::vector<QuotaTerms>> all(state_.queues.size(),
+                                           std::vector<QuotaTerms>(state_.quotas.resources.size()));
   BERTH_ASSIGN(
       Statement rows,
       db_.prepare("SELECT queue_id, resource, quota, limit_amount, borrow_limit, lend_limit, weight FROM quotas "
                   "WHERE coalesce(valid_from <= ?1, 1) AND coalesce(?1 < valid_to, 1) "
                   "ORDER BY queue_id, resource, coalesce(valid_from, valid_to) IS NOT NULL, valid_from, id"));
-  rows.with(now_);
+  rows.with(moment);
   while (rows.next()) {
     const std::int32_t queue = queue_index(state_.queues, rows.integer(0));
     const auto resource = resource_index_.find(rows.text(1));
     if (queue < 0 || resource == resource_index_.end()) continue;
-    QuotaTerms& terms =
-        state_.quotas.terms[static_cast<std::size_t>(queue)][static_cast<std::size_t>(resource->second)];
+    QuotaTerms& terms = all[static_cast<std::size_t>(queue)][static_cast<std::size_t>(resource->second)];
     const auto take = [&rows](std::int64_t& amount, int column) {
       if (!rows.is_null(column)) amount = rows.integer(column);
     };
@@ -138,24 +142,44 @@ Status QuotaReader::read_terms() {
     take(terms.lend_limit, 5);
     if (!rows.is_null(6)) terms.weight = rows.real(6);
   }
-  return rows.status();
+  BERTH_TRY(rows.status());
+  return all;
 }
 
 Status QuotaReader::read_loans() {
-  BERTH_TRY(
-      read_loans_where("state = 'open' AND valid_from <= ?1 AND coalesce(?1 < valid_to, 1)", state_.quotas.loans));
-  return read_loans_where(
-      "valid_from < valid_to AND valid_to <= ?1 AND valid_to > (SELECT started_at FROM rounds WHERE kind = 'schedule' "
-      "ORDER BY id DESC LIMIT 1)",
-      state_.quotas.ended_loans);
+  BERTH_ASSIGN(state_.quotas.loans, loans_where(kOpenLoans, now_));
+  BERTH_ASSIGN(state_.quotas.ended_loans,
+               loans_where("valid_from < valid_to AND valid_to <= ?1 AND valid_to > (SELECT started_at FROM rounds "
+                           "WHERE kind = 'schedule' ORDER BY id DESC LIMIT 1)",
+                           now_));
+  return {};
 }
 
-Status QuotaReader::read_loans_where(std::string_view condition, std::vector<LoanTerms>& loans) {
+// Of open loans, the moments until which something else begins or ends, too.
+Status QuotaReader::read_ends() {
+  BERTH_ASSIGN(Statement rows,
+               db_.prepare("SELECT DISTINCT l.valid_to FROM loans l WHERE l.state = 'open' AND l.valid_from <= ?1 AND "
+                           "l.valid_to > ?1 AND (EXISTS (SELECT 1 FROM quotas q WHERE (q.valid_from > ?1 AND "
+                           "q.valid_from <= l.valid_to) OR (q.valid_to > ?1 AND q.valid_to <= l.valid_to)) OR EXISTS "
+                           "(SELECT 1 FROM loans o WHERE o.state = 'open' AND o.valid_from > ?1 AND o.valid_from <= "
+                           "l.valid_to)) ORDER BY 1"));
+  rows.with(now_);
+  while (rows.next()) state_.quotas.at_ends.push_back({rows.quantity<Seconds>(0), {}, {}});
+  BERTH_TRY(rows.status());
+  for (QuotaAtEnd& end : state_.quotas.at_ends) {
+    BERTH_ASSIGN(end.terms, terms_at(end.from));
+    BERTH_ASSIGN(end.loans, loans_where(kOpenLoans, end.from));
+  }
+  return {};
+}
+
+Result<std::vector<LoanTerms>> QuotaReader::loans_where(std::string_view condition, Seconds moment) {
+  std::vector<LoanTerms> loans;
   BERTH_ASSIGN(Statement rows,
                db_.prepare(fmt::format("SELECT id, lender_id, borrower_id, resource, amount, valid_to, return_grace_s "
                                        "FROM loans WHERE {} ORDER BY id",
                                        condition)));
-  rows.with(now_);
+  rows.with(moment);
   while (rows.next()) {
     LoanTerms loan;
     loan.id = rows.integer(0);
@@ -169,7 +193,8 @@ Status QuotaReader::read_loans_where(std::string_view condition, std::vector<Loa
     loan.return_grace = rows.quantity<Seconds>(6);
     loans.push_back(loan);
   }
-  return rows.status();
+  BERTH_TRY(rows.status());
+  return loans;
 }
 
 }  // namespace

@@ -307,6 +307,14 @@ TEST(QuotaLedgerTest, PromisesAreThoseCountedFromScratch) {
   }
 }
 
+TEST(QuotaLedgerTest, ABorrowLimitHoldsWhereNobodyHasAQuota) {
+  const World world("a gpu.borrow=2 / b");
+  QuotaLedger ledger = world.ledger();
+  EXPECT_TRUE(ledger.judge(world("a"), world.gpus(ledger, 2)).admitted());
+  EXPECT_EQ(ledger.judge(world("a"), world.gpus(ledger, 3)).reason, Reason::kQuota);
+  EXPECT_TRUE(ledger.judge(world("b"), world.gpus(ledger, 30)).admitted());
+}
+
 TEST(QuotaLedgerTest, APromiseOfWhatNobodyOwnsCountsForLimitsAlone) {
   const World world("a A100.limit=10 / b < a");
   QuotaLedger ledger = world.ledger();

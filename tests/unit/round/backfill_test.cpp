@@ -415,6 +415,7 @@ TEST(BackfillTest, HeldRoomIsForItsJobAlone) {
     const std::int64_t owner = world.submit("gpus=7 cpu=7", at(100));
     world.snapshot.running[0].stop_at = at(300);
     world.snapshot.running[0].stops_for = owner;
+    world.snapshot.running[0].job.eviction.checkpoint_grace = at(300);
     world.snapshot.reservations = {held_room(owner, 0x7F)};
     const std::int64_t one = world.submit("gpus=1", at(90000));
     Plan plan = world.round(at(10));
@@ -433,8 +434,10 @@ TEST(BackfillTest, HeldRoomIsForItsJobAlone) {
 TEST(BackfillTest, HeldRoomExpires) {
   LittleWorld world("1x8:A100");
   world.snapshot.rules.backfill = BackfillMode::kGreedy;
+  world.submit("gpus=1", at(9000));
+  world.round(at(0));
   const std::int64_t small = world.submit("gpus=2", at(10));
-  const std::int64_t owner = world.submit("gpus=16", at(100));
+  const std::int64_t owner = world.submit("gpus=8 cpu=7", at(100));
   world.snapshot.reservations = {held_room(owner, 0xFF)};
   EXPECT_FALSE(starts(world.round(at(999)), small));
   EXPECT_TRUE(starts(world.round(at(1000)), small));

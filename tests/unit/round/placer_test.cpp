@@ -51,6 +51,17 @@ TEST(PlacerTest, MinTasksStartTheGangAndTheRestJoinsAsItFits) {
   EXPECT_EQ(outcome.placed[1].task, 1);
 }
 
+TEST(PlacerTest, AGroupWithLessChoiceIsNotCrowdedOut) {
+  World world("1x4:A100; 1x4:T4; 1x4:H100");
+  const JobOutcome outcome =
+      world.place("gpus=1 models=A100|T4 / gpus=4 models=A100 / gpus=3 models=T4 / gpus=1 models=H100");
+  ASSERT_TRUE(outcome.started);
+  EXPECT_TRUE(std::ranges::is_sorted(outcome.placed, {}, &PlacedTask::group));
+  EXPECT_EQ(outcome.placed[0].holding.node, 1);
+  EXPECT_FALSE(world.place("gpus=1 / gpus=4 models=A100").started);
+  EXPECT_EQ(world.ledger.gpu_used(), MilliGpu(9000));
+}
+
 TEST(PlacerTest, EveryGroupOfTheGangMustFit) {
   World world("1x8:A100; 1x0");
   const JobOutcome outcome = world.place("gpus=4 tasks=2 / cpu=100");

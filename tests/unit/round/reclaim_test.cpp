@@ -307,6 +307,54 @@ TEST(ReclaimTest, NobodyStopsBeforeTheLastGraceIsOver) {
   EXPECT_TRUE(world.runs(owner) && !world.runs(plain) && !world.runs(saves));
 }
 
+TEST(ReclaimTest, WhoWaitedForAGraceThatIsOverStops) {
+  Company world("1x4:A100", "ads gpu=4 / search");
+  const std::int64_t slow = world.submit("search", "gpus=1", 1050);
+  const std::int64_t quick = world.submit("search", "gpus=1", 1105);
+  const std::int64_t plain = world.submit("search", "gpus=2");
+  world.round(0);
+  world.running_job(slow).job.eviction.checkpoint_grace = Seconds(600);
+  world.running_job(quick).job.eviction.checkpoint_grace = Seconds(60);
+  const std::int64_t owner = world.submit("ads", "gpus=4");
+  EXPECT_EQ(world.round(1000).evictions.size(), 3u);
+  Plan plan = world.round(1100);
+  EXPECT_EQ(victims_of(plan), (Ids{quick, plain}));
+  for (const Eviction& eviction : plan.evictions) EXPECT_EQ(eviction.stop_at, Seconds(1160)) << "its grace is to come";
+  EXPECT_EQ(plan.reservations.front().expected, Seconds(1160));
+  plan = world.round(1110);
+  EXPECT_EQ(victims_of(plan), Ids{plain});
+  EXPECT_EQ(plan.evictions.front().lost, 2 * 1110 * 1000);
+  EXPECT_TRUE(world.runs(owner));
+}
+
+TEST(ReclaimTest, SurplusIsTakenWhenTheLastGraceIsOver) {
+  Company world("1x8:A100", "ads gpu=7 / search gpu=1");
+  const std::int64_t elastic = world.submit("search", "gpus=1 tasks=4 min=1");
+  const std::int64_t saves = world.submit("search", "gpus=4");
+  world.round(0);
+  world.running_job(saves).job.eviction.checkpoint_grace = Seconds(600);
+  const std::int64_t owner = world.submit("ads", "gpus=7");
+  EXPECT_EQ(victims_of(world.round(1000)), Ids{saves});
+  EXPECT_EQ(world.tasks_of(elastic), 4u);
+  EXPECT_TRUE(world.round(1300).evictions.empty());
+  world.round(1600);
+  EXPECT_TRUE(world.runs(owner));
+  EXPECT_EQ(world.tasks_of(elastic), 1u);
+}
+
+TEST(ReclaimTest, WhoseBudgetIsUsedUpDoesNotWorkOn) {
+  Company world("1x4:A100", "ads gpu=4 / search");
+  const std::int64_t saves = world.submit("search", "gpus=1");
+  const std::int64_t plain = world.submit("search", "gpus=3");
+  world.round(0);
+  world.running_job(saves).job.eviction.checkpoint_grace = Seconds(600);
+  world.snapshot.rules.eviction_budget = 3 * 1000 * 1000;
+  world.submit("ads", "gpus=4");
+  const Plan plan = world.round(1000);
+  EXPECT_EQ(victims_of(plan), (Ids{saves, plain}));
+  EXPECT_FALSE(world.runs(plain));
+}
+
 TEST(ReclaimTest, NobodyIsEvictedForRoomThatACancelledJobLeaves) {
   Company world("2x2:A100", "ads gpu=4 / search");
   const std::int64_t leaves = world.submit("search", "gpus=2");

@@ -63,7 +63,7 @@ constexpr Damage kDamages[] = {
     {"EvictionOfAPart", "evictions_of_jobs", "UPDATE evictions SET whole = 1 - whole WHERE id = 1"},
     {"CountOfEvictions", "evictions_counted", "UPDATE jobs SET evictions = evictions + 1 WHERE name = 'waits'"},
     {"EvictionIsMissing", "evictions_counted",
-     "DELETE FROM evictions WHERE id = (SELECT max(id) FROM evictions WHERE state = 'done')"},
+     "DELETE FROM evictions WHERE id = (SELECT max(id) FROM evictions WHERE state IN ('stopping', 'done'))"},
     {"StopsForAnother", "stops_as_decided", "UPDATE stopping_jobs SET beneficiary_id = beneficiary_id + 1"},
     {"Attained", "attained_by_runs", "UPDATE jobs SET attained_milli_s = attained_milli_s + 1 WHERE name = 'old'"},
     {"AttainedOfAnElasticJob", "attained_by_runs", "UPDATE jobs SET attained_milli_s = -5 WHERE name = 'elastic'"},

@@ -326,9 +326,9 @@ TEST(Timed, TasksBeyondMinTasksJoinLaterAndLeaveWithTheirJob) {
   EXPECT_EQ(result.row.makespan, 55);
 }
 
-// Where the first group goes decides whether the second fits. At 0 the server goes to the GPU node and leaves too
-// little CPU there for the worker; once the CPU node is fuller, best_fit prefers that. Nothing was released in between.
-TEST(Timed, AJobOfSeveralGroupsIsTriedAgainWhenOthersMoved) {
+// Where the first group goes decides whether the second fits: best_fit would put the server on the GPU node, and leave
+// too little CPU there for the worker.
+TEST(Timed, AGroupWithLessChoiceIsPlacedFirst) {
   const TemporaryFile node_file("name,cpu,memory,devices,model\nsmall,8,64GiB,1,T4\nlarge,40,64GiB,,\n");
   const TemporaryFile job_file(
       "name,submit,duration,group,cpu,memory,gpus\n"
@@ -339,7 +339,7 @@ TEST(Timed, AJobOfSeveralGroupsIsTriedAgainWhenOthersMoved) {
   const Cluster cluster = must(cluster_from(must(read_trace_nodes("berth", node_file.path())).records));
   const TimedInput input = must(timed_from(cluster, [&] { return open_trace_jobs("berth", job_file.path()); }));
   EXPECT_EQ(starts_of(must(simulate_jobs(input, {"fifo", "best_fit"}, {}))),
-            "j.server[0]@2 j.worker[0]@2 filler@1 tiny@2 ");
+            "j.server[0]@0 j.worker[0]@0 filler@1 tiny@2 ");
 }
 
 TEST(Timed, JobsMustBeSortedAndHaveDurations) {

@@ -86,18 +86,23 @@ TEST_F(Evictions, OneThatEndsNowFreesItsRoomForTheBeneficiary) {
 
 TEST_F(Evictions, OneWithAGraceIsToldToStopAndEndedByALaterRound) {
   const std::int64_t victim = run_job(*db_, "victim", 2, "a1");
+  ASSERT_TRUE(db_->execute("UPDATE jobs SET checkpoint_grace_s = 120 WHERE name = 'victim'").ok());
   JobRequest higher = job("wins", {group(1, 8)});
   higher.priority_class = "high";
   const std::int64_t wins = submit(*db_, higher);
   Plan plan = plan_of(
       {{.job = victim, .beneficiary = wins, .rule = EvictionRule::kPriority, .lost = 10, .stop_at = Seconds(2620)}},
       Seconds(2500));
+  const Snapshot running = load_at(Seconds(2500)).snapshot;
+  const NodeIndex node = running.allocations.front().node;
+  const TaskShape& shape = std::ranges::find(running.jobs, wins, &Job::id)->groups[0].shape;
+  const Holding room = holding_for(shape, running.cluster.kind_of(static_cast<std::size_t>(node)), node, 0xFF);
   plan.reservations.push_back({.job = wins,
                                .kind = ReservationKind::kEviction,
                                .made_at = Seconds(2500),
                                .expected = Seconds(2620),
                                .expires = Seconds(6220),
-                               .tasks = {}});
+                               .tasks = {{0, 0, running.cluster.nodes[static_cast<std::size_t>(node)].id, room}}});
   const ApplyResult told = must_have(apply_at(plan, Seconds(2510)));
   EXPECT_EQ(told.stopping_jobs, 1);
   EXPECT_EQ(told.evicted_jobs, 0);

@@ -1,0 +1,54 @@
+#include "engine/round/reserved_room.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace berth {
+
+namespace {
+
+// The tasks of a group on these nodes lie as near each other, and to those that run, as it must.
+bool keeps_locality(const TaskGroup& group, std::int32_t index, const Reservation& reservation,
+                    const Cluster& cluster) {
+  if (!group.locality_required || group.locality == Locality::kAny) return true;
+  NodeIndex first = group.anchor;
+  for (const ReservedTask& task : reservation.tasks) {
+    if (task.group != index) continue;
+    const NodeIndex node = task.holding.node;
+    if (first < 0) first = node;
+    const auto rack = [&](NodeIndex n) { return cluster.nodes[static_cast<std::size_t>(n)].rack; };
+    if (group.locality == Locality::kRack ? rack(node) != rack(first) : node != first) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::int32_t tasks_needed(const TaskGroup& group) { return std::max(0, group.min_tasks - group.placed); }
+
+bool is_room_for(const Reservation& reservation, const Job& job, const RoundState& state) {
+  const Ledger& ledger = state.ledger();
+  std::vector<std::int32_t> reserved(job.groups.size(), 0);
+  for (const ReservedTask& task : reservation.tasks) {
+    if (task.group < 0 || static_cast<std::size_t>(task.group) >= job.groups.size()) return false;
+    if (!may_use_node(ledger, task.holding)) return false;
+    const TaskShape& shape = job.groups[static_cast<std::size_t>(task.group)].shape;
+    const NodeKind& kind = ledger.cluster().kind_of(static_cast<std::size_t>(task.holding.node));
+    if (!state.may_ever_run(kind, shape)) return false;
+    if (task.holding != holding_for(shape, kind, task.holding.node, task.holding.devices)) return false;
+    ++reserved[static_cast<std::size_t>(task.group)];
+  }
+  for (std::size_t g = 0; g < job.groups.size(); ++g) {
+    if (reserved[g] < tasks_needed(job.groups[g])) return false;
+    if (!keeps_locality(job.groups[g], static_cast<std::int32_t>(g), reservation, ledger.cluster())) return false;
+  }
+  return true;
+}
+
+bool may_use_node(const Ledger& ledger, const Holding& holding) {
+  if (holding.node < 0 || static_cast<std::size_t>(holding.node) >= ledger.node_count()) return false;
+  const Node& node = ledger.cluster().nodes[static_cast<std::size_t>(holding.node)];
+  return ledger.accepts_tasks(holding.node) && (holding.devices & node.unhealthy) == 0;
+}
+
+}  // namespace berth

@@ -1,0 +1,16 @@
+// Is what was reserved for a job still room for it? Nodes, their pools and racks, and the job may have changed since.
+#pragma once
+
+#include "engine/model/rules.h"
+#include "engine/round/round_state.h"
+
+namespace berth {
+
+// Tasks that the group lacks to start.
+std::int32_t tasks_needed(const TaskGroup& group);
+// It is up and these devices are healthy: what was reserved there may be used.
+bool may_use_node(const Ledger& ledger, const Holding& holding);
+// The reservation still is for what the job asks for, on nodes that can run it, as near each other as it must be.
+bool is_room_for(const Reservation& reservation, const Job& job, const RoundState& state);
+
+}  // namespace berth
