@@ -44,6 +44,9 @@ Status check_is_no_open_database(const std::string& file) {
   if (::stat(file.c_str(), &asked) != 0 || !S_ISREG(asked.st_mode)) return {};
   const Result<std::vector<int>> open = descriptors_of(asked);
   if (!open.ok()) return {};
+  // What connections share lies in another file, whose locks are let go of in the same way.
+  if (file.ends_with("-shm") && !open->empty())
+    return Status(Code::kInvalid, "'" + file + "' belongs to the database that is open");
   for (const int descriptor : *open) {
     std::array<char, kHead.size()> head = {};
     const bool is_read = ::pread(descriptor, head.data(), head.size(), 0) == static_cast<ssize_t>(head.size());

@@ -21,6 +21,7 @@ namespace berth {
 namespace {
 
 constexpr std::size_t kPodsPerLabelCall = 5;  // kubectl asks twice for each
+constexpr Seconds kRefusesFor{300};
 
 class KubernetesExecutor : public Executor {
  public:
@@ -53,6 +54,7 @@ class KubernetesExecutor : public Executor {
     BERTH_ASSIGN(const std::vector<KubernetesNode> cluster,
                  read_kubernetes_nodes(replies[2].output, settings_, context_.database));
     observe_nodes(nodes, cluster, seen);
+    close_refusing(ours, seen);
     BERTH_TRY(observe_foreign(std::move(replies[3]), nodes, seen));
     return seen;
   }
@@ -168,6 +170,19 @@ class KubernetesExecutor : public Executor {
       } else {
         seen.nodes.push_back({name, found->is_ready, found->is_cordoned, found->trouble, found->has_our_cordon});
       }
+    }
+  }
+
+  // A kubelet that refuses one pod (its device plugin restarts, something else was faster) refuses the next one, too:
+  // the node gets nothing new for a while.
+  void close_refusing(const std::vector<KubernetesPod>& ours, Observation& seen) const {
+    for (const KubernetesPod& pod : ours) {
+      const bool counts = pod.recorded < 0 || Seconds(pod.recorded) + kRefusesFor > context_.env->now();
+      if (!counts || !pod.was_refused()) continue;
+      const auto node = std::ranges::find(seen.nodes, pod.node, &NodeObservation::node);
+      if (node == seen.nodes.end() || !node->is_ready || node->is_cordoned || node->has_our_cordon) continue;
+      node->is_cordoned = true;
+      node->detail = fmt::format("its kubelet refused a pod: {}", pod.trouble);
     }
   }
 

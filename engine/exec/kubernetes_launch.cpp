@@ -37,14 +37,21 @@ struct LaunchWork {
   }
 };
 
+// Of a LimitRange.
+bool names_a_bound(std::string_view message) {
+  constexpr std::array<std::string_view, 3> kBounds = {"maximum ", "minimum ", "limit to request ratio"};
+  return std::ranges::any_of(kBounds, [&](std::string_view bound) { return message.find(bound) != message.npos; });
+}
+
 // What a line of complaint says of one pod.
 PodFate fate_of(const KubectlFailure& failure) {
   switch (failure.reason) {
     case KubectlReason::kExists: return PodFate::kExists;
     case KubectlReason::kInvalid: return PodFate::kRefused;
     case KubectlReason::kForbidden:
-      if (!missing_right(failure.message).empty()) return PodFate::kUnknown;  // an admin's to mend, not the job's fault
-      return failure.message.find("exceeded quota") != std::string::npos ? PodFate::kNotNow : PodFate::kRefused;
+      if (failure.message.find("exceeded quota") != std::string::npos) return PodFate::kNotNow;
+      // A bound for single pods is the job's to keep; all else is an admin's to mend.
+      return names_a_bound(failure.message) ? PodFate::kRefused : PodFate::kUnknown;
     default: return PodFate::kUnknown;
   }
 }

@@ -32,6 +32,15 @@ bool is_stuck_reason(std::string_view waiting) {
   return std::ranges::find(kStuckReasons, waiting.substr(0, waiting.find(':'))) != kStuckReasons.end();
 }
 
+// Of its container: the kubelet, started anew, did not see it end.
+bool is_end_unseen(const KubernetesPod& pod) {
+  return pod.end_reason == "ContainerStatusUnknown" || (pod.end_reason == "Unknown" && pod.exit_code == 255);
+}
+
+bool is_ended_by_the_node(const KubernetesPod& pod) {
+  return std::ranges::find(kEndedByTheNode, pod.reason) != kEndedByTheNode.end() || is_end_unseen(pod);
+}
+
 std::string reason_and_message(const Json& object) {
   const std::string reason = text_at(object, {"reason"});
   const std::string message = text_at(object, {"message"});
@@ -159,16 +168,21 @@ void observe_end(const KubernetesPod& pod, TaskObservation& seen) {
   seen.detail = pod.trouble;
   if (seen.detail.empty()) seen.detail = is_plain ? pod.end_message : pod.end_reason;
   if (pod.phase == "Succeeded") return;
-  const bool is_refused = !pod.has_ended && !seen.is_out_of_time;
-  if (std::ranges::find(kEndedByTheNode, pod.reason) != kEndedByTheNode.end()) {
+  const bool has_not_run = !pod.has_ended && !seen.is_out_of_time;
+  if (is_ended_by_the_node(pod) || pod.was_refused()) {
     seen.phase = TaskPhase::kVanished;
-  } else if (is_refused || seen.exit_code == 0) {
+  } else if (has_not_run || seen.exit_code == 0) {
     seen.exit_code = 1;
     if (seen.detail.empty()) seen.detail = "its pod failed and does not say why";
   }
 }
 
 }  // namespace
+
+bool KubernetesPod::was_refused() const {
+  return phase == "Failed" && !has_ended && !reason.empty() && reason != "DeadlineExceeded" &&
+         !is_ended_by_the_node(*this);
+}
 
 Result<std::vector<KubernetesPod>> read_kubernetes_pods(std::string_view json, std::string_view gpu_resource) {
   BERTH_ASSIGN(const Json items, kubernetes::read_items(json, "Pod"));

@@ -44,13 +44,15 @@ struct KubernetesPod {
   std::int32_t gpu_count = 0;
 
   bool is_over() const { return phase == "Succeeded" || phase == "Failed"; }
+  // Its kubelet did not take it, and says why: it never ran.
+  bool was_refused() const;
 };
 
 // In the order of the text. kUnavailable when it is no list of pods (see read_items), or says what cannot be.
 Result<std::vector<KubernetesPod>> read_kubernetes_pods(std::string_view json, std::string_view gpu_resource);
 
-// A pod that the node or the cluster ended, not its job - evicted, shut down with its node - has vanished; one that its
-// kubelet refused ended with exit code 1, and the refusal as detail.
+// A pod that the node or the cluster ended, not its job - evicted, shut down with its node - has vanished, and so has
+// one that its kubelet refused; the refusal is its detail.
 TaskObservation observe_pod(const KubernetesPod& pod, const TaskKey& key);
 
 }  // namespace berth

@@ -300,6 +300,13 @@ class SlurmExecutor : public Executor {
       const auto node = std::ranges::find(nodes, name, &SlurmNode::name);
       seen.nodes.push_back(node == nodes.end() ? NodeObservation{name, false, false, "Slurm has no such node"}
                                                : judge_slurm_node(*node, settings_.submit.database));
+      const std::string& wanted = settings_.submit.partition;
+      if (node == nodes.end() || wanted.empty() ||
+          std::ranges::find(node->partitions, wanted) != node->partitions.end())
+        continue;
+      // Nothing that is submitted to the partition can start there.
+      seen.nodes.back().is_cordoned = !seen.nodes.back().has_our_cordon;
+      if (seen.nodes.back().detail.empty()) seen.nodes.back().detail = fmt::format("it is not in partition {}", wanted);
     }
     return {};
   }

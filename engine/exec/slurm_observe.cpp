@@ -14,6 +14,7 @@ namespace berth {
 namespace {
 
 constexpr std::int64_t kStepPatienceMs = 10000;
+constexpr std::int64_t kTryingMs = 120000;  // the script touches its file at least every minute
 
 bool is_live(const SlurmJob* job) { return !is_slurm_end(job->state); }
 
@@ -42,6 +43,8 @@ void SlurmObserver::read_folder(const LaunchKey& key, View& view) const {
   view.facts.submission = folder.submission();
   view.records = folder.records();
   view.facts.complaint = folder.complaint();
+  const auto trying = options_.is_pilot && view.records.empty() ? folder.trying_ms() : std::nullopt;
+  view.facts.is_trying = trying && wall_clock_ms() - *trying < kTryingMs;
 }
 
 // The one that holds the claim; before there is a claim one that is not over, else the last.
@@ -112,7 +115,7 @@ bool SlurmObserver::has_lost_its_pilot(const View& view) const {
 
 void SlurmObserver::note_absences(Views& views) {
   for (auto& [key, view] : views) {
-    if (view.facts.job != nullptr || !view.facts.is_current) continue;
+    if (view.facts.job != nullptr || !view.facts.is_current || view.facts.is_trying) continue;
     if (!view.facts.submission && !view.facts.claim && view.records.empty()) continue;
     const std::string name = print_key(options_.database, key);
     view.facts.is_gone =

@@ -74,6 +74,13 @@ bool is_stopped_unstarted(const SlurmTaskFacts& facts) {
 
 // Slurm lists no job of that name.
 void judge_unlisted(const SlurmTaskFacts& facts, TaskObservation& seen) {
+  if (facts.is_trying && (facts.record == nullptr || !facts.record->started)) {
+    seen.phase = TaskPhase::kStarting;
+    seen.detail = "Slurm finds its nodes busy";
+    seen.is_stuck =
+        facts.submission && facts.now.value() - facts.submission->moment_ms / 1000 > facts.pending_limit.value();
+    return;
+  }
   const bool is_known = has_begun(facts) || facts.submission;
   if (!facts.is_current || (is_known && !facts.is_gone)) {
     seen.phase = has_begun(facts) ? TaskPhase::kRunning : TaskPhase::kStarting;

@@ -18,6 +18,7 @@ struct SlurmTaskFacts {
   bool is_current = true;         // listed after the launch was submitted, and well after its claim was taken
   bool is_gone = false;           // of what Slurm does not list: for long enough (slurm_absence.h)
   bool is_step = false;           // of a pilot job: who ends that means no single task
+  bool is_trying = false;         // such a step: its script waits until Slurm has room for it
   std::optional<SlurmSubmission> submission;
   std::optional<std::string> claim;
   const SlurmTaskRecord* record = nullptr;

@@ -36,7 +36,8 @@ Status SlurmPilots::read() {
   const std::string prefix = pilot_name("");
   for (const SlurmJob& job : listing.jobs) {
     if (!job.name.starts_with(prefix) || is_slurm_end(job.state) || job.state == SlurmState::kEnding) continue;
-    (job.state == SlurmState::kRunning ? running_ : waiting_)[job.name.substr(prefix.size())] = job.id;
+    const bool may_hold_steps = job.state == SlurmState::kRunning && job.state_word != "SUSPENDED";
+    (may_hold_steps ? running_ : waiting_)[job.name.substr(prefix.size())] = job.id;
   }
   is_read_ = true;
   return {};

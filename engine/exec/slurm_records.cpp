@@ -72,7 +72,9 @@ void read_slurm_record(std::string_view text, std::string_view node,
     if (verb == "exit") record.is_exit = true;
     // After 'left' it is the script's own guard that tells the task to stop, not Berth.
     if ((verb == "signal" || verb == "stop") && !record.is_left) record.was_told = record.was_told || !record.ended;
-    if (verb == "told") record.was_told_by_others = record.was_told_by_others || !record.ended;
+    // The task may be quicker to end than its script to note what it heard.
+    const bool is_in_time = !record.ended || (record.code != 0 && Seconds(moment) <= *record.ended + Seconds(1));
+    if (verb == "told") record.was_told_by_others = record.was_told_by_others || is_in_time;
     if (verb == "left") record.is_left = record.is_left || !record.ended;
     std::int32_t code = 0;
     std::int64_t amount = 0;
@@ -135,6 +137,12 @@ std::optional<std::int64_t> SlurmLaunchFolder::claim_moment_ms() const {
   struct stat link {};
   if (lstat((path_ + "/claim").c_str(), &link) != 0) return std::nullopt;
   return std::int64_t{link.st_mtim.tv_sec} * 1000 + link.st_mtim.tv_nsec / 1000000;
+}
+
+std::optional<std::int64_t> SlurmLaunchFolder::trying_ms() const {
+  struct stat file {};
+  if (lstat((path_ + "/trying").c_str(), &file) != 0) return std::nullopt;
+  return std::int64_t{file.st_mtim.tv_sec} * 1000;
 }
 
 Result<std::string> SlurmLaunchFolder::take_claim(std::string_view by) const {
@@ -204,7 +212,7 @@ bool SlurmLaunchFolder::is_left() const {
 void SlurmLaunchFolder::clear() const {
   std::vector<std::string> names = node_files(path_);
   for (const SlurmPlacedTask& task : tasks()) names.push_back(slurm_done_file(task.group, task.task));
-  names.insert(names.end(), {"control", "tasks"});
+  names.insert(names.end(), {"control", "tasks", "trying", "said"});
   for (const std::string& name : names) unlink((path_ + "/" + name).c_str());
 }
 

@@ -78,6 +78,8 @@ class SlurmLaunchFolder {
   std::optional<std::string> claim() const;
   // When it was taken, by the clock of whoever keeps the folder.
   std::optional<std::int64_t> claim_moment_ms() const;
+  // In pilot jobs: when its script last said that it has not started yet.
+  std::optional<std::int64_t> trying_ms() const;
   // Who holds it now: `by` or another one before.
   Result<std::string> take_claim(std::string_view by) const;
   std::map<std::pair<std::int32_t, std::int32_t>, SlurmTaskRecord> records() const;

@@ -219,7 +219,12 @@ heard() {
   local before=$obeyed group number pid
   control
   [ "$obeyed" = "$before" ] || return 0
-  while read -r group number pid; do note told "$group" "$number" "$(now)"; done < <(running)
+  note_told
+}
+# Others tell all to end, perhaps quicker than this is noted.
+note_told() {
+  local group number pid
+  while read -r group number pid; do note told "$group" "$number" "$(now)"; done < <(running 1)
 }
 
 # choose POSITIONS: of the devices that Slurm gave this node, those of one task ("1,3" = the first and the third).
@@ -316,9 +321,11 @@ watch() {
 }
 
 # GROUP TASK PID of the tasks of this node that have started and not ended.
+# running [SECONDS]: or has ended so long ago.
 running() {
-  awk '$1 == "start" {pid[$2 " " $3] = $5}
-       $1 == "end" {delete pid[$2 " " $3]}
+  awk -v "since=$(($(now) - ${1:--1}))" '
+       $1 == "start" {pid[$2 " " $3] = $5}
+       $1 == "end" && $4 < since {delete pid[$2 " " $3]}
        END {for (task in pid) print task, pid[task]}' "$FOLDER/node.$node"
 }
 
@@ -368,9 +375,10 @@ until_all_started() {
 run_node() {
   local failed=0 watcher guard
   node=${SLURMD_NODENAME:-$(hostname -s)}
-  obeyed=0 held='' task_count=0 watchers=() timers=()
+  obeyed=0 held='' early=0 task_count=0 watchers=() timers=()
   winner=$(readlink "$FOLDER/claim")
-  trap : CONT
+  # Requests wait until all have started; where there is none, somebody else means them to end.
+  trap 'early=1; [ -s "$FOLDER/control" ] || note_told' CONT
   stay
   : >>"$FOLDER/node.$node"
   guard "$$" </dev/null >/dev/null 2>&1 &
@@ -379,7 +387,7 @@ run_node() {
   start_tasks "$node"
   until_all_started
   trap heard CONT
-  control
+  if [ "$early" = 0 ]; then control; else heard; fi
   for watcher in "${watchers[@]}"; do await "$watcher" || failed=1; done
   end_left
   [ "${#timers[@]}" = 0 ] || kill "${timers[@]}" 2>/dev/null
@@ -393,18 +401,37 @@ claim() {
   [ "$(readlink "$FOLDER/claim")" = "$1" ]
 }
 
-# in_pilots NODE:JOB:ARGUMENTS...: a step in the pilot job of each node, with these further arguments of srun.
+# in_pilots NODE:JOB:ARGUMENTS...: a step in the pilot job of each node, with these further arguments of srun. Where Slurm
+# has no room for them now, they are tried again; `trying` says so as long as it is young (slurm_records.h).
 in_pilots() {
-  local each name job arguments names=() steps=() failed=0 i left=500 started
+  local pause=5
   trap : CONT
   stay
+  touch "$FOLDER/trying"
+  until start_steps "$@" || ! finds_them_busy; do
+    sleep "$pause"
+    touch "$FOLDER/trying"
+    pause=$((pause < 30 ? pause * 2 : 60))
+  done
+  cat "$FOLDER/said" >&2
+  rm -f "$FOLDER/trying" "$FOLDER/said"
+}
+
+# Nothing has begun, and nobody has asked for its end.
+finds_them_busy() {
+  grep -qs -e 'are busy' -e 'presently disabled' "$FOLDER/said" && ! compgen -G "$FOLDER/node.*" >/dev/null && [ ! -s "$FOLDER/control" ]
+}
+
+start_steps() {
+  local each name job arguments names=() steps=() failed=0 i left=500 started
+  : >"$FOLDER/said"
   for each in "$@"; do
     IFS=: read -r name job arguments <<<"$each"
     # shellcheck disable=SC2086
     (
       give_way
       exec srun --jobid="$job" --nodelist="$name" --nodes=1 --ntasks=1 --exact --immediate=5 --mpi=none --export=ALL \
-        --job-name="${LAUNCH##*/}" $arguments bash "$FOLDER/script" node
+        --job-name="${LAUNCH##*/}" $arguments bash "$FOLDER/script" node 2>>"$FOLDER/said"
     ) &
     names+=("$name") steps+=("$!")
   done

@@ -228,12 +228,13 @@ bool is_sbatch_delay(std::string_view complaint) {
   return std::ranges::any_of(kNotNow, [&](std::string_view word) { return said.find(word) != std::string::npos; });
 }
 
+// Of what the job itself asks for. All else - partitions, accounts, limits of the site, nodes that are not there - may
+// be mended or pass: the job waits, and SHOW DRIFT tells it.
 bool is_sbatch_refusal(std::string_view complaint) {
   if (is_slurm_silence(complaint) || is_sbatch_delay(complaint)) return false;
   const std::string said = to_lower(complaint);
-  constexpr std::array<std::string_view, 9> kNo = {"invalid",   "not available", "violates",
-                                                   "denied",    "not permitted", "more than",
-                                                   "requested", "unrecognized",  "not in this"};
+  constexpr std::array<std::string_view, 6> kNo = {"memory specification", "cpu count",     "node count",
+                                                   "more processors",      "time limit is", "unrecognized"};
   return std::ranges::any_of(kNo, [&](std::string_view word) { return said.find(word) != std::string::npos; });
 }
 

@@ -9,6 +9,8 @@
 
 #include "engine/base/failpoint.h"
 #include "engine/base/text.h"
+#include "engine/runtime/node_watch.h"
+#include "engine/store/attempt_records.h"
 #include "engine/store/job_records.h"
 #include "engine/store/run_outcome.h"
 #include "engine/store/run_records.h"
@@ -21,12 +23,14 @@ namespace {
 
 constexpr std::size_t kMostAtOnce = 512;   // rows of an executor between two commits
 constexpr std::int64_t kLongestWait = 60;  // seconds until a row is told again
+constexpr Seconds kPutOffLong{600};        // an executor that does not take a launch for so long is told of
 
 struct OutboxRow {
   std::int64_t id = 0;
   std::string kind;
   std::int64_t sequence = 0;
   std::int64_t tries = 0;
+  Seconds created;
   LiveRun run;
 };
 
@@ -170,7 +174,8 @@ class Dispatcher {
     BERTH_ASSIGN(
         Statement rows,
         db_.prepare(
-            "SELECT o.id, o.kind, o.sequence, o.tries, r.id, r.job_id, r.attempt, r.state, r.generation FROM outbox o "
+            "SELECT o.id, o.kind, o.sequence, o.tries, r.id, r.job_id, r.attempt, r.state, r.generation, o.created_at "
+            "FROM outbox o "
             "JOIN runs r ON r.id = o.run_id WHERE o.executor_id = ?1 AND (o.next_try <= ?2 OR o.next_try > "
             "?2 + ?5) AND o.id > ?3 AND (o.kind <> 'launch' OR r.job_id > ?6) ORDER BY o.id LIMIT ?4"));
     // Later than that is no row's time: the clock was set back.
@@ -182,6 +187,7 @@ class Dispatcher {
       row.kind = rows.text(1);
       row.sequence = rows.integer(2);
       row.tries = rows.integer(3);
+      row.created = rows.quantity<Seconds>(9);
       row.run.id = rows.integer(4);
       row.run.job = rows.integer(5);
       row.run.attempt = rows.integer(6);
@@ -244,7 +250,22 @@ class Dispatcher {
     if (reached.ok() && !calls.requests.empty())
       reached = collect(live.executor->stop(calls.requests), calls.stopped, calls.told);
     failpoint("after_delivery");
-    return take_in(calls.told, calls.launches);
+    BERTH_TRY(take_in(calls.told, calls.launches));
+    return note_untaken(live.record, calls.told);
+  }
+
+  // Launches that an executor has put off for long.
+  Status note_untaken(const ExecutorRecord& executor, const std::vector<Told>& told) {
+    for (const auto& [row, delivery] : told) {
+      const bool is_late = row->kind == "launch" && delivery.state == DeliveryState::kUnknown &&
+                           runtime_.now() - row->created >= kPutOffLong;
+      if (!is_late || delivery.detail.empty()) continue;
+      const Drift drift{"waiting task", fmt::format("job {} attempt {}", row->run.job, row->run.attempt), "starts",
+                        delivery.detail, "none: it keeps its room until it starts or is cancelled"};
+      BERTH_ASSIGN(const bool is_new, is_news(db_, executor, drift));
+      if (is_new) BERTH_TRY(note_drift(runtime_, executor, drift));
+    }
+    return {};
   }
 
   static Status collect(Result<std::vector<Delivery>> answers, const std::vector<const OutboxRow*>& rows,
@@ -311,8 +332,41 @@ class Dispatcher {
     return transaction.commit();
   }
 
+  // Tasks that an elastic job was to gain, beyond what it needs: they are taken back, and it runs on. False: they are
+  // not, or others have been added since.
+  static Result<bool> drop_growth(Change& change, const OutboxRow& row) {
+    Database& db = change.db();
+    BERTH_ASSIGN(Statement rows,
+                 db.prepare("SELECT t.group_index, t.task_index, (SELECT count(*) FROM run_tasks o WHERE o.run_id = "
+                            "t.run_id AND o.group_index = t.group_index AND o.sequence <> t.sequence AND o.phase IN "
+                            "('pending', 'starting', 'running')) >= g.min_tasks AND NOT EXISTS (SELECT 1 FROM "
+                            "run_tasks o WHERE o.run_id = t.run_id AND o.sequence <> t.sequence AND o.group_index = "
+                            "t.group_index AND o.task_index > t.task_index) FROM run_tasks t JOIN runs r ON r.id = "
+                            "t.run_id JOIN task_groups g ON g.job_id = r.job_id AND g.group_index = t.group_index "
+                            "WHERE t.run_id = ?1 AND t.sequence = ?2 AND r.state <> 'stopping'"));
+    rows.with(row.run.id, row.sequence);
+    std::vector<TaskName> tasks;
+    while (rows.next()) {
+      if (rows.integer(2) == 0) return false;
+      tasks.push_back({static_cast<std::int32_t>(rows.integer(0)), static_cast<std::int32_t>(rows.integer(1))});
+    }
+    BERTH_TRY(rows.status());
+    if (tasks.empty()) return false;
+    BERTH_TRY(end_tasks(change, row.run.job, tasks));
+    BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM run_tasks WHERE run_id = ?1 AND sequence = ?2"));
+    BERTH_TRY(remove.run(row.run.id, row.sequence));
+    return true;
+  }
+
   static Status refuse(Change& change, const OutboxRow& row, const Delivery& delivery) {
     Database& db = change.db();
+    BERTH_ASSIGN(const bool was_growth, row.sequence > 0 ? drop_growth(change, row) : Result<bool>(false));
+    if (was_growth) {
+      BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM outbox WHERE id = ?1"));
+      BERTH_TRY(remove.run(row.id));
+      BERTH_ASSIGN(const std::string job, job_name(db, row.run.job));
+      return change.record("growth refused", job, delivery.detail);
+    }
     BERTH_ASSIGN(Statement tasks, db.prepare("UPDATE run_tasks SET phase = 'ended', end_time = ?3, detail = ?4 WHERE "
                                              "run_id = ?1 AND sequence = ?2 AND (phase = 'pending' OR phase = "
                                              "'starting' OR phase = 'running')"));

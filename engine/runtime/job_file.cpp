@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "engine/base/file_bytes.h"
 #include "engine/base/plain_text.h"
 #include "engine/base/text.h"
 
@@ -298,6 +299,7 @@ Result<JobRequest> read_job_json(std::string_view text) {
 }
 
 Result<JobRequest> read_job_file(const std::string& path) {
+  BERTH_TRY(check_is_no_open_database(path));
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) return Status(Code::kUnavailable, fmt::format("cannot open {}: {}", path, std::strerror(errno)));

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "engine/base/file_bytes.h"
 #include "engine/base/plain_text.h"
 #include "engine/base/text.h"
 #include "engine/lua/script_policies.h"
@@ -57,6 +58,7 @@ Result<AlteredPolicy> alter_to(Change& change, const StoredPolicy& stored, const
 }  // namespace
 
 Result<std::string> read_policy_file(const std::string& path) {
+  BERTH_TRY(check_is_no_open_database(path));
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) return Status(Code::kUnavailable, fmt::format("cannot open {}: {}", path, std::strerror(errno)));

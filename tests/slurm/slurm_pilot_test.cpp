@@ -70,6 +70,27 @@ TEST_F(Slurm, AStepThatHasRemovedItsFolderIsStopped) {
   EXPECT_EQ(out(24).size(), said);
 }
 
+// By our books they fit: Slurm counts whole cores.
+TEST_F(Slurm, AStepForWhichSlurmHasNoRoomWaits) {
+  executor_ = make({{"pilot", "true"}, {"pending_limit", "0s"}});
+  const Launch all_cores = launch_of(26, "echo up >>$OUT; sleep 300", {{"n1", 0, 8}});
+  ASSERT_TRUE(eventually([&] { return deliver(all_cores).state == DeliveryState::kDone; }));
+  ASSERT_TRUE(eventually([&] { return out(26) == "up\n"; }));
+  const Launch late = launch_of(27, "echo up >>$OUT", {{"n1", 0, 1}});
+  ASSERT_EQ(deliver(late).state, DeliveryState::kDone);
+  for (int i = 0; i < 14; ++i) {
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    ASSERT_EQ(look(late)[0].phase, TaskPhase::kStarting) << look(late)[0].detail;
+  }
+  EXPECT_TRUE(look(late)[0].is_stuck);
+  EXPECT_EQ(look(late)[0].detail, "Slurm finds its nodes busy");
+  const StopRequest end{live(all_cores), Seconds(0), ""};
+  EXPECT_EQ(must(executor_->stop({&end, 1})).front().state, DeliveryState::kDone);
+  EXPECT_TRUE(eventually([&] { return all(late, TaskPhase::kEnded); }, 40)) << look(late)[0].detail;
+  EXPECT_TRUE(look(late)[0].succeeded());
+  EXPECT_EQ(out(27), "up\n");
+}
+
 TEST_F(Slurm, WhoLosesThePilotOfOneNodeIsLost) {
   executor_ = make({{"pilot", "true"}});
   const Launch gang = launch_of(25, "echo up >>$OUT; sleep 300", {{"n1"}, {"n2"}});

@@ -138,12 +138,16 @@ TEST(KubernetesPods, WhatTheirStatusMeansForATask) {
       {main_is("Failed", R"({"terminated":{"exitCode":137,"reason":"OOMKilled"}})"), TaskPhase::kEnded, 137, 9,
        "OOMKilled"},
       {R"({"phase":"Failed","reason":"OutOfnvidia.com/gpu","message":"Node didn't have enough resource"})",
-       TaskPhase::kEnded, 1, 0, "OutOfnvidia.com/gpu: Node didn't have enough resource"},
+       TaskPhase::kVanished, 0, 0, "OutOfnvidia.com/gpu: Node didn't have enough resource"},
       {R"({"phase":"Failed","reason":"Evicted","message":"The node was low on resource: memory."})",
        TaskPhase::kVanished, 0, 0, "Evicted: The node was low on resource: memory."},
       {main_is("Failed", R"({"terminated":{"exitCode":137,"reason":"Error"}})",
                R"(,"reason":"DeadlineExceeded","message":"Pod was active on the node longer than the deadline")"),
        TaskPhase::kEnded, 137, 9, "DeadlineExceeded: Pod was active on the node longer than the deadline"},
+      {main_is("Failed", R"({"terminated":{"exitCode":137,"reason":"ContainerStatusUnknown"}})"), TaskPhase::kVanished,
+       137, 9, "ContainerStatusUnknown"},
+      {main_is("Failed", R"({"terminated":{"exitCode":255,"reason":"Unknown"}})"), TaskPhase::kVanished, 255, 0,
+       "Unknown"},
       {R"({"phase":"Failed"})", TaskPhase::kEnded, 1, 0, "its pod failed and does not say why"},
   };
   for (const Row& row : rows) {

@@ -143,6 +143,8 @@ TEST(SlurmOutcome, WhatSlurmToldToEndHasNotSucceeded) {
   EXPECT_TRUE(judged(SlurmState::kCompleted, told).succeeded());            // CONT alone
   const std::string before = "start 0 0 1 7\nexit 0 0 4 0\nend 0 0 4 0 1\ntold 0 0 5\n";
   EXPECT_TRUE(judged(SlurmState::kPreempted, before).succeeded());
+  const std::string quick = "start 0 0 1 7\nend 0 0 4 143 1\ntold 0 0 5\n";  // noted a moment late
+  EXPECT_EQ(judged(SlurmState::kPreempted, quick).phase, TaskPhase::kVanished);
   const std::string ours = "start 0 0 1 7\nstop 0 0 4 TERM\ntold 0 0 5\nexit 0 0 6 0\nend 0 0 6 0 1\n";
   EXPECT_TRUE(judged(SlurmState::kCancelled, ours).was_told);
   EXPECT_EQ(judged(SlurmState::kCancelled, ours).signal, 0);
@@ -483,18 +485,21 @@ TEST(SlurmScript, SharesOfDevices) {
 }
 
 TEST(SlurmScript, ARefusalIsToldFromSilence) {
-  for (const char* no : {"Requested node configuration is not available", "Invalid partition name specified",
-                         "Invalid node name specified", "User's group not permitted to use this partition",
-                         "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"})
+  for (const char* no :
+       {"Memory specification can not be satisfied", "CPU count per node can not be satisfied",
+        "More processors requested than permitted", "Requested time limit is invalid (missing or exceeds some limit)"})
     EXPECT_TRUE(is_sbatch_refusal("sbatch: error: Batch job submission failed: " + std::string(no))) << no;
   for (const char* silence :
        {"Socket timed out on send/recv operation", "Unable to contact slurm controller (connect failure)",
         "Zero Bytes were transmitted or received", "Unexpected message received",
         "Slurm temporarily unable to accept job, sleeping and retrying"})
     EXPECT_FALSE(is_sbatch_refusal("sbatch: error: Batch job submission failed: " + std::string(silence))) << silence;
-  // Maintenance passes.
+  // Maintenance passes, and a site's mistakes are mended.
   for (const char* later :
-       {"Required partition not available (inactive or drain)", "Requested partition configuration not available now",
+       {"Requested node configuration is not available", "Invalid partition name specified",
+        "Invalid node name specified", "User's group not permitted to use this partition", "Access/permission denied",
+        "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)",
+        "Required partition not available (inactive or drain)", "Requested partition configuration not available now",
         "Required node not available (down, drained or reserved)", "Requested nodes are busy",
         "Requested operation is presently disabled", "Requested reservation is in use"})
     EXPECT_FALSE(is_sbatch_refusal("sbatch: error: Batch job submission failed: " + std::string(later))) << later;
