@@ -164,7 +164,8 @@ class Backfill {
     Fence& operator=(const Fence&) = delete;
 
    private:
-    void take_idle(NodeIndex node);
+    // All idle devices, and of the rest no more than that.
+    void take_idle(NodeIndex node, MilliCpu cpu, MiB memory);
 
     Ledger& ledger_;
     ClosedNodes closed_;

@@ -69,14 +69,17 @@ Backfill::Fence::Fence(Backfill& backfill, const Asker& asker, Keep keep)
   const Job& job = asker.job;
   const bool takes_back = keep == Keep::kIdle;
   if (takes_back && backfill.may_take_back()) {
-    for (std::size_t node = 0; node < ledger_.node_count(); ++node) take_idle(static_cast<NodeIndex>(node));
+    for (std::size_t n = 0; n < ledger_.node_count(); ++n) {
+      const auto node = static_cast<NodeIndex>(n);
+      take_idle(node, ledger_.free_cpu(node), ledger_.free_memory(node));
+    }
   }
   for (const Held& held : backfill.held_) {
     if (held.reservation.job == job.id || backfill.gives_way_to(held, asker)) continue;
     for (const ReservedTask& task : held.reservation.tasks) {
       if (!ledger_.accepts_tasks(task.holding.node)) continue;
       if (takes_back && backfill.is_guest_of(held, job)) {
-        take_idle(task.holding.node);
+        take_idle(task.holding.node, task.holding.cpu, task.holding.memory);
         continue;
       }
       closed_.close(task.holding.node);
@@ -84,15 +87,15 @@ Backfill::Fence::Fence(Backfill& backfill, const Asker& asker, Keep keep)
   }
 }
 
-void Backfill::Fence::take_idle(NodeIndex node) {
+void Backfill::Fence::take_idle(NodeIndex node, MilliCpu cpu, MiB memory) {
   if (!ledger_.accepts_tasks(node)) return;
   const auto take = [&](const Holding& holding) {
     if (ledger_.place(holding).ok()) taken_.push_back(holding);
   };
   Holding idle;
   idle.node = node;
-  idle.cpu = ledger_.free_cpu(node);
-  idle.memory = ledger_.free_memory(node);
+  idle.cpu = std::min(cpu, ledger_.free_cpu(node));
+  idle.memory = std::min(memory, ledger_.free_memory(node));
   take(idle);
   const NodeView view = ledger_.view(node);
   for (std::size_t device = 0; device < view.milli.size(); ++device) {

@@ -271,7 +271,8 @@ Result<ImportReport> import_read_nodes(Runtime& runtime, std::span<const TraceNo
 
 Result<ImportReport> import_nodes(Runtime& runtime, const std::string& path, const ImportOptions& options) {
   BERTH_ASSIGN(ReadRecords<TraceNode> read,
-               read_trace_nodes(options.format, path, {.skip_bad_rows = true, .format = options.trace}));
+               read_trace_nodes(options.format, path,
+                                {.skip_bad_rows = true, .format = options.trace, .interrupted = options.interrupted}));
   return import_read_nodes(runtime, read.records, std::move(read.skipped), options);
 }
 
@@ -281,7 +282,8 @@ Result<ImportReport> import_nodes(Runtime& runtime, std::span<const TraceNode> n
 
 Result<ImportReport> import_jobs(Runtime& runtime, const std::string& path, const ImportOptions& options) {
   BERTH_ASSIGN(ReadRecords<TraceJob> read,
-               read_trace_jobs(options.format, path, {.skip_bad_rows = true, .format = options.trace}));
+               read_trace_jobs(options.format, path,
+                               {.skip_bad_rows = true, .format = options.trace, .interrupted = options.interrupted}));
   ImportReport report;
   RowErrors errors(options, report, std::move(read.skipped));
   if (read.records.empty()) {

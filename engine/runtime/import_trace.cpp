@@ -73,7 +73,8 @@ Status ensure_names(MissingNames& missing, const PastJob& job) {
 Result<ImportReport> import_trace(Runtime& runtime, const std::string& path, const ImportOptions& options,
                                   const TraceImport& import) {
   BERTH_ASSIGN(ReadRecords<TraceJob> read,
-               read_trace_jobs(options.format, path, {.skip_bad_rows = true, .format = options.trace}));
+               read_trace_jobs(options.format, path,
+                               {.skip_bad_rows = true, .format = options.trace, .interrupted = options.interrupted}));
   ImportReport report;
   RowErrors errors(options, report, std::move(read.skipped));
   if (read.records.empty()) BERTH_TRY(errors.verdict());

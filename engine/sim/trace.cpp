@@ -41,12 +41,16 @@ constexpr TraceFormat kTraceFormats[] = {
     {"swf", "the Standard Workload Format of the Parallel Workloads Archive", nullptr, open_swf_jobs},
 };
 
+constexpr std::size_t kMostBadRows = 100'000;
+
 // Reads to the end, past bad records.
 template <class Record>
 Result<ReadRecords<Record>> read_all_records(RecordReader<Record>& reader, const ReadOptions& options) {
   ReadRecords<Record> read;
   std::unordered_map<std::string, std::string> place_of;  // name -> where it was first given
-  for (;;) {
+  for (std::uint64_t rows = 1;; ++rows) {
+    if (options.interrupted != nullptr && rows % 1024 == 0 && options.interrupted->load(std::memory_order_relaxed))
+      return Status(Code::kInterrupted, "interrupted while reading; nothing changed");
     Record record;
     Result<bool> more = reader.next(record);
     Status problem = more.status();
@@ -66,6 +70,8 @@ Result<ReadRecords<Record>> read_all_records(RecordReader<Record>& reader, const
     }
     if (problem.code() != Code::kInvalid) return problem;
     read.skipped.push_back(std::move(problem));
+    if (read.skipped.size() > kMostBadRows)
+      return as_one_error(read.skipped).with_hint(fmt::format("after {} bad rows the rest was not read", kMostBadRows));
   }
 }
 

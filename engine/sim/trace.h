@@ -5,6 +5,7 @@
 // CMake line, a test with a sample file.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -181,9 +182,11 @@ std::vector<std::string_view> recognise_trace(const std::string& path, TraceCont
 std::string_view durations_hint(std::string_view format, const TraceOptions& options);
 
 // All or nothing, and then all bad records are told; unless they are to be skipped: then each skipped one is reported.
+// A file with very many of them is none of that format: kInvalid, whatever the options say.
 struct ReadOptions {
   bool skip_bad_rows = false;
   TraceOptions format = {};
+  const std::atomic<bool>* interrupted = nullptr;  // kInterrupted
 };
 template <class Record>
 struct ReadRecords {

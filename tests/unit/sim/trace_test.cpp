@@ -231,5 +231,17 @@ TEST(BerthTrace, SkippingABadRowSkipsItsWholeJobAndReportsIt) {
   EXPECT_TRUE(file.without_folder(read->skipped[2].message()).starts_with("jobs.csv:7:3: submit: 'zero'"));
 }
 
+TEST(BerthTrace, AFileOfBadRowsAloneIsNotReadToItsEnd) {
+  std::string text = "name,submit,cpu,memory\n";
+  for (int i = 0; i < 110'000; ++i) text += "x\n";
+  const TemporaryFile file(text, "jobs.csv");
+  const Status refused = read_trace_jobs("berth", file.path(), {.skip_bad_rows = true}).status();
+  EXPECT_EQ(refused.code(), Code::kInvalid);
+  EXPECT_EQ(refused.hint(), "after 100000 bad rows the rest was not read");
+  const std::atomic<bool> interrupted = true;
+  EXPECT_EQ(read_trace_jobs("berth", file.path(), {.skip_bad_rows = true, .interrupted = &interrupted}).status().code(),
+            Code::kInterrupted);
+}
+
 }  // namespace
 }  // namespace berth
