@@ -12,6 +12,7 @@
 #include "engine/runtime/node_watch.h"
 #include "engine/store/attempt_records.h"
 #include "engine/store/job_records.h"
+#include "engine/store/load.h"
 #include "engine/store/run_outcome.h"
 #include "engine/store/run_records.h"
 #include "engine/store/settings.h"
