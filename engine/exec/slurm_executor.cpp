@@ -197,7 +197,7 @@ class SlurmExecutor : public Executor {
     return holders;
   }
 
-  // Steps of pilot jobs are told: their scripts end what they started.
+  // A step of a pilot job gets TERM: its script ends the tasks that it started.
   Status cancel_ours(const std::vector<NamedJob>& jobs) {
     if (jobs.empty()) return {};
     if (settings_.submit.is_pilot) {

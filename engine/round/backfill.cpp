@@ -11,15 +11,6 @@ namespace berth {
 
 namespace {
 
-std::vector<ReservedTask> reserved_tasks(std::span<const PlacedTask> placed, const Cluster& cluster) {
-  std::vector<ReservedTask> tasks;
-  for (const PlacedTask& task : placed) {
-    const std::int64_t node_id = cluster.nodes[static_cast<std::size_t>(task.holding.node)].id;
-    tasks.push_back({.group = task.group, .task = task.task, .node_id = node_id, .holding = task.holding});
-  }
-  return tasks;
-}
-
 DemandKey backfill_demand(const Job& job) {
   DemandKey key;
   for (const TaskGroup& group : job.groups) append_demand(group, key);

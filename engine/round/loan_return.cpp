@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "engine/round/reserved_room.h"
 #include "engine/round/victims.h"
 
 namespace berth {
@@ -371,12 +372,11 @@ std::vector<Reservation> LoanReturnPlanner::started_of(std::int32_t lender, std:
     const JobOutcome outcome = state_.placer().place_job(gang_of(job));
     if (!outcome.started) continue;
     left -= wish;
-    started.push_back(
-        {.job = job.id, .kind = ReservationKind::kEviction, .made_at = now_, .expected = now_, .tasks = {}});
-    for (const PlacedTask& task : outcome.placed) {
-      const std::int64_t node_id = state_.cluster().nodes[static_cast<std::size_t>(task.holding.node)].id;
-      started.back().tasks.push_back({task.group, task.task, node_id, task.holding});
-    }
+    started.push_back({.job = job.id,
+                       .kind = ReservationKind::kEviction,
+                       .made_at = now_,
+                       .expected = now_,
+                       .tasks = reserved_tasks(outcome.placed, state_.cluster())});
   }
   return started;
 }

@@ -65,7 +65,7 @@ std::vector<LoanReturn> plan_loan_returns(RoundState& state, std::span<const Job
 struct LoanStops {
   std::vector<Eviction> evictions;      // new ones
   std::vector<std::int64_t> reprieves;  // jobs told to stop that run on
-  std::vector<Reservation> starts;      // see Plan::loan_starts; of the first loan for which somebody is told
+  std::vector<Reservation> starts;      // see Plan::loan_starts; of the first loan that stops a job
 };
 // Plans the returns and carries them out in the state: jobs and tasks that stop now are gone, other jobs are told to
 // stop, and what is due to lenders is kept, also of loans that are over since the last round. With Preemption::kNone

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/round/quota_placing.h"
+#include "engine/round/reserved_room.h"
 
 namespace berth {
 
@@ -463,11 +464,7 @@ RoomMade Reclaim::carry_out(const Job& job, JobOutcome outcome, const Reaches& r
                         .made_at = now_,
                         .expected = last_stop,
                         .expires = last_stop + state_.rules().reservation_ttl,
-                        .tasks = {}};
-    for (const PlacedTask& task : outcome.placed) {
-      const std::int64_t node_id = state_.cluster().nodes[static_cast<std::size_t>(task.holding.node)].id;
-      room.reservation->tasks.push_back({task.group, task.task, node_id, task.holding});
-    }
+                        .tasks = reserved_tasks(outcome.placed, state_.cluster())};
   } else {
     for (const PlacedTask& task : outcome.placed) (void)state_.ledger().place(task.holding);
   }

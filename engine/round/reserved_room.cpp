@@ -45,6 +45,15 @@ bool is_room_for(const Reservation& reservation, const Job& job, const RoundStat
   return true;
 }
 
+std::vector<ReservedTask> reserved_tasks(std::span<const PlacedTask> placed, const Cluster& cluster) {
+  std::vector<ReservedTask> tasks;
+  for (const PlacedTask& task : placed) {
+    const std::int64_t node_id = cluster.nodes[static_cast<std::size_t>(task.holding.node)].id;
+    tasks.push_back({.group = task.group, .task = task.task, .node_id = node_id, .holding = task.holding});
+  }
+  return tasks;
+}
+
 bool may_use_node(const Ledger& ledger, const Holding& holding) {
   if (holding.node < 0 || static_cast<std::size_t>(holding.node) >= ledger.node_count()) return false;
   const Node& node = ledger.cluster().nodes[static_cast<std::size_t>(holding.node)];

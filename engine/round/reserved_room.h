@@ -1,6 +1,9 @@
 // Is what was reserved for a job still room for it? Nodes, their pools and racks, and the job may have changed since.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "engine/model/rules.h"
 #include "engine/round/round_state.h"
 
@@ -8,6 +11,8 @@ namespace berth {
 
 // Tasks that the group lacks to start.
 std::int32_t tasks_needed(const TaskGroup& group);
+// What is to be reserved where these were placed.
+std::vector<ReservedTask> reserved_tasks(std::span<const PlacedTask> placed, const Cluster& cluster);
 // It is up and these devices are healthy: what was reserved there may be used.
 bool may_use_node(const Ledger& ledger, const Holding& holding);
 // The reservation still is for what the job asks for, on nodes that can run it, as near each other as it must be.

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t kMostAtOnce = 512;   // rows of an executor between two commits
 constexpr std::int64_t kLongestWait = 60;  // seconds until a row is told again
-constexpr Seconds kPutOffLong{600};        // an executor that does not take a launch for so long is told of
+constexpr Seconds kPutOffLong{600};        // a launch that waits for so long is drift
 
 struct OutboxRow {
   std::int64_t id = 0;
@@ -261,8 +261,7 @@ class Dispatcher {
       const bool is_late = row->kind == "launch" && delivery.state == DeliveryState::kUnknown &&
                            runtime_.now() - row->created >= kPutOffLong;
       if (!is_late || delivery.detail.empty()) continue;
-      const Drift drift{"waiting task", fmt::format("job {} attempt {}", row->run.job, row->run.attempt), "starts",
-                        delivery.detail, "none: it keeps its room until it starts or is cancelled"};
+      const Drift drift = waiting_task(row->run.job, row->run.attempt, delivery.detail);
       BERTH_ASSIGN(const bool is_new, is_news(db_, executor, drift));
       if (is_new) BERTH_TRY(note_drift(runtime_, executor, drift));
     }
@@ -361,10 +360,10 @@ class Dispatcher {
 
   static Status refuse(Change& change, const OutboxRow& row, const Delivery& delivery) {
     Database& db = change.db();
+    BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM outbox WHERE id = ?1"));
+    BERTH_TRY(remove.run(row.id));
     BERTH_ASSIGN(const bool was_growth, row.sequence > 0 ? drop_growth(change, row) : Result<bool>(false));
     if (was_growth) {
-      BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM outbox WHERE id = ?1"));
-      BERTH_TRY(remove.run(row.id));
       BERTH_ASSIGN(const std::string job, job_name(db, row.run.job));
       return change.record("growth refused", job, delivery.detail);
     }
@@ -373,8 +372,6 @@ class Dispatcher {
                                              "'starting' OR phase = 'running')"));
     const std::string why = "refused: " + delivery.detail;
     BERTH_TRY(tasks.run(row.run.id, row.sequence, change.now(), why));
-    BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM outbox WHERE id = ?1"));
-    BERTH_TRY(remove.run(row.id));
     BERTH_ASSIGN(const std::optional<LiveRun> run, live_run_of(db, row.run.job));
     if (!run || run->id != row.run.id) return {};
     BERTH_ASSIGN(const RunOutcome outcome, judge_run(db, *run));

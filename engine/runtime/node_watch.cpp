@@ -208,6 +208,11 @@ Status watch_foreign(Runtime& runtime, const ExecutorRecord& executor, const Obs
 
 }  // namespace
 
+Drift waiting_task(std::int64_t job, std::int64_t attempt, std::string why) {
+  return {"waiting task", fmt::format("job {} attempt {}", job, attempt), "starts", std::move(why),
+          "none: it keeps its room until it starts or is cancelled"};
+}
+
 Status note_drift(Runtime& runtime, const ExecutorRecord& executor, const Drift& drift) {
   BERTH_ASSIGN(Statement insert,
                runtime.db().prepare("INSERT INTO drift (time, executor_id, kind, object, expected, found, "

@@ -19,6 +19,8 @@ struct Drift {
   std::string found;
   std::string repair;
 };
+// A task that its executor has not started for long.
+Drift waiting_task(std::int64_t job, std::int64_t attempt, std::string why);
 Status note_drift(Runtime& runtime, const ExecutorRecord& executor, const Drift& drift);
 // Other than the last row about that object says: for what lasts.
 Result<bool> is_news(Database& db, const ExecutorRecord& executor, const Drift& drift);

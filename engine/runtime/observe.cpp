@@ -202,16 +202,14 @@ class Observer {
 
   // Said once of an attempt, by the first of its tasks.
   Status note_stuck(const LiveTask& task, const AskedTask& asked, const std::string& why) {
-    const std::string object = fmt::format("job {} attempt {}", task.key.job, task.key.attempt);
-    BERTH_ASSIGN(Statement said, runtime_.db().prepare("SELECT 1 FROM drift WHERE executor_id = ?1 AND kind = 'waiting "
-                                                       "task' AND object = ?2 AND time >= ?3"));
-    const bool was_said = said.with(executor_.id, object, asked.since).next();
+    const Drift drift = waiting_task(task.key.job, task.key.attempt, why);
+    BERTH_ASSIGN(Statement said, runtime_.db().prepare("SELECT 1 FROM drift WHERE executor_id = ?1 AND kind = ?4 AND "
+                                                       "object = ?2 AND time >= ?3"));
+    const bool was_said = said.with(executor_.id, drift.object, asked.since, drift.kind).next();
     BERTH_TRY(said.status());
     if (was_said) return {};
     ++report_.drifts;
-    return note_drift(
-        runtime_, executor_,
-        {"waiting task", object, "starts", why, "none: it keeps its room until it starts or is cancelled"});
+    return note_drift(runtime_, executor_, drift);
   }
 
   Status note_end(const LiveRun& run, const LiveTask& task, const TaskObservation& seen, std::string_view phase,

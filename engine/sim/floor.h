@@ -46,7 +46,7 @@ class Floor {
     (void)eviction;
     (void)queue;
   }
-  // It was told to stop, and loses something else than it was to lose.
+  // A job that was told to stop loses another amount than note_lost() counted.
   virtual void change_lost(std::int64_t job, std::int64_t lost) {
     (void)job;
     (void)lost;

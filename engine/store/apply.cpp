@@ -247,7 +247,7 @@ Status PlanWriter::decide(std::int64_t job, std::string_view kind, std::optional
 
 // What frees room goes before what takes it.
 Status PlanWriter::evict() {
-  // Who runs on may be told again at once, for another job; and who is told may run on after all.
+  // A plan may withdraw a stop and tell the same job again for another one, or withdraw a stop of its own.
   std::vector<std::int64_t> first;
   std::vector<std::int64_t> last;
   BERTH_ASSIGN(Statement told, change_.db().prepare("SELECT 1 FROM stopping_jobs WHERE job_id = ?1"));

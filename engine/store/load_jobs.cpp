@@ -61,7 +61,7 @@ constexpr std::string_view kJobColumns =
     "g.group_index, g.task_count, g.min_tasks, g.cpu_milli, g.memory_mib, g.gpu_count, g.gpu_milli, "
     "g.gpu_memory_mib, g.models, g.pool_id, g.locality, g.locality_required";
 
-// What is told to end takes no longer than that beyond its grace: a round trip to its node, and the site's own grace.
+// A job that is told to end needs at most this beyond stop_grace: a round trip to its node, and the site's grace.
 constexpr Seconds kMostToBeGone(60);
 
 }  // namespace
