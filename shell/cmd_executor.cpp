@@ -407,7 +407,9 @@ std::vector<CommandRow> make_rows() {
        .details =
            "What is true wins; SHOW DRIFT lists what was found other than expected. Effects that wait in the outbox "
            "are told again, drains are passed on, and the nodes that executors have are compared with those here: new "
-           "ones are only told, unless setting import_new_nodes is true."},
+           "ones are only told, unless setting import_new_nodes is true. A node that loses launches one after the "
+           "other before they begin drains: for five minutes, then longer each time, until RESUME NODES. No job is "
+           "charged for it when the node has lost those of several."},
       {.family = kExecutorFamily,
        .syntax = "SHOW DRIFT",
        .effect = Effect::kReads,

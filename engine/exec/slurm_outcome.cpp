@@ -202,6 +202,7 @@ TaskObservation judge_slurm_task(const LiveTask& task, const SlurmTaskFacts& fac
   } else {
     seen.phase = TaskPhase::kRunning;
   }
+  seen.never_began = !has_begun(facts);
   return seen;
 }
 

@@ -159,7 +159,8 @@ void fields(A& a, T& x) {
 }
 template <class A, Is<RoundRules> T>
 void fields(A& a, T& x) {
-  auto& [backfill, backfill_depth, preemption, min_runtime, pending_delay, eviction_cooldown, eviction_budget,
+  // `told` is of plans that are not recorded.
+  auto& [backfill, backfill_depth, preemption, told, min_runtime, pending_delay, eviction_cooldown, eviction_budget,
          reservation_ttl, default_duration] = x;
   a(backfill, backfill_depth, preemption, min_runtime, pending_delay, eviction_cooldown, eviction_budget,
     reservation_ttl, default_duration);

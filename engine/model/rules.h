@@ -37,12 +37,16 @@ struct RoundRules {
   BackfillMode backfill = BackfillMode::kEasy;
   std::int32_t backfill_depth = 100;  // conservative: jobs that get a reservation
   Preemption preemption = Preemption::kReclaim;
-  Seconds min_runtime{600};           // for jobs that do not say
-  Seconds pending_delay{30};          // a job waits that long before others are evicted for it
-  Seconds eviction_cooldown{600};     // a job evicted is not evicted again so soon after its next start
+  bool told_still_stop = false;    // with kNone: jobs that were told to stop do not run on; of plans for what would be
+  Seconds min_runtime{600};        // for jobs that do not say
+  Seconds pending_delay{30};       // a job waits that long before others are evicted for it
+  Seconds eviction_cooldown{600};  // a job evicted is not evicted again so soon after its next start
   std::int64_t eviction_budget = -1;  // milli-GPU-seconds that the jobs of one queue may lose in an hour; -1 = any
   Seconds reservation_ttl{3600};      // room held for a beneficiary beyond the stop of its victims
   Seconds default_duration{86400};    // of a job about which nothing is known
+
+  // What was told to stop before evictions were forbidden runs on.
+  bool withdraws_evictions() const { return preemption == Preemption::kNone && !told_still_stop; }
 
   bool operator==(const RoundRules&) const = default;
 };

@@ -473,7 +473,8 @@ std::vector<LoanReturn> plan_loan_returns(RoundState& state, std::span<const Job
 Status return_loans(RoundState& state, std::span<const Job> waiting, Seconds now, LoanStops& stops) {
   const std::vector<LoanReturn> returns = plan_loan_returns(state, waiting, now);
   for (const RunningJob& run : state.running().all()) {
-    if (!run.stops_for_a_loan() || !may_run_on(run, returns, now)) continue;
+    if (!run.stops_for_a_loan()) continue;
+    if (!state.rules().withdraws_evictions() && !may_run_on(run, returns, now)) continue;
     state.running().change(run.job.id)->run_on();
     stops.reprieves.push_back(run.job.id);
   }

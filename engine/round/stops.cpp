@@ -96,6 +96,7 @@ void drop_void_promises(RoundState& state, std::span<const Job> jobs, Seconds no
   std::ranges::stable_sort(kept, {}, &Reservation::made_at);
   std::erase_if(kept, [&](const Reservation& row) {
     if (row.kind != ReservationKind::kEviction) return false;
+    if (state.rules().withdraws_evictions()) return true;
     const auto may_use = [&](const ReservedTask& task) { return may_use_node(state.ledger(), task.holding); };
     if (!std::ranges::all_of(row.tasks, may_use)) return true;
     const auto job = std::ranges::lower_bound(jobs, row.job, {}, &Job::id);

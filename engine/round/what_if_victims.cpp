@@ -17,6 +17,7 @@ constexpr int kMostRoomTries = 16;
 Snapshot without_eviction_rules(const Snapshot& snapshot) {
   Snapshot relaxed = snapshot;
   relaxed.rules.preemption = Preemption::kNone;
+  relaxed.rules.told_still_stop = true;
   relaxed.rules.eviction_budget = -1;
   for (Queue& queue : relaxed.queues) queue.eviction_budget = -1;
   return relaxed;

@@ -85,32 +85,12 @@ constexpr TableWords kTables[] = {
 };
 
 // They follow from others, or say in detail what the tables above say in short.
-constexpr std::string_view kWordless[] = {"allocations",
-                                          "assertion_holds",
-                                          "assertion_refusals",
-                                          "borrowing_records",
-                                          "decayed_usage",
-                                          "dependencies",
-                                          "device_slots",
-                                          "evictions",
-                                          "foreign_use",
-                                          "inventory_drift",
-                                          "meta",
-                                          "node_health",
-                                          "queue_use",
-                                          "requested_amounts",
-                                          "reservations",
-                                          "reserved_tasks",
-                                          "run_changes",
-                                          "run_edges",
-                                          "run_sizes",
-                                          "run_tasks",
-                                          "run_usage",
-                                          "runs",
-                                          "standings",
-                                          "stopping_jobs",
-                                          "task_groups",
-                                          "wait_stretches"};
+constexpr std::string_view kWordless[] = {
+    "allocations",   "assertion_holds", "assertion_refusals", "borrowing_records", "decayed_usage",  "dependencies",
+    "device_slots",  "evictions",       "foreign_use",        "inventory_drift",   "launch_losses",  "meta",
+    "node_health",   "queue_use",       "requested_amounts",  "reservations",      "reserved_tasks", "run_changes",
+    "run_edges",     "run_sizes",       "run_tasks",          "run_usage",         "runs",           "standings",
+    "stopping_jobs", "task_groups",     "wait_stretches"};
 
 constexpr std::size_t kLongestValue = 60;
 

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
 #include "engine/base/text.h"
 #include "engine/store/cluster_records.h"
 #include "engine/store/foreign_use.h"
+#include "engine/store/launch_losses.h"
 #include "engine/store/settings.h"
 
 namespace berth {
@@ -228,6 +230,18 @@ Result<bool> is_news(Database& db, const ExecutorRecord& executor, const Drift& 
       last.with(executor.id, drift.kind, drift.object, drift.found, drift.repair).next() && last.integer(0) != 0;
   BERTH_TRY(last.status());
   return !is_known;
+}
+
+Status close_resting_nodes(Runtime& runtime, Observation& seen) {
+  BERTH_ASSIGN(const std::vector<RestingNode> resting, resting_nodes(runtime.db(), runtime.now()));
+  for (const RestingNode& each : resting) {
+    const auto node = std::ranges::find(seen.nodes, each.node, &NodeObservation::node);
+    if (node == seen.nodes.end() || !node->is_ready || node->is_cordoned || node->has_our_cordon) continue;
+    node->is_cordoned = true;
+    node->detail = fmt::format("the last {} launches there were lost before they began: nothing new until {}",
+                               each.losses, print_time(each.until));
+  }
+  return {};
 }
 
 Status watch_nodes(Runtime& runtime, const ExecutorRecord& executor, const Observation& seen, SyncReport& report) {

@@ -25,6 +25,9 @@ Status note_drift(Runtime& runtime, const ExecutorRecord& executor, const Drift&
 // Other than the last row about that object says: for what lasts.
 Result<bool> is_news(Database& db, const ExecutorRecord& executor, const Drift& drift);
 
+// Nothing new goes to nodes that have lost their last launches (store/launch_losses.h), for a while.
+Status close_resting_nodes(Runtime& runtime, Observation& seen);
+
 Status watch_nodes(Runtime& runtime, const ExecutorRecord& executor, const Observation& seen, SyncReport& report);
 
 }  // namespace berth

@@ -14,6 +14,7 @@
 #include "engine/runtime/strays.h"
 #include "engine/store/eviction_records.h"
 #include "engine/store/job_records.h"
+#include "engine/store/launch_losses.h"
 #include "engine/store/run_outcome.h"
 #include "engine/store/run_records.h"
 #include "engine/store/run_usage_records.h"
@@ -178,11 +179,13 @@ class Observer {
       case TaskPhase::kRunning: {
         if (asked.phase == Phase::kRunning) return {};
         has_begun_ = true;
+        if (!seen.never_began) BERTH_TRY(note_launch_begun(runtime_.db(), asked.node));
         const Seconds started = by_our_clock(seen.started).value_or(runtime_.now());
         return begin_.run(run.id, task.key.group, task.key.task, "running", started, seen.external, "");
       }
       case TaskPhase::kEnded: {
         has_begun_ = true;
+        BERTH_TRY(note_launch_begun(runtime_.db(), asked.node));
         // By the cluster, or by Berth in a state that was undone since.
         if (seen.was_told && !seen.said_done && !run.told_at && run.state != RunState::kStopping)
           return note_end(run, task, seen, "lost", "it was told to end, and not by this state: " + end_words(seen));
@@ -190,6 +193,9 @@ class Observer {
       }
       case TaskPhase::kVanished: {
         has_begun_ = true;
+        const bool never_began = seen.never_began || (asked.phase != Phase::kRunning && seen.started < Seconds(0));
+        if (never_began && run.state != RunState::kStopping)
+          BERTH_TRY(note_launch_loss(runtime_.db(), asked.node, run.job, run.attempt, runtime_.now()));
         return note_end(run, task, seen, "lost", seen.detail.empty() ? "it vanished" : seen.detail);
       }
       case TaskPhase::kAbsent: break;
@@ -386,6 +392,7 @@ Result<SyncReport> observe_executors(Runtime& runtime, Lease& lease, std::vector
     }
     BERTH_ASSIGN(Observer observer, Observer::make(runtime, live.record, report));
     BERTH_TRY(observer.take_in(all, *seen));
+    BERTH_TRY(close_resting_nodes(runtime, *seen));
     BERTH_ASSIGN(const StraysSeen strays, judge_unknown_tasks(runtime, *seen));
     close_nodes(strays.held, *seen);
     BERTH_TRY(look_after_nodes(runtime, lease, live, *seen, inventories, report));

@@ -9,6 +9,7 @@
 #include "engine/base/text.h"
 #include "engine/model/shape.h"
 #include "engine/store/drain_records.h"
+#include "engine/store/launch_losses.h"
 #include "engine/store/names.h"
 #include "engine/store/resource_names.h"
 
@@ -453,7 +454,9 @@ Status order_node_state(Change& change, std::span<const std::string> names, Node
     const bool is_draining = present == NodeState::kDraining || present == NodeState::kDrained;
     if (!is_drain || is_drained || !is_draining) BERTH_TRY(move_node(change.db(), name, state));
     if (is_drain && !is_drained) BERTH_TRY(add_drain(change, id, reason));
-    if (state == NodeState::kUp) BERTH_TRY(remove_drain(change, id));
+    if (state != NodeState::kUp) continue;
+    BERTH_TRY(remove_drain(change, id));
+    BERTH_TRY(note_launch_begun(change.db(), id));
   }
   return change.record(node_state_verb(state), summarize_names(names), is_drain ? reason : std::string());
 }

@@ -16,6 +16,7 @@
 #include "engine/store/cluster_records.h"
 #include "engine/store/eviction_records.h"
 #include "engine/store/hosting.h"
+#include "engine/store/launch_losses.h"
 #include "engine/store/names.h"
 #include "engine/store/prediction_records.h"
 #include "engine/store/reservation_records.h"
@@ -433,6 +434,8 @@ Result<bool> may_retry(Change& change, const LiveRun& run, RunState ended) {
   BERTH_ASSIGN(Statement row, change.db().prepare("SELECT retry_limit, failures, losses FROM jobs WHERE id = ?1"));
   if (!row.with(run.job).next()) return row.status().ok() ? Result<bool>(false) : Result<bool>(row.status());
   if (ended == RunState::kFailed) return row.integer(1) < row.integer(0);
+  BERTH_ASSIGN(const bool is_uncounted, is_loss_of_a_node(change.db(), run.job, run.attempt));
+  if (is_uncounted) return true;
   BERTH_ASSIGN(const Settings settings, read_settings(change.db()));
   return row.integer(2) < row.integer(0) + settings.loss_retries;
 }
@@ -442,10 +445,11 @@ Status retry_job(Change& change, const LiveRun& run, RunState ended, const std::
   BERTH_TRY(forgive_eviction(change, run.job));
   BERTH_TRY(end_attempt(change, run.job, ended, detail, at));
   BERTH_TRY(begin_wait(change, run.job, WaitCause::kRound, 0, at));
+  BERTH_ASSIGN(const bool is_uncounted, is_loss_of_a_node(change.db(), run.job, run.attempt));
   BERTH_ASSIGN(Statement update,
                change.db().prepare("UPDATE jobs SET state = 'pending', failures = failures + ?2, losses = losses + ?3 "
                                    "WHERE id = ?1"));
-  BERTH_TRY(update.run(run.job, ended == RunState::kFailed ? 1 : 0, ended == RunState::kLost ? 1 : 0));
+  BERTH_TRY(update.run(run.job, ended == RunState::kFailed ? 1 : 0, ended == RunState::kLost && !is_uncounted ? 1 : 0));
   BERTH_ASSIGN(const JobRow row, read_job(change.db(), run.job));
   return change.record("retry job", row.name, fmt::format("{}: {}", run_state_name(ended), detail));
 }

@@ -44,6 +44,7 @@ constexpr TableRules kRules[] = {
     {"evictions", "rule=keep state=keep"},
     {"executors", "name=executor type=keep options=empty state=keep error=drop"},
     {"foreign_use", "what=work"},
+    {"launch_losses", ""},
     {"loans", "resource=keep state=keep"},
     {"meta", ""},
     {"node_health", "state=keep detail=drop"},

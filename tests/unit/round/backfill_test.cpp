@@ -409,6 +409,7 @@ TEST(BackfillTest, HeldRoomIsForItsJobAlone) {
     LittleWorld world("1x8:A100");
     world.snapshot.rules.backfill = mode;
     world.snapshot.rules.preemption = Preemption::kNone;
+    world.snapshot.rules.told_still_stop = true;
     const std::int64_t victim = world.submit("gpus=6", at(9000));
     world.round(at(0));
     const std::int64_t ahead = world.submit("gpus=2", at(10));

@@ -18,6 +18,7 @@ struct Script {
   DeliveryState launched = DeliveryState::kDone;
   TaskPhase phase = TaskPhase::kAbsent;  // of all tasks that are asked about
   std::vector<TaskKey> strays = {};
+  bool never_began = false;
   bool are_nodes_ready = true;
   std::vector<LaunchKey> launches = {};
   std::vector<TaskKey> stopped = {};
@@ -45,6 +46,7 @@ class ScriptedExecutor : public Executor {
       TaskObservation& each = seen.tasks.emplace_back();
       each.key = task.key;
       each.phase = script_.phase;
+      each.never_began = script_.never_began;
     }
     for (const TaskKey& key : script_.strays) {
       TaskObservation& each = seen.unknown_tasks.emplace_back();
@@ -263,6 +265,62 @@ TEST_F(Dispatch, ANodeIsLostWithALaunchThatWasNeverTakenIn) {
   EXPECT_EQ(run_state(job), "lost");
   EXPECT_EQ(job_state(job), "pending");
   EXPECT_EQ(must_have(other_->integer("SELECT count(*) FROM outbox")), 0);
+}
+
+// Its mount is gone, say: the system calls it idle, and each launch there ends at once.
+TEST_F(Dispatch, ANodeThatLosesEachLaunchRestsAndNoJobIsCharged) {
+  const auto node_state = [&] { return must_have(other_->text("SELECT state FROM nodes WHERE name = 'a1'")); };
+  const auto losses = [&] { return must_have(other_->integer("SELECT sum(losses) FROM jobs")); };
+  const std::int64_t one = start("one");
+  EXPECT_OK(dispatch());
+  script_.phase = TaskPhase::kVanished;
+  EXPECT_OK(observe());
+  EXPECT_EQ(losses(), 1) << "the job's own, for all that is known";
+  EXPECT_EQ(node_state(), "up");
+  start("two");
+  EXPECT_OK(dispatch());
+  EXPECT_OK(observe());
+  EXPECT_EQ(losses(), 1) << "the node has lost another's, too";
+  EXPECT_EQ(node_state(), "drained");
+  EXPECT_EQ(job_state(one), "pending");
+  EXPECT_EQ(must_have(other_->integer("SELECT count(*) FROM drift WHERE found LIKE 'the last 2 launches%'")), 1);
+  env_.set(env_.now() + Seconds(299));
+  EXPECT_OK(observe());
+  EXPECT_EQ(node_state(), "drained");
+  env_.set(env_.now() + Seconds(1));
+  EXPECT_OK(observe());
+  EXPECT_EQ(node_state(), "up");
+
+  const std::int64_t three = start("three");
+  EXPECT_OK(dispatch());
+  EXPECT_OK(observe());
+  EXPECT_EQ(node_state(), "drained");
+  env_.set(env_.now() + Seconds(599));
+  EXPECT_OK(observe());
+  EXPECT_EQ(node_state(), "drained") << "longer each time";
+  EXPECT_OK(change(
+      *other_, [&](Change& c) { return resume_nodes(c, std::vector<std::string>{"a1"}); }, env_.now()));
+  EXPECT_OK(observe());
+  EXPECT_EQ(node_state(), "up") << "somebody has mended it";
+
+  // Slurm says of what never begins there that it runs, for a while.
+  start("four");
+  script_.phase = TaskPhase::kRunning;
+  script_.never_began = true;
+  EXPECT_OK(dispatch());
+  EXPECT_OK(observe());
+  script_.phase = TaskPhase::kVanished;
+  EXPECT_OK(observe());
+  EXPECT_EQ(must_have(other_->integer("SELECT count(*) FROM launch_losses")), 1);
+
+  start("five");
+  EXPECT_OK(dispatch());
+  script_.phase = TaskPhase::kRunning;
+  script_.never_began = false;
+  EXPECT_OK(observe());
+  EXPECT_EQ(must_have(other_->integer("SELECT count(*) FROM launch_losses")), 0);
+  EXPECT_EQ(job_state(three), "pending");
+  EXPECT_EQ(losses(), 2);
 }
 
 TEST_F(Dispatch, WhoHasLostTheLeaseTellsNobody) {
