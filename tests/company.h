@@ -54,6 +54,10 @@ class Company {
   }
   Job& waiting_job(std::int64_t id) { return *std::ranges::find(snapshot.jobs, id, &Job::id); }
   RunningJob& running_job(std::int64_t id) { return *find_running(id); }
+  // From now on nothing ends by itself.
+  void last_for_ever() {
+    for (auto& [job, duration] : duration_) duration = 1'000'000'000;
+  }
   bool runs(std::int64_t id) { return find_running(id) != snapshot.running.end(); }
   std::size_t tasks_of(std::int64_t id) const {
     return static_cast<std::size_t>(std::ranges::count(snapshot.allocations, id, &Allocation::job));
@@ -146,12 +150,13 @@ class Company {
   }
 
   void carry_out(const Plan& plan) {
-    for (const Eviction& eviction : plan.evictions) evict(eviction);
     for (const std::int64_t id : plan.reprieves) {
       RunningJob& run = running_job(id);
+      if (run.makes_room_for_a_job()) std::erase(run.job.eviction.evicted_for, run.stops_for);
       run.run_on();
       --run.job.eviction.evictions;
     }
+    for (const Eviction& eviction : plan.evictions) evict(eviction);
     for (const Placement& p : plan.placements) {
       Job& job = waiting_job(p.job);
       if (find_running(p.job) == snapshot.running.end()) {

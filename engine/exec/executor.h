@@ -130,6 +130,8 @@ enum class TaskPhase : std::uint8_t {
   kEnded,     // and says how
   kVanished,  // it began and is no more, and nobody saw how it ended: lost
 };
+// What is known of how a launched task began. kLost: its node, of all nodes of its launch, lost it before it began.
+enum class TaskBegin : std::uint8_t { kUnknown, kBegan, kLost };
 struct TaskObservation {
   TaskKey key;
   TaskPhase phase = TaskPhase::kAbsent;
@@ -144,9 +146,9 @@ struct TaskObservation {
   // It is known to have got a signal or a stop before it ended, of ours or by the cluster itself: where the state knows
   // of none, what it made of that is no end of its own.
   bool was_told = false;
-  bool never_began = false;  // of kRunning and kVanished: the system says that it runs or ran, nothing of its own does
-  bool said_done = false;    // in its done file (see done_file.h), of kEnded and kVanished
-  bool is_stuck = false;     // of kStarting: longer than is usual, `detail` says why
+  TaskBegin begin = TaskBegin::kUnknown;
+  bool said_done = false;  // in its done file (see done_file.h), of kEnded and kVanished
+  bool is_stuck = false;   // of kStarting: longer than is usual, `detail` says why
   TaskUse use;
   std::string detail;
   std::int64_t sequence = 0;  // of the launch, where the task was not asked about

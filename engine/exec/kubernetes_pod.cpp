@@ -201,6 +201,8 @@ TaskObservation observe_pod(const KubernetesPod& pod, const TaskKey& key) {
   seen.external = pod.name;
   seen.node = pod.node;
   seen.started = pod.started;
+  if (pod.was_refused()) seen.begin = TaskBegin::kLost;
+  if (pod.has_ended || pod.phase == "Running") seen.begin = TaskBegin::kBegan;
   if (pod.is_over()) {
     observe_end(pod, seen);
     return seen;

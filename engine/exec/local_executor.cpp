@@ -399,6 +399,7 @@ TaskObservation LocalExecutor::observe_record(const TaskKey& key, const Claims& 
   if (record->start) {
     seen.external = fmt::format("pid {}", record->start->process.pid);
     seen.started = record->start->at;
+    seen.begin = TaskBegin::kBegan;
   }
   if (seen.phase == TaskPhase::kVanished) {
     // The next attempt must not find them beside it.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/exec/slurm_hostlist.h"
+
 namespace berth {
 
 namespace {
@@ -149,7 +151,17 @@ void judge_listed_end(const SlurmTaskFacts& facts, TaskObservation& seen) {
       seen.is_out_of_memory = true;
       seen.signal = kKill;
       return;
-    case SlurmState::kCancelled: seen.signal = kTermination; return;
+    case SlurmState::kCancelled:
+      if (has_begun(facts)) {
+        seen.signal = kTermination;
+      } else if (is_fresh && !job.nodes.empty()) {
+        seen.phase = TaskPhase::kRunning;
+        seen.ended = Seconds(-1);
+      } else {
+        // Slurm says so also of what it could not start: its prolog failed, or its node did not answer.
+        seen.phase = TaskPhase::kVanished;
+      }
+      return;
     case SlurmState::kCompleted:
     case SlurmState::kFailed:
       // The script ended by itself, so it has written what it had to, or there was nothing to be written.
@@ -163,6 +175,19 @@ void judge_listed_end(const SlurmTaskFacts& facts, TaskObservation& seen) {
       return;
     default: seen.phase = TaskPhase::kVanished;
   }
+}
+
+// The launch's script runs on its first node, or as a step on each: who else has no record lost nothing.
+TaskBegin begin_of(const LiveTask& task, const SlurmTaskFacts& facts, TaskPhase phase) {
+  if (has_begun(facts)) return TaskBegin::kBegan;
+  if (phase != TaskPhase::kVanished || facts.job == nullptr) return TaskBegin::kUnknown;
+  const SlurmState state = facts.job->state;
+  const bool may_be_the_node =
+      state == SlurmState::kFailed || state == SlurmState::kCompleted || state == SlurmState::kCancelled;
+  if (!may_be_the_node) return TaskBegin::kUnknown;
+  const Result<std::vector<std::string>> nodes = expand_slurm_hostlist(facts.job->nodes);
+  const bool is_first = nodes.ok() && !nodes->empty() && nodes->front() == task.node;
+  return is_first || facts.is_step ? TaskBegin::kLost : TaskBegin::kUnknown;
 }
 
 }  // namespace
@@ -202,7 +227,7 @@ TaskObservation judge_slurm_task(const LiveTask& task, const SlurmTaskFacts& fac
   } else {
     seen.phase = TaskPhase::kRunning;
   }
-  seen.never_began = !has_begun(facts);
+  seen.begin = begin_of(task, facts, seen.phase);
   return seen;
 }
 

@@ -47,6 +47,8 @@ struct DurationEstimate {
   std::int32_t p50_milli = 0;  // thousandths of a second beyond p50: an order may tell estimates apart by them
   // p90 rests on too few runs, or has not held: it bounds no run that has a time limit (policy/duration_predictor.h).
   bool is_rough = false;
+  // Of a forecast, which plays medians: the longest run that rounds reckon with; 0 = expected_end() says it.
+  Seconds longest{0};
 
   bool operator==(const DurationEstimate&) const = default;
 };

@@ -34,7 +34,7 @@ enum class Reason : std::uint8_t {
   kLocality,         // each task fits somewhere, not together within the required node or rack
   kGang,             // some tasks fit, not min_tasks of them at once
   kOrder,            // it would fit now, but jobs ahead of it in the order take the room
-  kReserved,         // it would fit now, but would delay a job that has a reservation
+  kReserved,         // room that it would take is kept for a job that has a reservation
   kBlocked,          // a job ahead of it does not fit, and nobody passes it
   kQuota,            // its queue uses its quota, and may not borrow that much
   kLimit,            // it would exceed the limit of its queue or of one above

@@ -473,6 +473,7 @@ bool QuotaLedger::fits_quota(std::size_t row, const Amounts& amounts, Seconds un
 
 void QuotaLedger::pledge(std::int32_t queue, const Amounts& amounts, const Leaving& leaving, std::uint32_t levels,
                          std::int64_t sign) {
+  ++changes_of_all_;
   const Amounts own = counting(queue, amounts);
   Leaving counted;
   for (const auto& [other, held] : leaving) counted.emplace_back(other, counting(other, held));

@@ -225,7 +225,7 @@ class QuotaLedger {
   bool lies_in(std::int32_t queue, std::int32_t branch) const;
   int depth(std::int32_t queue) const { return depth_[row(queue)]; }
   // Grows with every take() and give_back(), of anybody and of the queue or one below it: who keeps something that
-  // depends on usage compares.
+  // depends on usage compares. That of anybody also with every pledge().
   std::uint64_t changes() const { return changes_of_all_; }
   std::uint64_t changes(std::int32_t queue) const { return changes_[row(queue)]; }
 

@@ -44,7 +44,8 @@ void fields(A& a, T& x) {
 }
 template <class A, Is<DurationEstimate> T>
 void fields(A& a, T& x) {
-  auto& [p50, p80, p90, is_given, p50_milli, is_rough] = x;
+  // `longest` is of forecasts, which are not recorded.
+  auto& [p50, p80, p90, is_given, p50_milli, is_rough, longest] = x;
   a(p50, p80, p90, is_given, p50_milli, is_rough);
 }
 template <class A, Is<EvictionTerms> T>

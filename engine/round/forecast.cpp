@@ -17,12 +17,14 @@ namespace {
 
 Snapshot with_median_durations(const Snapshot& snapshot) {
   Snapshot median = snapshot;
-  const auto take_median = [](DurationEstimate& estimate) {
+  const auto take_median = [](Job& job) {
+    DurationEstimate& estimate = job.estimate;
+    estimate.longest = last_end_of(job, Seconds(0));
     estimate.p90 = estimate.p50;
     estimate.is_rough = false;
   };
-  for (Job& job : median.jobs) take_median(job.estimate);
-  for (RunningJob& run : median.running) take_median(run.job.estimate);
+  for (Job& job : median.jobs) take_median(job);
+  for (RunningJob& run : median.running) take_median(run.job);
   return median;
 }
 

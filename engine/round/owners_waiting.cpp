@@ -61,17 +61,28 @@ bool OwnersWaiting::come_before(const Job& job, const Amounts& amounts) {
   const QuotaLedger& quotas = state_.quotas();
   const std::uint32_t marks = marks_of(job.queue, amounts);
   if (marks == quotas.all_marks(job.queue)) return false;
-  const auto takes_back = [&](Kind& kind) {
-    return quotas.may_reclaim(kind.queue, kind.demand, job.queue, marks, kind.end) && somebody_waits(kind);
-  };
-  const auto is_before = [&](const Later& other) {
+  const auto is_before = [&](const Borrower& other) {
     return quotas.may_reclaim(job.queue, amounts, other.queue, other.marks, last_end_of(job, now_));
   };
-  return std::ranges::any_of(kinds_, takes_back) || (!later_.empty() && std::ranges::none_of(later_, is_before));
+  return borrows_from_one_who_waits({job.queue, marks}) || (!later_.empty() && std::ranges::none_of(later_, is_before));
+}
+
+bool OwnersWaiting::borrows_from_one_who_waits(const Borrower& borrower) {
+  const QuotaLedger& quotas = state_.quotas();
+  const auto [known, is_new] = answers_.try_emplace(borrower);
+  Answer& answer = known->second;
+  if (is_new || answer.changes != quotas.changes()) {
+    const auto takes_back = [&](Kind& kind) {
+      return quotas.may_reclaim(kind.queue, kind.demand, borrower.queue, borrower.marks, kind.end) &&
+             somebody_waits(kind);
+    };
+    answer = {quotas.changes(), std::ranges::any_of(kinds_, takes_back)};
+  }
+  return answer.is_owned;
 }
 
 void OwnersWaiting::note_later(const Job& job) {
-  const Later as_borrower{job.queue, marks_of(job.queue, state_.quotas().demand_to_start(job))};
+  const Borrower as_borrower{job.queue, marks_of(job.queue, state_.quotas().demand_to_start(job))};
   if (std::ranges::find(later_, as_borrower) == later_.end()) later_.push_back(as_borrower);
 }
 

@@ -5,9 +5,11 @@
 // borrow from the owner of a waiting job is tried again when all owners have been (Pass, the second pass), and so are
 // all borrowers behind it, for their order stays as it is.
 //
-// Costs: a look at all waiting jobs, once in a pass in which somebody borrows; after that, by kind of waiting job.
+// Costs: a look at all waiting jobs, once in a pass in which somebody borrows; then by kind of waiting job, for each
+// queue that borrows, once after each start.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "engine/model/demand_key.h"
@@ -35,15 +37,22 @@ class OwnersWaiting {
     Seconds end;
     std::vector<std::int64_t> jobs;  // newest first, less those known to have started
   };
-  // Who comes later.
-  struct Later {
+  // Who takes that much of the quotas of others.
+  struct Borrower {
     std::int32_t queue = -1;
     std::uint32_t marks = 0;
-    bool operator==(const Later&) const = default;
+    auto operator<=>(const Borrower&) const = default;
+  };
+  // As the quotas were after so many changes.
+  struct Answer {
+    std::uint64_t changes = 0;
+    bool is_owned = false;
   };
 
   std::vector<Kind>& kinds();
   bool somebody_waits(Kind& kind) const;
+  // Somebody who waits may take back from it; asked of thousands of jobs in a row that do not start.
+  bool borrows_from_one_who_waits(const Borrower& borrower);
   // The quotas that it would count against.
   std::uint32_t marks_of(std::int32_t queue, const Amounts& amounts);
 
@@ -52,7 +61,8 @@ class OwnersWaiting {
   Seconds now_;
   bool is_known_ = false;
   std::vector<Kind> kinds_;
-  std::vector<Later> later_;
+  std::vector<Borrower> later_;  // who comes later
+  std::map<Borrower, Answer> answers_;
 };
 
 }  // namespace berth

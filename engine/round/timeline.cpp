@@ -18,6 +18,8 @@ void for_each_device(DeviceMask devices, Visit visit) {
 }  // namespace
 
 Seconds last_end_of(const Job& job, Seconds now) {
+  const Seconds longest = job.estimate.longest;
+  if (longest > Seconds(0)) return longest == kNever ? kNever : now + longest;
   const Seconds end = job.expected_end(now);
   return end < now ? kNever : end;
 }

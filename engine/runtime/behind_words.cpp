@@ -142,7 +142,7 @@ Result<SaidReason> say_behind(Database& db, const Waiting& waiting, const Snapsh
     return SaidReason{"room is being made for it: jobs that were told to stop are still writing their checkpoints", ""};
   }
   if (waiting.reason == Reason::kReserved) {
-    return SaidReason{fmt::format("it would fit now, but delay {}, which has a reservation", other),
+    return SaidReason{fmt::format("room that it would take is kept for {}, which has a reservation", other),
                       "wait for that job to start", Remedy::kEarlierEnd};
   }
   return say_dependencies(db, waiting.job);

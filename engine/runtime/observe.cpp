@@ -167,6 +167,8 @@ class Observer {
         end_(std::move(end)) {}
 
   Status note_task(const LiveRun& run, const AskedTask& asked, const LiveTask& task, const TaskObservation& seen) {
+    const bool is_news = asked.phase != Phase::kRunning || seen.phase != TaskPhase::kRunning;
+    if (is_news && seen.begin == TaskBegin::kBegan) BERTH_TRY(note_launch_begun(runtime_.db(), asked.node));
     switch (seen.phase) {
       case TaskPhase::kStarting: {
         if (asked.phase == Phase::kRunning) return {};
@@ -179,13 +181,11 @@ class Observer {
       case TaskPhase::kRunning: {
         if (asked.phase == Phase::kRunning) return {};
         has_begun_ = true;
-        if (!seen.never_began) BERTH_TRY(note_launch_begun(runtime_.db(), asked.node));
         const Seconds started = by_our_clock(seen.started).value_or(runtime_.now());
         return begin_.run(run.id, task.key.group, task.key.task, "running", started, seen.external, "");
       }
       case TaskPhase::kEnded: {
         has_begun_ = true;
-        BERTH_TRY(note_launch_begun(runtime_.db(), asked.node));
         // By the cluster, or by Berth in a state that was undone since.
         if (seen.was_told && !seen.said_done && !run.told_at && run.state != RunState::kStopping)
           return note_end(run, task, seen, "lost", "it was told to end, and not by this state: " + end_words(seen));
@@ -193,8 +193,7 @@ class Observer {
       }
       case TaskPhase::kVanished: {
         has_begun_ = true;
-        const bool never_began = seen.never_began || (asked.phase != Phase::kRunning && seen.started < Seconds(0));
-        if (never_began && run.state != RunState::kStopping)
+        if (seen.begin == TaskBegin::kLost && run.state != RunState::kStopping)
           BERTH_TRY(note_launch_loss(runtime_.db(), asked.node, run.job, run.attempt, runtime_.now()));
         return note_end(run, task, seen, "lost", seen.detail.empty() ? "it vanished" : seen.detail);
       }

@@ -11,12 +11,6 @@ constexpr Seconds kFirstRest{300};
 constexpr Seconds kLongestRest{3600};
 constexpr std::int64_t kMostUncharged = 10;
 
-Seconds rest_after(std::int64_t times) {
-  Seconds rest = kFirstRest;
-  for (std::int64_t i = 1; i < times && rest < kLongestRest; ++i) rest = rest * 2;
-  return std::min(rest, kLongestRest);
-}
-
 }  // namespace
 
 Status note_launch_loss(Database& db, std::int64_t node, std::int64_t job, std::int64_t attempt, Seconds now) {
@@ -31,17 +25,23 @@ Status note_launch_begun(Database& db, std::int64_t node) {
 }
 
 Result<std::vector<RestingNode>> resting_nodes(Database& db, Seconds now) {
-  BERTH_ASSIGN(Statement rows,
-               db.prepare("SELECT n.name, count(*) AS losses, count(DISTINCT l.time), max(l.time) FROM launch_losses l "
-                          "JOIN nodes n ON n.id = l.node_id GROUP BY n.id HAVING losses >= ?1 ORDER BY n.id"));
-  rows.with(kLossesInARow);
+  BERTH_ASSIGN(Statement rows, db.prepare("SELECT n.name, l.time, count(*) FROM launch_losses l JOIN nodes n ON n.id = "
+                                          "l.node_id GROUP BY n.id, l.time ORDER BY n.id, l.time"));
   std::vector<RestingNode> nodes;
+  Seconds rest;
   while (rows.next()) {
-    const auto last = std::min(rows.quantity<Seconds>(3), now);  // a clock that was set back makes no rest longer
-    const Seconds until = last + rest_after(rows.integer(2));
-    if (now < until) nodes.push_back({std::string(rows.text(0)), rows.integer(1), until});
+    if (nodes.empty() || nodes.back().node != rows.text(0)) {
+      nodes.push_back({std::string(rows.text(0)), 0, Seconds()});
+      rest = Seconds();
+    }
+    RestingNode& node = nodes.back();
+    node.losses += rows.integer(2);
+    if (node.losses < kLossesInARow) continue;
+    rest = rest == Seconds() ? kFirstRest : std::min(rest + rest, kLongestRest);
+    node.until = std::min(rows.quantity<Seconds>(1), now) + rest;  // a clock that was set back makes no rest longer
   }
   BERTH_TRY(rows.status());
+  std::erase_if(nodes, [&](const RestingNode& node) { return node.until <= now; });
   return nodes;
 }
 

@@ -152,6 +152,35 @@ TEST(SlurmOutcome, WhatSlurmToldToEndHasNotSucceeded) {
   EXPECT_EQ(judged(SlurmState::kFailed, left).phase, TaskPhase::kVanished);
 }
 
+// As of a job whose prolog failed, or that its node could not take: it never ran.
+TEST(SlurmOutcome, WhatSlurmCancelledBeforeItBeganIsLost) {
+  World world;
+  world.with(job_in(SlurmState::kCancelled));
+  world.facts.now = world.job.ended + Seconds(5);
+  EXPECT_EQ(world.judge().phase, TaskPhase::kRunning) << "its record may yet show";
+  world.facts.now = world.job.ended + Seconds(30);
+  EXPECT_EQ(world.judge().phase, TaskPhase::kVanished);
+  EXPECT_EQ(world.judge().begin, TaskBegin::kLost);
+  world.with(job_in(SlurmState::kCancelled, ""));
+  EXPECT_EQ(world.judge().phase, TaskPhase::kVanished) << "it waited in Slurm's own queue";
+  EXPECT_EQ(world.judge().begin, TaskBegin::kUnknown);
+}
+
+// Its script runs on the first node: that one has lost it, and the others of the launch have not.
+TEST(SlurmOutcome, ALaunchThatNeverBeganIsLostByItsFirstNode) {
+  const auto begin = [](SlurmState state, const std::string& nodes) {
+    return World().with(job_in(state, nodes)).judge().begin;
+  };
+  EXPECT_EQ(begin(SlurmState::kFailed, "n1"), TaskBegin::kLost);
+  EXPECT_EQ(begin(SlurmState::kFailed, "n[1-4]"), TaskBegin::kLost);
+  EXPECT_EQ(begin(SlurmState::kFailed, "n[0-4]"), TaskBegin::kUnknown);
+  EXPECT_EQ(begin(SlurmState::kPreempted, "n1"), TaskBegin::kUnknown);
+  EXPECT_EQ(begin(SlurmState::kRunning, "n1"), TaskBegin::kUnknown);
+  World began;
+  began.with(job_in(SlurmState::kFailed)).with_record("start 0 0 1 7\n");
+  EXPECT_EQ(began.judge().begin, TaskBegin::kBegan);
+}
+
 // Slurm ended the job; its script may yet see to what is left of a task.
 TEST(SlurmOutcome, WhatSlurmEndedEndsWhenItsScriptSaysSo) {
   World world;

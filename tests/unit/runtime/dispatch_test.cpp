@@ -18,7 +18,7 @@ struct Script {
   DeliveryState launched = DeliveryState::kDone;
   TaskPhase phase = TaskPhase::kAbsent;  // of all tasks that are asked about
   std::vector<TaskKey> strays = {};
-  bool never_began = false;
+  TaskBegin begin = TaskBegin::kUnknown;
   bool are_nodes_ready = true;
   std::vector<LaunchKey> launches = {};
   std::vector<TaskKey> stopped = {};
@@ -46,7 +46,7 @@ class ScriptedExecutor : public Executor {
       TaskObservation& each = seen.tasks.emplace_back();
       each.key = task.key;
       each.phase = script_.phase;
-      each.never_began = script_.never_began;
+      each.begin = script_.begin;
     }
     for (const TaskKey& key : script_.strays) {
       TaskObservation& each = seen.unknown_tasks.emplace_back();
@@ -274,6 +274,7 @@ TEST_F(Dispatch, ANodeThatLosesEachLaunchRestsAndNoJobIsCharged) {
   const std::int64_t one = start("one");
   EXPECT_OK(dispatch());
   script_.phase = TaskPhase::kVanished;
+  script_.begin = TaskBegin::kLost;
   EXPECT_OK(observe());
   EXPECT_EQ(losses(), 1) << "the job's own, for all that is known";
   EXPECT_EQ(node_state(), "up");
@@ -306,7 +307,6 @@ TEST_F(Dispatch, ANodeThatLosesEachLaunchRestsAndNoJobIsCharged) {
   // Slurm says of what never begins there that it runs, for a while.
   start("four");
   script_.phase = TaskPhase::kRunning;
-  script_.never_began = true;
   EXPECT_OK(dispatch());
   EXPECT_OK(observe());
   script_.phase = TaskPhase::kVanished;
@@ -316,7 +316,7 @@ TEST_F(Dispatch, ANodeThatLosesEachLaunchRestsAndNoJobIsCharged) {
   start("five");
   EXPECT_OK(dispatch());
   script_.phase = TaskPhase::kRunning;
-  script_.never_began = false;
+  script_.begin = TaskBegin::kBegan;
   EXPECT_OK(observe());
   EXPECT_EQ(must_have(other_->integer("SELECT count(*) FROM launch_losses")), 0);
   EXPECT_EQ(job_state(three), "pending");
