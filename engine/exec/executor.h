@@ -147,8 +147,9 @@ struct TaskObservation {
   // of none, what it made of that is no end of its own.
   bool was_told = false;
   TaskBegin begin = TaskBegin::kUnknown;
-  bool said_done = false;  // in its done file (see done_file.h), of kEnded and kVanished
-  bool is_stuck = false;   // of kStarting: longer than is usual, `detail` says why
+  bool said_done = false;    // in its done file (see done_file.h), of kEnded and kVanished
+  bool is_stuck = false;     // of kStarting: longer than is usual, `detail` says why
+  bool is_kept_out = false;  // of kStarting: the system keeps its node for something else
   TaskUse use;
   std::string detail;
   std::int64_t sequence = 0;  // of the launch, where the task was not asked about

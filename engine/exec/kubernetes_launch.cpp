@@ -44,10 +44,15 @@ bool names_a_bound(std::string_view message) {
 }
 
 // What a line of complaint says of one pod.
+// A policy of the site, or something between kubectl and the API server, says no: nothing is wrong with the pod itself.
+bool is_of_the_site(const std::string& message) {
+  return message.find("admission webhook") != std::string::npos || message.find("unknown reason") != std::string::npos;
+}
+
 PodFate fate_of(const KubectlFailure& failure) {
   switch (failure.reason) {
     case KubectlReason::kExists: return PodFate::kExists;
-    case KubectlReason::kInvalid: return PodFate::kRefused;
+    case KubectlReason::kInvalid: return is_of_the_site(failure.message) ? PodFate::kUnknown : PodFate::kRefused;
     case KubectlReason::kForbidden:
       if (failure.message.find("exceeded quota") != std::string::npos) return PodFate::kNotNow;
       // A bound for single pods is the job's to keep; all else is an admin's to mend.

@@ -18,10 +18,15 @@ using kubernetes::text_at;
 using kubernetes::value_at;
 
 constexpr std::int32_t kLastSignal = 64;
+constexpr Seconds kClockSkew{60};  // of a node's clock behind the API server's
 
 // Reasons of a failed pod with which its job has nothing to do.
 constexpr std::array<std::string_view, 6> kEndedByTheNode = {"Evicted",  "NodeLost",   "NodeShutdown",
                                                              "Shutdown", "Terminated", "Preempting"};
+
+// A kubelet refuses the pod for what it asks: another node may take it, and this one others.
+constexpr std::array<std::string_view, 4> kRefusedForWhatItAsks = {"TopologyAffinityError", "SMTAlignmentError",
+                                                                   "SysctlForbidden", "AppArmor"};
 
 // For what a container waits that somebody has to mend; the others pass.
 constexpr std::array<std::string_view, 8> kStuckReasons = {
@@ -37,8 +42,17 @@ bool is_end_unseen(const KubernetesPod& pod) {
   return pod.end_reason == "ContainerStatusUnknown" || (pod.end_reason == "Unknown" && pod.exit_code == 255);
 }
 
+// The runtime could not begin its container: a driver that does not answer, or an image without a shell.
+bool never_started(const KubernetesPod& pod) {
+  return pod.has_ended && (pod.end_reason == "StartError" || pod.end_reason == "ContainerCannotRun");
+}
+
 bool is_ended_by_the_node(const KubernetesPod& pod) {
   return std::ranges::find(kEndedByTheNode, pod.reason) != kEndedByTheNode.end() || is_end_unseen(pod);
+}
+
+bool is_refused_for_what_it_asks(const KubernetesPod& pod) {
+  return !pod.has_ended && std::ranges::find(kRefusedForWhatItAsks, pod.reason) != kRefusedForWhatItAsks.end();
 }
 
 std::string reason_and_message(const Json& object) {
@@ -162,14 +176,18 @@ void observe_end(const KubernetesPod& pod, TaskObservation& seen) {
     seen.signal = seen.exit_code - 128;
   seen.is_out_of_memory = pod.end_reason == "OOMKilled";
   seen.is_out_of_time = pod.reason == "DeadlineExceeded";
-  seen.was_told = pod.is_deleting && pod.ended >= pod.deleted;
+  // A pod that is over goes as soon as it is deleted; one that is still there ended after that, by its node's clock.
+  seen.was_told = pod.is_deleting && pod.ended + kClockSkew >= pod.deleted;
   seen.said_done = says_done(pod.end_message);
   const bool is_plain = pod.end_reason == "Completed" || pod.end_reason == "Error";
   seen.detail = pod.trouble;
   if (seen.detail.empty()) seen.detail = is_plain ? pod.end_message : pod.end_reason;
   if (pod.phase == "Succeeded") return;
   const bool has_not_run = !pod.has_ended && !seen.is_out_of_time;
-  if (is_ended_by_the_node(pod) || pod.was_refused()) {
+  if (never_started(pod)) {
+    seen.phase = TaskPhase::kVanished;
+    seen.detail = pod.end_reason + (pod.end_message.empty() ? "" : ": " + pod.end_message);
+  } else if (is_ended_by_the_node(pod) || pod.was_refused() || is_refused_for_what_it_asks(pod)) {
     seen.phase = TaskPhase::kVanished;
   } else if (has_not_run || seen.exit_code == 0) {
     seen.exit_code = 1;
@@ -181,7 +199,7 @@ void observe_end(const KubernetesPod& pod, TaskObservation& seen) {
 
 bool KubernetesPod::was_refused() const {
   return phase == "Failed" && !has_ended && !reason.empty() && reason != "DeadlineExceeded" &&
-         !is_ended_by_the_node(*this);
+         !is_ended_by_the_node(*this) && !is_refused_for_what_it_asks(*this);
 }
 
 Result<std::vector<KubernetesPod>> read_kubernetes_pods(std::string_view json, std::string_view gpu_resource) {
@@ -201,8 +219,11 @@ TaskObservation observe_pod(const KubernetesPod& pod, const TaskKey& key) {
   seen.external = pod.name;
   seen.node = pod.node;
   seen.started = pod.started;
-  if (pod.was_refused()) seen.begin = TaskBegin::kLost;
-  if (pod.has_ended || pod.phase == "Running") seen.begin = TaskBegin::kBegan;
+  if (pod.was_refused() || never_started(pod)) {
+    seen.begin = TaskBegin::kLost;
+  } else if (pod.has_ended || pod.phase == "Running") {
+    seen.begin = TaskBegin::kBegan;
+  }
   if (pod.is_over()) {
     observe_end(pod, seen);
     return seen;

@@ -97,6 +97,7 @@ class SlurmExecutor : public Executor {
     observer.observe_tasks(tasks, seen);
     BERTH_TRY(observer.observe_foreign(nodes, seen));
     BERTH_TRY(observe_nodes(nodes, seen));
+    close_kept_out(tasks, seen);
     return seen;
   }
 
@@ -149,6 +150,22 @@ class SlurmExecutor : public Executor {
   }
 
  private:
+  // A node that a reservation of Slurm's keeps, for maintenance say, gets nothing new while a launch waits there. Of a
+  // launch over several nodes Slurm does not say which it is.
+  static void close_kept_out(std::span<const LiveTask> tasks, Observation& seen) {
+    std::map<LaunchKey, std::set<std::string>> kept_out;
+    for (std::size_t i = 0; i < std::min(tasks.size(), seen.tasks.size()); ++i) {
+      if (seen.tasks[i].is_kept_out) kept_out[tasks[i].launch].insert(tasks[i].node);
+    }
+    for (const auto& [launch, nodes] : kept_out) {
+      const auto node = std::ranges::find(seen.nodes, *nodes.begin(), &NodeObservation::node);
+      if (nodes.size() > 1 || node == seen.nodes.end()) continue;
+      if (!node->is_ready || node->is_cordoned || node->has_our_cordon) continue;
+      node->is_cordoned = true;
+      node->detail = "Slurm keeps it: a launch waits there (ReqNodeNotAvail)";
+    }
+  }
+
   SlurmLaunchFolder folder_of(const LaunchKey& key) const {
     return SlurmLaunchFolder(slurm_launch_folder(settings_.submit, key));
   }

@@ -106,6 +106,7 @@ void judge_waiting(const SlurmTaskFacts& facts, TaskObservation& seen) {
   }
   seen.phase = TaskPhase::kStarting;
   seen.detail = fmt::format("job {} waits in Slurm's own queue ({})", job.shown, job.reason);
+  seen.is_kept_out = job.reason.starts_with("ReqNodeNotAvail");
   seen.is_stuck = job.submitted.value() >= 0 && facts.now - job.submitted > facts.pending_limit;
 }
 

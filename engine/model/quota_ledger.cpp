@@ -358,6 +358,7 @@ std::int64_t QuotaLedger::beyond(std::size_t resource, const Amounts& amounts, c
 
 void QuotaLedger::count_promise(std::int32_t queue, const Amounts& amounts, const Leaving& leaving, std::int64_t sign) {
   ++changes_of_all_;
+  counted_promises_ += sign;
   for (std::size_t q = row(queue); q < row_count(); q = above(q)) ++changes_[q];
   for (KeptRoom& kept : kept_rooms_) {
     DueRoom* const due = due_to(queue, kept);
@@ -465,8 +466,11 @@ bool QuotaLedger::fits_quota(std::size_t row, const Amounts& amounts, Seconds un
   for (std::size_t r = 0; r < resource_count(); ++r) {
     if (governed_[r] == 0 || amounts[r] == 0) continue;
     const std::size_t i = at(row, r);
-    const std::int64_t taken = beside == Beside::kMarked ? marked_[i] : used_[i] - uncounted_[i];
-    if (taken + pledged_[i] + amounts[r] > quota_lasting(i, until)) return false;
+    const bool by_marks = beside == Beside::kMarked;
+    const std::int64_t taken = by_marks ? marked_[i] : used_[i] - uncounted_[i];
+    // What promises will use may be counted as used already.
+    const std::int64_t pledged = by_marks || counted_promises_ == 0 ? pledged_[i] : 0;
+    if (taken + pledged + amounts[r] > quota_lasting(i, until)) return false;
   }
   return true;
 }

@@ -305,6 +305,7 @@ class QuotaLedger {
   std::vector<std::uint8_t> open_;       // by at(): of these, those without a limit on the path beside other quotas
   std::vector<std::int64_t> marked_;     // by at()
   std::vector<std::int64_t> pledged_;    // by at()
+  std::int64_t counted_promises_ = 0;    // by count_promise(), now
   std::vector<std::int64_t> kept_;       // by at(): quota that is not lent
   std::vector<std::int64_t> promised_;   // by at(): of that, and of what queues below keep, not in use
   std::vector<std::int64_t> promised_below_;  // by at(): sum of promised_ over the children

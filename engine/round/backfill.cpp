@@ -82,17 +82,10 @@ void Backfill::begin_with_kept() {
   }
 }
 
-// From the start of the pass; not where room is held for somebody whose victims are stopping.
+// From the start of the pass. Room that is held for somebody whose victims are stopping stays his.
 void Backfill::bind(const Kept& kept, bool borrows) {
   const std::vector<ReservedTask>& tasks = kept.reservation.tasks;
   if (tasks.empty() || !is_room_for(kept.reservation, *kept.job, state_)) return;
-  const auto is_on_a_node = [&](const ReservedTask& task) {
-    return std::ranges::find(tasks, task.holding.node, [](const ReservedTask& t) { return t.holding.node; }) !=
-           tasks.end();
-  };
-  for (const Held& held : held_) {
-    if (std::ranges::any_of(held.reservation.tasks, is_on_a_node)) return;
-  }
   Held held;
   held.reservation = kept.reservation;
   held.duration = end_of(*kept.job) - now_;
@@ -244,7 +237,8 @@ bool Backfill::place_as_reserved(const Job& job, Seconds end, JobOutcome& outcom
     }
     placed.push_back({task.group, task.task, task.holding});
   }
-  if (placed.empty() || delayed_by(placed, end, job.id) != 0) {
+  const bool is_promised = held != held_.end() && reservation->kind == ReservationKind::kEviction;
+  if (placed.empty() || (!is_promised && delayed_by(placed, end, job.id) != 0)) {
     ledger.rollback(before);
     return false;
   }
@@ -484,15 +478,22 @@ void Backfill::hold(Reservation reservation) {
   forget_timeline();
 }
 
-bool Backfill::holds_room_for(std::int64_t job) const {
-  return std::ranges::any_of(held_, [&](const Held& held) {
+const Reservation* Backfill::promise_to(std::int64_t job) const {
+  const auto promise = std::ranges::find_if(held_, [&](const Held& held) {
     return held.reservation.job == job && held.reservation.kind == ReservationKind::kEviction;
   });
+  return promise == held_.end() ? nullptr : &promise->reservation;
 }
 
+bool Backfill::holds_room_for(std::int64_t job) const { return promise_to(job) != nullptr; }
+
 bool Backfill::waits_for_its_victims(std::int64_t job) const {
+  if (!holds_room_for(job)) return false;
   const BackfillMode mode = state_.rules().backfill;
-  return (mode == BackfillMode::kNone || mode == BackfillMode::kNonePerQueue) && holds_room_for(job);
+  const auto is_due = [&](const Kept& kept) {
+    return kept.reservation.job != job && kept.reservation.expected <= now_;
+  };
+  return mode == BackfillMode::kNone || mode == BackfillMode::kNonePerQueue || std::ranges::any_of(kept_, is_due);
 }
 
 bool Backfill::has_reservation(std::int64_t job) const {

@@ -139,6 +139,7 @@ class Backfill {
   // Room made by evicting others that are still stopping.
   void hold(Reservation reservation);
   // Room is held for the job until its victims have stopped.
+  const Reservation* promise_to(std::int64_t job) const;  // null = there is none
   bool holds_room_for(std::int64_t job) const;
   // Of this pass so far.
   bool has_reservation(std::int64_t job) const;
@@ -233,7 +234,8 @@ class Backfill {
   void forget_timeline();
   void add_to_timeline(const Held& held);
   void begin_with_kept();
-  // Room was made for it behind a job that closes the pass: what is idle is not for it.
+  // Room was made for it behind a job that closes the pass, or beside a reservation that is due: what is idle is not
+  // for it.
   bool waits_for_its_victims(std::int64_t job) const;
   void bind(const Kept& kept, bool borrows);
   void close(const Job& job, bool borrows);

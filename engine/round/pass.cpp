@@ -20,7 +20,13 @@ Pass::Pass(RoundState& state, const KeptReservations& kept, Seconds now, PassKin
     : state_(state), now_(now), kind_(kind), backfill_(state, kept, now), owners_(state, kept.input, now) {
   if (kind == PassKind::kFirst && state.rules().preemption == Preemption::kReclaim) reclaim_.emplace(state, now);
   state_.drop_pledges();
-  for (const Reservation* const row : backfill_.promises()) state_.pledge(*row, kept.jobs);
+  for (const Reservation* const row : backfill_.promises()) {
+    state_.pledge(*row, kept.jobs);
+    for (const RunningJob& run : state.running().all()) {
+      if (reclaim_ && !run.is_told_to_stop() && has_surplus_on(run, row->tasks))
+        reclaim_->keep_for(row->job, run.job.id);
+    }
+  }
   state_.renew_marks();
 }
 
@@ -34,7 +40,10 @@ std::vector<std::int64_t> Pass::promised() const {
 
 Pass::BesidePromised::BesidePromised(Pass& pass, std::int64_t job) : quotas_(pass.state_.quotas()) {
   if (!quotas_.governs()) return;
+  const Reservation* const own = pass.backfill_.promise_to(job);
   for (const Reservation* const row : pass.backfill_.promises()) {
+    // Older promises come first.
+    if (own != nullptr && std::pair(row->made_at, row->job) > std::pair(own->made_at, own->job)) continue;
     const RoundState::Pledge* const pledge = row->job == job ? nullptr : pass.state_.pledge_of(row->job);
     if (pledge == nullptr) continue;
     counted_.push_back(*pledge);
@@ -338,20 +347,26 @@ std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool bor
   if (!reclaim_ || waits_for_victims(job)) return std::nullopt;
   const Amounts before = used_by_all(state_.quotas());
   const Backfill::Asker asker{job, borrows};
+  std::optional<BesidePromised> beside(std::in_place, *this, job.id);
   const auto make_room = [&](Backfill::Keep keep) {
     std::optional<Backfill::Fence> fence;
     const bool takes_of_own_queue = keep == Backfill::Keep::kNodes || !borrows;
     return reclaim_->make_room(job, end, [&] { fence.emplace(backfill_, asker, keep); },
-                               {.kind = static_cast<std::int64_t>(keep), .takes_of_own_queue = takes_of_own_queue});
+                               {.kind = static_cast<std::int64_t>(keep),
+                                .takes_of_own_queue = takes_of_own_queue,
+                                .is_promised = backfill_.holds_room_for(job.id)});
   };
   std::optional<RoomMade> room;
-  if (!backfill_.closed_by(job)) room = make_room(Backfill::Keep::kNodes);
+  if (const Reservation* const promise = backfill_.promise_to(job.id))
+    room = reclaim_->take_surplus_left(job, *promise, end);
+  if (!room && !backfill_.closed_by(job)) room = make_room(Backfill::Keep::kNodes);
   if (!room && job.queue >= 0 && backfill_.is_withstood(asker)) {
     if (backfill_.is_closed_by_guest_of(asker)) {
       if (std::optional<PassOutcome> outcome = take_idle_instead(job, end)) return outcome;
     }
     room = make_room(Backfill::Keep::kIdle);
   }
+  beside.reset();
   if (!room) return std::nullopt;
   evictions_.insert(evictions_.end(), room->evictions.begin(), room->evictions.end());
   backfill_.give_way_to(asker, room->outcome.placed);

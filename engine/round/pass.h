@@ -113,7 +113,7 @@ class Pass {
 
    private:
     QuotaLedger& quotas_;
-    std::vector<RoundState::Pledge> counted_;
+    std::vector<RoundState::Pledge> counted_;  // with one of its own, of those that are older
     std::int64_t first_ = 0;
   };
   // Its waiting means something for others; not of what an assertion refused not long ago, or keeps off nodes.

@@ -12,6 +12,29 @@ namespace {
 constexpr int kMostTries = 16;           // of placing one job
 constexpr std::size_t kMostSpares = 16;  // victims that are each left out for a try
 
+// Without what is kept of a quota for the job itself.
+class WithoutItsPledge {
+ public:
+  WithoutItsPledge(RoundState& state, const RoundState::Pledge* pledge) : quotas_(state.quotas()) {
+    if (pledge == nullptr) return;
+    pledge_ = *pledge;
+    count(-1);
+  }
+  ~WithoutItsPledge() {
+    if (pledge_) count(1);
+  }
+  WithoutItsPledge(const WithoutItsPledge&) = delete;
+  WithoutItsPledge& operator=(const WithoutItsPledge&) = delete;
+
+ private:
+  void count(std::int64_t sign) {
+    quotas_.pledge(pledge_->queue, pledge_->amounts, pledge_->leaving, pledge_->levels, sign);
+  }
+
+  QuotaLedger& quotas_;
+  std::optional<RoundState::Pledge> pledge_;
+};
+
 DemandKey reclaim_demand(const Job& gang, const Amounts& demand, Seconds end, const QuotaLedger& quotas) {
   DemandKey key = {gang.queue, gang.priority_class, quotas.looks_at_end() ? end.value() : 0};
   key.insert(key.end(), demand.begin(), demand.end());
@@ -56,6 +79,9 @@ std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end, const st
                                            const Search& search) {
   if (!may_evict_others(job, state_.rules(), now_) || room_to_come_.serves(job, end)) return std::nullopt;
   const QuotaLedger& quotas = state_.quotas();
+  if (search.is_promised) (void)index();  // marks are given beside what is promised
+  beside_ = search.is_promised ? QuotaLedger::Beside::kMarked : QuotaLedger::Beside::kUsed;
+  const WithoutItsPledge lifted(state_, search.is_promised ? state_.pledge_of(job.id) : nullptr);
   const auto try_it = [&](const Job& wanted, const Amounts& demand) {
     return make_room_for(wanted, demand, end, before_search, search);
   };
@@ -65,6 +91,56 @@ std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end, const st
   }
   const std::optional<Amounts> across = across_own_models(quotas, job);
   return across ? try_it(job, *across) : std::nullopt;
+}
+
+std::optional<RoomMade> Reclaim::take_surplus_left(const Job& job, const Reservation& promise, Seconds end) {
+  (void)index();  // marks are given beside what is promised
+  const WithoutItsPledge lifted(state_, state_.pledge_of(job.id));
+  const Amounts amounts = state_.held_by(promise.tasks);
+  RoomMade room;
+  QuotaLedger then = state_.quotas();
+  Ledger& ledger = state_.ledger();
+  const Ledger::Checkpoint before = ledger.checkpoint();
+  for (const RunningJob& run : state_.running().all()) {
+    if (!has_surplus_on(run, promise.tasks) || !may_take_surplus(state_, job, amounts, run, end)) continue;
+    const std::vector<std::size_t> surplus = surplus_tasks(run);
+    const auto is_in_the_way = [&](std::size_t task) { return lies_on(run.tasks[task].holding, promise.tasks); };
+    const auto last = std::ranges::find_if(surplus.rbegin(), surplus.rend(), is_in_the_way).base();
+    Eviction eviction{.job = run.job.id,
+                      .beneficiary = job.id,
+                      .rule = run.job.queue == job.queue ? EvictionRule::kPriority : EvictionRule::kReclaim,
+                      .whole = false,
+                      .stop_at = now_,
+                      .why = VictimChoiceReason::kLeastForRoom,
+                      .candidates = 1};
+    Amounts held = then.none();
+    for (auto task = surplus.begin(); task != last; ++task) {
+      const RunningTask& gone = run.tasks[*task];
+      eviction.tasks.push_back({gone.group, gone.task});
+      eviction.lost += lost_time(run, gone, now_, Stops::kAlone).value() * gone.gpu_held().value();
+      then.add_holding(gone.holding, held);
+      (void)ledger.release(gone.holding);
+    }
+    then.give_back(run.job.queue, held);
+    room.evictions.push_back(std::move(eviction));
+  }
+  bool fits = !room.evictions.empty() && then.judge(job.queue, amounts, end).admitted();
+  for (const ReservedTask& task : promise.tasks) fits = fits && ledger.place(task.holding).ok();
+  ledger.rollback(before);
+  if (!fits) return std::nullopt;
+  for (const Eviction& eviction : room.evictions) {
+    const std::int32_t queue = state_.running().find(eviction.job)->job.queue;
+    lost_[queue < 0 ? lost_.size() - 1 : static_cast<std::size_t>(queue)] += eviction.lost;
+    (void)state_.shrink(eviction.job, eviction.tasks);
+    settle(eviction.job);
+  }
+  room.outcome.started = true;
+  for (const ReservedTask& task : promise.tasks) {
+    (void)ledger.place(task.holding);
+    room.outcome.placed.push_back({task.group, task.task, task.holding});
+  }
+  failed_.clear();
+  return room;
 }
 
 bool Reclaim::has_a_reach(const Job& job, Seconds end) {
@@ -135,7 +211,7 @@ std::optional<RoomMade> Reclaim::make_room_for(const Job& job, const Amounts& de
   // Whom it may evict depends on the job itself when it has been evicted before.
   const bool fails_alike = job.eviction.evicted_for.empty();
   DemandKey key = reclaim_demand(gang, demand, end, state_.quotas());
-  key.push_back(how.kind * 2 + (how.takes_of_own_queue ? 1 : 0));
+  key.push_back(how.kind * 4 + (how.takes_of_own_queue ? 2 : 0) + (how.is_promised ? 1 : 0));
   if (fails_alike && failed_.contains(key)) return std::nullopt;
   std::optional<RoomMade> room;
   if (index().size() > 0) {
@@ -179,7 +255,8 @@ Reclaim::Reaches Reclaim::reaches_for(const Job& job, const Amounts& demand, Sec
   reaches.of.assign(index_->size(), VictimReach::kNone);
   for (std::size_t i = 0; i < index_->size(); ++i) {
     const Victim& victim = (*index_)[i];
-    if (victim.is_retired) continue;
+    const auto kept = kept_for_.find(victim.job);
+    if (victim.is_retired || (kept != kept_for_.end() && kept->second != job.id)) continue;
     VictimReach& reach = reaches.of[i];
     if (victim.queue == job.queue) {
       const bool was_evicted_for =
@@ -188,7 +265,7 @@ Reclaim::Reaches Reclaim::reaches_for(const Job& job, const Amounts& demand, Sec
     } else {
       Known& may = known[victim.queue < 0 ? known.size() - 1 : static_cast<std::size_t>(victim.queue)];
       if (may == Known::kNot)
-        may = quotas.may_reclaim(job.queue, demand, victim.queue, 0, end) ? Known::kYes : Known::kNo;
+        may = quotas.may_reclaim(job.queue, demand, victim.queue, 0, end, beside_) ? Known::kYes : Known::kNo;
       if (may == Known::kNo) continue;
       const std::uint32_t bit = 1u << quotas.fork_depth(job.queue, victim.queue);
       if ((victim.marks & bit) == 0) {
@@ -361,7 +438,7 @@ bool Reclaim::keeps_the_rules(const Job& job, const Amounts& taken, Seconds end,
       continue;
     }
     const std::uint32_t marks = choice.level(v) <= victim.surplus ? victim.marks >> kMarkedDepths : victim.marks;
-    if (!quotas.may_reclaim(job.queue, taken, victim.queue, marks, end)) return false;
+    if (!quotas.may_reclaim(job.queue, taken, victim.queue, marks, end, beside_)) return false;
   }
   if (lost_marks == 0) return true;
   // The marks that the job will get once the victims of its queue are gone.
@@ -430,7 +507,10 @@ RoomMade Reclaim::carry_out(const Job& job, JobOutcome outcome, const Reaches& r
                       .stop_at = now_,
                       .why = why,
                       .candidates = static_cast<std::int32_t>(candidates)};
-    if (!eviction.whole && last_stop > now_) continue;
+    if (!eviction.whole && last_stop > now_) {
+      keep_for(job.id, victim.job);
+      continue;
+    }
     RunningJob& run = *state_.running().change(victim.job);
     Seconds stop = victim.stop;
     std::int64_t& lost = lost_[victim.queue < 0 ? lost_.size() - 1 : static_cast<std::size_t>(victim.queue)];

@@ -37,6 +37,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -78,9 +79,16 @@ class Reclaim {
   struct Search {
     std::int64_t kind = 0;           // that one kind fails says nothing about another
     bool takes_of_own_queue = true;  // by priority
+    // Room was promised to it, and its victims have gone: it takes the surplus tasks that were left for last. Its quota
+    // counts as when that was decided, whatever its queue has borrowed since.
+    bool is_promised = false;
   };
   std::optional<RoomMade> make_room(const Job& job, Seconds end, const std::function<void()>& before_search,
                                     const Search& search);
+  // The victims of the job have gone: the surplus tasks that lie where it is to be, which were left for last. Others
+  // may have become cheaper since, but they would have to be waited for. Minimum run time and cool-down were looked at
+  // when that was decided. Nothing = that is not enough, or may not be done any more.
+  std::optional<RoomMade> take_surplus_left(const Job& job, const Reservation& promise, Seconds end);
   // Nothing but jobs of other queues for which `counts` holds could be evicted for it, and they hold as much as it asks
   // for.
   bool could_take(const Job& gang, Seconds end, const std::function<bool(const Job&)>& counts);
@@ -90,6 +98,9 @@ class Reclaim {
   bool has_a_cause() const;
   // The job has started or gained tasks in this pass: it is no victim any more.
   void settle(std::int64_t job);
+  // Surplus tasks of that one are taken for the job when those have gone who were told to stop for it: until then it is
+  // nobody else's victim.
+  void keep_for(std::int64_t job, std::int64_t victim) { kept_for_.try_emplace(victim, job); }
 
  private:
   // Who may be evicted for a job, and how far.
@@ -120,8 +131,10 @@ class Reclaim {
 
   RoundState& state_;
   Seconds now_;
+  QuotaLedger::Beside beside_ = QuotaLedger::Beside::kUsed;
   std::vector<std::int64_t> lost_;     // milli-GPU-seconds this hour, by queue, last that of jobs without one
   std::vector<std::int64_t> settled_;  // started, grew or made room in this pass
+  std::map<std::int64_t, std::int64_t> kept_for_;  // by victim
   std::unique_ptr<VictimIndex> index_;
   std::set<DemandKey> failed_;  // since the last eviction
   RoomToCome room_to_come_;

@@ -92,10 +92,14 @@ void RoundState::pledge(const Reservation& promise, std::span<const Job> jobs) {
   drop_pledge(job->id);
   Pledge pledge{job->queue, held_by(promise.tasks), {}};
   for (const RunningJob& run : running_.all()) {
-    if (!run.makes_room_for_a_job() || run.stops_for != job->id) continue;
-    pledge.leaving.emplace_back(run.job.queue, held_by(run).all);
+    const bool is_victim = run.makes_room_for_a_job() && run.stops_for == job->id;
+    // Surplus tasks are taken when the victims have gone.
+    const bool is_to_shrink = !is_victim && has_surplus_on(run, promise.tasks);
+    if (!is_victim && !is_to_shrink) continue;
+    if (is_victim) pledge.leaving.emplace_back(run.job.queue, held_by(run).all);
     const int fork = quotas_.fork_depth(job->queue, run.job.queue);
-    if (run.stop_rule == EvictionRule::kReclaim && fork >= 0 && fork < kMarkedDepths) pledge.levels |= 1u << fork;
+    const bool takes_back = is_to_shrink || run.stop_rule == EvictionRule::kReclaim;
+    if (takes_back && fork >= 0 && fork < kMarkedDepths) pledge.levels |= 1u << fork;
   }
   quotas_.pledge(pledge.queue, pledge.amounts, pledge.leaving, pledge.levels, 1);
   pledges_.emplace(job->id, std::move(pledge));

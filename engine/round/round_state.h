@@ -90,7 +90,8 @@ class RoundState {
   void pledge(const Reservation& promise, std::span<const Job> jobs);
   // Those that there are now: for each of these that room is made for by evictions.
   void renew_pledges(std::span<const Reservation> reservations, std::span<const Job> jobs);
-  const Pledge* pledge_of(std::int64_t job) const;  // null = it has none
+  const Pledge* pledge_of(std::int64_t job) const;                            // null = it has none
+  const std::map<std::int64_t, Pledge>& pledges() const { return pledges_; }  // by job
   void drop_pledge(std::int64_t job);
   void drop_pledges();
 

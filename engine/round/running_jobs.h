@@ -58,6 +58,10 @@ class RunningJobs {
 // What an elastic job can give up without ending: places in its `tasks` beyond min_tasks of their group, in the order
 // in which they go - group by group, highest task number first, because the next task is numbered after those it has.
 std::vector<std::size_t> surplus_tasks(const RunningJob& job);
+// Devices on which some of `tasks` are to be.
+bool lies_on(const Holding& held, std::span<const ReservedTask> tasks);
+// Some of its surplus tasks lie on these.
+bool has_surplus_on(const RunningJob& job, std::span<const ReservedTask> tasks);
 
 // When a running job will have ended as far as is known: its expected end; one past it is expected to run on for as
 // long again as it is late, at least a minute (extended, not killed); nothing known: `rules.default_duration`.

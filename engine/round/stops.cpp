@@ -70,19 +70,12 @@ bool outranks_its_victims(const RoundState& state, const Job& job) {
   });
 }
 
-// Tasks beyond what elastic jobs need are not told to stop: they end when the job asks for room again.
-bool may_take_surplus_of(const RoundState& state, const Job& job, const Amounts& amounts, const RunningJob& run,
-                         Seconds end) {
-  if (run.is_told_to_stop() || !run.job.eviction.preemptible) return false;
-  if (run.job.queue == job.queue) return state.class_value(run.job) < state.class_value(job);
-  return state.quotas().may_reclaim(job.queue, amounts, run.job.queue, run.quota_mark >> kMarkedDepths, end,
-                                    QuotaLedger::Beside::kMarked);
-}
-
 bool is_void(const RoundState& state, const Job& job, const Reservation& row, Seconds now) {
   const Amounts amounts = state.held_by(row.tasks);
   QuotaLedger then = state.quotas();
   then.clear_holds();
+  for (const auto& [other, pledge] : state.pledges())  // of older promises
+    then.count_promise(pledge.queue, pledge.amounts, pledge.leaving, 1);
   const Seconds end = last_end_of(job, now);
   for (const RunningJob& run : state.running().all()) {
     if (!run.makes_room_for_a_job() || run.stops_for != job.id) continue;
@@ -95,7 +88,7 @@ bool is_void(const RoundState& state, const Job& job, const Reservation& row, Se
   if (then.judge(job.queue, amounts, end).admitted()) return false;
   for (const RunningJob& run : state.running().all()) {
     const RoundState::Held held = state.held_by(run);
-    if (held.has_surplus && may_take_surplus_of(state, job, amounts, run, end))
+    if (held.has_surplus && may_take_surplus(state, job, amounts, run, end))
       then.give_back(run.job.queue, held.surplus);
   }
   return !then.judge(job.queue, amounts, end).admitted();

@@ -9,7 +9,7 @@ namespace {
 constexpr std::int64_t kLossesInARow = 2;
 constexpr Seconds kFirstRest{300};
 constexpr Seconds kLongestRest{3600};
-constexpr std::int64_t kMostUncharged = 10;
+constexpr std::int64_t kMostUncharged = 5;
 
 }  // namespace
 

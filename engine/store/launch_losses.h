@@ -25,7 +25,7 @@ struct RestingNode {
 Result<std::vector<RestingNode>> resting_nodes(Database& db, Seconds now);
 
 // An attempt that a node lost as it lost one of another job: the node is to blame, and no loss is counted. A job that
-// has been lost ten times is charged all the same.
+// has been lost five times is charged all the same.
 Result<bool> is_loss_of_a_node(Database& db, std::int64_t job, std::int64_t attempt);
 
 }  // namespace berth

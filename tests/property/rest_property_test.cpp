@@ -69,6 +69,7 @@ class Story {
     company_.last_for_ever();
     told_.clear();
     for (int round = 0; round < kQuietRounds && !testing::Test::HasFatalFailure(); ++round) {
+      is_quiet_ = round > 0;
       is_resting_ = round >= kQuietRounds - kRestRounds;
       company_.round(now_ += kEvery);
     }
@@ -104,6 +105,7 @@ class Story {
       ASSERT_LE(++told_[pair], kMostTold)
           << "job " << eviction.job << " is told again and again for " << eviction.beneficiary;
     }
+    if (is_quiet_) look_at_what_ended(plan);
     if (!is_resting_) return;
     ASSERT_TRUE(plan.evictions.empty()) << "job " << plan.evictions.front().job << " for "
                                         << plan.evictions.front().beneficiary;
@@ -116,6 +118,24 @@ class Story {
 
   // A job of one GPU that takes what is left of the quotas on its path, while a job of one GPU elsewhere may be taken
   // back from.
+  // For whom somebody ends now starts now, or waits for others that are still stopping.
+  void look_at_what_ended(const Plan& plan) {
+    for (const Eviction& eviction : plan.evictions) {
+      const std::int64_t job = eviction.beneficiary;
+      if (eviction.stop_at > company_.snapshot.now || eviction.rule == EvictionRule::kLoan) continue;
+      const auto makes_room = [&](const RunningJob& run) {
+        return run.makes_room_for_a_job() && run.stops_for == job && run.stop_at > company_.snapshot.now;
+      };
+      const auto is_told = [&](const Eviction& each) {
+        return each.beneficiary == job && each.stop_at > company_.snapshot.now;
+      };
+      ASSERT_TRUE(std::ranges::count(plan.placements, job, &Placement::job) > 0 ||
+                  std::ranges::any_of(company_.snapshot.running, makes_room) ||
+                  std::ranges::any_of(plan.evictions, is_told))
+          << "job " << eviction.job << " ends for " << job << ", which does not start";
+    }
+  }
+
   // A job of its own queue has a reservation, which it may not delay.
   bool is_behind_its_own(const Waiting& waiting, const Plan& plan) {
     return std::ranges::any_of(plan.reservations, [&](const Reservation& each) {
@@ -140,6 +160,7 @@ class Story {
   World world_;
   Company company_;
   std::int64_t now_ = 0;
+  bool is_quiet_ = false;
   bool is_resting_ = false;
   std::map<std::pair<std::int64_t, std::int64_t>, int> told_;  // by victim and beneficiary
 };

@@ -162,6 +162,25 @@ TEST(KubernetesPods, WhatTheirStatusMeansForATask) {
   }
 }
 
+// A node that refuses pods, or cannot begin their containers, loses them; what a pod itself asks for is not its fault.
+TEST(KubernetesPods, WhatNeverBeganIsLostByItsNodeOrForWhatItAsks) {
+  const auto seen = [](const std::string& status) { return observe_pod(pod_from(status), {1, 1, 0, 0}); };
+  const auto failed = [](const std::string& reason) { return R"({"phase":"Failed","reason":")" + reason + R"("})"; };
+  const auto ended = [](const std::string& reason) {
+    return R"({"phase":"Failed","containerStatuses":[{"name":"main","state":{"terminated":{"exitCode":128,"reason":")" +
+           reason + R"(","message":"nvml error"}}}]})";
+  };
+  const TaskObservation broken = seen(ended("StartError"));
+  EXPECT_EQ(broken.phase, TaskPhase::kVanished);
+  EXPECT_EQ(broken.begin, TaskBegin::kLost);
+  EXPECT_EQ(broken.detail, "StartError: nvml error");
+  EXPECT_EQ(seen(ended("Error")).begin, TaskBegin::kBegan);
+  EXPECT_EQ(seen(failed("UnexpectedAdmissionError")).begin, TaskBegin::kLost);
+  const TaskObservation unfit = seen(failed("TopologyAffinityError"));
+  EXPECT_EQ(unfit.phase, TaskPhase::kVanished);
+  EXPECT_EQ(unfit.begin, TaskBegin::kUnknown);
+}
+
 TEST(KubernetesPods, OneThatWasToldToEndMaySayThatItWasDone) {
   const auto ended = [](const std::string& message) {
     return observe_pod(pod_from(R"({"phase":"Succeeded","containerStatuses":[{"name":"main","state":{"terminated":)"

@@ -166,6 +166,14 @@ TEST(SlurmOutcome, WhatSlurmCancelledBeforeItBeganIsLost) {
   EXPECT_EQ(world.judge().begin, TaskBegin::kUnknown);
 }
 
+TEST(SlurmOutcome, WhatWaitsForANodeThatSlurmKeepsIsKeptOut) {
+  World world;
+  world.with(job_in(SlurmState::kPending, ""));
+  EXPECT_FALSE(world.judge().is_kept_out);
+  world.job.reason = "ReqNodeNotAvail, May be reserved for other job";
+  EXPECT_TRUE(world.judge().is_kept_out);
+}
+
 // Its script runs on the first node: that one has lost it, and the others of the launch have not.
 TEST(SlurmOutcome, ALaunchThatNeverBeganIsLostByItsFirstNode) {
   const auto begin = [](SlurmState state, const std::string& nodes) {
