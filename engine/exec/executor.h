@@ -149,6 +149,7 @@ struct TaskObservation {
   TaskBegin begin = TaskBegin::kUnknown;
   bool said_done = false;    // in its done file (see done_file.h), of kEnded and kVanished
   bool is_stuck = false;     // of kStarting: longer than is usual, `detail` says why
+  bool may_wait = false;     // of kStarting: in a queue of the system's, which says itself when that is too long
   bool is_kept_out = false;  // of kStarting: the system keeps its node for something else
   TaskUse use;
   std::string detail;

@@ -128,6 +128,11 @@ std::map<std::string, std::string> SlurmClient::switches() const {
   return text.ok() ? read_slurm_switches(*text) : std::map<std::string, std::string>();
 }
 
+std::set<std::string> SlurmClient::reserved_nodes() const {
+  const auto text = ask({"scontrol", "--oneliner", "show", "reservation"});
+  return text.ok() ? read_slurm_reserved_nodes(*text) : std::set<std::string>();
+}
+
 Seconds SlurmClient::kill_wait() const {
   if (kill_wait_) return *kill_wait_;
   constexpr Seconds kDefaultKillWait{30};

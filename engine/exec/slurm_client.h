@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,6 +47,8 @@ class SlurmClient {
   Seconds kill_wait() const;
   // Node to switch; empty where no topology is configured.
   std::map<std::string, std::string> switches() const;
+  // Of all reservations, also those still to come; empty where Slurm does not say.
+  std::set<std::string> reserved_nodes() const;
 
   Result<ProcessOutput> submit(const std::vector<std::string>& command) const;  // sbatch, or what starts a step
   // Ends jobs, or sends their scripts and tasks a signal. For each why it could not be told; empty when it was, or

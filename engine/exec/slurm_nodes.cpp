@@ -114,6 +114,18 @@ std::map<std::string, std::string> read_slurm_switches(std::string_view text) {
   return switches;
 }
 
+std::set<std::string> read_slurm_reserved_nodes(std::string_view text) {
+  std::set<std::string> reserved;
+  for (const std::string_view line : split(text, '\n')) {
+    for (const std::string_view word : split(line, ' ')) {
+      if (!word.starts_with("Nodes=")) continue;
+      auto names = expand_slurm_hostlist(word.substr(6));
+      if (names.ok()) reserved.insert(names->begin(), names->end());
+    }
+  }
+  return reserved;
+}
+
 std::optional<Seconds> read_slurm_kill_wait(std::string_view text) {
   for (const std::string_view line : split(text, '\n')) {
     if (!line.starts_with("KillWait ") && !line.starts_with("KillWait=")) continue;

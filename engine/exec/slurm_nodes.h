@@ -1,9 +1,11 @@
-// What sinfo and `scontrol show topology` print of nodes, read into the executor's own terms.
+// What sinfo, `scontrol show topology` and `scontrol show reservation` print of nodes, read into the executor's own
+// terms.
 //
 // Parsable rows, the same in every release; `sinfo --json` has nothing that they lack and its shape has changed.
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +41,8 @@ InventoryNode slurm_inventory_node(const SlurmNode& node, std::string_view parti
 
 // `scontrol -o show topology`: node to the switch at the lowest level that has it.
 std::map<std::string, std::string> read_slurm_switches(std::string_view text);
+// `scontrol -o show reservation`: the nodes of all that are and will be.
+std::set<std::string> read_slurm_reserved_nodes(std::string_view text);
 
 // KillWait of `scontrol show config`; nothing = it is not there.
 std::optional<Seconds> read_slurm_kill_wait(std::string_view text);

@@ -78,6 +78,7 @@ bool is_stopped_unstarted(const SlurmTaskFacts& facts) {
 void judge_unlisted(const SlurmTaskFacts& facts, TaskObservation& seen) {
   if (facts.is_trying && (facts.record == nullptr || !facts.record->started)) {
     seen.phase = TaskPhase::kStarting;
+    seen.may_wait = true;
     seen.detail = "Slurm finds its nodes busy";
     seen.is_stuck =
         facts.submission && facts.now.value() - facts.submission->moment_ms / 1000 > facts.pending_limit.value();
@@ -105,6 +106,7 @@ void judge_waiting(const SlurmTaskFacts& facts, TaskObservation& seen) {
     return;
   }
   seen.phase = TaskPhase::kStarting;
+  seen.may_wait = true;
   seen.detail = fmt::format("job {} waits in Slurm's own queue ({})", job.shown, job.reason);
   seen.is_kept_out = job.reason.starts_with("ReqNodeNotAvail");
   seen.is_stuck = job.submitted.value() >= 0 && facts.now - job.submitted > facts.pending_limit;

@@ -543,6 +543,14 @@ bool QuotaLedger::has_quota_for(std::int32_t queue, const Amounts& amounts, Seco
   return false;
 }
 
+bool QuotaLedger::fits_above_both(std::int32_t queue, std::int32_t other, const Amounts& amounts, Seconds until) const {
+  const Amounts counted = counting(queue, amounts);
+  for (std::size_t q = row(queue); q < queues_.size(); q = above(q)) {
+    if (lies_in(other, index_of(q)) && !fits_quota(q, counted, until, Beside::kUsed)) return false;
+  }
+  return true;
+}
+
 std::int64_t QuotaLedger::quota(std::int32_t queue, std::size_t resource) const {
   return quota_[at(row(queue), resource)];
 }

@@ -206,6 +206,8 @@ class QuotaLedger {
 
   // Some queue on the path has quota for that beside what is marked, as far as it lasts.
   bool has_quota_for(std::int32_t queue, const Amounts& amounts, Seconds until = {}) const;
+  // The quotas of all queues above both have that left, as far as it lasts; true when there is none.
+  bool fits_above_both(std::int32_t queue, std::int32_t other, const Amounts& amounts, Seconds until) const;
   // Some quota holds until a moment only, or is due to somebody then: judge() looks at `until`.
   bool looks_at_end() const { return !dated_.empty() || !kept_rooms_.empty() || !holds_.empty(); }
 

@@ -298,12 +298,18 @@ void Backfill::close(const Job& job, bool borrows) {
 
 void Backfill::close_branch(const Job& job, std::int32_t branch) {
   const std::span<const Queue> queues = state_.setup().queues;
-  closed_queues_.resize(queues.size(), 0);
+  closed_queues_.resize(queues.size());
+  const QueueCloser closer{.job = job.id,
+                           .queue = job.queue,
+                           .demand = state_.quotas().demand_to_start(job),
+                           .end = last_end_of(job, now_),
+                           .withstands = withstands(job)};
   for (std::size_t q = 0; q < queues.size(); ++q) {
     const bool is_below = state_.rules().backfill == BackfillMode::kNonePerQueue && branch == job.queue
                               ? q == static_cast<std::size_t>(branch)
                               : state_.quotas().lies_in(static_cast<std::int32_t>(q), branch);
-    if (is_below && closed_queues_[q] == 0) closed_queues_[q] = job.id;
+    QueueCloser& before = closed_queues_[q];
+    if (is_below && (before.job == 0 || gives_way_to(before, job))) before = closer;
   }
 }
 
@@ -465,9 +471,11 @@ void Backfill::note_started(const Job& job, std::span<const PlacedTask> placed) 
 }
 
 std::int64_t Backfill::closed_by(const Job& job) const {
-  const std::int64_t closer = closed_by_ != 0 || job.queue < 0 || closed_queues_.empty()
-                                  ? closed_by_
-                                  : closed_queues_[static_cast<std::size_t>(job.queue)];
+  std::int64_t closer = closed_by_;
+  if (closer == 0 && job.queue >= 0 && !closed_queues_.empty()) {
+    const QueueCloser& of_queue = closed_queues_[static_cast<std::size_t>(job.queue)];
+    if (of_queue.job != 0 && !gives_way_to(of_queue, job)) closer = of_queue.job;
+  }
   return closer == job.id || (closer != 0 && holds_room_for(job.id)) ? 0 : closer;
 }
 
@@ -503,7 +511,9 @@ bool Backfill::has_reservation(std::int64_t job) const {
 
 bool Backfill::may_be_first(std::int64_t job) const {
   const auto is_it = [&](const std::optional<Waiter>& waiter) { return waiter && waiter->job.id == job; };
-  return first_ == job || is_it(oldest_) || is_it(highest_) || has_reservation(job);
+  const auto is_behind = [&](const Behind& each) { return each.job.id == job; };
+  return first_ == job || is_it(oldest_) || is_it(highest_) || has_reservation(job) ||
+         std::ranges::any_of(behind_, is_behind);
 }
 
 std::optional<std::int64_t> Backfill::bound() const {

@@ -25,13 +25,15 @@
 // The first job of a queue that its quota or a limit refuses (limit_holds.h) gets a reservation without tasks: later
 // jobs of that queue, and of those below where the limit is, do not take what it waits for.
 //   easy, conservative     they may end before it is expected to be admitted, or take what is spare beside it.
-//   none, none_per_queue   none of them starts.
+//   none, none_per_queue   none of them starts, but for owners to whom it gives way as below.
 //   greedy                 they take what they can.
 // A reservation of nodes holds room under limits in the same way.
 //
 // The reservation of a job that would borrow gives way to a job of another queue within its quota (give_way()), which
-// gets one itself when it does not fit even so - until it has been due for RoundRules::reservation_ttl: then that one
-// waits, until all has ended that ran by then and the borrower has started, which may be reclaimed from as ever.
+// gets one itself when it does not fit even so. Of two teams that both borrow it gives way where it exceeds a quota of
+// a queue above both, and the other does not. It does so until it has been due for RoundRules::reservation_ttl: then
+// that one waits, until all has ended that ran by then and the borrower has started, which may be reclaimed from as
+// ever.
 // What is idle there is not for it, but what borrowers hold that run there is: it takes that back (Keep::kIdle), also
 // behind a borrower that closes the pass. Owners so wait for no borrower's end, and what is in the first one's way
 // becomes less each time, so that it starts. Where borrowers would come before the closer again (comes_before_closer())
@@ -220,6 +222,15 @@ class Backfill {
     QuotaVerdict refusal;
   };
 
+  // Nobody of some queues is tried behind it.
+  struct QueueCloser {
+    std::int64_t job = 0;  // 0 = there is none
+    std::int32_t queue = -1;
+    Amounts demand;
+    Seconds end;
+    bool withstands = false;
+  };
+
   // A gang was found to start then at the earliest: one of the same kind that is no smaller and runs no shorter will
   // not start earlier.
   struct Booking {
@@ -241,6 +252,7 @@ class Backfill {
   void close(const Job& job, bool borrows);
   bool may_take_back() const;
   void close_branch(const Job& job, std::int32_t branch);
+  bool gives_way_to(const QueueCloser& closer, const Job& job) const;
   void close_limit(const Job& job, const QuotaVerdict& refusal, Seconds made_at);
   bool gives_way(bool borrows, Seconds expected) const;
   // The job asks for more than its limits allow, or it has held room in vain that owners do not lend.
@@ -270,6 +282,8 @@ class Backfill {
   bool gives_way_to(const Held& held, const Asker& asker) const;
   // Of another queue, and it borrows from that of the job.
   bool is_guest_of(const Held& held, const Job& job) const;
+  // From others than the queues above both, and the job does not: of two teams of one department.
+  bool borrows_above(const Held& held, const Job& job) const;
   template <class Concerns>
   bool give_way_if(const Asker& asker, const Concerns& concerns);
   std::int64_t delayed_by(std::span<const PlacedTask> placed, Seconds end, std::int64_t job);
@@ -291,7 +305,7 @@ class Backfill {
   bool is_closer_to_come_ = false;  // it is still to be tried
   bool does_closer_borrow_ = false;
   std::optional<Job> closer_;
-  std::vector<std::int64_t> closed_queues_;           // by queue: the job that blocks it; empty = none
+  std::vector<QueueCloser> closed_queues_;            // by queue; empty = none
   std::int64_t first_ = 0;                            // where ranks move: see above; 0 = none
   bool is_first_new_ = false;                         // this pass made it first
   Age first_age_;                                     // of a new first

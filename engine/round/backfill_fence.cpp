@@ -13,7 +13,7 @@ bool Backfill::may_take_back() const {
 
 bool Backfill::may_take_back(const Job& job) const {
   if (!may_take_back() || job.queue == closer_->queue) return false;
-  if (!closed_queues_.empty() && closed_queues_[static_cast<std::size_t>(job.queue)] != 0) return false;
+  if (!closed_queues_.empty() && closed_queues_[static_cast<std::size_t>(job.queue)].job != 0) return false;
   const QuotaLedger& quotas = state_.quotas();
   for (std::int32_t q = job.queue; q >= 0; q = state_.setup().queues[static_cast<std::size_t>(q)].parent) {
     if (closer_->queue < 0 || !quotas.lies_in(closer_->queue, q)) continue;
@@ -55,7 +55,23 @@ bool Backfill::is_guest_of(const Held& held, const Job& job) const {
 }
 
 bool Backfill::gives_way_to(const Held& held, const Asker& asker) const {
-  return held.gives_way && is_guest_of(held, asker.job) && is_owner_against(asker, held.queue);
+  if (!held.gives_way) return false;
+  return (is_guest_of(held, asker.job) && is_owner_against(asker, held.queue)) || borrows_above(held, asker.job);
+}
+
+bool Backfill::borrows_above(const Held& held, const Job& job) const {
+  const QuotaLedger& quotas = state_.quotas();
+  if (!quotas.governs() || held.queue < 0 || job.queue < 0 || held.queue == job.queue) return false;
+  const Seconds end = held.start + held.duration;
+  return !quotas.fits_above_both(held.queue, job.queue, state_.held_by(held.reservation.tasks), end) &&
+         quotas.fits_above_both(job.queue, held.queue, quotas.demand_to_start(job), last_end_of(job, now_));
+}
+
+bool Backfill::gives_way_to(const QueueCloser& closer, const Job& job) const {
+  const QuotaLedger& quotas = state_.quotas();
+  const bool may_borrow = !closer.withstands && closer.queue >= 0 && closer.queue != job.queue && quotas.governs();
+  return may_borrow && is_owner_against({job, true}, closer.queue) &&
+         !quotas.may_reclaim(closer.queue, closer.demand, job.queue, 0, closer.end);
 }
 
 bool Backfill::is_withstood(const Asker& asker) const {

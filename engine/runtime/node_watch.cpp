@@ -238,8 +238,10 @@ Status close_resting_nodes(Runtime& runtime, Observation& seen) {
     const auto node = std::ranges::find(seen.nodes, each.node, &NodeObservation::node);
     if (node == seen.nodes.end() || !node->is_ready || node->is_cordoned || node->has_our_cordon) continue;
     node->is_cordoned = true;
-    node->detail = fmt::format("the last {} launches there were lost before they began: nothing new until {}",
-                               each.losses, print_time(each.until));
+    const std::string why = each.losses == 0
+                                ? "launches there waited in vain, and were withdrawn"
+                                : fmt::format("the last {} launches there were lost before they began", each.losses);
+    node->detail = fmt::format("{}: nothing new until {}", why, print_time(each.until));
   }
   return {};
 }

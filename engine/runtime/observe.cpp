@@ -24,7 +24,9 @@ namespace berth {
 
 namespace {
 
-constexpr Seconds kSettleTime{30};  // until a task that its executor took in must be there
+constexpr Seconds kSettleTime{30};   // until a task that its executor took in must be there
+constexpr Seconds kUsualStart{600};  // longer, and it is told
+constexpr Seconds kKeptOutFor{300};  // longer, and it is withdrawn
 
 enum class Phase : std::uint8_t { kPending, kStarting, kRunning };
 Phase read_phase(std::string_view text) {
@@ -135,6 +137,17 @@ class Observer {
     return transaction.commit();
   }
 
+  // Launches that their nodes have kept out for long: other nodes may have room.
+  Status withdraw_kept_out() {
+    if (kept_out_.empty()) return {};
+    return runtime_
+        .change([&](Change& change) -> Status {
+          for (const KeptOut& each : kept_out_) BERTH_TRY(withdraw(change, each));
+          return {};
+        })
+        .status();
+  }
+
   // Runs some of whose tasks have ended, as far as that means anything for the run: seen now, or before a crash.
   Status settle_runs() {
     BERTH_ASSIGN(
@@ -157,6 +170,12 @@ class Observer {
   }
 
  private:
+  struct KeptOut {
+    LiveRun run;
+    std::int64_t node = 0;
+    std::string why;
+  };
+
   Observer(Runtime& runtime, const ExecutorRecord& executor, SyncReport& report, Statement begin, Statement wait,
            Statement end)
       : runtime_(runtime),
@@ -172,7 +191,10 @@ class Observer {
     switch (seen.phase) {
       case TaskPhase::kStarting: {
         if (asked.phase == Phase::kRunning) return {};
-        if (seen.is_stuck) BERTH_TRY(note_stuck(task, asked, seen.detail));
+        const Seconds waited = runtime_.now() - asked.since;
+        if (seen.is_stuck || (!seen.may_wait && waited > kUsualStart)) BERTH_TRY(note_stuck(task, asked, seen));
+        if (seen.is_kept_out && waited > kKeptOutFor && asked.phase == Phase::kStarting)
+          kept_out_.push_back({run, asked.node, seen.detail});
         if (asked.phase == Phase::kStarting)
           return seen.detail == asked.detail ? Status() : wait_.run(run.id, task.key.group, task.key.task, seen.detail);
         return begin_.run(run.id, task.key.group, task.key.task, "starting", runtime_.now(), seen.external,
@@ -206,8 +228,9 @@ class Observer {
   }
 
   // Said once of an attempt, by the first of its tasks.
-  Status note_stuck(const LiveTask& task, const AskedTask& asked, const std::string& why) {
-    const Drift drift = waiting_task(task.key.job, task.key.attempt, why);
+  Status note_stuck(const LiveTask& task, const AskedTask& asked, const TaskObservation& seen) {
+    Drift drift = waiting_task(task.key.job, task.key.attempt, seen.detail.empty() ? "it has not begun" : seen.detail);
+    if (seen.is_kept_out) drift.repair = "it is withdrawn when it has waited for five minutes";
     BERTH_ASSIGN(Statement said, runtime_.db().prepare("SELECT 1 FROM drift WHERE executor_id = ?1 AND kind = ?4 AND "
                                                        "object = ?2 AND time >= ?3"));
     const bool was_said = said.with(executor_.id, drift.object, asked.since, drift.kind).next();
@@ -254,6 +277,20 @@ class Observer {
     return set_run_state(runtime_.db(), *at, RunState::kRunning, "", runtime_.now());
   }
 
+  // Not one of which something runs.
+  Status withdraw(Change& change, const KeptOut& kept_out) {
+    BERTH_ASSIGN(const std::optional<LiveRun> run, live_run_of(change.db(), kept_out.run.job));
+    if (!run || run->id != kept_out.run.id || run->state == RunState::kRunning) return {};
+    if (run->state == RunState::kStopping && run->stop_state != RunState::kLost) return {};
+    BERTH_ASSIGN(Statement begun, change.db().prepare("SELECT 1 FROM run_tasks WHERE run_id = ?1 AND phase NOT IN "
+                                                      "('pending', 'starting') LIMIT 1"));
+    const bool has_begun = begun.with(run->id).next();
+    BERTH_TRY(begun.status());
+    if (has_begun) return {};
+    BERTH_TRY(note_kept_out(change.db(), kept_out.node, run->job, run->attempt, change.now()));
+    return stop_run(change, *run, RunState::kLost, "withdrawn before it began: " + kept_out.why);
+  }
+
   // After some of its tasks have ended.
   Status settle(Change& change, std::int64_t job) {
     BERTH_ASSIGN(std::optional<LiveRun> run, live_run_of(change.db(), job));
@@ -294,6 +331,7 @@ class Observer {
   Statement begin_;
   Statement wait_;  // why it has not begun
   Statement end_;
+  std::vector<KeptOut> kept_out_;
   bool has_begun_ = false;  // of the run just noted
 };
 
@@ -396,6 +434,7 @@ Result<SyncReport> observe_executors(Runtime& runtime, Lease& lease, std::vector
     close_nodes(strays.held, *seen);
     BERTH_TRY(look_after_nodes(runtime, lease, live, *seen, inventories, report));
     BERTH_TRY(observer.settle_runs());
+    BERTH_TRY(observer.withdraw_kept_out());
     BERTH_TRY(lease.keep(runtime.now()));
     BERTH_TRY(look_after_strays(runtime, live, strays, report));
     BERTH_TRY(lease.keep(runtime.now()));

@@ -201,6 +201,14 @@ TEST(SlurmNodes, SwitchesAreRacks) {
   EXPECT_EQ(read_slurm_kill_wait("KillOnBadExit=0"), std::nullopt);
 }
 
+TEST(SlurmNodes, ReservedAreThoseOfEachReservation) {
+  const auto reserved = read_slurm_reserved_nodes(
+      "ReservationName=m StartTime=1 EndTime=2 Duration=04:00:00 Nodes=n[1-2] NodeCnt=2 Flags=MAINT State=INACTIVE\n"
+      "ReservationName=l StartTime=1 EndTime=2 Nodes=n7 State=ACTIVE\nReservationName=x Nodes= State=ACTIVE\n");
+  EXPECT_EQ(reserved, (std::set<std::string>{"n1", "n2", "n7"}));
+  EXPECT_TRUE(read_slurm_reserved_nodes("No reservations in the system\n").empty());
+}
+
 TEST(SlurmAccounts, Associations) {
   const std::vector<SlurmAssociation> rows = read_slurm_associations(
       "loopback|research||root|1|||||||normal\n"

@@ -7,6 +7,7 @@
 
 #include "engine/runtime/observe.h"
 #include "engine/runtime/round_driver.h"
+#include "engine/store/launch_losses.h"
 #include "tests/unit/store/store_fixture.h"
 
 namespace berth::test {
@@ -19,6 +20,8 @@ struct Script {
   TaskPhase phase = TaskPhase::kAbsent;  // of all tasks that are asked about
   std::vector<TaskKey> strays = {};
   TaskBegin begin = TaskBegin::kUnknown;
+  bool is_kept_out = false;
+  bool may_wait = false;
   bool are_nodes_ready = true;
   std::vector<LaunchKey> launches = {};
   std::vector<TaskKey> stopped = {};
@@ -47,6 +50,8 @@ class ScriptedExecutor : public Executor {
       each.key = task.key;
       each.phase = script_.phase;
       each.begin = script_.begin;
+      each.is_kept_out = script_.is_kept_out;
+      each.may_wait = script_.may_wait;
     }
     for (const TaskKey& key : script_.strays) {
       TaskObservation& each = seen.unknown_tasks.emplace_back();
@@ -225,6 +230,58 @@ TEST_F(Dispatch, AClockThatWasSetBackHoldsNothingUp) {
   env_.set(before);
   EXPECT_OK(dispatch());
   EXPECT_EQ(script_.launches.size(), 2u);
+}
+
+// The cluster keeps the node for something else, for days perhaps: other nodes may have room.
+TEST_F(Dispatch, ALaunchThatItsNodeKeepsOutIsWithdrawnAndNotCharged) {
+  const auto node_state = [&] { return must_have(other_->text("SELECT state FROM nodes WHERE name = 'a1'")); };
+  const std::int64_t job = start("job");
+  EXPECT_OK(dispatch());
+  script_.phase = TaskPhase::kStarting;
+  script_.is_kept_out = script_.may_wait = true;
+  EXPECT_OK(observe());
+  env_.set(env_.now() + Seconds(300));
+  EXPECT_OK(observe());
+  EXPECT_EQ(run_state(job), "starting");
+  env_.set(env_.now() + Seconds(1));
+  EXPECT_OK(observe());
+  EXPECT_EQ(run_state(job), "stopping");
+  EXPECT_OK(dispatch());
+  EXPECT_EQ(script_.stopped.size(), 2u);
+  script_.is_kept_out = false;
+  script_.phase = TaskPhase::kAbsent;
+  EXPECT_OK(observe());
+  EXPECT_EQ(run_state(job), "lost");
+  EXPECT_EQ(job_state(job), "pending");
+  EXPECT_EQ(must_have(other_->integer("SELECT losses FROM jobs")), 0);
+  EXPECT_EQ(node_state(), "drained");
+  EXPECT_EQ(must_have(other_->integer("SELECT count(*) FROM drift WHERE found LIKE '%waited in vain%'")), 1);
+
+  EXPECT_OK(note_launch_begun(*other_, 1));
+  EXPECT_OK(observe());
+  EXPECT_EQ(node_state(), "drained") << "what begins there says nothing of what is kept out";
+  env_.set(env_.now() + Seconds(3600));
+  EXPECT_OK(observe());
+  EXPECT_EQ(node_state(), "up");
+}
+
+TEST_F(Dispatch, WhatHasNotBegunAfterTenMinutesIsDrift) {
+  const auto drifts = [&] { return must_have(other_->integer("SELECT count(*) FROM drift")); };
+  start("job");
+  EXPECT_OK(dispatch());
+  script_.phase = TaskPhase::kStarting;
+  EXPECT_OK(observe());
+  env_.set(env_.now() + Seconds(600));
+  EXPECT_OK(observe());
+  EXPECT_EQ(drifts(), 0);
+  env_.set(env_.now() + Seconds(1));
+  script_.may_wait = true;
+  EXPECT_OK(observe());
+  EXPECT_EQ(drifts(), 0) << "a queue of the system's says itself when that is too long";
+  script_.may_wait = false;
+  EXPECT_OK(observe());
+  EXPECT_OK(observe());
+  EXPECT_EQ(drifts(), 1);
 }
 
 // They are kept as JSON.
