@@ -259,10 +259,11 @@ constexpr CommandRow kJobShowRows[] = {
      .handler = show_reservations,
      .summary = "Jobs for which room is held, and when they were last expected to start.",
      .example = "SHOW RESERVATIONS",
-     .details = "expected_start is when the room is free if the jobs that have it end as expected: no promise. Where "
-                "they run longer it is overdue. A reservation without tasks is room under a limit of a queue, for its "
-                "first job that the limit "
-                "refuses."},
+     .details =
+         "expected_start is when the room is free if the jobs that have it end as expected: no promise. Where "
+         "they run longer it is overdue: then only jobs pass that their time_limit ends by when those are expected "
+         "to end now. A reservation without tasks is room under a limit of a queue, for its first job that the "
+         "limit refuses."},
     {.family = kJobShowFamily,
      .syntax = "SHOW ROUND <round:integer>",
      .effect = Effect::kReads,

@@ -164,6 +164,8 @@ struct NodeObservation {
   bool is_cordoned = false;  // somebody else drains it
   std::string detail;
   bool has_our_cordon = false;  // by cordon(), of this database; never together with is_cordoned
+  // Of one that is not ready: how long its system waits for it before it gives up what runs there.
+  Seconds patience = {};
 };
 
 // Work on our nodes that is not ours: counted as used, never touched.
@@ -205,6 +207,7 @@ struct InventoryNode {
   std::string rack;         // or zone; empty = not known
   std::string pool;         // partition, node pool; empty = none
   std::string link_groups;  // see read_link_groups; empty = not known
+  DeviceMask gone = 0;      // of its devices, those that do not answer any more; they keep their numbers
   bool is_ready = true;
   std::string detail;  // why it is not, or what else to know ("MIG on: device 2 left out")
 };

@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::size_t kPodsPerLabelCall = 5;  // kubectl asks twice for each
 constexpr Seconds kRefusesFor{300};
+constexpr Seconds kPatienceWithNodes{330};  // Kubernetes deletes the pods of a node that does not answer for 300 s
 
 class KubernetesExecutor : public Executor {
  public:
@@ -168,7 +169,8 @@ class KubernetesExecutor : public Executor {
       if (found == cluster.end() || found->inventory.name != name) {
         seen.nodes.push_back({name, false, false, "the cluster has no node of that name"});
       } else {
-        seen.nodes.push_back({name, found->is_ready, found->is_cordoned, found->trouble, found->has_our_cordon});
+        seen.nodes.push_back(
+            {name, found->is_ready, found->is_cordoned, found->trouble, found->has_our_cordon, kPatienceWithNodes});
       }
     }
   }

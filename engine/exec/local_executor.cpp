@@ -14,6 +14,7 @@
 #include "engine/base/private_folder.h"
 #include "engine/base/text.h"
 #include "engine/exec/done_file.h"
+#include "engine/exec/local_devices.h"
 #include "engine/exec/local_keep.h"
 #include "engine/exec/local_launch.h"
 #include "engine/exec/local_limits.h"
@@ -52,15 +53,19 @@ class LocalExecutor : public Executor {
     std::vector<Delivery> deliveries;
     SupervisorOrder order = empty_order();
     std::string complaints;
-    const std::vector<std::string> uuids = device_names();
+    const LocalDevices devices = LocalDevices::read(settings_.folder);
     Claims claims = read_claims(read_task_lists(lists()));
     for (const Launch& launch : launches) {
       deliveries.push_back({DeliveryState::kDone, print_key(context_.database, launch.key), refusal(launch)});
       if (!deliveries.back().detail.empty()) deliveries.back().state = DeliveryState::kRefused;
       if (deliveries.back().state != DeliveryState::kDone) continue;
+      if (const Delivery missing = devices.missing(launch); missing.state != DeliveryState::kDone) {
+        deliveries.back() = missing;
+        continue;
+      }
       for (const LaunchTask& task : launch.tasks) {
         if (is_claimed(launch.key_of(task), claims)) continue;
-        order.tasks.push_back(supervised(launch, task, uuids));
+        order.tasks.push_back(supervised(launch, task, devices));
         if (order.tasks.size() == kTasksPerSupervisor) hand_over(order, complaints);
       }
     }
@@ -126,13 +131,19 @@ class LocalExecutor : public Executor {
     } else if (settings_.nodes.size() == 1) {
       BERTH_ASSIGN(devices, machine_devices());
     }
-    BERTH_TRY(write_device_names(devices.uuids));
+    const bool has_devices = settings_.fake_gpus == 0 && settings_.nodes.size() == 1;
+    LocalDevices numbered = has_devices ? LocalDevices::read(settings_.folder) : LocalDevices();
+    numbered.renumber(devices.uuids);
+    BERTH_TRY(numbered.write(settings_.folder));
     const auto count = static_cast<std::int64_t>(settings_.nodes.size());
     InventoryNode node;
     node.cpu = MilliCpu(std::max(machine_cpu() - settings_.reserve_cpus, MilliCpu(0)).value() / count);
     node.memory = MiB(std::max(machine_memory() - settings_.reserve_memory, MiB(0)).value() / count);
     node.devices = static_cast<std::int32_t>(settings_.fake_gpus > 0 ? settings_.fake_gpus
-                                                                     : static_cast<std::int64_t>(devices.uuids.size()));
+                                                                     : static_cast<std::int64_t>(numbered.count()));
+    node.gone = numbered.gone();
+    const std::vector<std::string> gone = numbered.gone_words();
+    devices.notes.insert(devices.notes.end(), gone.begin(), gone.end());
     node.model = devices.model;
     node.device_memory = devices.memory;
     node.detail = join(devices.notes, "; ");
@@ -206,7 +217,7 @@ class LocalExecutor : public Executor {
     order.tasks.clear();
   }
 
-  SupervisedTask supervised(const Launch& launch, const LaunchTask& task, const std::vector<std::string>& uuids) const;
+  SupervisedTask supervised(const Launch& launch, const LaunchTask& task, const LocalDevices& devices) const;
   // The supervisor that has to be woken for it, if any.
   Result<std::optional<ProcessMark>> stop_task(const TaskKey& key, const TaskRequest& asked,
                                                const Claims& claims) const;
@@ -216,30 +227,19 @@ class LocalExecutor : public Executor {
                       Observation& seen) const;
   // What runs here though its folder was put back as it was before: only its processes know of it.
   void observe_forgotten(const std::set<TaskKey>& asked, const Claims& claims, Observation& seen) const;
-  std::vector<std::string> device_names() const;
-  Status write_device_names(const std::vector<std::string>& uuids) const;
 
   ExecutorContext context_;
   LocalSettings settings_;
 };
 
-std::string visible_devices(DeviceMask mask, const std::vector<std::string>& uuids) {
-  std::vector<std::string> names;
-  for (; mask != 0; mask &= mask - 1) {
-    const auto device = static_cast<std::size_t>(std::countr_zero(mask));
-    names.push_back(device < uuids.size() ? uuids[device] : std::to_string(device));
-  }
-  return join(names, ",");
-}
-
 SupervisedTask LocalExecutor::supervised(const Launch& launch, const LaunchTask& task,
-                                         const std::vector<std::string>& uuids) const {
+                                         const LocalDevices& devices) const {
   std::map<std::string, std::string> variables;
   for (const char* name : {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TMPDIR"}) {
     if (const char* value = std::getenv(name); value != nullptr) variables[name] = value;
   }
   variables.try_emplace("PATH", "/usr/local/bin:/usr/bin:/bin");
-  variables["CUDA_VISIBLE_DEVICES"] = visible_devices(task.devices, uuids);
+  variables["CUDA_VISIBLE_DEVICES"] = devices.visible(task.devices);
   variables["BERTH_GPU_SHARE"] = std::to_string(task.gpu_milli.value());
   variables["BERTH_GPU_MEMORY_MIB"] = std::to_string(task.gpu_memory.value());
   variables["BERTH_CPUS"] = print_cpu(task.cpu);
@@ -460,25 +460,6 @@ void LocalExecutor::observe_forgotten(const std::set<TaskKey>& asked, const Clai
     task.phase = TaskPhase::kRunning;
     task.detail = "its record is gone";
   }
-}
-
-std::vector<std::string> LocalExecutor::device_names() const {
-  const std::string text = read_small_file(settings_.folder + "/devices").value_or("");
-  std::vector<std::string> names;
-  for (const std::string_view line : split(text, '\n')) {
-    if (!line.empty()) names.emplace_back(line);
-  }
-  return names;
-}
-
-Status LocalExecutor::write_device_names(const std::vector<std::string>& uuids) const {
-  const std::string path = settings_.folder + "/devices";
-  const std::string draft = fmt::format("{}.{}", path, getpid());
-  const std::string text = join(uuids, "\n");
-  if (!make_folders(settings_.folder)) return file_error(settings_.folder);
-  BERTH_ASSIGN(const Descriptor file, open_plain_file(draft, O_WRONLY | O_CREAT | O_TRUNC));
-  const bool is_written = write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  return is_written && rename(draft.c_str(), path.c_str()) == 0 ? Status() : file_error(path);
 }
 
 // Which limits there can be; kUnavailable when a cgroup was asked for and there is none.

@@ -97,7 +97,7 @@ class SlurmExecutor : public Executor {
     observer.observe_tasks(tasks, seen);
     BERTH_TRY(observer.observe_foreign(nodes, seen));
     BERTH_TRY(observe_nodes(nodes, seen));
-    close_kept_out(tasks, seen);
+    blame_nodes(tasks, seen);
     return seen;
   }
 
@@ -150,27 +150,21 @@ class SlurmExecutor : public Executor {
   }
 
  private:
-  // A node that a reservation of Slurm's keeps, for maintenance say, gets nothing new while a launch waits there. Of a
-  // launch over several nodes Slurm does not say which it is: those that are reserved, or that Slurm has closed.
-  void close_kept_out(std::span<const LiveTask> tasks, Observation& seen) const {
+  // Of a launch over several nodes Slurm does not say which keeps it out: those that are reserved, or closed.
+  void blame_nodes(std::span<const LiveTask> tasks, Observation& seen) const {
     std::map<LaunchKey, std::set<std::string>> kept_out;
     for (std::size_t i = 0; i < std::min(tasks.size(), seen.tasks.size()); ++i) {
       if (seen.tasks[i].is_kept_out) kept_out[tasks[i].launch].insert(tasks[i].node);
     }
     const auto is_wide = [](const auto& launch) { return launch.second.size() > 1; };
-    std::set<std::string> closed;
-    if (std::ranges::any_of(kept_out, is_wide)) closed = client_.reserved_nodes();
+    if (std::ranges::none_of(kept_out, is_wide)) return;
+    std::set<std::string> closed = client_.reserved_nodes();
     for (const NodeObservation& node : seen.nodes) {
       if (!node.is_ready || node.is_cordoned) closed.insert(node.node);
     }
     for (std::size_t i = 0; i < std::min(tasks.size(), seen.tasks.size()); ++i) {
-      if (!seen.tasks[i].is_kept_out) continue;
-      seen.tasks[i].is_kept_out = kept_out[tasks[i].launch].size() == 1 || closed.contains(tasks[i].node);
-      const auto node = std::ranges::find(seen.nodes, tasks[i].node, &NodeObservation::node);
-      if (!seen.tasks[i].is_kept_out || node == seen.nodes.end()) continue;
-      if (!node->is_ready || node->is_cordoned || node->has_our_cordon) continue;
-      node->is_cordoned = true;
-      node->detail = "Slurm keeps it: a launch waits there (ReqNodeNotAvail)";
+      const auto launch = kept_out.find(tasks[i].launch);
+      if (launch != kept_out.end() && is_wide(*launch)) seen.tasks[i].is_kept_out = closed.contains(tasks[i].node);
     }
   }
 

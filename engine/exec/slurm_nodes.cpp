@@ -9,6 +9,7 @@
 #include "engine/base/text.h"
 #include "engine/exec/slurm_hostlist.h"
 #include "engine/exec/slurm_jobs.h"
+#include "engine/model/quota.h"
 
 namespace berth {
 
@@ -24,8 +25,9 @@ std::int64_t sinfo_number(std::string_view text) {
 constexpr std::array<std::string_view, 4> kWorkingStates = {"idle", "mixed", "allocated", "completing"};
 constexpr std::array<std::string_view, 7> kSetAsideStates = {"draining", "drained", "drain",  "maint",
                                                              "reserved", "failing", "planned"};
-// After the word: '*' does not respond, '~' is powered off, '#' and '%' power up and down, '!' will, '^' reboots.
-constexpr std::string_view kAwayMarks = "*~#%!^";
+// After the word: '*' does not respond, '%' powers down, '!' will, '^' reboots. '~' is powered off and '#' powers up:
+// Slurm starts them for what is submitted.
+constexpr std::string_view kAwayMarks = "*%!^";
 
 }  // namespace
 
@@ -68,7 +70,10 @@ NodeObservation judge_slurm_node(const SlurmNode& node, std::string_view databas
   const std::string_view word = std::string_view(node.state).substr(0, mark);
   const bool is_away = mark != std::string::npos && kAwayMarks.find(node.state[mark]) != std::string_view::npos;
   const bool is_set_aside = std::ranges::find(kSetAsideStates, word) != kSetAsideStates.end();
-  seen.is_ready = !is_away && (is_set_aside || std::ranges::find(kWorkingStates, word) != kWorkingStates.end());
+  const bool is_working = is_set_aside || std::ranges::find(kWorkingStates, word) != kWorkingStates.end();
+  seen.is_ready = !is_away && is_working;
+  // Slurm says down when it has given up what runs there, after SlurmdTimeout.
+  if (is_working) seen.patience = Seconds(kNoLimit);
   const bool is_drained = word == "draining" || word == "drained" || word == "drain";
   seen.has_our_cordon = is_drained && node.reason.starts_with(slurm_drain_mark(database));
   // A planned node is only promised by Slurm's backfill.

@@ -35,6 +35,7 @@ struct NodeKind {
   MiB device_memory;
   std::vector<DeviceMask> link_groups;  // nested or disjoint; sorted by size, then lowest device
   std::int32_t pool = -1;               // index into Cluster::pools
+  std::int32_t keeps_out = 0;           // tasks of this TaskShape::limit_class and above; 0 = none
 
   bool operator==(const NodeKind&) const = default;
 };

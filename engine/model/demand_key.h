@@ -16,7 +16,7 @@ inline void append_demand(const TaskGroup& group, DemandKey& key) {
   key.insert(key.end(),
              {shape.cpu.value(), shape.memory.value(), shape.gpu_count, shape.gpu_milli.value(),
               shape.gpu_memory.value(), static_cast<std::int64_t>(shape.models), shape.pool, shape.within_link_group,
-              group.count, group.min_tasks, group.placed, static_cast<std::int64_t>(group.locality),
+              shape.limit_class, group.count, group.min_tasks, group.placed, static_cast<std::int64_t>(group.locality),
               group.locality_required, group.anchor, static_cast<std::int64_t>(group.anchor_devices)});
 }
 

@@ -14,7 +14,7 @@ namespace berth {
 
 namespace {
 
-constexpr std::array<std::string_view, 25> kReasonNames = {"none",
+constexpr std::array<std::string_view, 26> kReasonNames = {"none",
                                                            "node_not_up",
                                                            "pool",
                                                            "no_device",
@@ -38,7 +38,8 @@ constexpr std::array<std::string_view, 25> kReasonNames = {"none",
                                                            "lender_keeps",
                                                            "dependency",
                                                            "assertion",
-                                                           "policy"};
+                                                           "policy",
+                                                           "kept_out"};
 
 }  // namespace
 

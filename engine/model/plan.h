@@ -42,6 +42,7 @@ enum class Reason : std::uint8_t {
   kDependency,       // jobs it depends on have not finished
   kAssertion,        // it would start, but that would break an assertion
   kPolicy,           // a script holds it back, or lets it run on no node that has room
+  kKeptOut,          // its time limit reaches into what the cluster has planned for the node
 };
 std::string_view reason_name(Reason reason);  // "gpu_fragmented"
 Result<Reason> read_reason(std::string_view text);

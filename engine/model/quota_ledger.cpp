@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <utility>
 
 namespace berth {
@@ -190,6 +191,25 @@ std::int64_t QuotaLedger::quota_lasting(std::size_t at, Seconds until) const {
   return quota;
 }
 
+std::int64_t QuotaLedger::quota_lasting_for(std::int32_t asking, std::size_t row, std::size_t resource, Seconds until,
+                                            Beside beside) const {
+  const std::size_t here = at(row, resource);
+  const std::int64_t lasting = quota_lasting(here, until);
+  if (dated_.empty()) return lasting;
+  std::map<std::size_t, std::int64_t> lent;  // by borrower
+  auto dated = std::ranges::lower_bound(dated_, here, {}, &DatedQuota::at);
+  for (; dated != dated_.end() && dated->at == here && dated->until < until; ++dated) {
+    if (dated->borrower != row && !lies_in(asking, index_of(dated->borrower))) lent[dated->borrower] += dated->amount;
+  }
+  std::int64_t on_loans = 0;
+  for (const auto& [borrower, amount] : lent) {
+    const std::size_t i = at(borrower, resource);
+    const std::int64_t taken = beside == Beside::kMarked ? marked_[i] : used_[i] - uncounted_[i];
+    on_loans += std::clamp<std::int64_t>(taken - quota_lasting(i, until), 0, amount);
+  }
+  return lasting + on_loans;
+}
+
 QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Seconds until) const {
   QuotaVerdict verdict;
   if (!governs_) return verdict;
@@ -215,7 +235,7 @@ QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Secon
       };
       if (use_after > terms.limit) return refuse(Reason::kLimit, use_after - terms.limit);
       if (is_unowned) continue;
-      const std::int64_t own = quota_lasting(at(q, r), until);
+      const std::int64_t own = quota_lasting_for(queue, q, r, until);
       if (after <= own) continue;
       if (after - own > terms.borrow_limit) return refuse(Reason::kQuota, after - own - terms.borrow_limit);
       borrows = true;
@@ -281,7 +301,9 @@ bool QuotaLedger::lies_in(std::int32_t queue, std::int32_t branch) const {
 void QuotaLedger::look_at_holds(std::int32_t queue, const Amounts& demand, Seconds until, QuotaVerdict& verdict) const {
   for (const QuotaHold& hold : holds_) {
     const std::int64_t wanted = demand[hold.resource];
-    if (wanted == 0 || wanted <= hold.spare || until <= hold.from || !counts_for(queue, hold.resource)) continue;
+    if (wanted == 0 || wanted <= hold.spare || hold.is_passed_by(until, certain_end_) ||
+        !counts_for(queue, hold.resource))
+      continue;
     if (hold.job == asking_.second || hold.age() > asking_) continue;
     const bool is_owner = !verdict.borrows || may_reclaim(queue, demand, hold.home, 0, until);
     if (hold.is_lent() ? is_owner || queue == hold.home : !lies_in(queue, hold.queue)) continue;
@@ -321,10 +343,10 @@ void QuotaLedger::drop_holds_of(std::int64_t job) {
   std::erase_if(holds_, [&](const QuotaHold& hold) { return hold.job == job; });
 }
 
-void QuotaLedger::take_beside_holds(std::int32_t queue, const Amounts& amounts, Seconds until) {
+void QuotaLedger::take_beside_holds(std::int32_t queue, const Amounts& amounts, Seconds until, Seconds certain_end) {
   for (QuotaHold& hold : holds_) {
     const std::size_t r = hold.resource;
-    if (until <= hold.from || !counts_for(queue, r)) continue;
+    if (hold.is_passed_by(until, certain_end) || !counts_for(queue, r)) continue;
     if (hold.is_lent() && queue != hold.home) {
       hold.spare -= std::clamp<std::int64_t>(counted(queue, r) - quota(queue, r), 0, amounts[r]);
     } else if (hold.is_lent() || lies_in(queue, hold.queue)) {
@@ -462,7 +484,8 @@ bool QuotaLedger::asks_for_governed(const Amounts& amounts) const {
   return false;
 }
 
-bool QuotaLedger::fits_quota(std::size_t row, const Amounts& amounts, Seconds until, Beside beside) const {
+bool QuotaLedger::fits_quota(std::size_t row, const Amounts& amounts, Seconds until, Beside beside,
+                             std::int32_t asking) const {
   for (std::size_t r = 0; r < resource_count(); ++r) {
     if (governed_[r] == 0 || amounts[r] == 0) continue;
     const std::size_t i = at(row, r);
@@ -470,7 +493,7 @@ bool QuotaLedger::fits_quota(std::size_t row, const Amounts& amounts, Seconds un
     const std::int64_t taken = by_marks ? marked_[i] : used_[i] - uncounted_[i];
     // What promises will use may be counted as used already.
     const std::int64_t pledged = by_marks || counted_promises_ == 0 ? pledged_[i] : 0;
-    if (taken + pledged + amounts[r] > quota_lasting(i, until)) return false;
+    if (taken + pledged + amounts[r] > quota_lasting_for(asking, row, r, until, beside)) return false;
   }
   return true;
 }
@@ -495,7 +518,7 @@ std::uint32_t QuotaLedger::mark(std::int32_t queue, const Amounts& amounts, std:
   std::uint32_t marks = already;
   for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
     const std::uint32_t bit = mark_bit(depth_[q]);
-    if ((already & bit) != 0 || (wanted & bit) == 0 || !fits_quota(q, counted, {}, Beside::kMarked)) continue;
+    if ((already & bit) != 0 || (wanted & bit) == 0 || !fits_quota(q, counted, {}, Beside::kMarked, queue)) continue;
     for (std::size_t r = 0; r < resource_count(); ++r) marked_[at(q, r)] += counted[r];
     marks |= bit;
   }
@@ -531,14 +554,14 @@ bool QuotaLedger::may_reclaim(std::int32_t queue, const Amounts& amounts, std::i
   std::size_t own = row(queue);
   while (depth_[own] > fork) own = above(own);
   const Amounts counted = counting(queue, amounts);
-  return asks_for_governed(counted) && fits_quota(own, counted, until, beside);
+  return asks_for_governed(counted) && fits_quota(own, counted, until, beside, queue);
 }
 
 bool QuotaLedger::has_quota_for(std::int32_t queue, const Amounts& amounts, Seconds until) const {
   const Amounts counted = counting(queue, amounts);
   if (!asks_for_governed(counted)) return false;
   for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
-    if (fits_quota(q, counted, until, Beside::kMarked)) return true;
+    if (fits_quota(q, counted, until, Beside::kMarked, queue)) return true;
   }
   return false;
 }
@@ -546,7 +569,7 @@ bool QuotaLedger::has_quota_for(std::int32_t queue, const Amounts& amounts, Seco
 bool QuotaLedger::fits_above_both(std::int32_t queue, std::int32_t other, const Amounts& amounts, Seconds until) const {
   const Amounts counted = counting(queue, amounts);
   for (std::size_t q = row(queue); q < queues_.size(); q = above(q)) {
-    if (lies_in(other, index_of(q)) && !fits_quota(q, counted, until, Beside::kUsed)) return false;
+    if (lies_in(other, index_of(q)) && !fits_quota(q, counted, until, Beside::kUsed, queue)) return false;
   }
   return true;
 }

@@ -78,8 +78,13 @@ struct QuotaHold {
   Seconds from;
   std::int64_t spare = 0;
   bool yields = false;  // to jobs of other queues that are within their quota
+  // It is due and late: it is expected to end then, and who ends by then for certain passes. kNever = it is not due.
+  Seconds late_until{kNoLimit};
 
   bool is_lent() const { return queue < 0; }
+  bool is_passed_by(Seconds until, Seconds certain_end) const {
+    return late_until < Seconds(kNoLimit) ? certain_end <= late_until : until <= from;
+  }
   // Older holds first.
   auto age() const { return std::pair(made_at, job); }
 };
@@ -166,9 +171,13 @@ class QuotaLedger {
   void drop_holds_of(std::int64_t job);
   void clear_holds() { holds_.clear(); }
   // From now on judge() is asked about this job: its own holds do not count, nor any younger than (made_at, job).
-  void judge_for(std::int64_t job, Seconds made_at) { asking_ = std::pair(made_at, job); }
+  // `certain_end`: by its time limit; kNoLimit = it has none.
+  void judge_for(std::int64_t job, Seconds made_at, Seconds certain_end = Seconds(kNoLimit)) {
+    asking_ = std::pair(made_at, job);
+    certain_end_ = certain_end;
+  }
   // What a job takes (already taken) that ends then is taken from the spare room beside holds.
-  void take_beside_holds(std::int32_t queue, const Amounts& amounts, Seconds until);
+  void take_beside_holds(std::int32_t queue, const Amounts& amounts, Seconds until, Seconds certain_end);
 
   // What still runs on nodes that are not up counts as capacity until it ends (`sign` 1, then -1): what ends there
   // comes back to nobody.
@@ -245,6 +254,7 @@ class QuotaLedger {
     std::size_t at = 0;
     Seconds until;
     std::int64_t amount = 0;
+    std::size_t borrower = 0;  // its row: that of the queue, or one below
   };
 
   ModelSet allowed_here(const TaskShape& shape) const {
@@ -285,8 +295,12 @@ class QuotaLedger {
   std::int64_t short_for_others(std::size_t row, std::size_t resource, std::int64_t demand) const;
   bool somebody_borrows(std::size_t resource) const;
   bool asks_for_governed(const Amounts& amounts) const;
-  bool fits_quota(std::size_t row, const Amounts& amounts, Seconds until, Beside beside) const;
+  // `asking`: the queue for whose job that is asked, which lies in the row's.
+  bool fits_quota(std::size_t row, const Amounts& amounts, Seconds until, Beside beside, std::int32_t asking) const;
   std::int64_t quota_lasting(std::size_t at, Seconds until) const;
+  // The same for a job of that queue: what others below the row hold on loans that end by then is not held of it.
+  std::int64_t quota_lasting_for(std::int32_t asking, std::size_t row, std::size_t resource, Seconds until,
+                                 Beside beside = Beside::kUsed) const;
   void look_at_holds(std::int32_t queue, const Amounts& demand, Seconds until, QuotaVerdict& verdict) const;
 
   std::span<const Queue> queues_;
@@ -317,6 +331,7 @@ class QuotaLedger {
   std::vector<KeptRoom> kept_rooms_;
   std::vector<QuotaHold> holds_;
   std::pair<Seconds, std::int64_t> asking_{Seconds(kNoLimit), 0};
+  Seconds certain_end_{kNoLimit};  // of the job that is asked about
   std::vector<std::uint64_t> changes_;
   std::uint64_t changes_of_all_ = 0;
 };

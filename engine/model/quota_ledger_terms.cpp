@@ -92,7 +92,7 @@ void QuotaLedger::count_loans(Seconds now) {
     }
     for (std::size_t q = borrower; q < row_count() && !is_above_or_same(q, lender); q = above(q)) {
       quota_[at(q, r)] += loan.amount;
-      if (loan.until < Seconds(kNoLimit)) dated_.push_back({at(q, r), loan.until, loan.amount});
+      if (loan.until < Seconds(kNoLimit)) dated_.push_back({at(q, r), loan.until, loan.amount, borrower});
     }
   }
   for (std::int64_t& quota : quota_) quota = std::max<std::int64_t>(0, quota);  // lent more than there is

@@ -26,7 +26,7 @@ inline constexpr VictimChoiceReason kLastOf<VictimChoiceReason> = VictimChoiceRe
 template <>
 inline constexpr ReservationKind kLastOf<ReservationKind> = ReservationKind::kEviction;
 template <>
-inline constexpr Reason kLastOf<Reason> = Reason::kPolicy;
+inline constexpr Reason kLastOf<Reason> = Reason::kKeptOut;
 
 // A T, or a const T. Every member is named below, so that one that is added cannot be forgotten: it would not compile.
 template <class X, class T>
@@ -34,7 +34,8 @@ concept Is = std::same_as<std::remove_const_t<X>, T>;
 
 template <class A, Is<TaskShape> T>
 void fields(A& a, T& x) {
-  auto& [cpu, memory, gpu_count, gpu_milli, gpu_memory, models, pool, within_link_group] = x;
+  // `limit_class` follows from Snapshot::kept_out, as `keeps_out` of a node's kind does.
+  auto& [cpu, memory, gpu_count, gpu_milli, gpu_memory, models, pool, within_link_group, limit_class] = x;
   a(cpu, memory, gpu_count, gpu_milli, gpu_memory, models, pool, within_link_group);
 }
 template <class A, Is<TaskGroup> T>
@@ -85,7 +86,7 @@ void fields(A& a, T& x) {
 }
 template <class A, Is<NodeKind> T>
 void fields(A& a, T& x) {
-  auto& [cpu, memory, model, device_count, device_memory, link_groups, pool] = x;
+  auto& [cpu, memory, model, device_count, device_memory, link_groups, pool, keeps_out] = x;
   a(cpu, memory, model, device_count, device_memory, link_groups, pool);
 }
 template <class A, Is<Node> T>
@@ -204,6 +205,11 @@ void fields(A& a, T& x) {
   auto& [job, nodes] = x;
   a(job, nodes);
 }
+template <class A, Is<KeptOutNode> T>
+void fields(A& a, T& x) {
+  auto& [node, limit] = x;
+  a(node, limit);
+}
 template <class A, Is<AssertionRefusal> T>
 void fields(A& a, T& x) {
   auto& [job, assertion, at] = x;
@@ -245,7 +251,8 @@ enum class PartKind : std::uint8_t {
   kKeptOff,       // from format 7 on
   kToldToEnd,     // from format 8 on
   kLoanStarts,    // from format 8 on
-  kQuotasAtEnds   // from format 8 on
+  kQuotasAtEnds,  // from format 8 on
+  kKeptOut        // from format 9 on
 };
 
 constexpr std::int64_t kIdsInAPart = 128;
@@ -256,7 +263,7 @@ template <class A, Is<Snapshot> T>
 void head_fields(A& a, T& x) {
   auto& [version, now, seed, cluster, queues, classes, quotas, allocations, running, reservations, jobs, workload,
          order_policy, score_policy, filter_policy, victim_policy, scripts, aging_interval, rules, order_knobs, holds,
-         surplus_holds, refused, kept_off] = x;
+         surplus_holds, refused, kept_off, kept_out] = x;
   a(version, now, seed, order_policy, score_policy, filter_policy, victim_policy, aging_interval, rules, order_knobs);
 }
 template <class A, Is<Plan> T>
@@ -395,6 +402,7 @@ void read_part(ByteReader& reader, Snapshot& snapshot, bool& is_known) {
     case PartKind::kRefused: return reader(snapshot.refused);
     case PartKind::kSurplusHolds: return reader(snapshot.surplus_holds);
     case PartKind::kKeptOff: return reader(snapshot.kept_off);
+    case PartKind::kKeptOut: return reader(snapshot.kept_out);
     case PartKind::kQuotasAtEnds: return reader(snapshot.quotas.at_ends);
     case PartKind::kToldToEnd: return read_told_to_end(reader, snapshot);
     default: is_known = false;
@@ -463,6 +471,7 @@ EncodedRecord encode_snapshot(const Snapshot& snapshot) {
   if (!snapshot.refused.empty()) parts.whole(PartKind::kRefused, snapshot.refused);
   if (!snapshot.surplus_holds.empty()) parts.whole(PartKind::kSurplusHolds, snapshot.surplus_holds);
   if (!snapshot.kept_off.empty()) parts.whole(PartKind::kKeptOff, snapshot.kept_off);
+  if (!snapshot.kept_out.empty()) parts.whole(PartKind::kKeptOut, snapshot.kept_out);
   if (!snapshot.quotas.at_ends.empty()) parts.whole(PartKind::kQuotasAtEnds, snapshot.quotas.at_ends);
   if (const std::vector<ToldToEnd> told = told_to_end(snapshot); !told.empty()) parts.whole(PartKind::kToldToEnd, told);
   return {head_of(snapshot), parts.take()};
@@ -483,7 +492,9 @@ EncodedRecord encode_plan(const Plan& plan) {
 }
 
 Result<Snapshot> decode_snapshot(std::string_view head, std::span<const std::string> parts) {
-  return decode<Snapshot>("snapshot", head, parts);
+  BERTH_ASSIGN(Snapshot snapshot, decode<Snapshot>("snapshot", head, parts));
+  close_to_long_jobs(snapshot);
+  return snapshot;
 }
 Result<Plan> decode_plan(std::string_view head, std::span<const std::string> parts) {
   return decode<Plan>("plan", head, parts);

@@ -22,6 +22,7 @@ std::size_t TaskShapeHash::operator()(const TaskShape& shape) const {
   hash_add(seed, shape.models);
   hash_add(seed, static_cast<std::uint64_t>(shape.pool));
   hash_add(seed, shape.within_link_group ? 1 : 0);
+  hash_add(seed, static_cast<std::uint64_t>(shape.limit_class));
   return static_cast<std::size_t>(seed);
 }
 

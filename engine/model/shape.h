@@ -26,6 +26,8 @@ struct TaskShape {
   ModelSet models = 0;
   std::int32_t pool = -1;          // only nodes of this pool; -1 = any
   bool within_link_group = false;  // its devices must lie in one link group
+  // Some nodes keep out what may run for long (NodeKind::keeps_out): the longer, the higher.
+  std::int32_t limit_class = 0;
 
   bool operator==(const TaskShape&) const = default;
 

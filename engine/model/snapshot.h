@@ -94,6 +94,14 @@ inline const KeptOffNodes* find_kept_off(std::span<const KeptOffNodes> rows, std
   return find_of_job(rows, job);
 }
 
+// A node that takes no job for a while that may run for so long: what the cluster has planned there would end it.
+struct KeptOutNode {
+  NodeIndex node = -1;
+  Seconds limit;  // kNoLimit = it keeps out only those without a time limit
+
+  bool operator==(const KeptOutNode&) const = default;
+};
+
 // A job that an assertion refused by itself, and when last. For RoundRules::reservation_ttl from then on it may start
 // when it fits, but no room is made or kept for it and it closes nothing for others.
 struct AssertionRefusal {
@@ -135,6 +143,11 @@ struct Snapshot {
   std::vector<AssertionHold> surplus_holds;  // of jobs that get only the tasks they need; in job order
   std::vector<AssertionRefusal> refused;     // that count now; in job order
   std::vector<KeptOffNodes> kept_off;        // in job order
+  std::vector<KeptOutNode> kept_out;         // in node order; close_to_long_jobs() makes it count
 };
+
+// Nodes that keep jobs out get kinds of their own (NodeKind::keeps_out), and the shapes of jobs say how long those may
+// run, in classes (TaskShape::limit_class). May be done again.
+void close_to_long_jobs(Snapshot& snapshot);
 
 }  // namespace berth

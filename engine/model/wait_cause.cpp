@@ -54,6 +54,7 @@ WaitCause plain_cause(const Waiting& waiting) {
     case Reason::kDeviceMemory:
     case Reason::kNodeTooSmall:
     case Reason::kUnhealthyDevice:
+    case Reason::kKeptOut:
     case Reason::kCpu:
     case Reason::kMemory:
     case Reason::kGpuMemory: return WaitCause::kNoCapacity;

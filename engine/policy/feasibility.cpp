@@ -25,6 +25,10 @@ bool is_model_allowed(const NodeKind& kind, const TaskShape& shape) {
   return shape.models == 0 || (kind.model >= 0 && ((shape.models >> kind.model) & 1) != 0);
 }
 
+bool is_kept_out(const NodeKind& kind, const TaskShape& shape) {
+  return kind.keeps_out != 0 && shape.limit_class >= kind.keeps_out;
+}
+
 bool asks_more_device_memory_than(const NodeKind& kind, const TaskShape& shape) {
   return kind.device_memory != MiB(0) && shape.gpu_memory > kind.device_memory;
 }
@@ -38,7 +42,7 @@ Reason reason_against_kind(const NodeKind& kind, const TaskShape& shape) {
     if (asks_more_device_memory_than(kind, shape)) return Reason::kDeviceMemory;
   }
   if (shape.cpu > kind.cpu || shape.memory > kind.memory) return Reason::kNodeTooSmall;
-  return Reason::kNone;
+  return is_kept_out(kind, shape) ? Reason::kKeptOut : Reason::kNone;
 }
 
 Reason reason_against_devices(const NodeView& view, const TaskShape& shape) {
@@ -66,6 +70,7 @@ Reason reason_against(const NodeView& view, const TaskShape& shape, bool accepts
 bool is_feasible(const NodeView& view, const TaskShape& shape) {
   if (shape.cpu > view.cpu || shape.memory > view.memory) return false;
   if (shape.pool >= 0 && shape.pool != view.kind->pool) return false;
+  if (is_kept_out(*view.kind, shape)) return false;
   if (shape.gpu_count == 0) return true;
   if (!is_model_allowed(*view.kind, shape) || asks_more_device_memory_than(*view.kind, shape)) return false;
   const DeviceMask free = feasible_devices(view, shape);

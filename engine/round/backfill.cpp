@@ -120,7 +120,7 @@ void Backfill::turn_to(const Job& job, bool is_last) {
   // A job for which victims were told to stop was admitted at that moment.
   constexpr Seconds kBeforeAll{std::numeric_limits<std::int64_t>::min()};
   const Seconds age = ranks_move_ && row != nullptr ? row->made_at : kNever;
-  state_.quotas().judge_for(job.id, holds_room_for(job.id) ? kBeforeAll : age);
+  state_.quotas().judge_for(job.id, holds_room_for(job.id) ? kBeforeAll : age, certain_end_of(job));
 }
 
 Seconds Backfill::end_of(const Job& job) const {
@@ -132,6 +132,12 @@ Seconds Backfill::end_of(const Job& job) const {
 Seconds Backfill::end_of_told(const RunningJob& job) const {
   const bool leaves = job.makes_room_for_a_job() && holds_room_for(job.stops_for);
   return leaves ? now_ : expected_end_of(job, state_.rules(), now_);
+}
+
+Seconds Backfill::certain_end_of(const Job& job) const {
+  if (job.time_limit <= Seconds(0)) return kNever;
+  const RunningJob* const running = state_.running().find(job.id);
+  return (running != nullptr ? running->start : now_) + job.time_limit;
 }
 
 Timeline& Backfill::timeline() {
@@ -162,7 +168,7 @@ void Backfill::add_to_timeline(const Held& held) {
   const Seconds from = holds_now ? now_ : reservation.expected;
   const Seconds to = std::max({held.start, reservation.expected, reservation.expires}) + held.duration;
   timeline_->reserve(reservation.job, reservation.tasks, from, to);
-  if (held.is_due) timeline_->close(reservation.job, reservation.tasks);
+  if (held.is_due) timeline_->close(reservation.job, reservation.tasks, held.start);
 }
 
 const Reservation* Backfill::row_of(const Job& job) const {
@@ -200,7 +206,7 @@ void Backfill::drop_held(std::int64_t job) {
   if (std::erase_if(held_, is_of_it) > 0) forget_timeline();
 }
 
-std::int64_t Backfill::delayed_by(std::span<const PlacedTask> placed, Seconds end, std::int64_t job) {
+std::int64_t Backfill::delayed_by(std::span<const PlacedTask> placed, Timeline::TaskEnd end, std::int64_t job) {
   const auto counts = [&](const Held& held) { return held.reservation.job != job; };
   if (std::ranges::none_of(held_, counts)) return 0;
   for (const PlacedTask& task : placed) {
@@ -211,7 +217,7 @@ std::int64_t Backfill::delayed_by(std::span<const PlacedTask> placed, Seconds en
 }
 
 // With what is reserved until `end` taken away.
-JobOutcome Backfill::place_beside_reservations(const Job& job, Seconds end) {
+JobOutcome Backfill::place_beside_reservations(const Job& job, Timeline::TaskEnd end) {
   Ledger& ledger = state_.ledger();
   std::vector<Holding> shade;
   for (const NodeIndex node : timeline().reserved_nodes()) {
@@ -223,7 +229,7 @@ JobOutcome Backfill::place_beside_reservations(const Job& job, Seconds end) {
   return outcome;
 }
 
-bool Backfill::place_as_reserved(const Job& job, Seconds end, JobOutcome& outcome) {
+bool Backfill::place_as_reserved(const Job& job, Timeline::TaskEnd end, JobOutcome& outcome) {
   const auto held = std::ranges::find(held_, job.id, [](const Held& h) { return h.reservation.job; });
   const Reservation* reservation = held != held_.end() ? &held->reservation : kept_for(job);
   if (reservation == nullptr || !is_room_for(*reservation, job, state_)) return false;
@@ -252,7 +258,7 @@ BackfillAttempt Backfill::place(const Job& job, bool is_part) {
     attempt.outcome = state_.placer().place_job(job);
     return attempt;
   }
-  const Seconds end = end_of(job);
+  const Timeline::TaskEnd end{end_of(job), certain_end_of(job)};
   if (waits_for_its_victims(job.id)) {
     if (!place_as_reserved(job, end, attempt.outcome)) {
       for (const TaskGroup& group : job.groups) attempt.outcome.needed += tasks_needed(group);
@@ -263,7 +269,8 @@ BackfillAttempt Backfill::place(const Job& job, bool is_part) {
   const Ledger::Checkpoint before = ledger.checkpoint();
   const bool has_room = has_reservation(job.id) || kept_for(job) != nullptr;
   if (const auto refused = refused_.empty() || has_room ? refused_.end() : refused_.find(backfill_demand(job));
-      refused != refused_.end() && end >= refused->second.end) {
+      refused != refused_.end() && end.expected >= refused->second.end.expected &&
+      end.certain >= refused->second.end.certain) {
     attempt.would_delay = refused->second.would_delay;
   } else {
     attempt.outcome = state_.placer().place_job(job);

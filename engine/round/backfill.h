@@ -54,6 +54,9 @@
 //   3. S does not grow. A job within its quota that takes something back replaces borrowers of S. It cannot be
 //      replaced in the same way, so this happens at most once for each of them. When all of S and these jobs have
 //      ended, what is reserved is free, and the job is placed on exactly that if the placer finds nothing better.
+//   4. While something of S is late, a job may pass that its time limit ends by the time at which all of S is expected
+//   to
+//      have ended now: now and as long again as that is late. So what passes delays the job by less than S does.
 // Before T, whatever starts either leaves what is reserved free at T, or is believed to end by T; if it does not, it is
 // in S. Other evictions keep off reserved nodes. Assumes that reserved nodes stay up and that the job is not
 // altered.
@@ -136,7 +139,9 @@ class Backfill {
   // The job is not to be tried any more, because of that one; 0 = go on, as for all that room was made for.
   std::int64_t closed_by(const Job& job) const;
   // Nobody at all is to be tried any more.
-  bool closed() const { return closed_by_ != 0 && !is_closer_to_come_ && !is_first_new_ && !may_take_back(); }
+  bool closed() const {
+    return closed_by_ != 0 && !is_closer_to_come_ && !is_first_new_ && !may_take_back() && promises().empty();
+  }
 
   // Room made by evicting others that are still stopping.
   void hold(Reservation reservation);
@@ -207,7 +212,7 @@ class Backfill {
     bool is_settled = false;   // its job was looked at in this pass
   };
   struct Refusal {
-    Seconds end;  // of the job that ended earliest among those refused
+    Timeline::TaskEnd end;  // of the last that was refused
     std::int64_t would_delay = 0;
   };
 
@@ -241,6 +246,8 @@ class Backfill {
 
   Seconds end_of(const Job& job) const;
   Seconds end_of_told(const RunningJob& job) const;
+  // By its time limit; kNever = it has none.
+  Seconds certain_end_of(const Job& job) const;
   Timeline& timeline();
   void forget_timeline();
   void add_to_timeline(const Held& held);
@@ -286,10 +293,10 @@ class Backfill {
   bool borrows_above(const Held& held, const Job& job) const;
   template <class Concerns>
   bool give_way_if(const Asker& asker, const Concerns& concerns);
-  std::int64_t delayed_by(std::span<const PlacedTask> placed, Seconds end, std::int64_t job);
-  JobOutcome place_beside_reservations(const Job& job, Seconds end);
+  std::int64_t delayed_by(std::span<const PlacedTask> placed, Timeline::TaskEnd end, std::int64_t job);
+  JobOutcome place_beside_reservations(const Job& job, Timeline::TaskEnd end);
   // On exactly what is reserved for it, if that is free.
-  bool place_as_reserved(const Job& job, Seconds end, JobOutcome& outcome);
+  bool place_as_reserved(const Job& job, Timeline::TaskEnd end, JobOutcome& outcome);
   std::int64_t backfilled() const;  // reservations made because a job was blocked
   bool reserve(const Job& job, bool borrows, bool is_first);
   // Of gangs of which Bookings speak together.

@@ -28,6 +28,26 @@ Snapshot with_median_durations(const Snapshot& snapshot) {
   return median;
 }
 
+// When that ends which has run for longer than was expected is asked once. Else each moment that is played would put
+// it off by as much again.
+void settle_overdue(Snapshot& snapshot) {
+  const Seconds now = snapshot.now;
+  for (RunningJob& run : snapshot.running) {
+    const Seconds planned = run.planned_end();
+    const bool is_known = planned >= run.start;
+    if (run.is_told_to_end() || (is_known ? planned : run.start + snapshot.rules.default_duration) > now) continue;
+    Job& job = run.job;
+    Seconds end = untold_end_of(run, snapshot.rules, now);
+    if (job.time_limit > Seconds(0) && run.start + job.time_limit > now) {
+      end = std::min(end, run.start + job.time_limit);
+    } else {
+      job.time_limit = Seconds(0);
+    }
+    job.estimate.p90 = end - run.start;
+    job.estimate.is_rough = false;
+  }
+}
+
 // Of some duration more is known than one number.
 bool has_spread(const Snapshot& snapshot) {
   const auto is_spread = [](const Job& job) {
@@ -264,6 +284,7 @@ class Future {
 Result<std::vector<std::optional<Seconds>>> play_forward(Snapshot snapshot, std::span<const std::int64_t> jobs,
                                                          std::int64_t most_looks, const std::atomic<bool>* interrupted,
                                                          std::vector<Eviction>* evictions = nullptr) {
+  settle_overdue(snapshot);
   BERTH_ASSIGN(const Planning planning, planning_of(snapshot));
   Future future(snapshot, *planning.state, jobs, most_looks);
   BERTH_TRY(future.load());

@@ -74,6 +74,8 @@ void LimitHolds::hold(const Job& job, const Terms& terms) {
   for (std::size_t r = 0; r < demand.size(); ++r) demand[r] = std::max(demand[r], reserved[r]);
   const bool borrows = wants_to_borrow(job);
   const Seconds end = end_of(job, std::max(now_, terms.from));
+  Seconds late_until(kNoLimit);
+  if (terms.from <= now_) late_until = admitted_from(job).value_or(Seconds(kNoLimit));
   std::optional<QuotaLedger> then;  // made when a limit is found
   const auto hold_unless_held = [&](std::int32_t queue, std::size_t r, const auto& spare) {
     const auto is_this = [&](const QuotaHold& hold) { return hold.queue == queue && hold.resource == r; };
@@ -86,7 +88,8 @@ void LimitHolds::hold(const Job& job, const Terms& terms) {
                  .resource = r,
                  .from = terms.from,
                  .spare = spare(),
-                 .yields = terms.yields});
+                 .yields = terms.yields,
+                 .late_until = late_until});
   };
   for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
     if (demand[r] == 0 || !quotas.is_governed(r) || !quotas.counts_for(job.queue, r)) continue;
@@ -125,7 +128,8 @@ void LimitHolds::note_started(const Job& job, std::span<const PlacedTask> placed
   if (quotas.holds().empty()) return;
   Amounts taken = quotas.none();
   for (const PlacedTask& task : placed) quotas.add_holding(task.holding, taken);
-  quotas.take_beside_holds(job.queue, taken, end_of(job, now_));
+  const Seconds certain_end = job.time_limit > Seconds(0) ? now_ + job.time_limit : Seconds(kNoLimit);
+  quotas.take_beside_holds(job.queue, taken, end_of(job, now_), certain_end);
 }
 
 bool LimitHolds::wants_to_borrow(const Job& job) const {

@@ -6,7 +6,8 @@
 // one job holds room under each limit, that of the first refused there.
 //
 // The promise: the time of a hold never moves later. Once it has come, what has started since is taken to stay for
-// ever, so all that starts later fits beside the job; when what ran when it came has ended, the limit admits the job.
+// ever, so all that starts later fits beside the job, but what its time limit ends by the time that the job is expected
+// to be admitted now; when what ran when it came has ended, and that, the limit admits the job.
 // What owners lend is held against all who would borrow it, but not against the owners: such a hold begins anew when it
 // is late by RoundRules::reservation_ttl.
 //

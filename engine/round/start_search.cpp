@@ -127,7 +127,7 @@ class FutureLedger {
     for (const Holding& holding : shade) (void)ledger_.release(holding);
     if (mark_) shades_since_.emplace_back(node, shade);
     shade.clear();
-    timeline_.append_shade(ledger_, node, from, from + duration_, ended, gang_.id, shade);
+    timeline_.append_shade(ledger_, node, from, {from + duration_}, ended, gang_.id, shade);
     for (const Holding& holding : shade) (void)ledger_.place(holding);
   }
 

@@ -116,20 +116,24 @@ void Timeline::reserve(std::int64_t job, std::span<const ReservedTask> tasks, Se
   }
 }
 
-void Timeline::close(std::int64_t job, std::span<const ReservedTask> tasks) {
+void Timeline::close(std::int64_t job, std::span<const ReservedTask> tasks, Seconds until) {
   lines_.merge(new_lines(tasks));
-  for (const ReservedTask& task : tasks) lines_[task.holding.node].closed_for = job;
+  for (const ReservedTask& task : tasks) {
+    Line& line = lines_[task.holding.node];
+    line.closed_for = job;
+    line.closed_until = until;
+  }
 }
 
 // Calls visit(time, net change since the ledger, job whose reservation began last) for `from` and for every later
 // moment before `to` at which something changes.
 template <class Visit>
-void Timeline::walk(const Line& line, Seconds from, Seconds to, Seconds ended, std::int64_t except, Visit visit) {
+void Timeline::walk(const Line& line, Seconds from, Seconds to, Seconds ended, Passed passed, Visit visit) {
   Amounts net;
   std::int64_t job = 0;
   auto change = line.changes.begin();
   const auto take = [&] {
-    const bool counts = change->job == 0 ? change->time > ended : change->job != except;
+    const bool counts = change->job == 0 ? change->time > ended : !passed.has(change->job);
     if (counts) net.add(change->holding, change->sign);
     if (counts && change->sign < 0) job = change->job;
     ++change;
@@ -143,13 +147,14 @@ void Timeline::walk(const Line& line, Seconds from, Seconds to, Seconds ended, s
   }
 }
 
-std::int64_t Timeline::delays(const Ledger& ledger, const Holding& holding, Seconds end, std::int64_t except) const {
+std::int64_t Timeline::delays(const Ledger& ledger, const Holding& holding, TaskEnd end, std::int64_t except) const {
   const Line* line = find(holding.node);
   if (line == nullptr) return 0;
-  if (line->closed_for != 0 && line->closed_for != except) return line->closed_for;
+  if (line->is_closed_to(except, end.certain)) return line->closed_for;
+  const Passed passed{except, line->closed_for};  // it is over before that one begins
   const NodeView view = ledger.view(holding.node);
   std::int64_t delayed = 0;
-  walk(*line, now_, end, kNoneEnded, except, [&](Seconds, const Amounts& net, std::int64_t job) {
+  walk(*line, now_, end.expected, kNoneEnded, passed, [&](Seconds, const Amounts& net, std::int64_t job) {
     if (delayed != 0) return;
     bool is_short = (holding.cpu > MilliCpu(0) && view.cpu.value() + net.cpu < 0) ||
                     (holding.memory > MiB(0) && view.memory.value() + net.memory < 0);
@@ -168,14 +173,16 @@ std::vector<NodeIndex> Timeline::reserved_nodes() const {
   return nodes;
 }
 
-void Timeline::append_shade(const Ledger& ledger, NodeIndex node, Seconds from, Seconds to, Seconds ended,
+void Timeline::append_shade(const Ledger& ledger, NodeIndex node, Seconds from, TaskEnd to, Seconds ended,
                             std::int64_t except, std::vector<Holding>& shade) const {
   const Line* line = find(node);
   if (line == nullptr) return;
   const NodeView view = ledger.view(node);
   const std::size_t devices = view.milli.size();
+  const bool is_closed = line->is_closed_to(except, to.certain);
+  const Passed passed{except, is_closed ? 0 : line->closed_for};
   Amounts least;
-  if (line->closed_for != 0 && line->closed_for != except && from <= now_) {
+  if (from <= now_ && is_closed) {
     least.cpu = -view.cpu.value();
     least.memory = -view.memory.value();
     for (std::size_t d = 0; d < devices; ++d) {
@@ -186,7 +193,7 @@ void Timeline::append_shade(const Ledger& ledger, NodeIndex node, Seconds from, 
   // Least is left right after something is taken: only there, and of what is taken, it is looked at.
   Amounts net;
   const auto counts = [&](const Change& change) {
-    return change.job == 0 ? change.time > ended : change.job != except;
+    return change.job == 0 ? change.time > ended : !passed.has(change.job);
   };
   const auto take_while = [&](auto change, auto&& goes_on) {
     for (; change != line->changes.end() && goes_on(*change); ++change) {
@@ -206,7 +213,7 @@ void Timeline::append_shade(const Ledger& ledger, NodeIndex node, Seconds from, 
   for (auto before = line->changes.begin(); before != change; ++before) {
     if (before->sign < 0) note_least(before->holding);
   }
-  while (change != line->changes.end() && change->time < to) {
+  while (change != line->changes.end() && change->time < to.expected) {
     const Seconds time = change->time;
     const auto behind = take_while(change, [&](const Change& next) { return next.time == time; });
     for (; change != behind; ++change) {
@@ -244,7 +251,7 @@ Seconds Timeline::free_on(const Ledger& ledger, const Line& line, NodeIndex node
   const NodeView view = ledger.view(node);
   std::optional<Seconds> since;
   std::optional<Seconds> found;
-  walk(line, from, kNever, kNoneEnded, except, [&](Seconds time, const Amounts& net, std::int64_t) {
+  walk(line, from, kNever, kNoneEnded, Passed{except}, [&](Seconds time, const Amounts& net, std::int64_t) {
     if (since && time - *since >= duration && !found) found = since;
     bool fits = view.cpu.value() + net.cpu >= needed.cpu && view.memory.value() + net.memory >= needed.memory;
     for (std::size_t d = 0; d < view.milli.size(); ++d) {

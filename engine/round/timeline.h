@@ -6,7 +6,8 @@
 // grows, until something starts. What is free now is the ledger's; a caller asks after placing on it.
 //
 // A node may be closed for a job: its reservation is due and something outran its prediction, so nothing may start
-// there. Amounts that a late end makes negative count as nothing free.
+// there but what its time limit ends by the time that the reservation is expected to start now. Amounts that a late end
+// makes negative count as nothing free.
 #pragma once
 
 #include <array>
@@ -51,8 +52,8 @@ class Timeline {
   void add_end(const ExpectedEnd& end);
   // Holds `tasks` for `job` from `from` until before `to`.
   void reserve(std::int64_t job, std::span<const ReservedTask> tasks, Seconds from, Seconds to);
-  // Nobody but `job` may start where its reserved tasks lie.
-  void close(std::int64_t job, std::span<const ReservedTask> tasks);
+  // Nobody but `job` may start where its reserved tasks lie, but who ends for certain by `until`.
+  void close(std::int64_t job, std::span<const ReservedTask> tasks, Seconds until);
 
   Seconds now() const { return now_; }
   bool has_reservations() const { return !lines_.empty(); }
@@ -83,16 +84,21 @@ class Timeline {
     std::size_t taken_ = 0;
   };
 
+  // When a task ends: as far as is known, and by its time limit (kNever = it has none).
+  struct TaskEnd {
+    Seconds expected;
+    Seconds certain = kNever;
+  };
   // The job whose reservation is delayed by `holding`, which is in the ledger already, when it stays until `end`; 0 =
   // none. Reservations of `except` do not count.
-  std::int64_t delays(const Ledger& ledger, const Holding& holding, Seconds end, std::int64_t except) const;
+  std::int64_t delays(const Ledger& ledger, const Holding& holding, TaskEnd end, std::int64_t except) const;
 
   // Nodes on which something is reserved, in order.
   std::vector<NodeIndex> reserved_nodes() const;
   bool is_reserved(NodeIndex node) const { return lines_.contains(node); }
   // What a task that runs on the node from `from` until `to` must leave alone, as holdings that fit `ledger`. That one
   // is as tasks that end by `ended` leave it (the ledger of now: kNoneEnded).
-  void append_shade(const Ledger& ledger, NodeIndex node, Seconds from, Seconds to, Seconds ended, std::int64_t except,
+  void append_shade(const Ledger& ledger, NodeIndex node, Seconds from, TaskEnd to, Seconds ended, std::int64_t except,
                     std::vector<Holding>& shade) const;
   // Moments at which the answer of append_shade() for a task of that duration may change, but for ends of tasks.
   void append_turns(NodeIndex node, Seconds duration, std::int64_t except,
@@ -119,6 +125,11 @@ class Timeline {
   struct Line {
     std::vector<Change> changes;  // by time
     std::int64_t closed_for = 0;
+    Seconds closed_until;  // see close()
+
+    bool is_closed_to(std::int64_t job, Seconds certain_end) const {
+      return closed_for != 0 && closed_for != job && certain_end > closed_until;
+    }
   };
 
   static void insert(Line& line, const Change& change);
@@ -126,8 +137,14 @@ class Timeline {
   // Of the nodes of `tasks` on which nothing is reserved yet.
   std::map<NodeIndex, Line> new_lines(std::span<const ReservedTask> tasks) const;
   const Line* find(NodeIndex node) const;
+  // Jobs whose reservations do not count; 0 = none.
+  struct Passed {
+    std::int64_t one = 0;
+    std::int64_t other = 0;
+    bool has(std::int64_t job) const { return job == one || job == other; }
+  };
   template <class Visit>
-  static void walk(const Line& line, Seconds from, Seconds to, Seconds ended, std::int64_t except, Visit visit);
+  static void walk(const Line& line, Seconds from, Seconds to, Seconds ended, Passed passed, Visit visit);
   Seconds free_on(const Ledger& ledger, const Line& line, NodeIndex node, const Amounts& needed, Seconds from,
                   Seconds duration, std::int64_t except) const;
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <set>
 
@@ -184,6 +185,77 @@ Result<std::set<std::string>> add_nodes_of(Runtime& runtime, const LiveExecutor&
   return names;
 }
 
+struct DeviceRows {
+  std::int64_t node = 0;
+  DeviceMask healthy = 0;
+  DeviceMask idle = 0;
+  DeviceMask gone = 0;  // marked so before
+};
+
+Result<DeviceRows> read_devices(Database& db, const std::string& node) {
+  BERTH_ASSIGN(
+      Statement row,
+      db.prepare("SELECT d.node_id, d.device_index, d.health = 'healthy', NOT EXISTS (SELECT 1 FROM "
+                 "allocations a WHERE a.node_id = d.node_id AND (a.device_mask >> d.device_index) & 1), EXISTS "
+                 "(SELECT 1 FROM gone_devices g WHERE g.node_id = d.node_id AND g.device_index = "
+                 "d.device_index) FROM devices d JOIN nodes n ON n.id = d.node_id WHERE n.name = ?1"));
+  row.with(node);
+  DeviceRows rows;
+  while (row.next()) {
+    const DeviceMask device = DeviceMask{1} << row.integer(1);
+    rows.node = row.integer(0);
+    if (row.integer(2) != 0) rows.healthy |= device;
+    if (row.integer(3) != 0) rows.idle |= device;
+    if (row.integer(4) != 0) rows.gone |= device;
+  }
+  BERTH_TRY(row.status());
+  return rows;
+}
+
+// Which of a node's devices are gone. Where the executor tells only how many there are, idle ones are taken for that,
+// from the last on: what runs holds some that are there.
+DeviceMask gone_devices(const InventoryNode& node, std::int64_t known, const DeviceRows& rows) {
+  if (node.devices >= known) return node.gone;
+  const int missing = static_cast<int>(known) - node.devices;
+  DeviceMask gone = rows.gone;
+  while (std::popcount(gone) > missing) gone &= gone - 1;
+  for (int device = kMaxDevices - 1; device >= 0 && std::popcount(gone) < missing; --device) {
+    const DeviceMask mask = DeviceMask{1} << device;
+    if ((rows.idle & rows.healthy & mask) != 0) gone |= mask;
+  }
+  return gone;
+}
+
+Status change_gone(Change& change, const std::string& node, std::int64_t id, DeviceMask devices, Health health) {
+  BERTH_ASSIGN(Statement put,
+               change.db().prepare(health == Health::kUnhealthy
+                                       ? "INSERT OR IGNORE INTO gone_devices (node_id, device_index) VALUES (?1, ?2)"
+                                       : "DELETE FROM gone_devices WHERE node_id = ?1 AND device_index = ?2"));
+  for (DeviceMask left = devices; left != 0; left &= left - 1) BERTH_TRY(put.run(id, std::countr_zero(left)));
+  return set_device_health(change, node, devices, health);
+}
+
+// Nothing new is placed on devices that are gone, until they are back.
+Status watch_devices(Runtime& runtime, const LiveExecutor& live, const InventoryNode& node, std::int64_t known,
+                     SyncReport& report) {
+  BERTH_ASSIGN(const DeviceRows rows, read_devices(runtime.db(), node.name));
+  const DeviceMask gone = gone_devices(node, known, rows);
+  const auto mark = [&](DeviceMask devices, Health health, const std::string& found, const std::string& repair) {
+    if (devices == 0) return Status();
+    const Status changed =
+        runtime.change([&](Change& change) { return change_gone(change, node.name, rows.node, devices, health); })
+            .status();
+    if (!changed.ok()) return changed;
+    ++report.drifts;
+    return note_drift(
+        runtime, live.record,
+        {"device", fmt::format("{} {}", node.name, print_device_mask(devices)), "in order", found, repair});
+  };
+  BERTH_TRY(mark(gone & rows.healthy, Health::kUnhealthy, node.detail.empty() ? "gone" : node.detail,
+                 "unhealthy: nothing new is placed there"));
+  return mark(rows.gone & ~gone, Health::kHealthy, "back", "healthy");
+}
+
 std::string advice(const std::string& kind, const std::string& executor) {
   if (kind == "new") return fmt::format("IMPORT NODES FROM EXECUTOR {} adds it", executor);
   return kind == "gone" ? "DROP NODES removes it" : "ALTER NODE says what it is";
@@ -250,6 +322,11 @@ Status watch_inventory(Runtime& runtime, LiveExecutor& live, bool adds_new_nodes
                                                                        : advice(row.kind, live.record.name);
     const std::string_view kind = row.kind == "new" ? "new node" : row.kind == "gone" ? "node gone" : "capacity";
     BERTH_TRY(note_drift(runtime, live.record, {std::string(kind), node, row.here, row.there, repair}));
+  }
+  for (const InventoryNode& node : nodes) {
+    const auto found = known.find(node.name);
+    if (found != known.end() && found->second.executor == live.record.id)
+      BERTH_TRY(watch_devices(runtime, live, node, found->second.devices, report));
   }
   for (const std::string& node : added) rows.erase(node);
   return write_inventory_drift(runtime, live.record.id, before, rows);

@@ -100,7 +100,7 @@ class NodeWatch {
       BERTH_TRY(changed.status());
       return note({"node", seen.node, "in order", seen.detail, "suspect: nothing new is placed there"});
     }
-    if (now() - row.since < settings_.node_down_after) return {};
+    if (now() - row.since < std::max(settings_.node_down_after, seen.patience)) return {};
     ++report_.nodes_lost;
     const Result<std::int64_t> changed = runtime_.change([&](Change& change) -> Status {
       BERTH_TRY(put(change, row, row.failures >= settings_.node_flap_limit ? "aside" : "down", seen.detail));
@@ -238,10 +238,8 @@ Status close_resting_nodes(Runtime& runtime, Observation& seen) {
     const auto node = std::ranges::find(seen.nodes, each.node, &NodeObservation::node);
     if (node == seen.nodes.end() || !node->is_ready || node->is_cordoned || node->has_our_cordon) continue;
     node->is_cordoned = true;
-    const std::string why = each.losses == 0
-                                ? "launches there waited in vain, and were withdrawn"
-                                : fmt::format("the last {} launches there were lost before they began", each.losses);
-    node->detail = fmt::format("{}: nothing new until {}", why, print_time(each.until));
+    node->detail = fmt::format("the last {} launches there were lost before they began: nothing new until {}",
+                               each.losses, print_time(each.until));
   }
   return {};
 }

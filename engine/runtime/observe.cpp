@@ -172,7 +172,6 @@ class Observer {
  private:
   struct KeptOut {
     LiveRun run;
-    std::int64_t node = 0;
     std::string why;
   };
 
@@ -187,14 +186,16 @@ class Observer {
 
   Status note_task(const LiveRun& run, const AskedTask& asked, const LiveTask& task, const TaskObservation& seen) {
     const bool is_news = asked.phase != Phase::kRunning || seen.phase != TaskPhase::kRunning;
-    if (is_news && seen.begin == TaskBegin::kBegan) BERTH_TRY(note_launch_begun(runtime_.db(), asked.node));
+    if (is_news && seen.begin == TaskBegin::kBegan) BERTH_TRY(note_launch_begun(runtime_.db(), asked.node, run.job));
     switch (seen.phase) {
       case TaskPhase::kStarting: {
         if (asked.phase == Phase::kRunning) return {};
         const Seconds waited = runtime_.now() - asked.since;
         if (seen.is_stuck || (!seen.may_wait && waited > kUsualStart)) BERTH_TRY(note_stuck(task, asked, seen));
-        if (seen.is_kept_out && waited > kKeptOutFor && asked.phase == Phase::kStarting)
-          kept_out_.push_back({run, asked.node, seen.detail});
+        if (seen.is_kept_out) {
+          BERTH_TRY(note_kept_out(runtime_.db(), asked.node, run.job, run.attempt, runtime_.now()));
+          if (waited > kKeptOutFor && asked.phase == Phase::kStarting) kept_out_.push_back({run, seen.detail});
+        }
         if (asked.phase == Phase::kStarting)
           return seen.detail == asked.detail ? Status() : wait_.run(run.id, task.key.group, task.key.task, seen.detail);
         return begin_.run(run.id, task.key.group, task.key.task, "starting", runtime_.now(), seen.external,
@@ -281,13 +282,11 @@ class Observer {
   Status withdraw(Change& change, const KeptOut& kept_out) {
     BERTH_ASSIGN(const std::optional<LiveRun> run, live_run_of(change.db(), kept_out.run.job));
     if (!run || run->id != kept_out.run.id || run->state == RunState::kRunning) return {};
-    if (run->state == RunState::kStopping && run->stop_state != RunState::kLost) return {};
     BERTH_ASSIGN(Statement begun, change.db().prepare("SELECT 1 FROM run_tasks WHERE run_id = ?1 AND phase NOT IN "
                                                       "('pending', 'starting') LIMIT 1"));
     const bool has_begun = begun.with(run->id).next();
     BERTH_TRY(begun.status());
     if (has_begun) return {};
-    BERTH_TRY(note_kept_out(change.db(), kept_out.node, run->job, run->attempt, change.now()));
     return stop_run(change, *run, RunState::kLost, "withdrawn before it began: " + kept_out.why);
   }
 

@@ -90,6 +90,11 @@ SaidReason say_passing(Reason reason, const TaskShape& shape, std::int32_t faili
       return {fmt::format("{} {} not up", share, failing == 1 ? "is" : "are"), wait_for_jobs, Remedy::kResumeNodes};
     case Reason::kUnhealthyDevice:
       return {fmt::format("{} would have room but for devices marked unhealthy", share), "SHOW UNHEALTHY DEVICES;"};
+    case Reason::kKeptOut:
+      return {
+          fmt::format("{} {} kept for something else that the cluster has planned, into which its time limit reaches",
+                      share, failing == 1 ? "is" : "are"),
+          "submit it with a shorter time_limit, or wait until that is over"};
     case Reason::kCpu:
       return {fmt::format("a task asks for {} CPU; {} {} less free", print_cpu(shape.cpu), share, has),
               "wait for tasks there to end", Remedy::kLessCpu};
@@ -136,6 +141,7 @@ std::string_view reason_words(Reason reason) {
     case Reason::kDeviceMemory: return "devices too small";
     case Reason::kNodeTooSmall: return "node too small";
     case Reason::kUnhealthyDevice: return "devices marked unhealthy";
+    case Reason::kKeptOut: return "kept for something else that the cluster has planned";
     case Reason::kCpu: return "CPU in use";
     case Reason::kMemory: return "memory in use";
     case Reason::kGpu: return "GPUs in use";

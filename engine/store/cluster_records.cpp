@@ -450,13 +450,17 @@ Status order_node_state(Change& change, std::span<const std::string> names, Node
     BERTH_ASSIGN(const std::int64_t id, find_id(change.db(), Thing::kNode, name));
     BERTH_ASSIGN(const bool is_drained, is_drained_by_us(change.db(), id));
     BERTH_ASSIGN(const NodeState present, state_of_node(change.db(), id));
-    if ((is_drain ? is_drained : present == state) && --left > 0) continue;
+    // One that is up may yet keep launches out.
+    BERTH_ASSIGN(const bool opens, present == NodeState::kUp && state == NodeState::kUp
+                                       ? keeps_launches_out(change.db(), id)
+                                       : Result<bool>(false));
+    if ((is_drain ? is_drained : present == state && !opens) && --left > 0) continue;
     const bool is_draining = present == NodeState::kDraining || present == NodeState::kDrained;
-    if (!is_drain || is_drained || !is_draining) BERTH_TRY(move_node(change.db(), name, state));
+    if (!opens && (!is_drain || is_drained || !is_draining)) BERTH_TRY(move_node(change.db(), name, state));
     if (is_drain && !is_drained) BERTH_TRY(add_drain(change, id, reason));
     if (state != NodeState::kUp) continue;
     BERTH_TRY(remove_drain(change, id));
-    BERTH_TRY(note_launch_begun(change.db(), id));
+    BERTH_TRY(forget_launch_losses(change.db(), id));
   }
   return change.record(node_state_verb(state), summarize_names(names), is_drain ? reason : std::string());
 }

@@ -11,6 +11,7 @@
 #include "engine/store/change.h"
 #include "engine/store/foreign_use.h"
 #include "engine/store/id_index.h"
+#include "engine/store/launch_losses.h"
 #include "engine/store/load_jobs.h"
 #include "engine/store/load_quotas.h"
 #include "engine/store/names.h"
@@ -45,6 +46,8 @@ class StateLoader {
       BERTH_ASSIGN(loaded_.snapshot.refused, read_assertion_refusals(db_, options_.now, loaded_.snapshot.rules));
     }
     BERTH_TRY(load_foreign_use(db_, nodes_, loaded_.snapshot));
+    BERTH_ASSIGN(loaded_.snapshot.kept_out, kept_out_nodes(db_, nodes_, options_.now));
+    close_to_long_jobs(loaded_.snapshot);
     return std::move(loaded_);
   }
 

@@ -44,6 +44,8 @@ constexpr TableRules kRules[] = {
     {"evictions", "rule=keep state=keep"},
     {"executors", "name=executor type=keep options=empty state=keep error=drop"},
     {"foreign_use", "what=work"},
+    {"gone_devices", ""},
+    {"kept_out_launches", ""},
     {"launch_losses", ""},
     {"loans", "resource=keep state=keep"},
     {"meta", ""},

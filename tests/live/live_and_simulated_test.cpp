@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -176,6 +177,8 @@ class History {
       say(fmt::format("CREATE QUEUE {}{}", queue, random_.below(3) == 0 ? "" : " UNDER root"));
       if (random_.below(3) == 0) say(fmt::format("ALTER QUEUE {} SET WEIGHT {}", queue, 1 + up_to(3)));
     }
+    say(fmt::format("CREATE QUEUE dev{}", random_.below(2) == 0 ? "" : " UNDER web"));
+    queues_ = {"ads", "nlp", "nlp", random_.below(2) == 0 ? "web" : "dev"};
     build_quotas();
     const std::string order = pick<std::string>({"fifo", "priority", "smallest_first", "fair_share", "fair_share",
                                                  "drf", "wpai", "sjf", "least_work", "las", "qssf"});
@@ -216,6 +219,8 @@ class History {
       if (kind == 3 && random_.below(3) == 0) say(fmt::format("ALTER QUEUE {} SET LEND LIMIT (gpu = 1)", queue));
       if (kind == 3 && random_.below(3) == 0) say(fmt::format("ALTER QUEUE {} SET BORROW LIMIT (gpu = 2)", queue));
     }
+    if ((kind & 2) != 0 && random_.below(2) == 0)
+      say(fmt::format("ALTER QUEUE root SET LIMIT (gpu = {})", 4 + up_to(6)));
     if (kind == 3 && random_.below(2) == 0) {
       say("ALTER QUEUE ads SET QUOTA (gpu = 4)");
       say("CREATE LOAN 2 gpu FROM ads TO nlp");
@@ -245,9 +250,8 @@ class History {
     if (job.every > 0) options += fmt::format(", checkpoint_every = {}s", job.every);
     if (job.grace > 0) options += fmt::format(", checkpoint_grace = {}s", job.grace);
     if (job.restart > 0) options += fmt::format(", restart_cost = {}s", job.restart);
-    job.statement =
-        fmt::format("SUBMIT JOB {} IN QUEUE {}{} WITH ({})", job.name, pick<std::string>({"ads", "nlp", "nlp", "web"}),
-                    pick<std::string>({"", "", " PRIORITY low", " PRIORITY urgent"}), options);
+    job.statement = fmt::format("SUBMIT JOB {} IN QUEUE {}{} WITH ({})", job.name, queues_[random_.below(4)],
+                                pick<std::string>({"", "", " PRIORITY low", " PRIORITY urgent"}), options);
     return job;
   }
 
@@ -348,6 +352,7 @@ class History {
   std::set<std::string> running_;
   std::set<std::string> cancelled_;
   std::set<std::int64_t> stops_;
+  std::array<std::string, 4> queues_;  // to which jobs are submitted
   bool is_regular_ = false;
   std::int64_t patience_ = 0;
   std::int64_t ttl_ = 0;

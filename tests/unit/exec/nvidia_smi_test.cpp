@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "engine/exec/local_devices.h"
 #include "tests/builders.h"
 
 namespace berth {
@@ -45,6 +46,32 @@ TEST(NvidiaSmi, DevicesOfOneModel) {
   EXPECT_EQ(h100.memory, MiB(81559));
   EXPECT_EQ(h100.uuids.size(), 8u);
   EXPECT_THAT(h100.notes, IsEmpty());
+}
+
+// One falls off the bus: the next job would be started on the device of another.
+TEST(LocalDevices, KeepTheirNumbers) {
+  LocalDevices devices;
+  devices.renumber({"GPU-a", "GPU-b", "GPU-c"});
+  EXPECT_EQ(devices.visible(0b110), "GPU-b,GPU-c");
+  devices.renumber({"GPU-a", "GPU-c"});
+  EXPECT_EQ(devices.count(), 3u);
+  EXPECT_EQ(devices.gone(), DeviceMask{0b010});
+  EXPECT_EQ(devices.visible(0b100), "GPU-c");
+  EXPECT_THAT(devices.gone_words(), testing::ElementsAre("device 1 (GPU-b) is gone"));
+  const auto missing = [&](DeviceMask mask) {
+    Launch launch;
+    launch.tasks.push_back({});
+    launch.tasks.back().devices = mask;
+    return devices.missing(launch).state;
+  };
+  EXPECT_EQ(missing(0b100), DeliveryState::kDone);
+  EXPECT_EQ(missing(0b010), DeliveryState::kUnknown);
+  EXPECT_EQ(missing(0b1000), DeliveryState::kUnknown);
+  devices.renumber({"GPU-c", "GPU-b", "GPU-a"});
+  EXPECT_EQ(devices.visible(0b111), "GPU-a,GPU-b,GPU-c") << "it is back, and the order is another";
+  devices.renumber({"GPU-d", "GPU-a", "GPU-c", "GPU-e"});
+  EXPECT_EQ(devices.visible(0b1111), "GPU-a,GPU-d,GPU-c,GPU-e") << "replaced, and one more";
+  EXPECT_EQ(LocalDevices().visible(0b11), "0,1") << "where no names are known";
 }
 
 TEST(NvidiaSmi, AGpuInMigModeIsLeftOut) {

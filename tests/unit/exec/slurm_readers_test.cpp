@@ -165,7 +165,9 @@ TEST(SlurmNodes, RowsAndStates) {
   EXPECT_EQ(judged(2).detail, "drained: fan | broken");
   EXPECT_TRUE(judged(3).is_ready && !judged(3).is_cordoned);
   for (const auto& [state, is_ready] : std::vector<std::pair<std::string, bool>>{{"mixed-", true},
-                                                                                 {"idle~", false},
+                                                                                 {"idle~", true},
+                                                                                 {"idle%", false},
+                                                                                 {"allocated#", true},
                                                                                  {"allocated", true},
                                                                                  {"idle*", false},
                                                                                  {"unknown", false},
@@ -175,6 +177,11 @@ TEST(SlurmNodes, RowsAndStates) {
                                                                                  {"inval", false},
                                                                                  {"fail", false}})
     EXPECT_EQ(judge_slurm_node({"n1", state, 0, MiB(), "", {}, "", ""}, "3fa9c2").is_ready, is_ready) << state;
+  const auto patience = [](const char* state) {
+    return judge_slurm_node({"n1", state, 0, MiB(), "", {}, "", ""}, "3fa9c2").patience;
+  };
+  EXPECT_GT(patience("mixed*"), Seconds(1'000'000)) << "Slurm waits for its slurmd, and says down when it gives up";
+  EXPECT_EQ(patience("down*"), Seconds());
 
   const InventoryNode row = slurm_inventory_node(nodes[2], "debug", "3fa9c2");
   EXPECT_EQ(row.pool, "debug");

@@ -195,6 +195,18 @@ TEST(QuotaLedgerTest, ALoanMovesQuotaUpToTheCommonAncestor) {
   EXPECT_EQ(world.ledger(500).quota(world("web"), 0), 4000) << "the loan has ended";
 }
 
+// Its sister team holds its own 4 and the 6 of the loan: of the department's own nothing is left, but for this team.
+TEST(QuotaLedgerTest, ALoanToATeamTakesNothingFromItsSisters) {
+  World world("ads gpu=10 / search gpu=8 / web < search gpu=4 / maps < search gpu=4 / other");
+  world.departments.loan("ads", "web", "gpu", 6, 500);
+  QuotaLedger ledger = world.ledger(100);
+  ledger.take(world("web"), world.gpus(ledger, 10));
+  EXPECT_FALSE(ledger.judge(world("maps"), world.gpus(ledger, 4)).borrows) << "whenever it ends";
+  EXPECT_TRUE(ledger.judge(world("maps"), world.gpus(ledger, 5)).borrows);
+  EXPECT_TRUE(ledger.may_reclaim(world("maps"), world.gpus(ledger, 4), world("other"), 0, Seconds(kNoLimit)));
+  EXPECT_TRUE(ledger.judge(world("web"), world.gpus(ledger, 1)).borrows);
+}
+
 TEST(QuotaLedgerTest, AJobThatOutlivesALoanIsHeldByTheBorrowLimitAtEveryLevel) {
   World world("ads gpu=10 / search gpu=4 gpu.borrow=0 / web < search gpu=4");
   world.departments.loan("ads", "web", "gpu", 6, 500);

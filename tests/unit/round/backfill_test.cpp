@@ -217,9 +217,9 @@ TEST(BackfillTest, NothingStartsOnTheNodesOfADueReservation) {
   world.round(at(0));
   const std::int64_t big = world.submit("gpus=8", at(100));
   EXPECT_EQ(reservation_of(world.round(at(10)), big)->expected, at(1000));
-  const std::int64_t quick = world.submit("gpus=1", at(1));
-  const std::int64_t wide = world.submit("gpus=2", at(1));
-  const std::int64_t cpu = world.submit("gpus=0 cpu=50", at(1));
+  const std::int64_t quick = world.submit("gpus=1", at(100));
+  const std::int64_t wide = world.submit("gpus=2", at(100));
+  const std::int64_t cpu = world.submit("gpus=0 cpu=50", at(100));
   const Plan plan = world.round(at(1000));
   EXPECT_EQ(reservation_of(plan, big)->expected, at(1000));
   EXPECT_TRUE(starts(plan, quick));
@@ -230,6 +230,24 @@ TEST(BackfillTest, NothingStartsOnTheNodesOfADueReservation) {
   EXPECT_EQ(world.node_of(cpu), 1);
   EXPECT_EQ(reservation_of(world.round(at(2000)), big)->expected, at(1000));
   EXPECT_TRUE(starts(world.round(at(3000)), big));
+}
+
+// One without a limit, a notebook say, may run for ever: what certainly ends before it is believed to end now may pass.
+TEST(BackfillTest, WhoEndsForCertainPassesALateReservation) {
+  LittleWorld world("1x8:A100");
+  world.snapshot.rules.default_duration = at(1000);
+  world.submit("gpus=1", Seconds(), at(9000));
+  world.round(at(0));
+  const std::int64_t big = world.submit("gpus=8", at(100));
+  EXPECT_EQ(reservation_of(world.round(at(10)), big)->expected, at(1000));
+  const std::int64_t quick = world.submit("gpus=1", at(600));
+  const std::int64_t endless = world.submit("gpus=1");
+  Plan plan = world.round(at(1500));
+  EXPECT_EQ(waiting_of(plan, quick).reason, Reason::kReserved) << "500 late: believed to end at 2000";
+  plan = world.round(at(1700));
+  EXPECT_TRUE(starts(plan, quick)) << "700 late";
+  EXPECT_EQ(waiting_of(plan, endless).reason, Reason::kReserved) << "it has no limit";
+  EXPECT_TRUE(starts(world.round(at(9000)), big));
 }
 
 // Once due it moves behind what ran then, wherever that is, but not behind what began later.

@@ -37,6 +37,17 @@ TEST(Forecast, AJobStartsWhenTheFirstThatMakesRoomEnds) {
   EXPECT_EQ(forecast.guesses, 0);
 }
 
+// Four run for 1,100 s where 100 were expected: each is believed to last as long again, whatever ends before it.
+TEST(Forecast, WhatIsOverdueIsAskedOnce) {
+  Snapshot snapshot = snapshot_from("4x4:A100", {"gpus=4 tasks=4"});
+  for (std::int32_t node = 0; node < 4; ++node)
+    run_whole_node(snapshot, 10 + node, node, Seconds(100 + node), Seconds(100 + node));
+  snapshot.now = Seconds(1100);
+  EXPECT_EQ(must(forecast_start(snapshot, 1)).p50, Seconds(2100));
+  snapshot.running[0].job.time_limit = Seconds(1500);
+  EXPECT_EQ(must(forecast_start(snapshot, 1)).p50, Seconds(2099)) << "its limit ends it";
+}
+
 TEST(Forecast, JobsAheadAreServedFirst) {
   Snapshot snapshot = snapshot_from("1x4:A100", {"gpus=4", "gpus=4"});
   snapshot.jobs[0].estimate = {Seconds(2000), Seconds(2000), Seconds(2000)};

@@ -259,16 +259,17 @@ TEST(LimitHoldsTest, GreedyLetsEverybodyPass) {
 }
 
 // What it waits for outruns what was believed of it: nobody sneaks in.
-TEST(LimitHoldsTest, NobodyPassesADueHold) {
+TEST(LimitHoldsTest, OnlyWhoEndsForCertainPassesADueHold) {
   LittleWorld world = world_with("fifo", BackfillMode::kEasy, "q gpu.limit=4");
   submit_to(world, 0, "gpus=3", 1000, 4000);
   world.round(at(0));
   const std::int64_t head = submit_to(world, 0, "gpus=4", 100);
   world.round(at(10));
-  const std::int64_t quick = submit_to(world, 0, "gpus=1", 5);
-  const Plan plan = world.round(at(1010));
+  const std::int64_t quick = submit_to(world, 0, "gpus=1", 100);
+  Plan plan = world.round(at(1010));
   EXPECT_EQ(waiting_in(plan, quick).reason, Reason::kReserved);
   EXPECT_EQ(waiting_in(plan, quick).behind_job, head);
+  EXPECT_TRUE(starts_in(world.round(at(1100)), quick)) << "100 late: believed to last as long again";
   EXPECT_TRUE(starts_in(world.round(at(4000)), head));
 }
 

@@ -35,9 +35,9 @@ class TimelineTest : public testing::Test {
     EXPECT_TRUE(ledger.place(holding).ok());
     timeline.add_end({end, Seconds(0), holding});
   }
-  std::int64_t delayed_by(const Holding& holding, Seconds end, std::int64_t except = 0) {
+  std::int64_t delayed_by(const Holding& holding, Seconds end, std::int64_t except = 0, Seconds certain = kNever) {
     EXPECT_TRUE(ledger.place(holding).ok());
-    const std::int64_t job = timeline.delays(ledger, holding, end, except);
+    const std::int64_t job = timeline.delays(ledger, holding, {end, certain}, except);
     EXPECT_TRUE(ledger.release(holding).ok());
     return job;
   }
@@ -72,25 +72,33 @@ TEST_F(TimelineTest, WhoTakesWhatIsReservedDelays) {
   EXPECT_EQ(delayed_by(devices_of(1, 0b1111, 32000), kNever), 0) << "another node";
 }
 
-TEST_F(TimelineTest, AClosedNodeTakesNobodyElse) {
-  timeline.close(7, task_on(devices_of(0, 0b0001)));
+TEST_F(TimelineTest, AClosedNodeTakesNobodyElseWhoMightStay) {
+  timeline.reserve(7, task_on(devices_of(0, 0b1001)), Seconds(10), Seconds(300));
+  timeline.close(7, task_on(devices_of(0, 0b1001)), Seconds(100));
   EXPECT_EQ(delayed_by(devices_of(0, 0b1000), Seconds(11)), 7);
   EXPECT_EQ(delayed_by(devices_of(0, 0b1000), Seconds(11), 7), 0);
+  EXPECT_EQ(delayed_by(devices_of(0, 0b1000), Seconds(11), 0, Seconds(101)), 7) << "its limit ends it too late";
+  EXPECT_EQ(delayed_by(devices_of(0, 0b1000), Seconds(11), 0, Seconds(100)), 0);
+  std::vector<Holding> shade;
+  timeline.append_shade(ledger, 0, Seconds(10), {Seconds(11), Seconds(100)}, kNoneEnded, 0, shade);
+  EXPECT_TRUE(shade.empty());
+  timeline.append_shade(ledger, 0, Seconds(10), {Seconds(11)}, kNoneEnded, 0, shade);
+  EXPECT_FALSE(shade.empty());
 }
 
 // With the shade taken away, what is left is free for the whole stretch.
 TEST_F(TimelineTest, TheShadeIsWhatMustBeLeftAlone) {
   timeline.reserve(7, task_on(devices_of(0, 0b1001, 20000)), Seconds(150), Seconds(300));
   std::vector<Holding> shade;
-  timeline.append_shade(ledger, 0, Seconds(10), Seconds(150), kNoneEnded, 0, shade);
+  timeline.append_shade(ledger, 0, Seconds(10), {Seconds(150)}, kNoneEnded, 0, shade);
   EXPECT_TRUE(shade.empty());
-  timeline.append_shade(ledger, 0, Seconds(10), Seconds(151), kNoneEnded, 0, shade);
+  timeline.append_shade(ledger, 0, Seconds(10), {Seconds(151)}, kNoneEnded, 0, shade);
   ASSERT_EQ(shade.size(), 2U) << "8 of the 20 cores are free anyway at 100, and device 0";
   EXPECT_EQ(shade[0].cpu, MilliCpu(12000));
   EXPECT_EQ(shade[1].devices, DeviceMask{0b1000});
   EXPECT_EQ(shade[1].gpu_milli, kWholeDevice);
   shade.clear();
-  timeline.append_shade(ledger, 0, Seconds(10), kNever, kNoneEnded, 7, shade);
+  timeline.append_shade(ledger, 0, Seconds(10), {kNever}, kNoneEnded, 7, shade);
   EXPECT_TRUE(shade.empty());
 }
 

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <functional>
 
+#include "engine/policy/feasibility.h"
 #include "engine/runtime/observe.h"
 #include "engine/runtime/round_driver.h"
-#include "engine/store/launch_losses.h"
+#include "engine/store/load.h"
 #include "tests/unit/store/store_fixture.h"
 
 namespace berth::test {
@@ -234,12 +235,23 @@ TEST_F(Dispatch, AClockThatWasSetBackHoldsNothingUp) {
 
 // The cluster keeps the node for something else, for days perhaps: other nodes may have room.
 TEST_F(Dispatch, ALaunchThatItsNodeKeepsOutIsWithdrawnAndNotCharged) {
-  const auto node_state = [&] { return must_have(other_->text("SELECT state FROM nodes WHERE name = 'a1'")); };
+  const auto kept_out = [&](Seconds limit) {
+    JobRequest request = StoreTest::job("limited", {group(1, 1)});
+    request.time_limit = limit;
+    const std::int64_t id = submit(*other_, request);
+    const Snapshot snapshot = must_have(load_state(*other_, {.now = env_.now()})).snapshot;
+    const Job& job = *std::ranges::find(snapshot.jobs, id, &Job::id);
+    const NodeKind& kind = snapshot.cluster.kind_of(0);
+    cancel(id);
+    return !is_feasible_when_empty(kind, job.groups[0].shape);
+  };
   const std::int64_t job = start("job");
   EXPECT_OK(dispatch());
   script_.phase = TaskPhase::kStarting;
   script_.is_kept_out = script_.may_wait = true;
   EXPECT_OK(observe());
+  EXPECT_TRUE(kept_out(Seconds(0))) << "without a time limit, too";
+  EXPECT_FALSE(kept_out(Seconds(86400))) << "the cluster may have room for it until then";
   env_.set(env_.now() + Seconds(300));
   EXPECT_OK(observe());
   EXPECT_EQ(run_state(job), "starting");
@@ -253,16 +265,12 @@ TEST_F(Dispatch, ALaunchThatItsNodeKeepsOutIsWithdrawnAndNotCharged) {
   EXPECT_OK(observe());
   EXPECT_EQ(run_state(job), "lost");
   EXPECT_EQ(job_state(job), "pending");
-  EXPECT_EQ(must_have(other_->integer("SELECT losses FROM jobs")), 0);
-  EXPECT_EQ(node_state(), "drained");
-  EXPECT_EQ(must_have(other_->integer("SELECT count(*) FROM drift WHERE found LIKE '%waited in vain%'")), 1);
-
-  EXPECT_OK(note_launch_begun(*other_, 1));
-  EXPECT_OK(observe());
-  EXPECT_EQ(node_state(), "drained") << "what begins there says nothing of what is kept out";
-  env_.set(env_.now() + Seconds(3600));
-  EXPECT_OK(observe());
-  EXPECT_EQ(node_state(), "up");
+  EXPECT_EQ(must_have(other_->integer("SELECT sum(losses) FROM jobs")), 0);
+  EXPECT_EQ(must_have(other_->text("SELECT state FROM nodes WHERE name = 'a1'")), "up");
+  EXPECT_TRUE(kept_out(Seconds(0)));
+  EXPECT_OK(change(
+      *other_, [&](Change& c) { return resume_nodes(c, std::vector<std::string>{"a1"}); }, env_.now()));
+  EXPECT_FALSE(kept_out(Seconds(0))) << "somebody says that it is open again";
 }
 
 TEST_F(Dispatch, WhatHasNotBegunAfterTenMinutesIsDrift) {
@@ -333,12 +341,12 @@ TEST_F(Dispatch, ANodeThatLosesEachLaunchRestsAndNoJobIsCharged) {
   script_.phase = TaskPhase::kVanished;
   script_.begin = TaskBegin::kLost;
   EXPECT_OK(observe());
-  EXPECT_EQ(losses(), 1) << "the job's own, for all that is known";
+  EXPECT_EQ(losses(), 0) << "no other node has lost it";
   EXPECT_EQ(node_state(), "up");
   start("two");
   EXPECT_OK(dispatch());
   EXPECT_OK(observe());
-  EXPECT_EQ(losses(), 1) << "the node has lost another's, too";
+  EXPECT_EQ(losses(), 0) << "the node has lost another's, too";
   EXPECT_EQ(node_state(), "drained");
   EXPECT_EQ(job_state(one), "pending");
   EXPECT_EQ(must_have(other_->integer("SELECT count(*) FROM drift WHERE found LIKE 'the last 2 launches%'")), 1);
@@ -377,7 +385,7 @@ TEST_F(Dispatch, ANodeThatLosesEachLaunchRestsAndNoJobIsCharged) {
   EXPECT_OK(observe());
   EXPECT_EQ(must_have(other_->integer("SELECT count(*) FROM launch_losses")), 0);
   EXPECT_EQ(job_state(three), "pending");
-  EXPECT_EQ(losses(), 2);
+  EXPECT_EQ(losses(), 0);
 }
 
 TEST_F(Dispatch, WhoHasLostTheLeaseTellsNobody) {
