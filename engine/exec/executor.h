@@ -30,6 +30,7 @@
 #include "engine/base/status.h"
 #include "engine/base/units.h"
 #include "engine/model/cluster.h"
+#include "engine/model/quota.h"
 
 namespace berth {
 
@@ -131,7 +132,8 @@ enum class TaskPhase : std::uint8_t {
   kVanished,  // it began and is no more, and nobody saw how it ended: lost
 };
 // What is known of how a launched task began. kLost: its node, of all nodes of its launch, lost it before it began.
-enum class TaskBegin : std::uint8_t { kUnknown, kBegan, kLost };
+// kNodeFailed: before it began a node of its launch failed, as the system itself says.
+enum class TaskBegin : std::uint8_t { kUnknown, kBegan, kLost, kNodeFailed };
 struct TaskObservation {
   TaskKey key;
   TaskPhase phase = TaskPhase::kAbsent;
@@ -166,6 +168,10 @@ struct NodeObservation {
   bool has_our_cordon = false;  // by cordon(), of this database; never together with is_cordoned
   // Of one that is not ready: how long its system waits for it before it gives up what runs there.
   Seconds patience = {};
+  // What the system has planned there for later begins then, and takes no task that may still run; -1 = nothing. One
+  // without a time limit counts as if it had `usual_limit`.
+  Seconds closes_at{-1};
+  Seconds usual_limit{kNoLimit};
 };
 
 // Work on our nodes that is not ours: counted as used, never touched.

@@ -10,6 +10,7 @@
 
 #include "engine/base/private_folder.h"
 #include "engine/base/text.h"
+#include "engine/exec/local_limits.h"
 #include "engine/exec/local_record.h"
 #include "engine/exec/plain_file.h"
 

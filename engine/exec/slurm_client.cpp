@@ -11,6 +11,7 @@ namespace berth {
 
 namespace {
 
+constexpr Seconds kPlansInterval{30};
 constexpr std::string_view kUsualPath = "/usr/local/bin:/usr/bin:/bin";
 
 std::vector<std::string> printed_ids(const std::vector<std::int64_t>& ids) {
@@ -62,15 +63,15 @@ Result<std::string> SlurmClient::ask(const std::vector<std::string>& command) co
 }
 
 // The file holds the moment on its first line, then the answer.
-Result<SlurmClient::Answer> SlurmClient::poll(const std::string& name, const std::vector<std::string>& command,
-                                              bool fresh) {
+Result<SlurmClient::Answer> SlurmClient::poll_within(const std::string& name, const std::vector<std::string>& command,
+                                                     std::int64_t interval_ms) {
   const std::string path = folder_ + "/" + name + ".last";
   Answer answer;
   const std::int64_t now = wall_clock_ms();
-  if (const auto kept = fresh || poll_interval_ms_ == 0 ? std::nullopt : read_whole_file(path)) {
+  if (const auto kept = interval_ms == 0 ? std::nullopt : read_whole_file(path)) {
     const std::size_t line = kept->find('\n');
     const auto moment = read_integer(std::string_view(*kept).substr(0, line));
-    if (moment.ok() && line != std::string::npos && *moment <= now && now - *moment < poll_interval_ms_) {
+    if (moment.ok() && line != std::string::npos && *moment <= now && now - *moment < interval_ms) {
       answer.asked_ms = *moment;
       answer.text = kept->substr(line + 1);
       return answer;
@@ -78,8 +79,13 @@ Result<SlurmClient::Answer> SlurmClient::poll(const std::string& name, const std
   }
   answer.asked_ms = now;
   BERTH_ASSIGN(answer.text, ask(command));
-  if (poll_interval_ms_ > 0) BERTH_TRY(replace_file(path, fmt::format("{}\n{}", now, answer.text)));
+  if (poll_interval_ms_ > 0 || interval_ms > 0) BERTH_TRY(replace_file(path, fmt::format("{}\n{}", now, answer.text)));
   return answer;
+}
+
+Result<SlurmClient::Answer> SlurmClient::poll(const std::string& name, const std::vector<std::string>& command,
+                                              bool fresh) {
+  return poll_within(name, command, fresh ? 0 : poll_interval_ms_);
 }
 
 Result<SlurmListing> SlurmClient::jobs(bool fresh) {
@@ -128,9 +134,16 @@ std::map<std::string, std::string> SlurmClient::switches() const {
   return text.ok() ? read_slurm_switches(*text) : std::map<std::string, std::string>();
 }
 
-std::set<std::string> SlurmClient::reserved_nodes() const {
-  const auto text = ask({"scontrol", "--oneliner", "show", "reservation"});
-  return text.ok() ? read_slurm_reserved_nodes(*text) : std::set<std::string>();
+std::vector<SlurmReservation> SlurmClient::reservations() {
+  const auto said = poll_within("reservations", {"scontrol", "--oneliner", "show", "reservation"},
+                                std::max(poll_interval_ms_, kPlansInterval.value() * 1000));
+  return said.ok() ? read_slurm_reservations(said->text) : std::vector<SlurmReservation>();
+}
+
+std::map<std::string, Seconds, std::less<>> SlurmClient::usual_limits() {
+  const auto said = poll_within("partitions", {"scontrol", "--oneliner", "show", "partition"},
+                                std::max(poll_interval_ms_, kPlansInterval.value() * 1000));
+  return said.ok() ? read_slurm_usual_limits(said->text) : std::map<std::string, Seconds, std::less<>>();
 }
 
 Seconds SlurmClient::kill_wait() const {

@@ -47,8 +47,9 @@ class SlurmClient {
   Seconds kill_wait() const;
   // Node to switch; empty where no topology is configured.
   std::map<std::string, std::string> switches() const;
-  // Of all reservations, also those still to come; empty where Slurm does not say.
-  std::set<std::string> reserved_nodes() const;
+  // Also those still to come, asked for at most every half minute; empty where Slurm does not say.
+  std::vector<SlurmReservation> reservations();
+  std::map<std::string, Seconds, std::less<>> usual_limits();
 
   Result<ProcessOutput> submit(const std::vector<std::string>& command) const;  // sbatch, or what starts a step
   // Ends jobs, or sends their scripts and tasks a signal. For each why it could not be told; empty when it was, or
@@ -70,6 +71,9 @@ class SlurmClient {
   std::vector<std::string> tell(const std::vector<std::string>& jobs, const std::vector<std::string>& arguments) const;
   Result<std::string> ask(const std::vector<std::string>& command) const;
   Result<Answer> poll(const std::string& name, const std::vector<std::string>& command, bool fresh);
+  // The answer of before when it is younger than that.
+  Result<Answer> poll_within(const std::string& name, const std::vector<std::string>& command,
+                             std::int64_t interval_ms);
 
   std::string folder_;
   std::string conf_;

@@ -151,14 +151,15 @@ class SlurmExecutor : public Executor {
 
  private:
   // Of a launch over several nodes Slurm does not say which keeps it out: those that are reserved, or closed.
-  void blame_nodes(std::span<const LiveTask> tasks, Observation& seen) const {
+  void blame_nodes(std::span<const LiveTask> tasks, Observation& seen) {
     std::map<LaunchKey, std::set<std::string>> kept_out;
     for (std::size_t i = 0; i < std::min(tasks.size(), seen.tasks.size()); ++i) {
       if (seen.tasks[i].is_kept_out) kept_out[tasks[i].launch].insert(tasks[i].node);
     }
     const auto is_wide = [](const auto& launch) { return launch.second.size() > 1; };
     if (std::ranges::none_of(kept_out, is_wide)) return;
-    std::set<std::string> closed = client_.reserved_nodes();
+    std::set<std::string> closed;
+    for (const SlurmReservation& each : client_.reservations()) closed.insert(each.nodes.begin(), each.nodes.end());
     for (const NodeObservation& node : seen.nodes) {
       if (!node.is_ready || node.is_cordoned) closed.insert(node.node);
     }
@@ -315,10 +316,14 @@ class SlurmExecutor : public Executor {
   Status observe_nodes(std::span<const std::string> names, Observation& seen) {
     if (names.empty()) return {};
     BERTH_ASSIGN(const std::vector<SlurmNode> nodes, client_.nodes(false));
+    const std::map<std::string, Seconds> closings = closings_of(nodes);
+    const auto limits = closings.empty() ? std::map<std::string, Seconds, std::less<>>() : client_.usual_limits();
     for (const std::string& name : names) {
       const auto node = std::ranges::find(nodes, name, &SlurmNode::name);
       seen.nodes.push_back(node == nodes.end() ? NodeObservation{name, false, false, "Slurm has no such node"}
                                                : judge_slurm_node(*node, settings_.submit.database));
+      if (const auto closing = closings.find(name); closing != closings.end())
+        note_closing(closing->second, limits, node->partitions, seen.nodes.back());
       const std::string& wanted = settings_.submit.partition;
       if (node == nodes.end() || wanted.empty() ||
           std::ranges::find(node->partitions, wanted) != node->partitions.end())
@@ -328,6 +333,35 @@ class SlurmExecutor : public Executor {
       if (seen.nodes.back().detail.empty()) seen.nodes.back().detail = fmt::format("it is not in partition {}", wanted);
     }
     return {};
+  }
+
+  // Empty = it is not given.
+  std::string_view submit_argument(std::string_view name) const {
+    std::string_view value;
+    for (const std::string_view word : settings_.submit.extra)
+      if (word.starts_with(name)) value = word.substr(name.size());
+    return value;
+  }
+
+  // A pilot job holds its node without a limit.
+  std::map<std::string, Seconds> closings_of(const std::vector<SlurmNode>& nodes) {
+    if (settings_.submit.is_pilot) return {};
+    return read_slurm_closings(client_.reservations(), nodes, submit_argument("--reservation="),
+                               Seconds(wall_clock_ms() / 1000));
+  }
+
+  // Slurm gets the limits of jobs with kill_wait, rounded up (add_general).
+  void note_closing(Seconds begins, const std::map<std::string, Seconds, std::less<>>& limits,
+                    const std::vector<std::string>& partitions, NodeObservation& seen) const {
+    constexpr Seconds kRounding{120};
+    seen.closes_at = std::max(Seconds(0), begins - settings_.submit.kill_wait - kRounding);
+    const std::string& wanted = settings_.submit.partition;
+    const auto usual = limits.find(!wanted.empty() || partitions.empty() ? wanted : partitions.front());
+    if (const auto given = read_slurm_duration(submit_argument("--time="))) {
+      seen.usual_limit = *given;
+    } else if (usual != limits.end()) {
+      seen.usual_limit = usual->second;
+    }
   }
 
   SlurmSettings settings_;

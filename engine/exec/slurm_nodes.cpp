@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "engine/base/text.h"
+#include "engine/exec/slurm_accounts.h"
 #include "engine/exec/slurm_hostlist.h"
 #include "engine/exec/slurm_jobs.h"
 #include "engine/model/quota.h"
@@ -23,11 +24,19 @@ std::int64_t sinfo_number(std::string_view text) {
 }
 
 constexpr std::array<std::string_view, 4> kWorkingStates = {"idle", "mixed", "allocated", "completing"};
-constexpr std::array<std::string_view, 7> kSetAsideStates = {"draining", "drained", "drain",  "maint",
-                                                             "reserved", "failing", "planned"};
+// inval: it has registered with less than it should have (a GPU is gone), and what runs there runs on.
+constexpr std::array<std::string_view, 8> kSetAsideStates = {"draining", "drained", "drain",   "maint",
+                                                             "reserved", "failing", "planned", "inval"};
+// After SlurmdTimeout: Slurm has ended what ran there.
+constexpr std::array<std::string_view, 2> kGivenUpStates = {"down", "error"};
 // After the word: '*' does not respond, '%' powers down, '!' will, '^' reboots. '~' is powered off and '#' powers up:
 // Slurm starts them for what is submitted.
 constexpr std::string_view kAwayMarks = "*%!^";
+
+Seconds seconds_of(std::string_view text) {
+  const Result<std::int64_t> seconds = read_integer(text);
+  return Seconds(seconds.ok() ? *seconds : 0);
+}
 
 }  // namespace
 
@@ -72,8 +81,7 @@ NodeObservation judge_slurm_node(const SlurmNode& node, std::string_view databas
   const bool is_set_aside = std::ranges::find(kSetAsideStates, word) != kSetAsideStates.end();
   const bool is_working = is_set_aside || std::ranges::find(kWorkingStates, word) != kWorkingStates.end();
   seen.is_ready = !is_away && is_working;
-  // Slurm says down when it has given up what runs there, after SlurmdTimeout.
-  if (is_working) seen.patience = Seconds(kNoLimit);
+  if (std::ranges::find(kGivenUpStates, word) == kGivenUpStates.end()) seen.patience = Seconds(kNoLimit);
   const bool is_drained = word == "draining" || word == "drained" || word == "drain";
   seen.has_our_cordon = is_drained && node.reason.starts_with(slurm_drain_mark(database));
   // A planned node is only promised by Slurm's backfill.
@@ -119,16 +127,60 @@ std::map<std::string, std::string> read_slurm_switches(std::string_view text) {
   return switches;
 }
 
-std::set<std::string> read_slurm_reserved_nodes(std::string_view text) {
-  std::set<std::string> reserved;
+std::vector<SlurmReservation> read_slurm_reservations(std::string_view text) {
+  std::vector<SlurmReservation> found;
   for (const std::string_view line : split(text, '\n')) {
+    SlurmReservation row;
     for (const std::string_view word : split(line, ' ')) {
-      if (!word.starts_with("Nodes=")) continue;
-      auto names = expand_slurm_hostlist(word.substr(6));
-      if (names.ok()) reserved.insert(names->begin(), names->end());
+      const std::size_t mark = word.find('=');
+      if (mark == std::string_view::npos) continue;
+      const std::string_view name = word.substr(0, mark);
+      const std::string_view value = word.substr(mark + 1);
+      if (name == "ReservationName") row.name = value;
+      if (name == "StartTime") row.begins = seconds_of(value);
+      if (name == "TRES") row.cpus = read_slurm_amounts(value)["cpu"];
+      if (name == "Flags") row.is_magnetic = value.find("MAGNETIC") != std::string_view::npos;
+      if (name != "Nodes") continue;
+      auto nodes = expand_slurm_hostlist(value);
+      if (nodes.ok()) row.nodes.insert(nodes->begin(), nodes->end());
+    }
+    if (!row.nodes.empty()) found.push_back(std::move(row));
+  }
+  return found;
+}
+
+std::map<std::string, Seconds, std::less<>> read_slurm_usual_limits(std::string_view text) {
+  std::map<std::string, Seconds, std::less<>> limits;
+  for (const std::string_view line : split(text, '\n')) {
+    std::string_view partition;
+    std::optional<Seconds> usual;
+    std::optional<Seconds> most;
+    for (const std::string_view word : split(line, ' ')) {
+      if (word.starts_with("PartitionName=")) partition = word.substr(14);
+      if (word.starts_with("DefaultTime=")) usual = read_slurm_duration(word.substr(12));
+      if (word.starts_with("MaxTime=")) most = read_slurm_duration(word.substr(8));
+    }
+    if (!usual) usual = most;
+    if (!partition.empty() && usual) limits.emplace(partition, *usual);
+  }
+  return limits;
+}
+
+std::map<std::string, Seconds> read_slurm_closings(const std::vector<SlurmReservation>& reservations,
+                                                   const std::vector<SlurmNode>& nodes, std::string_view named,
+                                                   Seconds now) {
+  std::map<std::string, Seconds> closings;
+  for (const SlurmReservation& each : reservations) {
+    if (each.is_magnetic || each.begins <= now || each.name == named) continue;
+    std::int64_t cpus = 0;
+    for (const SlurmNode& node : nodes) cpus += each.nodes.contains(node.name) ? node.cpus : 0;
+    if (each.cpus < cpus) continue;
+    for (const std::string& node : each.nodes) {
+      const auto [row, is_new] = closings.emplace(node, each.begins);
+      if (!is_new) row->second = std::min(row->second, each.begins);
     }
   }
-  return reserved;
+  return closings;
 }
 
 std::optional<Seconds> read_slurm_kill_wait(std::string_view text) {

@@ -1,4 +1,4 @@
-// What sinfo, `scontrol show topology` and `scontrol show reservation` print of nodes, read into the executor's own
+// What sinfo and `scontrol show` of topology, reservations and partitions print of nodes, read into the executor's own
 // terms.
 //
 // Parsable rows, the same in every release; `sinfo --json` has nothing that they lack and its shape has changed.
@@ -41,8 +41,22 @@ InventoryNode slurm_inventory_node(const SlurmNode& node, std::string_view parti
 
 // `scontrol -o show topology`: node to the switch at the lowest level that has it.
 std::map<std::string, std::string> read_slurm_switches(std::string_view text);
-// `scontrol -o show reservation`: the nodes of all that are and will be.
-std::set<std::string> read_slurm_reserved_nodes(std::string_view text);
+struct SlurmReservation {
+  std::string name;
+  Seconds begins;
+  std::set<std::string> nodes;
+  std::int64_t cpus = 0;     // of all its nodes together; fewer than they have = it takes parts of them
+  bool is_magnetic = false;  // it draws in jobs that do not name it
+};
+// `scontrol -o show reservation`, with kSlurmTimes: all that are and will be.
+std::vector<SlurmReservation> read_slurm_reservations(std::string_view text);
+// `scontrol -o show partition`: what a job without a time limit gets there; those in which that is none are left out.
+std::map<std::string, Seconds, std::less<>> read_slurm_usual_limits(std::string_view text);
+// When each node is closed to what may still run, by the first whole-node reservation to come. `named` is one that our
+// jobs may use.
+std::map<std::string, Seconds> read_slurm_closings(const std::vector<SlurmReservation>& reservations,
+                                                   const std::vector<SlurmNode>& nodes, std::string_view named,
+                                                   Seconds now);
 
 // KillWait of `scontrol show config`; nothing = it is not there.
 std::optional<Seconds> read_slurm_kill_wait(std::string_view text);

@@ -59,7 +59,7 @@ void judge_by_others(const SlurmTaskRecord& record, const SlurmTaskFacts& facts,
 }
 
 bool has_begun(const SlurmTaskFacts& facts) {
-  return facts.claim || (facts.record != nullptr && facts.record->started);
+  return job_of_claim(facts.claim) || (facts.record != nullptr && facts.record->started);
 }
 
 // Who was stopped before it started has not the claim, and ends at once where Slurm starts it all the same. What runs
@@ -185,6 +185,7 @@ TaskBegin begin_of(const LiveTask& task, const SlurmTaskFacts& facts, TaskPhase 
   if (has_begun(facts)) return TaskBegin::kBegan;
   if (phase != TaskPhase::kVanished || facts.job == nullptr) return TaskBegin::kUnknown;
   const SlurmState state = facts.job->state;
+  if (state == SlurmState::kNodeFailed) return TaskBegin::kNodeFailed;
   const bool may_be_the_node =
       state == SlurmState::kFailed || state == SlurmState::kCompleted || state == SlurmState::kCancelled;
   if (!may_be_the_node) return TaskBegin::kUnknown;

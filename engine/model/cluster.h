@@ -36,6 +36,7 @@ struct NodeKind {
   std::vector<DeviceMask> link_groups;  // nested or disjoint; sorted by size, then lowest device
   std::int32_t pool = -1;               // index into Cluster::pools
   std::int32_t keeps_out = 0;           // tasks of this TaskShape::limit_class and above; 0 = none
+  bool takes_unlimited = false;         // but for those of class TaskShape::kUnlimited
 
   bool operator==(const NodeKind&) const = default;
 };

@@ -62,6 +62,7 @@ struct EvictionTerms {
   Seconds min_runtime;                    // not evicted before it has run that long
   std::int32_t evictions = 0;             // so far
   Seconds last_eviction{-1};              // -1 = never
+  Seconds evicts_from;                    // nobody is evicted for it before
   std::vector<std::int64_t> evicted_for;  // jobs that it made room for: by priority it never evicts one
 
   bool operator==(const EvictionTerms&) const = default;

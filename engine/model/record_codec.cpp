@@ -34,7 +34,7 @@ concept Is = std::same_as<std::remove_const_t<X>, T>;
 
 template <class A, Is<TaskShape> T>
 void fields(A& a, T& x) {
-  // `limit_class` follows from Snapshot::kept_out, as `keeps_out` of a node's kind does.
+  // `limit_class` follows from Snapshot::kept_out, as `keeps_out` and `takes_unlimited` of a node's kind do.
   auto& [cpu, memory, gpu_count, gpu_milli, gpu_memory, models, pool, within_link_group, limit_class] = x;
   a(cpu, memory, gpu_count, gpu_milli, gpu_memory, models, pool, within_link_group);
 }
@@ -51,8 +51,9 @@ void fields(A& a, T& x) {
 }
 template <class A, Is<EvictionTerms> T>
 void fields(A& a, T& x) {
+  // `evicts_from` follows from Snapshot::evict_nobody.
   auto& [preemptible, checkpoint_interval, checkpoint_grace, restart_cost, min_runtime, evictions, last_eviction,
-         evicted_for] = x;
+         evicts_from, evicted_for] = x;
   a(preemptible, checkpoint_interval, checkpoint_grace, restart_cost, min_runtime, evictions, last_eviction,
     evicted_for);
 }
@@ -86,7 +87,7 @@ void fields(A& a, T& x) {
 }
 template <class A, Is<NodeKind> T>
 void fields(A& a, T& x) {
-  auto& [cpu, memory, model, device_count, device_memory, link_groups, pool, keeps_out] = x;
+  auto& [cpu, memory, model, device_count, device_memory, link_groups, pool, keeps_out, takes_unlimited] = x;
   a(cpu, memory, model, device_count, device_memory, link_groups, pool);
 }
 template <class A, Is<Node> T>
@@ -207,8 +208,22 @@ void fields(A& a, T& x) {
 }
 template <class A, Is<KeptOutNode> T>
 void fields(A& a, T& x) {
+  auto& [node, limit, takes_unlimited] = x;
+  a(node, limit, takes_unlimited);
+}
+struct KeptOutBefore {  // in records of format 9
+  NodeIndex node = -1;
+  Seconds limit;
+};
+template <class A, Is<KeptOutBefore> T>
+void fields(A& a, T& x) {
   auto& [node, limit] = x;
   a(node, limit);
+}
+template <class A, Is<EvictsNobody> T>
+void fields(A& a, T& x) {
+  auto& [job, until] = x;
+  a(job, until);
 }
 template <class A, Is<AssertionRefusal> T>
 void fields(A& a, T& x) {
@@ -252,7 +267,9 @@ enum class PartKind : std::uint8_t {
   kToldToEnd,     // from format 8 on
   kLoanStarts,    // from format 8 on
   kQuotasAtEnds,  // from format 8 on
-  kKeptOut        // from format 9 on
+  kKeptOutNodes,  // of format 9 alone
+  kKeptOut,       // from format 10 on
+  kEvictNobody    // from format 10 on
 };
 
 constexpr std::int64_t kIdsInAPart = 128;
@@ -263,7 +280,7 @@ template <class A, Is<Snapshot> T>
 void head_fields(A& a, T& x) {
   auto& [version, now, seed, cluster, queues, classes, quotas, allocations, running, reservations, jobs, workload,
          order_policy, score_policy, filter_policy, victim_policy, scripts, aging_interval, rules, order_knobs, holds,
-         surplus_holds, refused, kept_off, kept_out] = x;
+         surplus_holds, refused, kept_off, kept_out, evict_nobody] = x;
   a(version, now, seed, order_policy, score_policy, filter_policy, victim_policy, aging_interval, rules, order_knobs);
 }
 template <class A, Is<Plan> T>
@@ -375,6 +392,12 @@ void read_told_to_end(ByteReader& reader, Snapshot& snapshot) {
   }
 }
 
+void read_kept_out_nodes(ByteReader& reader, Snapshot& snapshot) {
+  std::vector<KeptOutBefore> rows;
+  reader(rows);
+  for (const KeptOutBefore& row : rows) snapshot.kept_out.push_back({row.node, row.limit});
+}
+
 void read_part(ByteReader& reader, Snapshot& snapshot, bool& is_known) {
   std::uint8_t kind = 0;
   reader(kind);
@@ -402,7 +425,9 @@ void read_part(ByteReader& reader, Snapshot& snapshot, bool& is_known) {
     case PartKind::kRefused: return reader(snapshot.refused);
     case PartKind::kSurplusHolds: return reader(snapshot.surplus_holds);
     case PartKind::kKeptOff: return reader(snapshot.kept_off);
+    case PartKind::kKeptOutNodes: return read_kept_out_nodes(reader, snapshot);
     case PartKind::kKeptOut: return reader(snapshot.kept_out);
+    case PartKind::kEvictNobody: return reader(snapshot.evict_nobody);
     case PartKind::kQuotasAtEnds: return reader(snapshot.quotas.at_ends);
     case PartKind::kToldToEnd: return read_told_to_end(reader, snapshot);
     default: is_known = false;
@@ -472,6 +497,7 @@ EncodedRecord encode_snapshot(const Snapshot& snapshot) {
   if (!snapshot.surplus_holds.empty()) parts.whole(PartKind::kSurplusHolds, snapshot.surplus_holds);
   if (!snapshot.kept_off.empty()) parts.whole(PartKind::kKeptOff, snapshot.kept_off);
   if (!snapshot.kept_out.empty()) parts.whole(PartKind::kKeptOut, snapshot.kept_out);
+  if (!snapshot.evict_nobody.empty()) parts.whole(PartKind::kEvictNobody, snapshot.evict_nobody);
   if (!snapshot.quotas.at_ends.empty()) parts.whole(PartKind::kQuotasAtEnds, snapshot.quotas.at_ends);
   if (const std::vector<ToldToEnd> told = told_to_end(snapshot); !told.empty()) parts.whole(PartKind::kToldToEnd, told);
   return {head_of(snapshot), parts.take()};
@@ -493,7 +519,7 @@ EncodedRecord encode_plan(const Plan& plan) {
 
 Result<Snapshot> decode_snapshot(std::string_view head, std::span<const std::string> parts) {
   BERTH_ASSIGN(Snapshot snapshot, decode<Snapshot>("snapshot", head, parts));
-  close_to_long_jobs(snapshot);
+  apply_kept_out(snapshot);
   return snapshot;
 }
 Result<Plan> decode_plan(std::string_view head, std::span<const std::string> parts) {

@@ -16,7 +16,7 @@
 namespace berth {
 
 // Of what encode_* write. decode_* take those from the oldest on, which lack parts that came later.
-inline constexpr std::int64_t kRecordFormat = 9;
+inline constexpr std::int64_t kRecordFormat = 10;
 inline constexpr std::int64_t kOldestRecordFormat = 4;
 
 struct EncodedRecord {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 
 #include "engine/base/units.h"
 
@@ -28,6 +29,7 @@ struct TaskShape {
   bool within_link_group = false;  // its devices must lie in one link group
   // Some nodes keep out what may run for long (NodeKind::keeps_out): the longer, the higher.
   std::int32_t limit_class = 0;
+  static constexpr std::int32_t kUnlimited = std::numeric_limits<std::int32_t>::max();  // the class
 
   bool operator==(const TaskShape&) const = default;
 

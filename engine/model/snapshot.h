@@ -97,9 +97,18 @@ inline const KeptOffNodes* find_kept_off(std::span<const KeptOffNodes> rows, std
 // A node that takes no job for a while that may run for so long: what the cluster has planned there would end it.
 struct KeptOutNode {
   NodeIndex node = -1;
-  Seconds limit;  // kNoLimit = it keeps out only those without a time limit
+  Seconds limit;                 // kNoLimit = it keeps out only those without a time limit
+  bool takes_unlimited = false;  // those without a time limit it takes all the same: the system gives them a short one
 
   bool operator==(const KeptOutNode&) const = default;
+};
+
+// A waiting job that was given room where nothing of it could begin: until then nobody is evicted for it.
+struct EvictsNobody {
+  std::int64_t job = 0;
+  Seconds until;
+
+  bool operator==(const EvictsNobody&) const = default;
 };
 
 // A job that an assertion refused by itself, and when last. For RoundRules::reservation_ttl from then on it may start
@@ -143,11 +152,13 @@ struct Snapshot {
   std::vector<AssertionHold> surplus_holds;  // of jobs that get only the tasks they need; in job order
   std::vector<AssertionRefusal> refused;     // that count now; in job order
   std::vector<KeptOffNodes> kept_off;        // in job order
-  std::vector<KeptOutNode> kept_out;         // in node order; close_to_long_jobs() makes it count
+  std::vector<KeptOutNode> kept_out;         // in node order; apply_kept_out() makes it count
+  std::vector<EvictsNobody> evict_nobody;    // in job order; the same
 };
 
 // Nodes that keep jobs out get kinds of their own (NodeKind::keeps_out), and the shapes of jobs say how long those may
-// run, in classes (TaskShape::limit_class). May be done again.
-void close_to_long_jobs(Snapshot& snapshot);
+// run, in classes (TaskShape::limit_class). Jobs that are to evict nobody know it (EvictionTerms::evicts_from). May be
+// done again.
+void apply_kept_out(Snapshot& snapshot);
 
 }  // namespace berth

@@ -26,7 +26,8 @@ bool is_model_allowed(const NodeKind& kind, const TaskShape& shape) {
 }
 
 bool is_kept_out(const NodeKind& kind, const TaskShape& shape) {
-  return kind.keeps_out != 0 && shape.limit_class >= kind.keeps_out;
+  if (kind.keeps_out == 0 || shape.limit_class < kind.keeps_out) return false;
+  return !kind.takes_unlimited || shape.limit_class != TaskShape::kUnlimited;
 }
 
 bool asks_more_device_memory_than(const NodeKind& kind, const TaskShape& shape) {

@@ -61,7 +61,13 @@ void Backfill::begin_with_kept() {
     if (!verdict.admitted()) {
       if (verdict.held_for != 0 || is_over(job, row, verdict)) continue;
       if (closes) close_limit(job, verdict, row.made_at);
-      if (!closes && is_due) keep_room_under_limits(job, row);
+      if (closes || !is_due) continue;
+      const std::optional<Seconds> admitted = first_ == 0 ? keeps_its_nodes(job, row, verdict) : std::nullopt;
+      if (admitted) {
+        first_ = job.id;
+        bind(row, job, limits_.wants_to_borrow(job), *admitted);
+      }
+      keep_room_under_limits(job, row);
       continue;
     }
     if (first_ != 0 && (closes || !is_due)) continue;
@@ -69,32 +75,30 @@ void Backfill::begin_with_kept() {
     // holds nothing, and has not the turn.
     const bool fits_by_its_tasks = !quotas.governs() && is_room_for(row, job, state_);
     if (!fits_by_its_tasks && !fits_one_day(job)) continue;
-    if (!closes && is_due) keep_room_under_limits(job, row);
-    if (first_ != 0) continue;
-    if (closes && gives_way(verdict.borrows, row.expected)) continue;
-    first_ = job.id;
-    if (closes) {
+    const bool has_turn = first_ == 0 && !(closes && gives_way(verdict.borrows, row.expected));
+    if (has_turn) first_ = job.id;
+    if (has_turn && closes) {
       close(job, verdict.borrows);
       is_closer_to_come_ = true;
-    } else if (is_due) {
-      bind(kept, verdict.borrows);
+    } else if (has_turn && is_due) {
+      bind(row, job, verdict.borrows, now_);
     }
+    if (!closes && is_due) keep_room_under_limits(job, row);
   }
 }
 
-// From the start of the pass. Room that is held for somebody whose victims are stopping stays his.
-void Backfill::bind(const Kept& kept, bool borrows) {
-  const std::vector<ReservedTask>& tasks = kept.reservation.tasks;
-  if (tasks.empty() || !is_room_for(kept.reservation, *kept.job, state_)) return;
+// Room that is held for somebody whose victims are stopping stays his.
+void Backfill::bind(const Reservation& row, const Job& job, bool borrows, Seconds admitted) {
+  if (row.tasks.empty() || !is_room_for(row, job, state_)) return;
   Held held;
-  held.reservation = kept.reservation;
-  held.duration = end_of(*kept.job) - now_;
-  held.start = timeline().free_from(state_.ledger(), tasks, held.duration, kept.job->id);
-  if (held.start == kNever) return;
-  held.is_due = true;
+  held.reservation = row;
+  held.duration = end_of(job) - now_;
+  held.start = std::max(timeline().free_from(state_.ledger(), row.tasks, held.duration, job.id), admitted);
+  if (held.start >= kNever) return;
+  held.is_due = row.expected <= now_;
   held.borrows = borrows;
-  held.gives_way = gives_way(borrows, kept.reservation.expected);
-  held.queue = kept.job->queue;
+  held.gives_way = gives_way(borrows, row.expected);
+  held.queue = job.queue;
   add_to_timeline(held);
   held_.push_back(std::move(held));
 }
@@ -190,7 +194,12 @@ bool Backfill::is_like_first(const Job& job) const {
 void Backfill::keep_room_under_limits(const Job& job, const Reservation& row) {
   if (!state_.quotas().governs()) return;
   const bool yields = gives_way(limits_.wants_to_borrow(job), row.expected);
-  limits_.hold(job, {.made_at = row.made_at, .from = row.expected, .yields = yields, .tasks = row.tasks});
+  const auto held = std::ranges::find(held_, job.id, [](const Held& h) { return h.reservation.job; });
+  limits_.hold(job, {.made_at = row.made_at,
+                     .from = row.expected,
+                     .yields = yields,
+                     .tasks = row.tasks,
+                     .start = held != held_.end() ? std::optional(held->start) : std::nullopt});
 }
 
 void Backfill::keep_row(const Job& job, Reservation row) {
@@ -336,7 +345,7 @@ bool Backfill::note_blocked(const Job& job, bool borrows) {
   const bool may_reserve = mode == BackfillMode::kEasy
                                ? is_first && backfilled() == 0
                                : (ranks_move_ && is_first) || backfilled() < state_.rules().backfill_depth;
-  if (may_reserve && reserve(job, borrows, is_first)) {
+  if (may_reserve && reserve(job, borrows, is_first, now_)) {
     if (is_first) make_first(job, row == nullptr);
     keep_room_under_limits(job, held_.back().reservation);
     if (!is_first) note_waiter(job, borrows);
@@ -361,9 +370,10 @@ void Backfill::note_refused(const Job& job, const QuotaVerdict& refusal) {
   const BackfillMode mode = state_.rules().backfill;
   if (mode == BackfillMode::kGreedy || holds_room_for(job.id)) return;
   const Reservation* row = row_of(job);
+  if (row != nullptr && is_over(job, *row, refusal)) row = nullptr;
+  if (row != nullptr && keep_nodes(job, *row, refusal)) return;
   drop_held(job.id);
   if (first_ == job.id) end_turn();
-  if (row != nullptr && is_over(job, *row, refusal)) row = nullptr;
   const bool is_behind = refusal.held_for != 0 || limits_.is_held(job, refusal);
   if (row == nullptr && is_behind) return note_behind(job, refusal);
   Reservation kept = row != nullptr ? *row : Reservation{.job = job.id, .made_at = now_, .expected = now_, .tasks = {}};
@@ -398,13 +408,13 @@ std::vector<Backfill::Booking>& Backfill::bookings_of(const Job& gang) {
   return booked_[std::move(key)];
 }
 
-bool Backfill::reserve(const Job& job, bool borrows, bool is_first) {
+bool Backfill::reserve(const Job& job, bool borrows, bool is_first, Seconds admitted) {
   const Job gang = gang_of(job);
   const Seconds duration = end_of(job) - now_;
   const Reservation* row = row_of(job);
   const Reservation* kept = kept_for(job);
   // What its limits promised holds for nodes, too: else each would begin anew when the other gets in the way.
-  const bool had_no_nodes = ranks_move_ && row != nullptr && row->tasks.empty();
+  const bool had_no_nodes = row != nullptr && row->tasks.empty();
   const bool is_promise = is_first && (kept != nullptr || had_no_nodes);
   Held held;
   held.duration = duration;
@@ -425,6 +435,7 @@ bool Backfill::reserve(const Job& job, bool borrows, bool is_first) {
   if (!found && (bounds.before == kNever || (state_.quotas().governs() && !fits_one_day(job)))) return false;
   held.start = found ? found->time : bounds.before;
   if (!held.is_due) booked.push_back({tasks, duration, held.start});
+  held.start = std::max(held.start, admitted);
   held.reservation = {.job = job.id,
                       .made_at = kept != nullptr || had_no_nodes ? row->made_at : now_,
                       .expected = is_promise ? std::min(row->expected, held.start) : held.start,

@@ -27,7 +27,8 @@
 //   easy, conservative     they may end before it is expected to be admitted, or take what is spare beside it.
 //   none, none_per_queue   none of them starts, but for owners to whom it gives way as below.
 //   greedy                 they take what they can.
-// A reservation of nodes holds room under limits in the same way.
+// A reservation of nodes holds room under limits in the same way. While what passes under a limit makes it refuse the
+// job, and time limits end that, the job keeps its nodes: else it would have the one or the other, never both.
 //
 // The reservation of a job that would borrow gives way to a job of another queue within its quota (give_way()), which
 // gets one itself when it does not fit even so. Of two teams that both borrow it gives way where it exceeds a quota of
@@ -55,8 +56,8 @@
 //      replaced in the same way, so this happens at most once for each of them. When all of S and these jobs have
 //      ended, what is reserved is free, and the job is placed on exactly that if the placer finds nothing better.
 //   4. While something of S is late, a job may pass that its time limit ends by the time at which all of S is expected
-//   to
-//      have ended now: now and as long again as that is late. So what passes delays the job by less than S does.
+//      to have ended now: now and as long again as that is late. So what passes delays the job by less than S does. Who
+//      would stay for longer does not take back from those that pass.
 // Before T, whatever starts either leaves what is reserved free at T, or is believed to end by T; if it does not, it is
 // in S. Other evictions keep off reserved nodes. Assumes that reserved nodes stay up and that the job is not
 // altered.
@@ -190,6 +191,9 @@ class Backfill {
   std::optional<std::int64_t> bound() const;
   // Rows of jobs that room is held for until their victims have stopped.
   std::vector<const Reservation*> promises() const;
+  // Who has passed such borrowers by his time limit, on what is reserved for them. The job would stay there for longer:
+  // it takes nothing back from them.
+  std::vector<std::int64_t> passers_of(const Asker& asker) const;
   // Some borrower of another queue keeps room from the job that it does not give way to.
   bool is_withstood(const Asker& asker) const;
   // The one that closes the pass borrows from the job.
@@ -255,7 +259,11 @@ class Backfill {
   // Room was made for it behind a job that closes the pass, or beside a reservation that is due: what is idle is not
   // for it.
   bool waits_for_its_victims(std::int64_t job) const;
-  void bind(const Kept& kept, bool borrows);
+  // `admitted`: when its limits admit it.
+  void bind(const Reservation& row, const Job& job, bool borrows, Seconds admitted);
+  // A limit refuses the job until then, and what makes it do so ends in time, or by time limits: it keeps its turn and
+  // the nodes that are reserved for it, or gets some once it is due.
+  std::optional<Seconds> keeps_its_nodes(const Job& job, const Reservation& row, const QuotaVerdict& refusal) const;
   void close(const Job& job, bool borrows);
   bool may_take_back() const;
   void close_branch(const Job& job, std::int32_t branch);
@@ -282,6 +290,8 @@ class Backfill {
   void make_first(const Job& job, bool is_new);
   bool close_behind(const Job& job, bool borrows);
   void keep_room_under_limits(const Job& job, const Reservation& row);
+  // Where keeps_its_nodes() says so, and it has the turn.
+  bool keep_nodes(const Job& job, const Reservation& row, const QuotaVerdict& refusal);
   // Its reservation stays without the tasks.
   void keep_row(const Job& job, Reservation row);
   void drop_held(std::int64_t job);
@@ -298,7 +308,8 @@ class Backfill {
   // On exactly what is reserved for it, if that is free.
   bool place_as_reserved(const Job& job, Timeline::TaskEnd end, JobOutcome& outcome);
   std::int64_t backfilled() const;  // reservations made because a job was blocked
-  bool reserve(const Job& job, bool borrows, bool is_first);
+  // `admitted`: when its limits admit it at the earliest.
+  bool reserve(const Job& job, bool borrows, bool is_first, Seconds admitted);
   // Of gangs of which Bookings speak together.
   std::vector<Booking>& bookings_of(const Job& gang);
 

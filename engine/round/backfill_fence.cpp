@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "engine/round/backfill.h"
+#include "engine/round/reserved_room.h"
 #include "engine/round/timeline.h"
 
 namespace berth {
@@ -72,6 +73,23 @@ bool Backfill::gives_way_to(const QueueCloser& closer, const Job& job) const {
   const bool may_borrow = !closer.withstands && closer.queue >= 0 && closer.queue != job.queue && quotas.governs();
   return may_borrow && is_owner_against({job, true}, closer.queue) &&
          !quotas.may_reclaim(closer.queue, closer.demand, job.queue, 0, closer.end);
+}
+
+std::vector<std::int64_t> Backfill::passers_of(const Asker& asker) const {
+  std::vector<std::int64_t> jobs;
+  const Seconds certain_end = certain_end_of(asker.job);
+  for (const Held& held : held_) {
+    if (!held.is_due || certain_end <= held.start || !is_guest_of(held, asker.job) || gives_way_to(held, asker))
+      continue;
+    const auto is_in_its_way = [&](const RunningTask& task) { return lies_on(task.holding, held.reservation.tasks); };
+    for (const RunningJob& run : state_.running().all()) {
+      if (run.start > held.reservation.expected && std::ranges::any_of(run.tasks, is_in_its_way))
+        jobs.push_back(run.job.id);
+    }
+  }
+  std::ranges::sort(jobs);
+  jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
+  return jobs;
 }
 
 bool Backfill::is_withstood(const Asker& asker) const {

@@ -119,6 +119,32 @@ void Backfill::pass_limit_on(const Job& started) {
   quotas.judge_for(started.id, kNever);
 }
 
+std::optional<Seconds> Backfill::keeps_its_nodes(const Job& job, const Reservation& row,
+                                                 const QuotaVerdict& refusal) const {
+  const BackfillMode mode = state_.rules().backfill;
+  if (mode != BackfillMode::kEasy && mode != BackfillMode::kConservative) return std::nullopt;
+  const bool is_due = row.expected <= now_;
+  if ((row.tasks.empty() && !is_due) || refusal.held_for != 0 || limits_.is_held(job, refusal)) return std::nullopt;
+  if (!is_due) {
+    const std::optional<Seconds> admitted = limits_.admitted_from(job);
+    if (admitted && *admitted <= row.expected) return admitted;
+  }
+  return refusal.reason == Reason::kLenderKeeps ? std::nullopt : limits_.admitted_by_time_limits(job);
+}
+
+bool Backfill::keep_nodes(const Job& job, const Reservation& row, const QuotaVerdict& refusal) {
+  const std::optional<Seconds> admitted = keeps_its_nodes(job, row, refusal);
+  if (!admitted) return false;
+  if (first_ != job.id || !has_reservation(job.id)) {
+    drop_held(job.id);
+    const bool has_turn = ranks_move_ ? first_ == job.id || takes_turn(job) : backfilled() == 0;
+    if (!has_turn || !reserve(job, limits_.wants_to_borrow(job), true, *admitted)) return false;
+    make_first(job, false);
+  }
+  keep_room_under_limits(job, row);
+  return true;
+}
+
 void Backfill::end_turn() {
   const bool closes = state_.rules().backfill == BackfillMode::kNone;
   if (closes && closed_by_ == first_) {
@@ -136,7 +162,7 @@ void Backfill::end_turn() {
   if (std::ranges::any_of(held_, is_held)) return make_first(job, true);
   if (state_.rules().backfill == BackfillMode::kEasy && backfilled() > 0) return;
   state_.quotas().judge_for(job.id, kNever);
-  if (!reserve(job, next.borrows, true)) return;
+  if (!reserve(job, next.borrows, true, now_)) return;
   make_first(job, true);
   keep_room_under_limits(job, held_.back().reservation);
 }

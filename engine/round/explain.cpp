@@ -11,7 +11,7 @@ namespace berth {
 
 namespace {
 
-constexpr std::size_t kReasons = static_cast<std::size_t>(Reason::kOrder) + 1;
+constexpr std::size_t kReasons = static_cast<std::size_t>(Reason::kKeptOut) + 1;
 
 double relative(std::int64_t missing, std::int64_t asked) {
   return asked == 0 ? 0.0 : static_cast<double>(missing) / static_cast<double>(asked);

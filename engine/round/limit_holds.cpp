@@ -35,13 +35,28 @@ bool LimitHolds::may_admit(const Job& job) const {
 }
 
 std::optional<Seconds> LimitHolds::admitted_from(const Job& job) const {
+  return first_end(
+      job, [](const RunningJob&) { return true; },
+      // Of what does not even fit beside the rest, judge() does not ask whether owners lend it.
+      [&](const QuotaLedger& then) { return fits_by_count(then, then.demand_to_start(job)); });
+}
+
+std::optional<Seconds> LimitHolds::admitted_by_time_limits(const Job& job) const {
+  const auto ends_for_certain = [&](const RunningJob& run) {
+    return run.job.time_limit > Seconds(0) && run.start + run.job.time_limit > now_;
+  };
+  return first_end(job, ends_for_certain, [](const QuotaLedger&) { return true; });
+}
+
+std::optional<Seconds> LimitHolds::first_end(const Job& job, const std::function<bool(const RunningJob&)>& counts,
+                                             const std::function<bool(const QuotaLedger&)>& has_room) const {
   if (!may_admit(job)) return std::nullopt;
   QuotaLedger then = state_.quotas();
   then.clear_holds();
   const Amounts demand = then.demand_to_start(job);
   std::vector<std::pair<Seconds, const RunningJob*>> ends;
   for (const RunningJob& run : state_.running().all()) {
-    ends.emplace_back(expected_end_of(run, state_.rules(), now_), &run);
+    if (counts(run)) ends.emplace_back(expected_end_of(run, state_.rules(), now_), &run);
   }
   std::ranges::sort(ends, {}, [](const auto& end) { return std::pair(end.first, end.second->job.id); });
   for (std::size_t i = 0; i < ends.size();) {
@@ -49,8 +64,7 @@ std::optional<Seconds> LimitHolds::admitted_from(const Job& job) const {
     for (; i < ends.size() && ends[i].first == time; ++i) {
       then.give_back(ends[i].second->job.queue, state_.held_by(*ends[i].second).all);
     }
-    // Of what does not even fit beside the rest, judge() does not ask whether owners lend it.
-    if (fits_by_count(then, demand) && then.judge(job.queue, demand, end_of(job, time)).admitted()) return time;
+    if (has_room(then) && then.judge(job.queue, demand, end_of(job, time)).admitted()) return time;
   }
   return std::nullopt;
 }
@@ -75,7 +89,7 @@ void LimitHolds::hold(const Job& job, const Terms& terms) {
   const bool borrows = wants_to_borrow(job);
   const Seconds end = end_of(job, std::max(now_, terms.from));
   Seconds late_until(kNoLimit);
-  if (terms.from <= now_) late_until = admitted_from(job).value_or(Seconds(kNoLimit));
+  if (terms.from <= now_) late_until = terms.start ? *terms.start : admitted_from(job).value_or(Seconds(kNoLimit));
   std::optional<QuotaLedger> then;  // made when a limit is found
   const auto hold_unless_held = [&](std::int32_t queue, std::size_t r, const auto& spare) {
     const auto is_this = [&](const QuotaHold& hold) { return hold.queue == queue && hold.resource == r; };

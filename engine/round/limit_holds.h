@@ -16,6 +16,7 @@
 // Time: the running jobs once for each hold, twice for a new one. Nothing while no limit refuses anybody.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "engine/round/round_state.h"
@@ -31,6 +32,9 @@ class LimitHolds {
   bool may_admit(const Job& job) const;
   // When the job's limits admit it if what runs ends as expected; nothing = not even when all has ended.
   std::optional<Seconds> admitted_from(const Job& job) const;
+  // When its limits do so, whatever room there is, if nothing ends but what its time limit ends; nothing = others must
+  // end, too.
+  std::optional<Seconds> admitted_by_time_limits(const Job& job) const;
   // Room is held for the job.
   bool holds_for(std::int64_t job) const;
   // Another holds room under the limit that refuses the job.
@@ -41,6 +45,7 @@ class LimitHolds {
     Seconds from;
     bool yields = false;
     std::span<const ReservedTask> tasks = {};  // what is reserved for it, as far as that is known
+    std::optional<Seconds> start = {};         // when it is expected to start there
   };
   void hold(const Job& job, const Terms& terms);
   // Nobody else borrows what owners lend.
@@ -53,6 +58,9 @@ class LimitHolds {
 
  private:
   Seconds end_of(const Job& job, Seconds start) const;
+  // At which of the expected ends of running jobs that count its limits admit it.
+  std::optional<Seconds> first_end(const Job& job, const std::function<bool(const RunningJob&)>& counts,
+                                   const std::function<bool(const QuotaLedger&)>& has_room) const;
   // Who uses what once all has ended that does by then; late: all that ran then.
   QuotaLedger used_from(Seconds from) const;
 

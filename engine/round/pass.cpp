@@ -350,11 +350,13 @@ std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool bor
   std::optional<BesidePromised> beside(std::in_place, *this, job.id);
   const auto make_room = [&](Backfill::Keep keep) {
     std::optional<Backfill::Fence> fence;
-    const bool takes_of_own_queue = keep == Backfill::Keep::kNodes || !borrows;
+    const bool takes_back = keep == Backfill::Keep::kIdle;
+    const bool takes_of_own_queue = !takes_back || !borrows;
     return reclaim_->make_room(job, end, [&] { fence.emplace(backfill_, asker, keep); },
                                {.kind = static_cast<std::int64_t>(keep),
                                 .takes_of_own_queue = takes_of_own_queue,
-                                .is_promised = backfill_.holds_room_for(job.id)});
+                                .is_promised = backfill_.holds_room_for(job.id),
+                                .spared = takes_back ? backfill_.passers_of(asker) : std::vector<std::int64_t>()});
   };
   std::optional<RoomMade> room;
   if (const Reservation* const promise = backfill_.promise_to(job.id))

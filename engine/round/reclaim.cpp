@@ -45,7 +45,7 @@ DemandKey reclaim_demand(const Job& gang, const Amounts& demand, Seconds end, co
 }  // namespace
 
 Seconds evicts_from(const Job& job, const RoundRules& rules) {
-  return std::max(job.submit, job.eviction.last_eviction) + rules.pending_delay;
+  return std::max(std::max(job.submit, job.eviction.last_eviction) + rules.pending_delay, job.eviction.evicts_from);
 }
 
 bool may_evict_others(const Job& job, const RoundRules& rules, Seconds now) { return now >= evicts_from(job, rules); }
@@ -212,12 +212,16 @@ std::optional<RoomMade> Reclaim::make_room_for(const Job& job, const Amounts& de
   const bool fails_alike = job.eviction.evicted_for.empty();
   DemandKey key = reclaim_demand(gang, demand, end, state_.quotas());
   key.push_back(how.kind * 4 + (how.takes_of_own_queue ? 2 : 0) + (how.is_promised ? 1 : 0));
+  key.insert(key.end(), how.spared.begin(), how.spared.end());
   if (fails_alike && failed_.contains(key)) return std::nullopt;
   std::optional<RoomMade> room;
   if (index().size() > 0) {
     Reaches reaches = reaches_for(job, demand, end);
-    for (std::size_t i = 0; i < index_->size() && !how.takes_of_own_queue; ++i) {
-      if ((*index_)[i].queue == job.queue) reaches.of[i] = VictimReach::kNone;
+    for (std::size_t i = 0; i < index_->size(); ++i) {
+      const Victim& victim = (*index_)[i];
+      const bool is_barred = !how.takes_of_own_queue && victim.queue == job.queue;
+      if (is_barred || std::ranges::find(how.spared, victim.job) != how.spared.end())
+        reaches.of[i] = VictimReach::kNone;
     }
     if (reaches.any && could_suffice(demand, reaches)) {
       before_search();

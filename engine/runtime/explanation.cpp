@@ -98,6 +98,7 @@ Result<bool> fits_empty(const Snapshot& snapshot, Job job) {
     node.state = NodeState::kUp;
     node.unhealthy = 0;
   }
+  for (NodeKind& kind : empty.cluster.kinds) kind.keeps_out = 0;
   for (TaskGroup& group : job.groups) {
     group.placed = 0;
     group.anchor = -1;

@@ -10,6 +10,7 @@
 #include "engine/base/text.h"
 #include "engine/runtime/executors.h"
 #include "engine/runtime/node_watch.h"
+#include "engine/store/cluster_records.h"
 
 namespace berth {
 
@@ -212,12 +213,13 @@ Result<DeviceRows> read_devices(Database& db, const std::string& node) {
   return rows;
 }
 
-// Which of a node's devices are gone. Where the executor tells only how many there are, idle ones are taken for that,
-// from the last on: what runs holds some that are there.
+// Which of a node's devices are gone. Where the executor tells only how many there are, those that somebody has marked
+// unhealthy are taken for that, then idle ones, from the last on: what runs holds some that are there.
 DeviceMask gone_devices(const InventoryNode& node, std::int64_t known, const DeviceRows& rows) {
   if (node.devices >= known) return node.gone;
-  const int missing = static_cast<int>(known) - node.devices;
-  DeviceMask gone = rows.gone;
+  const int marked = static_cast<int>(known) - std::popcount(rows.healthy | rows.gone);
+  const int missing = std::max(0, static_cast<int>(known) - node.devices - marked);
+  DeviceMask gone = rows.gone & ~rows.healthy;
   while (std::popcount(gone) > missing) gone &= gone - 1;
   for (int device = kMaxDevices - 1; device >= 0 && std::popcount(gone) < missing; --device) {
     const DeviceMask mask = DeviceMask{1} << device;
@@ -227,12 +229,11 @@ DeviceMask gone_devices(const InventoryNode& node, std::int64_t known, const Dev
 }
 
 Status change_gone(Change& change, const std::string& node, std::int64_t id, DeviceMask devices, Health health) {
-  BERTH_ASSIGN(Statement put,
-               change.db().prepare(health == Health::kUnhealthy
-                                       ? "INSERT OR IGNORE INTO gone_devices (node_id, device_index) VALUES (?1, ?2)"
-                                       : "DELETE FROM gone_devices WHERE node_id = ?1 AND device_index = ?2"));
+  BERTH_TRY(set_device_health(change, node, devices, health));
+  if (health == Health::kHealthy) return {};
+  BERTH_ASSIGN(Statement put, change.db().prepare("INSERT INTO gone_devices (node_id, device_index) VALUES (?1, ?2)"));
   for (DeviceMask left = devices; left != 0; left &= left - 1) BERTH_TRY(put.run(id, std::countr_zero(left)));
-  return set_device_health(change, node, devices, health);
+  return {};
 }
 
 // Nothing new is placed on devices that are gone, until they are back.

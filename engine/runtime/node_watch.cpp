@@ -10,6 +10,7 @@
 #include "engine/store/cluster_records.h"
 #include "engine/store/foreign_use.h"
 #include "engine/store/launch_losses.h"
+#include "engine/store/node_closings.h"
 #include "engine/store/settings.h"
 
 namespace berth {
@@ -171,19 +172,52 @@ class NodeWatch {
   SyncReport& report_;
 };
 
+// Of its nodes; 0 = unknown.
+Result<std::vector<std::int64_t>> ids_of_nodes(Database& db, const Observation& seen) {
+  BERTH_ASSIGN(Statement row, db.prepare("SELECT id FROM nodes WHERE name = ?1"));
+  std::vector<std::int64_t> ids;
+  for (const NodeObservation& each : seen.nodes) {
+    ids.push_back(row.with(each.node).next() ? row.integer(0) : 0);
+    BERTH_TRY(row.status());
+  }
+  return ids;
+}
+
+// What the system has planned for them.
+Status watch_closings(Runtime& runtime, const ExecutorRecord& executor, const Observation& seen,
+                      const std::vector<std::int64_t>& ids, SyncReport& report) {
+  NodeClosings now;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const NodeObservation& node = seen.nodes[i];
+    if (ids[i] == 0 || node.closes_at < Seconds(0)) continue;
+    NodeClosing& closing = now[ids[i]];
+    closing.closes_at = node.closes_at;
+    if (node.usual_limit < Seconds(kNoLimit)) closing.usual_limit = node.usual_limit;
+  }
+  BERTH_ASSIGN(const NodeClosings before, read_node_closings(runtime.db(), ids));
+  if (now == before) return {};
+  BERTH_TRY(runtime.change([&](Change& change) { return write_node_closings(change, before, now); }).status());
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto closing = now.find(ids[i]);
+    if (closing == now.end() || before.contains(ids[i])) continue;
+    ++report.drifts;
+    BERTH_TRY(note_drift(runtime, executor,
+                         {"node", seen.nodes[i].node, "in order",
+                          fmt::format("kept for something else from {} on", print_time(closing->second.closes_at)),
+                          "takes no job that may still run then"}));
+  }
+  return {};
+}
+
 // What else runs on these nodes: a change of the state, for rounds count it as used.
-Status watch_foreign(Runtime& runtime, const ExecutorRecord& executor, const Observation& seen, SyncReport& report) {
+Status watch_foreign(Runtime& runtime, const ExecutorRecord& executor, const Observation& seen,
+                     const std::vector<std::int64_t>& nodes, SyncReport& report) {
   BERTH_ASSIGN(Statement node, runtime.db().prepare("SELECT id FROM nodes WHERE name = ?1"));
   const auto id_of = [&](const std::string& name) -> Result<std::int64_t> {
     const std::int64_t id = node.with(name).next() ? node.integer(0) : 0;
     BERTH_TRY(node.status());
     return id;
   };
-  std::vector<std::int64_t> nodes;
-  for (const NodeObservation& each : seen.nodes) {
-    BERTH_ASSIGN(const std::int64_t id, id_of(each.node));
-    nodes.push_back(id);
-  }
   ForeignUseRows now;
   for (const ForeignUse& use : seen.foreign) {
     BERTH_ASSIGN(const std::int64_t id, id_of(use.node));
@@ -248,7 +282,9 @@ Status watch_nodes(Runtime& runtime, const ExecutorRecord& executor, const Obser
   BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));
   NodeWatch watch(runtime, executor, settings, report);
   for (const NodeObservation& node : seen.nodes) BERTH_TRY(watch.watch(node));
-  return watch_foreign(runtime, executor, seen, report);
+  BERTH_ASSIGN(const std::vector<std::int64_t> ids, ids_of_nodes(runtime.db(), seen));
+  BERTH_TRY(watch_closings(runtime, executor, seen, ids, report));
+  return watch_foreign(runtime, executor, seen, ids, report);
 }
 
 }  // namespace berth

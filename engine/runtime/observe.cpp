@@ -216,8 +216,10 @@ class Observer {
       }
       case TaskPhase::kVanished: {
         has_begun_ = true;
-        if (seen.begin == TaskBegin::kLost && run.state != RunState::kStopping)
-          BERTH_TRY(note_launch_loss(runtime_.db(), asked.node, run.job, run.attempt, runtime_.now()));
+        const bool was_lost = seen.begin == TaskBegin::kLost || seen.begin == TaskBegin::kNodeFailed;
+        if (was_lost && run.state != RunState::kStopping)
+          BERTH_TRY(note_launch_loss(runtime_.db(), asked.node, run.job, run.attempt, runtime_.now(),
+                                     seen.begin == TaskBegin::kLost ? LostBy::kThisNode : LostBy::kFailedNode));
         return note_end(run, task, seen, "lost", seen.detail.empty() ? "it vanished" : seen.detail);
       }
       case TaskPhase::kAbsent: break;

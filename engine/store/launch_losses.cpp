@@ -11,15 +11,17 @@ constexpr Seconds kFirstRest{300};
 constexpr Seconds kLongestRest{3600};
 constexpr std::int64_t kMostUncharged = 5;  // where others were lost, too
 constexpr std::int64_t kMostOnOneNode = 8;  // then a launch was lost there every hour
-constexpr Seconds kKeepsOutFor{3600};
+constexpr Seconds kFirstTruce{3600};        // of a job that was kept out
+constexpr Seconds kLongestTruce{43200};
 constexpr Seconds kRememberedFor{86400};
 
 }  // namespace
 
-Status note_launch_loss(Database& db, std::int64_t node, std::int64_t job, std::int64_t attempt, Seconds now) {
-  BERTH_ASSIGN(Statement insert, db.prepare("INSERT OR IGNORE INTO launch_losses (node_id, job_id, attempt, time) "
-                                            "VALUES (?1, ?2, ?3, ?4)"));
-  return insert.run(node, job, attempt, now);
+Status note_launch_loss(Database& db, std::int64_t node, std::int64_t job, std::int64_t attempt, Seconds now,
+                        LostBy by) {
+  BERTH_ASSIGN(Statement insert, db.prepare("INSERT OR IGNORE INTO launch_losses (node_id, job_id, attempt, time, "
+                                            "node_failed) VALUES (?1, ?2, ?3, ?4, ?5)"));
+  return insert.run(node, job, attempt, now, by == LostBy::kFailedNode);
 }
 
 Status note_kept_out(Database& db, std::int64_t node, std::int64_t job, std::int64_t attempt, Seconds now) {
@@ -57,22 +59,25 @@ Status forget_launch_losses(Database& db, std::int64_t node) {
   return {};
 }
 
-Result<std::vector<KeptOutNode>> kept_out_nodes(Database& db, IdIndex& nodes, Seconds now) {
-  BERTH_ASSIGN(Statement rows, db.prepare("SELECT node_id, min(iif(time_limit = 0, ?3, time_limit)) FROM "
-                                          "kept_out_launches WHERE time > ?1 AND time <= ?2 GROUP BY node_id"));
-  rows.with(now - kKeepsOutFor, now, kNoLimit);
-  std::vector<KeptOutNode> found;
+Result<std::vector<EvictsNobody>> jobs_kept_out(Database& db, Seconds now) {
+  BERTH_ASSIGN(Statement rows, db.prepare("SELECT job_id, max(time), count(DISTINCT attempt) FROM kept_out_launches "
+                                          "WHERE time > ?1 AND time <= ?2 GROUP BY job_id ORDER BY job_id"));
+  rows.with(now - kRememberedFor, now);
+  std::vector<EvictsNobody> jobs;
   while (rows.next()) {
-    const std::int32_t node = nodes.find(rows.integer(0));
-    if (node >= 0) found.push_back({node, rows.quantity<Seconds>(1)});
+    Seconds rest = kFirstTruce;
+    for (std::int64_t i = 1; i < rows.integer(2) && rest < kLongestTruce; ++i) rest = rest + rest;
+    const Seconds until = rows.quantity<Seconds>(1) + std::min(rest, kLongestTruce);
+    if (until > now) jobs.push_back({rows.integer(0), until});
   }
   BERTH_TRY(rows.status());
-  return found;
+  return jobs;
 }
 
 Result<std::vector<RestingNode>> resting_nodes(Database& db, Seconds now) {
-  BERTH_ASSIGN(Statement rows, db.prepare("SELECT n.name, l.time, count(*) FROM launch_losses l JOIN nodes n ON n.id = "
-                                          "l.node_id GROUP BY n.id, l.time ORDER BY n.id, l.time"));
+  BERTH_ASSIGN(Statement rows,
+               db.prepare("SELECT n.name, l.time, count(*) FROM launch_losses l JOIN nodes n ON n.id = "
+                          "l.node_id WHERE l.node_failed = 0 GROUP BY n.id, l.time ORDER BY n.id, l.time"));
   std::vector<RestingNode> nodes;
   Seconds rest;
   while (rows.next()) {
@@ -93,10 +98,11 @@ Result<std::vector<RestingNode>> resting_nodes(Database& db, Seconds now) {
 
 Result<bool> is_loss_of_a_node(Database& db, std::int64_t job, std::int64_t attempt) {
   BERTH_ASSIGN(Statement kept_out,
-               db.prepare("SELECT 1 FROM kept_out_launches WHERE job_id = ?1 AND attempt = ?2 LIMIT 1"));
-  const bool was_kept_out = kept_out.with(job, attempt).next();
+               db.prepare("SELECT 1 FROM kept_out_launches WHERE job_id = ?1 AND attempt = ?2 UNION ALL SELECT 1 FROM "
+                          "launch_losses WHERE job_id = ?1 AND attempt = ?2 AND node_failed = 1 LIMIT 1"));
+  const bool is_the_systems = kept_out.with(job, attempt).next();
   BERTH_TRY(kept_out.status());
-  if (was_kept_out) return true;
+  if (is_the_systems) return true;
   BERTH_ASSIGN(Statement row,
                db.prepare("SELECT EXISTS (SELECT 1 FROM launch_losses o WHERE o.node_id = l.node_id AND o.job_id <> "
                           "l.job_id), (SELECT count(DISTINCT node_id) FROM launch_losses o WHERE o.job_id = l.job_id), "

@@ -14,11 +14,12 @@
 
 #include "engine/model/snapshot.h"
 #include "engine/store/change.h"
-#include "engine/store/id_index.h"
 
 namespace berth {
 
-Status note_launch_loss(Database& db, std::int64_t node, std::int64_t job, std::int64_t attempt, Seconds now);
+enum class LostBy : std::uint8_t { kThisNode, kFailedNode };  // kFailedNode: the system says itself that one failed
+Status note_launch_loss(Database& db, std::int64_t node, std::int64_t job, std::int64_t attempt, Seconds now,
+                        LostBy by);
 Status note_kept_out(Database& db, std::int64_t node, std::int64_t job, std::int64_t attempt, Seconds now);
 Status note_launch_begun(Database& db, std::int64_t node, std::int64_t job);
 Result<bool> keeps_launches_out(Database& db, std::int64_t node);
@@ -34,12 +35,13 @@ struct RestingNode {
 // hour.
 Result<std::vector<RestingNode>> resting_nodes(Database& db, Seconds now);
 
-// By node, each with the least time limit that it kept out.
-Result<std::vector<KeptOutNode>> kept_out_nodes(Database& db, IdIndex& nodes, Seconds now);
+// In job order. A job that was kept out gets no room by evictions for an hour, which others lost for nothing; then
+// twice as long each time, at most twelve hours.
+Result<std::vector<EvictsNobody>> jobs_kept_out(Database& db, Seconds now);
 
 // An attempt that a node lost before it began, and the node is to blame: it lost one of another job, too, or no other
 // node has lost this one. Then no loss is counted. A job that was lost five times (there alone: eight) is charged all
-// the same. One that was kept out never is.
+// the same. One that was kept out never is, nor one whose node failed as the system says.
 Result<bool> is_loss_of_a_node(Database& db, std::int64_t job, std::int64_t attempt);
 
 }  // namespace berth

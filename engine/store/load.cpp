@@ -15,6 +15,7 @@
 #include "engine/store/load_jobs.h"
 #include "engine/store/load_quotas.h"
 #include "engine/store/names.h"
+#include "engine/store/node_closings.h"
 #include "engine/store/queue_records.h"
 #include "engine/store/reservation_records.h"
 #include "engine/store/settings.h"
@@ -47,7 +48,8 @@ class StateLoader {
     }
     BERTH_TRY(load_foreign_use(db_, nodes_, loaded_.snapshot));
     BERTH_ASSIGN(loaded_.snapshot.kept_out, kept_out_nodes(db_, nodes_, options_.now));
-    close_to_long_jobs(loaded_.snapshot);
+    BERTH_ASSIGN(loaded_.snapshot.evict_nobody, jobs_kept_out(db_, options_.now));
+    apply_kept_out(loaded_.snapshot);
     return std::move(loaded_);
   }
 

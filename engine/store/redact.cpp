@@ -49,6 +49,7 @@ constexpr TableRules kRules[] = {
     {"launch_losses", ""},
     {"loans", "resource=keep state=keep"},
     {"meta", ""},
+    {"node_closings", ""},
     {"node_health", "state=keep detail=drop"},
     {"node_types", "name=type link_groups=keep"},
     {"nodes", "name=node rack=rack state=keep labels=labels"},

@@ -182,6 +182,7 @@ TEST(SlurmOutcome, ALaunchThatNeverBeganIsLostByItsFirstNode) {
   EXPECT_EQ(begin(SlurmState::kFailed, "n1"), TaskBegin::kLost);
   EXPECT_EQ(begin(SlurmState::kFailed, "n[1-4]"), TaskBegin::kLost);
   EXPECT_EQ(begin(SlurmState::kFailed, "n[0-4]"), TaskBegin::kUnknown);
+  EXPECT_EQ(begin(SlurmState::kNodeFailed, "n[0-4]"), TaskBegin::kNodeFailed) << "one of them, says Slurm";
   EXPECT_EQ(begin(SlurmState::kPreempted, "n1"), TaskBegin::kUnknown);
   EXPECT_EQ(begin(SlurmState::kRunning, "n1"), TaskBegin::kUnknown);
   World began;

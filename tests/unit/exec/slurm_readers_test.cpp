@@ -174,7 +174,7 @@ TEST(SlurmNodes, RowsAndStates) {
                                                                                  {"planned", true},
                                                                                  {"drained*", false},
                                                                                  {"mixed$", true},
-                                                                                 {"inval", false},
+                                                                                 {"inval", true},
                                                                                  {"fail", false}})
     EXPECT_EQ(judge_slurm_node({"n1", state, 0, MiB(), "", {}, "", ""}, "3fa9c2").is_ready, is_ready) << state;
   const auto patience = [](const char* state) {
@@ -182,6 +182,9 @@ TEST(SlurmNodes, RowsAndStates) {
   };
   EXPECT_GT(patience("mixed*"), Seconds(1'000'000)) << "Slurm waits for its slurmd, and says down when it gives up";
   EXPECT_EQ(patience("down*"), Seconds());
+  EXPECT_GT(patience("inval*"), Seconds(1'000'000)) << "what runs there runs on";
+  EXPECT_GT(patience("reboot^"), Seconds(1'000'000));
+  EXPECT_TRUE(judge_slurm_node({"n1", "inval", 0, MiB(), "", {}, "", ""}, "3fa9c2").is_cordoned);
 
   const InventoryNode row = slurm_inventory_node(nodes[2], "debug", "3fa9c2");
   EXPECT_EQ(row.pool, "debug");
@@ -208,12 +211,32 @@ TEST(SlurmNodes, SwitchesAreRacks) {
   EXPECT_EQ(read_slurm_kill_wait("KillOnBadExit=0"), std::nullopt);
 }
 
-TEST(SlurmNodes, ReservedAreThoseOfEachReservation) {
-  const auto reserved = read_slurm_reserved_nodes(
-      "ReservationName=m StartTime=1 EndTime=2 Duration=04:00:00 Nodes=n[1-2] NodeCnt=2 Flags=MAINT State=INACTIVE\n"
-      "ReservationName=l StartTime=1 EndTime=2 Nodes=n7 State=ACTIVE\nReservationName=x Nodes= State=ACTIVE\n");
-  EXPECT_EQ(reserved, (std::set<std::string>{"n1", "n2", "n7"}));
-  EXPECT_TRUE(read_slurm_reserved_nodes("No reservations in the system\n").empty());
+TEST(SlurmNodes, ReservationsCloseWholeNodes) {
+  const std::vector<SlurmReservation> rows = read_slurm_reservations(
+      "ReservationName=m StartTime=900 EndTime=2 Duration=04:00:00 Nodes=n[1-2] NodeCnt=2 Flags=MAINT,SPEC_NODES "
+      "TRES=cpu=16 State=INACTIVE\n"
+      "ReservationName=part StartTime=300 Nodes=n1 CoreCnt=2 Flags= TRES=cpu=2 State=INACTIVE\n"
+      "ReservationName=first StartTime=700 Nodes=n2 Flags=DAILY TRES=cpu=8\n"
+      "ReservationName=ours StartTime=500 Nodes=n2 TRES=cpu=8\n"
+      "ReservationName=draws StartTime=500 Nodes=n2 Flags=MAGNETIC TRES=cpu=8\n"
+      "ReservationName=runs StartTime=100 Nodes=n3 TRES=cpu=8 State=ACTIVE\nReservationName=x Nodes= State=ACTIVE\n");
+  ASSERT_EQ(rows.size(), 6u);
+  EXPECT_EQ(rows[0].nodes, (std::set<std::string>{"n1", "n2"}));
+  std::vector<SlurmNode> nodes(3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    nodes[i].name = "n" + std::to_string(i + 1);
+    nodes[i].cpus = 8;
+  }
+  EXPECT_EQ(read_slurm_closings(rows, nodes, "ours", Seconds(100)),
+            (std::map<std::string, Seconds>{{"n1", Seconds(900)}, {"n2", Seconds(700)}}));
+  EXPECT_TRUE(read_slurm_reservations("No reservations in the system\n").empty());
+}
+
+TEST(SlurmNodes, WhatAJobWithoutALimitGets) {
+  const auto limits = read_slurm_usual_limits(
+      "PartitionName=short AllowGroups=ALL DefaultTime=01:00:00 MaxTime=2-00:00:00 Nodes=n1\n"
+      "PartitionName=long DefaultTime=NONE MaxTime=2-00:00:00\nPartitionName=all DefaultTime=NONE MaxTime=UNLIMITED\n");
+  EXPECT_EQ(limits, (std::map<std::string, Seconds, std::less<>>{{"short", Seconds(3600)}, {"long", Seconds(172800)}}));
 }
 
 TEST(SlurmAccounts, Associations) {

@@ -79,5 +79,15 @@ TEST(ExplainTest, NearestNodeAndItsShortfall) {
   EXPECT_EQ(explanation.lacks.devices, 1);
 }
 
+TEST(ExplainTest, NodesThatKeepItOut) {
+  Snapshot snapshot = test::snapshot_from("2x8:A100", {"gpus=4"});
+  snapshot.kept_out = {{0, Seconds(kNoLimit)}, {1, Seconds(3600)}};
+  apply_kept_out(snapshot);
+  const Ledger ledger = test::must(ledger_of(snapshot));
+  const ShapeExplanation explanation = explain_shape(ledger, snapshot.jobs[0].groups[0].shape);
+  EXPECT_EQ(explanation.dominant, Reason::kKeptOut);
+  EXPECT_EQ(explanation.eligible, 0);
+}
+
 }  // namespace
 }  // namespace berth

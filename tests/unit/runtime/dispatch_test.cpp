@@ -24,6 +24,8 @@ struct Script {
   bool is_kept_out = false;
   bool may_wait = false;
   bool are_nodes_ready = true;
+  Seconds closes_at{-1};  // of every node
+  Seconds usual_limit{kNoLimit};
   std::vector<LaunchKey> launches = {};
   std::vector<TaskKey> stopped = {};
 };
@@ -59,7 +61,12 @@ class ScriptedExecutor : public Executor {
       each.key = key;
       each.phase = TaskPhase::kRunning;
     }
-    for (const std::string& node : nodes) seen.nodes.push_back({node, script_.are_nodes_ready, false, "no answer"});
+    for (const std::string& node : nodes) {
+      NodeObservation& each =
+          seen.nodes.emplace_back(NodeObservation{node, script_.are_nodes_ready, false, "no answer"});
+      each.closes_at = script_.closes_at;
+      each.usual_limit = script_.usual_limit;
+    }
     return seen;
   }
   Result<std::vector<InventoryNode>> inventory() override { return std::vector<InventoryNode>(); }
@@ -93,11 +100,25 @@ class Dispatch : public StoreTest {
     request.command.command = "true";
     request.command.retries = retries;
     const std::int64_t id = submit(*other_, request);
+    place(id);
+    return id;
+  }
+  void place(std::int64_t job) {
     std::vector<Placement> placements;
     for (std::int32_t i = 0; i < 2; ++i)
-      placements.push_back(placement(*other_, id, 0, i, "a1", DeviceMask{1} << i, group(2, 1), MiB(81920)));
+      placements.push_back(placement(*other_, job, 0, i, "a1", DeviceMask{1} << i, group(2, 1), MiB(81920)));
     EXPECT_OK(apply(*other_, plan_on(*other_, placements)));
-    return id;
+  }
+  // The first node, a job that may run for so long; 0 = without a limit.
+  bool keeps_out(Seconds limit) {
+    JobRequest request = StoreTest::job("limited", {group(1, 1)});
+    request.time_limit = limit;
+    const std::int64_t id = submit(*other_, request);
+    const Snapshot snapshot = must_have(load_state(*other_, {.now = env_.now()})).snapshot;
+    const Job& job = *std::ranges::find(snapshot.jobs, id, &Job::id);
+    const NodeKind& kind = snapshot.cluster.kind_of(0);
+    cancel(id);
+    return !is_feasible_when_empty(kind, job.groups[0].shape);
   }
   void cancel(std::int64_t job) {
     EXPECT_OK(change(
@@ -233,25 +254,58 @@ TEST_F(Dispatch, AClockThatWasSetBackHoldsNothingUp) {
   EXPECT_EQ(script_.launches.size(), 2u);
 }
 
+// Maintenance next week, say.
+TEST_F(Dispatch, ANodeThatClosesTakesNoJobThatMayStillRun) {
+  script_.closes_at = env_.now() + Seconds(5000);
+  EXPECT_OK(observe());
+  EXPECT_TRUE(keeps_out(Seconds(0)));
+  EXPECT_TRUE(keeps_out(Seconds(5001)));
+  EXPECT_FALSE(keeps_out(Seconds(5000)));
+  const std::string told = "SELECT count(*) FROM drift WHERE found LIKE 'kept for something else%'";
+  const std::int64_t nodes = must_have(other_->integer("SELECT count(*) FROM nodes"));
+  EXPECT_EQ(must_have(other_->integer(told)), nodes);
+  env_.set(env_.now() + Seconds(1000));
+  EXPECT_TRUE(keeps_out(Seconds(4001))) << "it comes nearer";
+  script_.usual_limit = Seconds(4000);
+  EXPECT_OK(observe());
+  EXPECT_FALSE(keeps_out(Seconds(0))) << "the system gives it a limit of its own";
+  EXPECT_TRUE(keeps_out(Seconds(4001)));
+  script_.usual_limit = Seconds(4001);
+  EXPECT_OK(observe());
+  EXPECT_TRUE(keeps_out(Seconds(0)));
+  EXPECT_EQ(must_have(other_->integer(told)), nodes) << "it was told";
+  env_.set(script_.closes_at);
+  EXPECT_FALSE(keeps_out(Seconds(0))) << "now the system shows the node as set aside";
+  script_.closes_at = Seconds(-1);
+  EXPECT_OK(observe());
+  EXPECT_EQ(must_have(other_->integer("SELECT count(*) FROM node_closings")), 0);
+}
+
+// Slurm says NODE_FAIL of what it could not switch a node on for.
+TEST_F(Dispatch, ALaunchWhoseNodeFailsBeforeItBeginsIsNotCharged) {
+  const std::int64_t job = start("job");
+  for (int i = 0; i < 6; ++i) {
+    script_.phase = TaskPhase::kVanished;
+    script_.begin = TaskBegin::kNodeFailed;
+    EXPECT_OK(dispatch());
+    EXPECT_OK(observe());
+    EXPECT_EQ(job_state(job), "pending");
+    EXPECT_EQ(must_have(other_->integer("SELECT sum(losses) FROM jobs")), 0);
+    EXPECT_EQ(must_have(other_->text("SELECT state FROM nodes WHERE name = 'a1'")), "up")
+        << "it is the system's to close";
+    place(job);
+  }
+}
+
 // The cluster keeps the node for something else, for days perhaps: other nodes may have room.
 TEST_F(Dispatch, ALaunchThatItsNodeKeepsOutIsWithdrawnAndNotCharged) {
-  const auto kept_out = [&](Seconds limit) {
-    JobRequest request = StoreTest::job("limited", {group(1, 1)});
-    request.time_limit = limit;
-    const std::int64_t id = submit(*other_, request);
-    const Snapshot snapshot = must_have(load_state(*other_, {.now = env_.now()})).snapshot;
-    const Job& job = *std::ranges::find(snapshot.jobs, id, &Job::id);
-    const NodeKind& kind = snapshot.cluster.kind_of(0);
-    cancel(id);
-    return !is_feasible_when_empty(kind, job.groups[0].shape);
-  };
   const std::int64_t job = start("job");
   EXPECT_OK(dispatch());
   script_.phase = TaskPhase::kStarting;
   script_.is_kept_out = script_.may_wait = true;
   EXPECT_OK(observe());
-  EXPECT_TRUE(kept_out(Seconds(0))) << "without a time limit, too";
-  EXPECT_FALSE(kept_out(Seconds(86400))) << "the cluster may have room for it until then";
+  EXPECT_TRUE(keeps_out(Seconds(0))) << "without a time limit, too";
+  EXPECT_FALSE(keeps_out(Seconds(86400))) << "the cluster may have room for it until then";
   env_.set(env_.now() + Seconds(300));
   EXPECT_OK(observe());
   EXPECT_EQ(run_state(job), "starting");
@@ -267,10 +321,15 @@ TEST_F(Dispatch, ALaunchThatItsNodeKeepsOutIsWithdrawnAndNotCharged) {
   EXPECT_EQ(job_state(job), "pending");
   EXPECT_EQ(must_have(other_->integer("SELECT sum(losses) FROM jobs")), 0);
   EXPECT_EQ(must_have(other_->text("SELECT state FROM nodes WHERE name = 'a1'")), "up");
-  EXPECT_TRUE(kept_out(Seconds(0)));
+  EXPECT_TRUE(keeps_out(Seconds(0)));
+  const auto evicts_from = [&] {
+    const Snapshot snapshot = must_have(load_state(*other_, {.now = env_.now()})).snapshot;
+    return std::ranges::find(snapshot.jobs, job, &Job::id)->eviction.evicts_from;
+  };
+  EXPECT_EQ(evicts_from(), env_.now() + Seconds(3600)) << "others would stop for it in vain";
   EXPECT_OK(change(
       *other_, [&](Change& c) { return resume_nodes(c, std::vector<std::string>{"a1"}); }, env_.now()));
-  EXPECT_FALSE(kept_out(Seconds(0))) << "somebody says that it is open again";
+  EXPECT_FALSE(keeps_out(Seconds(0))) << "somebody says that it is open again";
 }
 
 TEST_F(Dispatch, WhatHasNotBegunAfterTenMinutesIsDrift) {
