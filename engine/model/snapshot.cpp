@@ -19,8 +19,7 @@ void close_to_long_jobs(Snapshot& snapshot) {
   std::vector<Seconds> limits;
   for (const KeptOutNode& each : snapshot.kept_out) limits.push_back(each.limit);
   std::ranges::sort(limits);
-  const auto same = std::ranges::unique(limits);
-  limits.erase(same.begin(), same.end());
+  limits.erase(std::unique(limits.begin(), limits.end()), limits.end());
   Cluster& cluster = snapshot.cluster;
   for (const KeptOutNode& each : snapshot.kept_out) {
     Node& node = cluster.nodes[static_cast<std::size_t>(each.node)];
