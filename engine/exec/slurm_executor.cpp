@@ -316,14 +316,21 @@ class SlurmExecutor : public Executor {
   Status observe_nodes(std::span<const std::string> names, Observation& seen) {
     if (names.empty()) return {};
     BERTH_ASSIGN(const std::vector<SlurmNode> nodes, client_.nodes(false));
-    const std::map<std::string, Seconds> closings = closings_of(nodes);
+    const std::vector<SlurmReservation> reservations = settings_.submit.is_pilot
+                                                           ? std::vector<SlurmReservation>()
+                                                           : client_.reservations();  // a pilot job has its node
+    const std::string_view named = submit_argument("--reservation=");
+    const Seconds now(wall_clock_ms() / 1000);
+    const std::map<std::string, Seconds> closings = read_slurm_closings(reservations, nodes, named, now);
     const auto limits = closings.empty() ? std::map<std::string, Seconds, std::less<>>() : client_.usual_limits();
     for (const std::string& name : names) {
       const auto node = std::ranges::find(nodes, name, &SlurmNode::name);
       seen.nodes.push_back(node == nodes.end() ? NodeObservation{name, false, false, "Slurm has no such node"}
                                                : judge_slurm_node(*node, settings_.submit.database));
+      if (node != nodes.end() && node->state == "reserved" && is_reserved_by(reservations, named, name))
+        seen.nodes.back() = {.node = name, .patience = seen.nodes.back().patience};
       if (const auto closing = closings.find(name); closing != closings.end())
-        note_closing(closing->second, limits, node->partitions, seen.nodes.back());
+        note_closing(closing->second, now, limits, node->partitions, seen.nodes.back());
       const std::string& wanted = settings_.submit.partition;
       if (node == nodes.end() || wanted.empty() ||
           std::ranges::find(node->partitions, wanted) != node->partitions.end())
@@ -343,18 +350,23 @@ class SlurmExecutor : public Executor {
     return value;
   }
 
-  // A pilot job holds its node without a limit.
-  std::map<std::string, Seconds> closings_of(const std::vector<SlurmNode>& nodes) {
-    if (settings_.submit.is_pilot) return {};
-    return read_slurm_closings(client_.reservations(), nodes, submit_argument("--reservation="),
-                               Seconds(wall_clock_ms() / 1000));
+  static bool is_reserved_by(const std::vector<SlurmReservation>& reservations, std::string_view name,
+                             const std::string& node) {
+    const auto is_it = [&](const SlurmReservation& each) { return each.name == name && each.nodes.contains(node); };
+    return std::ranges::any_of(reservations, is_it);
   }
 
   // Slurm gets the limits of jobs with kill_wait, rounded up (add_general).
-  void note_closing(Seconds begins, const std::map<std::string, Seconds, std::less<>>& limits,
+  void note_closing(Seconds begins, Seconds now, const std::map<std::string, Seconds, std::less<>>& limits,
                     const std::vector<std::string>& partitions, NodeObservation& seen) const {
     constexpr Seconds kRounding{120};
-    seen.closes_at = std::max(Seconds(0), begins - settings_.submit.kill_wait - kRounding);
+    seen.closes_at = begins - settings_.submit.kill_wait - kRounding;
+    if (seen.closes_at <= now) {
+      seen.closes_at = Seconds(-1);
+      seen.is_cordoned = !seen.has_our_cordon;
+      if (seen.detail.empty()) seen.detail = "in a reservation of Slurm's";
+      return;
+    }
     const std::string& wanted = settings_.submit.partition;
     const auto usual = limits.find(!wanted.empty() || partitions.empty() ? wanted : partitions.front());
     if (const auto given = read_slurm_duration(submit_argument("--time="))) {

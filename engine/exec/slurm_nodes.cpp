@@ -138,6 +138,7 @@ std::vector<SlurmReservation> read_slurm_reservations(std::string_view text) {
       const std::string_view value = word.substr(mark + 1);
       if (name == "ReservationName") row.name = value;
       if (name == "StartTime") row.begins = seconds_of(value);
+      if (name == "EndTime") row.ends = seconds_of(value);
       if (name == "TRES") row.cpus = read_slurm_amounts(value)["cpu"];
       if (name == "Flags") row.is_magnetic = value.find("MAGNETIC") != std::string_view::npos;
       if (name != "Nodes") continue;
@@ -171,7 +172,7 @@ std::map<std::string, Seconds> read_slurm_closings(const std::vector<SlurmReserv
                                                    Seconds now) {
   std::map<std::string, Seconds> closings;
   for (const SlurmReservation& each : reservations) {
-    if (each.is_magnetic || each.begins <= now || each.name == named) continue;
+    if (each.is_magnetic || each.ends <= now || each.name == named) continue;
     std::int64_t cpus = 0;
     for (const SlurmNode& node : nodes) cpus += each.nodes.contains(node.name) ? node.cpus : 0;
     if (each.cpus < cpus) continue;

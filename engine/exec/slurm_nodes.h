@@ -44,6 +44,7 @@ std::map<std::string, std::string> read_slurm_switches(std::string_view text);
 struct SlurmReservation {
   std::string name;
   Seconds begins;
+  Seconds ends;
   std::set<std::string> nodes;
   std::int64_t cpus = 0;     // of all its nodes together; fewer than they have = it takes parts of them
   bool is_magnetic = false;  // it draws in jobs that do not name it
@@ -52,8 +53,9 @@ struct SlurmReservation {
 std::vector<SlurmReservation> read_slurm_reservations(std::string_view text);
 // `scontrol -o show partition`: what a job without a time limit gets there; those in which that is none are left out.
 std::map<std::string, Seconds, std::less<>> read_slurm_usual_limits(std::string_view text);
-// When each node is closed to what may still run, by the first whole-node reservation to come. `named` is one that our
-// jobs may use.
+// When each node is closed to what may still run, by the first whole-node reservation that has not ended; one that has
+// begun counts whatever sinfo says: it shows such a node as in use while something of the reservation runs there.
+// `named` is one that our jobs use.
 std::map<std::string, Seconds> read_slurm_closings(const std::vector<SlurmReservation>& reservations,
                                                    const std::vector<SlurmNode>& nodes, std::string_view named,
                                                    Seconds now);

@@ -160,10 +160,30 @@ SaidReason say_order(const JobExplanation& explanation) {
   return {std::move(sentence), "wait", Remedy::kHigherClass};
 }
 
-SaidReason say_nodes_lack(const Waiting& waiting, const TaskGroup& group, const ShapeExplanation& nodes_say,
-                          const Cluster& cluster) {
+// Nodes that keep it out because it may run for too long.
+SaidReason say_kept_out(const Job& job, const ShapeExplanation& nodes_say, const Snapshot& snapshot) {
+  const auto count = std::ranges::find(nodes_say.reasons, Reason::kKeptOut, &ReasonCount::reason);
+  const std::int32_t nodes = count == nodes_say.reasons.end() ? 0 : count->nodes;
+  Seconds longest;  // that one of them takes
+  for (const KeptOutNode& node : snapshot.kept_out)
+    if (node.limit < Seconds(kNoLimit)) longest = std::max(longest, node.limit - Seconds(1));
+  const std::string limit = job.time_limit == Seconds(0)
+                                ? "it has no time_limit"
+                                : fmt::format("its time_limit is {}", print_duration(job.time_limit));
+  return {fmt::format("{} of {} {} kept for something else that the cluster has planned, and it may still run then: {}",
+                      nodes, print_counted(nodes_say.nodes, "node"), nodes == 1 ? "is" : "are", limit),
+          longest > Seconds(0) ? fmt::format("submit it with a time_limit of at most {}, or wait until that is over",
+                                             print_duration(longest))
+                               : "submit it with a time_limit, or wait until that is over"};
+}
+
+SaidReason say_nodes_lack(const Waiting& waiting, const Job& job, const ShapeExplanation& nodes_say,
+                          const Snapshot& snapshot) {
+  const Cluster& cluster = snapshot.cluster;
+  const TaskGroup& group = job.groups[static_cast<std::size_t>(waiting.group)];
   const TaskShape& shape = group.shape;
   SaidReason said;
+  if (waiting.reason == Reason::kKeptOut) return say_kept_out(job, nodes_say, snapshot);
   if (is_permanent(waiting.reason)) {
     said = say_permanent(waiting.reason, shape, cluster);
     said.sentence = fmt::format("it can never start on this cluster: {}", said.sentence);
@@ -490,7 +510,7 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
     BERTH_ASSIGN(const JobOutcome alone, place_alone(snapshot, *job));
     if (alone.started) explanation.reason = Reason::kOrder;
     said = alone.started ? say_order(explanation)
-                         : say_nodes_lack(as_it_is_now(*waiting, alone, nodes_say), group, nodes_say, snapshot.cluster);
+                         : say_nodes_lack(as_it_is_now(*waiting, alone, nodes_say), *job, nodes_say, snapshot);
     if (!alone.started && !explanation.start_p50 && !is_permanent(waiting->reason)) {
       BERTH_ASSIGN(const bool could_fit, fits_empty(snapshot, *job));
       if (!could_fit) {

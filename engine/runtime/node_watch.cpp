@@ -113,9 +113,11 @@ class NodeWatch {
   }
 
   Status watch_cordoned(const HealthRow& row, const NodeObservation& seen) {
-    if (row.node_state != "up") return {};  // resumed or not: it is not ours to lift
+    const bool was_bad = row.health == "suspect" || row.health == "down" || row.health == "back";
+    if (row.node_state != "up" && !was_bad) return {};  // resumed or not: it is not ours to lift
+    const bool is_to_drain = row.node_state == "up" || row.node_state == "down";
     const Result<std::int64_t> changed = runtime_.change([&](Change& change) -> Status {
-      BERTH_TRY(set_node_state(change, std::span(&seen.node, 1), NodeState::kDraining));
+      if (is_to_drain) BERTH_TRY(set_node_state(change, std::span(&seen.node, 1), NodeState::kDraining));
       return put(change, row, "cordoned", seen.detail);
     });
     BERTH_TRY(changed.status());

@@ -213,22 +213,25 @@ TEST(SlurmNodes, SwitchesAreRacks) {
 
 TEST(SlurmNodes, ReservationsCloseWholeNodes) {
   const std::vector<SlurmReservation> rows = read_slurm_reservations(
-      "ReservationName=m StartTime=900 EndTime=2 Duration=04:00:00 Nodes=n[1-2] NodeCnt=2 Flags=MAINT,SPEC_NODES "
+      "ReservationName=m StartTime=900 EndTime=2000 Duration=04:00:00 Nodes=n[1-2] NodeCnt=2 Flags=MAINT,SPEC_NODES "
       "TRES=cpu=16 State=INACTIVE\n"
-      "ReservationName=part StartTime=300 Nodes=n1 CoreCnt=2 Flags= TRES=cpu=2 State=INACTIVE\n"
-      "ReservationName=first StartTime=700 Nodes=n2 Flags=DAILY TRES=cpu=8\n"
-      "ReservationName=ours StartTime=500 Nodes=n2 TRES=cpu=8\n"
-      "ReservationName=draws StartTime=500 Nodes=n2 Flags=MAGNETIC TRES=cpu=8\n"
-      "ReservationName=runs StartTime=100 Nodes=n3 TRES=cpu=8 State=ACTIVE\nReservationName=x Nodes= State=ACTIVE\n");
-  ASSERT_EQ(rows.size(), 6u);
+      "ReservationName=part StartTime=300 EndTime=2000 Nodes=n1 CoreCnt=2 Flags= TRES=cpu=2 State=INACTIVE\n"
+      "ReservationName=first StartTime=700 EndTime=2000 Nodes=n2 Flags=DAILY TRES=cpu=8\n"
+      "ReservationName=ours StartTime=500 EndTime=2000 Nodes=n2 TRES=cpu=8\n"
+      "ReservationName=draws StartTime=500 EndTime=2000 Nodes=n2 Flags=MAGNETIC TRES=cpu=8\n"
+      "ReservationName=runs StartTime=50 EndTime=150 Nodes=n3 TRES=cpu=8 State=ACTIVE\n"
+      "ReservationName=over StartTime=50 EndTime=100 Nodes=n4 TRES=cpu=8 State=ACTIVE\nReservationName=x Nodes= "
+      "State=ACTIVE\n");
+  ASSERT_EQ(rows.size(), 7u);
   EXPECT_EQ(rows[0].nodes, (std::set<std::string>{"n1", "n2"}));
-  std::vector<SlurmNode> nodes(3);
-  for (std::size_t i = 0; i < 3; ++i) {
+  std::vector<SlurmNode> nodes(4);
+  for (std::size_t i = 0; i < 4; ++i) {
     nodes[i].name = "n" + std::to_string(i + 1);
     nodes[i].cpus = 8;
   }
   EXPECT_EQ(read_slurm_closings(rows, nodes, "ours", Seconds(100)),
-            (std::map<std::string, Seconds>{{"n1", Seconds(900)}, {"n2", Seconds(700)}}));
+            (std::map<std::string, Seconds>{{"n1", Seconds(900)}, {"n2", Seconds(700)}, {"n3", Seconds(50)}}))
+      << "n4 is free again";
   EXPECT_TRUE(read_slurm_reservations("No reservations in the system\n").empty());
 }
 
