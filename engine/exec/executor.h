@@ -134,6 +134,7 @@ enum class TaskPhase : std::uint8_t {
 // What is known of how a launched task began. kLost: its node, of all nodes of its launch, lost it before it began.
 // kNodeFailed: before it began a node of its launch failed, as the system itself says.
 enum class TaskBegin : std::uint8_t { kUnknown, kBegan, kLost, kNodeFailed };
+constexpr Seconds kBeginsWithin{120};  // so long after a task runs for its system it is asked whether it has begun
 struct TaskObservation {
   TaskKey key;
   TaskPhase phase = TaskPhase::kAbsent;

@@ -63,23 +63,25 @@ Result<std::string> SlurmClient::ask(const std::vector<std::string>& command) co
 }
 
 // The file holds the moment on its first line, then the answer.
+std::optional<SlurmClient::Answer> SlurmClient::kept(const std::string& name) const {
+  const auto text = read_whole_file(folder_ + "/" + name + ".last");
+  if (!text) return std::nullopt;
+  const std::size_t line = text->find('\n');
+  const auto moment = read_integer(std::string_view(*text).substr(0, line));
+  if (!moment.ok() || line == std::string::npos) return std::nullopt;
+  return Answer{*moment, text->substr(line + 1)};
+}
+
 Result<SlurmClient::Answer> SlurmClient::poll_within(const std::string& name, const std::vector<std::string>& command,
                                                      std::int64_t interval_ms) {
-  const std::string path = folder_ + "/" + name + ".last";
-  Answer answer;
   const std::int64_t now = wall_clock_ms();
-  if (const auto kept = interval_ms == 0 ? std::nullopt : read_whole_file(path)) {
-    const std::size_t line = kept->find('\n');
-    const auto moment = read_integer(std::string_view(*kept).substr(0, line));
-    if (moment.ok() && line != std::string::npos && *moment <= now && now - *moment < interval_ms) {
-      answer.asked_ms = *moment;
-      answer.text = kept->substr(line + 1);
-      return answer;
-    }
-  }
-  answer.asked_ms = now;
+  if (auto before = interval_ms == 0 ? std::nullopt : kept(name);
+      before && before->asked_ms <= now && now - before->asked_ms < interval_ms)
+    return *std::move(before);
+  Answer answer{now, ""};
   BERTH_ASSIGN(answer.text, ask(command));
-  if (poll_interval_ms_ > 0 || interval_ms > 0) BERTH_TRY(replace_file(path, fmt::format("{}\n{}", now, answer.text)));
+  if (poll_interval_ms_ > 0 || interval_ms > 0)
+    (void)replace_file(folder_ + "/" + name + ".last", fmt::format("{}\n{}", now, answer.text));
   return answer;
 }
 
@@ -134,16 +136,18 @@ std::map<std::string, std::string> SlurmClient::switches() const {
   return text.ok() ? read_slurm_switches(*text) : std::map<std::string, std::string>();
 }
 
-std::vector<SlurmReservation> SlurmClient::reservations() {
-  const auto said = poll_within("reservations", {"scontrol", "--oneliner", "show", "reservation"},
+std::string SlurmClient::plans(const std::string& what) {
+  const auto said = poll_within(what, {"scontrol", "--oneliner", "show", what},
                                 std::max(poll_interval_ms_, kPlansInterval.value() * 1000));
-  return said.ok() ? read_slurm_reservations(said->text) : std::vector<SlurmReservation>();
+  if (said.ok()) return said->text;
+  const std::optional<Answer> before = kept(what);
+  return before ? before->text : std::string();
 }
 
+std::vector<SlurmReservation> SlurmClient::reservations() { return read_slurm_reservations(plans("reservation")); }
+
 std::map<std::string, Seconds, std::less<>> SlurmClient::usual_limits() {
-  const auto said = poll_within("partitions", {"scontrol", "--oneliner", "show", "partition"},
-                                std::max(poll_interval_ms_, kPlansInterval.value() * 1000));
-  return said.ok() ? read_slurm_usual_limits(said->text) : std::map<std::string, Seconds, std::less<>>();
+  return read_slurm_usual_limits(plans("partition"));
 }
 
 Seconds SlurmClient::kill_wait() const {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -47,7 +48,8 @@ class SlurmClient {
   Seconds kill_wait() const;
   // Node to switch; empty where no topology is configured.
   std::map<std::string, std::string> switches() const;
-  // Also those still to come, asked for at most every half minute; empty where Slurm does not say.
+  // Also those still to come, asked for at most every half minute. Where Slurm does not say now, what it said last;
+  // empty = it never did.
   std::vector<SlurmReservation> reservations();
   std::map<std::string, Seconds, std::less<>> usual_limits();
 
@@ -70,8 +72,10 @@ class SlurmClient {
   Result<ProcessOutput> run(const std::vector<std::string>& command) const;
   std::vector<std::string> tell(const std::vector<std::string>& jobs, const std::vector<std::string>& arguments) const;
   Result<std::string> ask(const std::vector<std::string>& command) const;
+  std::string plans(const std::string& what);
+  std::optional<Answer> kept(const std::string& name) const;
   Result<Answer> poll(const std::string& name, const std::vector<std::string>& command, bool fresh);
-  // The answer of before when it is younger than that.
+  // The answer of before when it is younger than that; what cannot be kept is asked for again.
   Result<Answer> poll_within(const std::string& name, const std::vector<std::string>& command,
                              std::int64_t interval_ms);
 

@@ -328,7 +328,7 @@ class SlurmExecutor : public Executor {
       seen.nodes.push_back(node == nodes.end() ? NodeObservation{name, false, false, "Slurm has no such node"}
                                                : judge_slurm_node(*node, settings_.submit.database));
       if (node != nodes.end() && node->state == "reserved" && is_reserved_by(reservations, named, name))
-        seen.nodes.back() = {.node = name, .patience = seen.nodes.back().patience};
+        seen.nodes.back() = NodeObservation{name, true, false, ""};
       if (const auto closing = closings.find(name); closing != closings.end())
         note_closing(closing->second, now, limits, node->partitions, seen.nodes.back());
       const std::string& wanted = settings_.submit.partition;

@@ -66,8 +66,10 @@ SlurmObserver::View SlurmObserver::look(const LaunchKey& key, std::int64_t asked
   view.facts.pending_limit = pending_limit_;
   view.facts.kill_wait = options_.kill_wait;
   const auto jobs = ours_.find(key);
+  // Of one that has just begun for Slurm the folder knows whether its script has.
   const bool is_plain = jobs != ours_.end() && jobs->second.size() == 1 && asked == 1 &&
-                        jobs->second.front()->state == SlurmState::kRunning;
+                        jobs->second.front()->state == SlurmState::kRunning &&
+                        view.facts.now - jobs->second.front()->started > kBeginsWithin;
   if (!is_plain) read_folder(key, view);
   if (jobs != ours_.end()) view.facts.job = choose_job(jobs->second, view);
   const auto is_told = [](const auto& row) { return row.second.was_told_by_others && !row.second.ended; };

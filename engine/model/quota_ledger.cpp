@@ -223,6 +223,12 @@ QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Secon
       over = row(queue);
       above_quota = demand[r];
     }
+    const auto lender_keeps = [&](std::int64_t short_by) {
+      return QuotaVerdict{.reason = Reason::kLenderKeeps,
+                          .queue = over < queues_.size() ? static_cast<std::int32_t>(over) : -1,
+                          .resource = static_cast<std::int32_t>(r),
+                          .short_by = std::min(short_by, above_quota)};
+    };
     for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
       const QuotaTerms& terms = table_.terms[q][r];
       const std::int64_t use_after = used_[at(q, r)] + demand[r];
@@ -234,8 +240,14 @@ QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Secon
                             .short_by = short_by};
       };
       if (use_after > terms.limit) return refuse(Reason::kLimit, use_after - terms.limit);
+      const bool is_bounded = terms.limit < kNoLimit || terms.borrow_limit < kNoLimit;
+      const bool is_guest = is_bounded && over < row_count() && has_promises_[r] != 0;
+      const std::int64_t kept = is_guest ? kept_below(row(queue), q, r, demand[r]) : 0;
+      if (use_after + kept > terms.limit) return lender_keeps(use_after + kept - terms.limit);
       if (is_unowned) continue;
       const std::int64_t own = quota_lasting_for(queue, q, r, until);
+      if (after - own + kept > terms.borrow_limit && after - own <= terms.borrow_limit)
+        return lender_keeps(after - own + kept - terms.borrow_limit);
       if (after <= own) continue;
       if (after - own > terms.borrow_limit) return refuse(Reason::kQuota, after - own - terms.borrow_limit);
       borrows = true;
@@ -259,12 +271,6 @@ QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Secon
               .short_by = std::min(short_by, demand[r])};
     }
     verdict.borrows = verdict.borrows || borrows;
-    const auto lender_keeps = [&](std::int64_t short_by) {
-      return QuotaVerdict{.reason = Reason::kLenderKeeps,
-                          .queue = over < queues_.size() ? static_cast<std::int32_t>(over) : -1,
-                          .resource = static_cast<std::int32_t>(r),
-                          .short_by = std::min(short_by, above_quota)};
-    };
     for (const KeptRoom& kept : kept_rooms_) {
       if (kept.resource != r || until <= kept.from) continue;
       if (const std::int64_t left = left_of(kept, queue); demand[r] > left) return lender_keeps(demand[r] - left);

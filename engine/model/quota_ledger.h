@@ -18,6 +18,8 @@
 //      queue is the larger of what it itself has not used of that, and the sum over its children: use by a child is use
 //      by the parent, so a parent's promise and those of its children are not added.
 //      Within all quotas, the same while somebody borrows: what he has is to be taken back, not what others keep.
+//      What a queue on the path may hold (limit, quota and borrow limit) is shared out in the same way: to who exceeds
+//      a quota below it, what others below it are promised stays free of that.
 //   3. if some exceeds its quota, what is due at the end of a loan stays free: keep_from(), and
 //   4. what a job waits for that a limit refused stays free under that limit: hold().
 // It starts within its quota when no queue on its path exceeds its quota; else it borrows.
@@ -164,6 +166,10 @@ class QuotaLedger {
   std::int64_t most(std::int32_t queue, std::size_t resource, Seconds until) const;
   // Of that, what it does not use; kNoLimit = nothing bounds it.
   std::int64_t left_of_most(std::int32_t queue, std::size_t resource, Seconds until) const;
+  // Of that, what others below `branch` keep from a job of the queue, which lies there, that takes `demand` beyond its
+  // quota; 0 where it does not go beyond.
+  std::int64_t kept_from_guest(std::int32_t queue, std::int32_t branch, std::size_t resource,
+                               std::int64_t demand) const;
 
   // judge() looks at holds, too, until clear_holds(); used for passes.
   void hold(const QuotaHold& hold) { holds_.push_back(hold); }
@@ -294,6 +300,8 @@ class QuotaLedger {
   // What is promised to others and would not be free beside the demand.
   std::int64_t short_for_others(std::size_t row, std::size_t resource, std::int64_t demand) const;
   bool somebody_borrows(std::size_t resource) const;
+  // What queues below the branch, an ancestor of the row, are promised once that takes `demand`.
+  std::int64_t kept_below(std::size_t row, std::size_t branch, std::size_t resource, std::int64_t demand) const;
   bool asks_for_governed(const Amounts& amounts) const;
   // `asking`: the queue for whose job that is asked, which lies in the row's.
   bool fits_quota(std::size_t row, const Amounts& amounts, Seconds until, Beside beside, std::int32_t asking) const;

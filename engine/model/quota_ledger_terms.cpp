@@ -156,4 +156,25 @@ bool QuotaLedger::leaves_open(std::size_t row, std::size_t resource) const {
   return false;
 }
 
+std::int64_t QuotaLedger::kept_below(std::size_t row, std::size_t branch, std::size_t resource,
+                                     std::int64_t demand) const {
+  std::int64_t change = 0;  // of what the queue before on the path is promised
+  for (std::size_t q = row; q != branch; q = above(q)) {
+    const std::size_t i = at(q, resource);
+    change = std::max({std::int64_t{0}, kept_[i] - used_[i] - demand, promised_below_[i] + change}) - promised_[i];
+  }
+  return promised_below_[at(branch, resource)] + change;
+}
+
+std::int64_t QuotaLedger::kept_from_guest(std::int32_t queue, std::int32_t branch, std::size_t resource,
+                                          std::int64_t demand) const {
+  if (has_promises_[resource] == 0) return 0;
+  bool is_guest = unowned_[at(row(queue), resource)] != 0;
+  for (std::size_t q = row(queue); q != row(branch); q = above(q)) {
+    const std::size_t i = at(q, resource);
+    is_guest = is_guest || used_[i] - uncounted_[i] + demand > quota_[i];
+  }
+  return is_guest ? kept_below(row(queue), row(branch), resource, demand) : 0;
+}
+
 }  // namespace berth

@@ -113,7 +113,8 @@ void LimitHolds::hold(const Job& job, const Terms& terms) {
       const bool is_lent = q == job.queue && borrows && quotas.has_promises(r);
       if (most >= kNoLimit && !is_lent) continue;
       hold_unless_held(q, r, [&] {
-        const std::int64_t spare = then->left_of_most(q, r, end) - demand[r];
+        const std::int64_t kept = then->kept_from_guest(job.queue, q, r, demand[r]);
+        const std::int64_t spare = then->left_of_most(q, r, end) - demand[r] - kept;
         return is_lent ? std::min(spare, left_to_borrow()) : spare;
       });
     }

@@ -185,7 +185,8 @@ class Observer {
         end_(std::move(end)) {}
 
   Status note_task(const LiveRun& run, const AskedTask& asked, const LiveTask& task, const TaskObservation& seen) {
-    const bool is_news = asked.phase != Phase::kRunning || seen.phase != TaskPhase::kRunning;
+    const bool is_news = asked.phase != Phase::kRunning || seen.phase != TaskPhase::kRunning ||
+                         runtime_.now() - asked.since < kBeginsWithin;
     if (is_news && seen.begin == TaskBegin::kBegan) BERTH_TRY(note_launch_begun(runtime_.db(), asked.node, run.job));
     switch (seen.phase) {
       case TaskPhase::kStarting: {

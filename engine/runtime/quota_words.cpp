@@ -110,7 +110,7 @@ SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const Quo
                         snapshot.queues[static_cast<std::size_t>(loan->lender)].name),
             "wait for the round after"};
       }
-      return raise(fmt::format("it would take {} more than the quota of queue {} ({}), and what is idle is quota that "
+      return raise(fmt::format("it would take {} more than the quota of queue {} ({}), and what is left is quota that "
                                "its owners do not lend",
                                lacks, queue->name, describe_amount(*resource, quotas.quota(q, r))),
                    Remedy::kMoreQuota, Remedy::kMoreLending);
