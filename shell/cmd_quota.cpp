@@ -66,18 +66,39 @@ std::optional<Seconds> time_of(const Arguments& arguments, std::string_view name
   return arguments.has(name) ? std::optional(arguments.time(name)) : std::nullopt;
 }
 
+// A lend limit of all GPUs of a queue that owns them by model says of none of them that it is kept.
+Status add_lending_note(Session& session, const std::string& queue, Output& output) {
+  BERTH_ASSIGN(Statement row,
+               engine_of(session).db().prepare(
+                   "SELECT group_concat(DISTINCT o.resource) FROM queues q JOIN quotas l ON l.queue_id = q.id AND "
+                   "l.resource = 'gpu' AND l.lend_limit IS NOT NULL JOIN quotas o ON o.queue_id = q.id AND o.quota IS "
+                   "NOT NULL AND o.resource NOT IN ('cpu', 'memory', 'gpu') WHERE q.name = ?1 AND NOT EXISTS (SELECT 1 "
+                   "FROM quotas g WHERE g.queue_id = q.id AND g.resource = 'gpu' AND g.quota IS NOT NULL)"));
+  if (row.with(queue).next() && !row.is_null(0)) {
+    output.add_note(
+        fmt::format("warning: queue {} owns {}, and no gpu: its LEND LIMIT of gpu keeps none of these for it; "
+                    "say of which it does not lend",
+                    queue, row.text(0)));
+  }
+  return row.status();
+}
+
 Result<Output> set_quota_statement(Session& session, const Arguments& arguments) {
   const std::string& queue = arguments.text("name");
-  return change_quotas(session, fmt::format("queue {} altered", queue),
-                       [&](Change& change) -> Result<std::vector<std::string>> {
-                         BERTH_ASSIGN(const ResourceNames names, ResourceNames::read(change.db()));
-                         BERTH_ASSIGN(const std::vector<QuotaSetting> settings, read_settings_of(names, arguments));
-                         const QuotaPeriod period{.from = time_of(arguments, "from"), .to = time_of(arguments, "to")};
-                         BERTH_TRY(arguments.point(set_quota(change, queue, settings, period), "name"));
-                         std::vector<std::string> resources;
-                         for (const QuotaSetting& setting : settings) resources.push_back(setting.resource);
-                         return resources;
-                       });
+  BERTH_ASSIGN(
+      Output output,
+      change_quotas(session, fmt::format("queue {} altered", queue),
+                    [&](Change& change) -> Result<std::vector<std::string>> {
+                      BERTH_ASSIGN(const ResourceNames names, ResourceNames::read(change.db()));
+                      BERTH_ASSIGN(const std::vector<QuotaSetting> settings, read_settings_of(names, arguments));
+                      const QuotaPeriod period{.from = time_of(arguments, "from"), .to = time_of(arguments, "to")};
+                      BERTH_TRY(arguments.point(set_quota(change, queue, settings, period), "name"));
+                      std::vector<std::string> resources;
+                      for (const QuotaSetting& setting : settings) resources.push_back(setting.resource);
+                      return resources;
+                    }));
+  BERTH_TRY(add_lending_note(session, queue, output));
+  return output;
 }
 
 Result<Output> reset_quota_statement(Session& session, const Arguments& arguments) {

@@ -114,6 +114,8 @@ class Backfill {
   void note_later(const Job& job);
   // It has waited, with its reservation or as first in line, for so long that it gives way to nobody.
   bool withstands(const Job& job) const;
+  // An earlier job of its queue waits for quota that this one would use: it takes nothing back on that.
+  bool is_quota_held(const Job& job) const { return !holds_room_for(job.id) && limits_.is_quota_held(job); }
   // The job is not looked at, since another closes the pass.
   void note_closed(const Job& job);
   // It asks for the same as the first, which is still to come and may fare better.

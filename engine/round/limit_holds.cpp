@@ -137,14 +137,65 @@ QuotaLedger LimitHolds::used_from(Seconds from) const {
   });
 }
 
+void LimitHolds::hold_quota(const Job& job) {
+  const QuotaLedger& quotas = state_.quotas();
+  const Amounts demand = quotas.demand_to_start(job);
+  for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
+    if (demand[r] == 0 || !quotas.has_quota_of(job.queue, r)) continue;
+    for (std::int32_t q = job.queue; q >= 0; q = state_.setup().queues[static_cast<std::size_t>(q)].parent) {
+      const std::int64_t quota = quotas.quota(q, r);
+      if (demand[r] > quota || quotas.counted(q, r) + demand[r] <= quota) continue;
+      const auto is_this = [&](const QuotaHeld& held) { return held.queue == q && held.resource == r; };
+      if (std::ranges::none_of(quota_held_, is_this)) quota_held_.push_back(held_quota(job, q, r, demand[r]));
+    }
+  }
+}
+
+LimitHolds::QuotaHeld LimitHolds::held_quota(const Job& job, std::int32_t queue, std::size_t resource,
+                                             std::int64_t demand) const {
+  const QuotaLedger& quotas = state_.quotas();
+  std::vector<std::pair<Seconds, std::int64_t>> ends;
+  for (const RunningJob& run : state_.running().all()) {
+    const bool has_known_end = run.job.time_limit > Seconds(0) || run.job.expected_end(run.start) >= run.start;
+    const Seconds end = run.job.time_limit > Seconds(0) ? run.start + run.job.time_limit
+                        : has_known_end                 ? run.job.expected_end(run.start)
+                                                        : run.start + state_.rules().default_duration;
+    if (end <= now_ || !quotas.lies_in(run.job.queue, queue)) continue;
+    ends.emplace_back(expected_end_of(run, state_.rules(), now_), state_.held_by(run).all[resource]);
+  }
+  std::ranges::sort(ends);
+  std::int64_t spare = quotas.quota(queue, resource) - demand - quotas.counted(queue, resource);
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    spare += ends[i].second;
+    const bool is_last = i + 1 == ends.size() || ends[i + 1].first > ends[i].first;
+    if (is_last && spare >= 0) return {job.id, queue, resource, ends[i].first, spare};
+  }
+  return {0, queue, resource, Seconds(), 0};
+}
+
+bool LimitHolds::is_quota_held(const Job& job) const {
+  if (quota_held_.empty()) return false;
+  const QuotaLedger& quotas = state_.quotas();
+  const Amounts demand = quotas.demand_to_start(job);
+  const Seconds certain_end = job.time_limit > Seconds(0) ? now_ + job.time_limit : Seconds(kNoLimit);
+  return std::ranges::any_of(quota_held_, [&](const QuotaHeld& held) {
+    return held.job != 0 && held.job != job.id && demand[held.resource] > held.spare && certain_end > held.from &&
+           quotas.lies_in(job.queue, held.queue);
+  });
+}
+
 void LimitHolds::note_started(const Job& job, std::span<const PlacedTask> placed) {
   QuotaLedger& quotas = state_.quotas();
   quotas.drop_holds_of(job.id);
-  if (quotas.holds().empty()) return;
+  std::erase_if(quota_held_, [&](const QuotaHeld& held) { return held.job == job.id; });
+  if (quotas.holds().empty() && quota_held_.empty()) return;
   Amounts taken = quotas.none();
   for (const PlacedTask& task : placed) quotas.add_holding(task.holding, taken);
   const Seconds certain_end = job.time_limit > Seconds(0) ? now_ + job.time_limit : Seconds(kNoLimit);
   quotas.take_beside_holds(job.queue, taken, end_of(job, now_), certain_end);
+  for (QuotaHeld& held : quota_held_) {
+    if (certain_end > held.from && quotas.lies_in(job.queue, held.queue)) held.spare -= taken[held.resource];
+  }
 }
 
 bool LimitHolds::wants_to_borrow(const Job& job) const {

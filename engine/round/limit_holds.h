@@ -13,6 +13,11 @@
 //
 // A hold of a job that borrows yields to jobs of other queues that are within their quota; see Backfill.
 //
+// A queue's own quota is held for its first job that waits for it, which others of the queue use and would yet serve it
+// alone: later jobs of that queue take nothing back on that quota, but what is spare beside the job, or who ends by
+// their time limits when it is expected to have it. Else smaller ones would take the quota back past it for ever, and
+// each evict somebody. Only while all that is in its way ends in time: within time limits, or what is known of them.
+//
 // Time: the running jobs once for each hold, twice for a new one. Nothing while no limit refuses anybody.
 #pragma once
 
@@ -50,6 +55,10 @@ class LimitHolds {
   void hold(const Job& job, const Terms& terms);
   // Nobody else borrows what owners lend.
   void close_lent(const Job& job, Seconds made_at);
+  // Others use quota of its queue that it would be within alone, and it waits: the first to do so has it next.
+  void hold_quota(const Job& job);
+  // Another waits for quota that this one would use.
+  bool is_quota_held(const Job& job) const;
   // A job has started, or gained tasks.
   void note_started(const Job& job, std::span<const PlacedTask> placed);
 
@@ -64,8 +73,18 @@ class LimitHolds {
   // Who uses what once all has ended that does by then; late: all that ran then.
   QuotaLedger used_from(Seconds from) const;
 
+  struct QuotaHeld {
+    std::int64_t job = 0;  // 0 = nobody: what is in the way of the first does not end in time
+    std::int32_t queue = -1;
+    std::size_t resource = 0;
+    Seconds from;
+    std::int64_t spare = 0;
+  };
+  QuotaHeld held_quota(const Job& job, std::int32_t queue, std::size_t resource, std::int64_t demand) const;
+
   RoundState& state_;
   Seconds now_;
+  std::vector<QuotaHeld> quota_held_;
 };
 
 }  // namespace berth

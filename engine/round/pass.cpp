@@ -304,6 +304,8 @@ void Pass::add_surplus(const Job& job, PassOutcome& outcome) {
 }
 
 PassOutcome Pass::block(const Job& job, PassOutcome outcome, bool borrows) {
+  // One of a shorter time limit may take back what this one may not.
+  if (reclaim_ && backfill_.is_quota_held(job)) outcome.keeps_room = true;
   if (has_claim(job)) outcome.keeps_room = backfill_.note_blocked(job, borrows) || outcome.keeps_room;
   return outcome;
 }
@@ -355,6 +357,7 @@ std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool bor
     return reclaim_->make_room(job, end, [&] { fence.emplace(backfill_, asker, keep); },
                                {.kind = static_cast<std::int64_t>(keep),
                                 .takes_of_own_queue = takes_of_own_queue,
+                                .takes_back = !backfill_.is_quota_held(job),
                                 .is_promised = backfill_.holds_room_for(job.id),
                                 .spared = takes_back ? backfill_.passers_of(asker) : std::vector<std::int64_t>()});
   };

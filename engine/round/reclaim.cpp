@@ -211,7 +211,7 @@ std::optional<RoomMade> Reclaim::make_room_for(const Job& job, const Amounts& de
   // Whom it may evict depends on the job itself when it has been evicted before.
   const bool fails_alike = job.eviction.evicted_for.empty();
   DemandKey key = reclaim_demand(gang, demand, end, state_.quotas());
-  key.push_back(how.kind * 4 + (how.takes_of_own_queue ? 2 : 0) + (how.is_promised ? 1 : 0));
+  key.push_back(how.kind * 8 + (how.takes_back ? 4 : 0) + (how.takes_of_own_queue ? 2 : 0) + (how.is_promised ? 1 : 0));
   key.insert(key.end(), how.spared.begin(), how.spared.end());
   if (fails_alike && failed_.contains(key)) return std::nullopt;
   std::optional<RoomMade> room;
@@ -219,7 +219,7 @@ std::optional<RoomMade> Reclaim::make_room_for(const Job& job, const Amounts& de
     Reaches reaches = reaches_for(job, demand, end);
     for (std::size_t i = 0; i < index_->size(); ++i) {
       const Victim& victim = (*index_)[i];
-      const bool is_barred = !how.takes_of_own_queue && victim.queue == job.queue;
+      const bool is_barred = victim.queue == job.queue ? !how.takes_of_own_queue : !how.takes_back;
       if (is_barred || std::ranges::find(how.spared, victim.job) != how.spared.end())
         reaches.of[i] = VictimReach::kNone;
     }

@@ -79,6 +79,7 @@ class Reclaim {
   struct Search {
     std::int64_t kind = 0;           // that one kind fails says nothing about another
     bool takes_of_own_queue = true;  // by priority
+    bool takes_back = true;          // of others
     // Room was promised to it, and its victims have gone: it takes the surplus tasks that were left for last. Its quota
     // counts as when that was decided, whatever its queue has borrowed since.
     bool is_promised = false;

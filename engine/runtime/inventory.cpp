@@ -229,11 +229,13 @@ DeviceMask gone_devices(const InventoryNode& node, std::int64_t known, const Dev
 }
 
 Status change_gone(Change& change, const std::string& node, std::int64_t id, DeviceMask devices, Health health) {
-  BERTH_TRY(set_device_health(change, node, devices, health));
-  if (health == Health::kHealthy) return {};
-  BERTH_ASSIGN(Statement put, change.db().prepare("INSERT INTO gone_devices (node_id, device_index) VALUES (?1, ?2)"));
+  const bool is_back = health == Health::kHealthy;
+  if (!is_back) BERTH_TRY(set_device_health(change, node, devices, health));
+  BERTH_ASSIGN(Statement put,
+               change.db().prepare(is_back ? "DELETE FROM gone_devices WHERE node_id = ?1 AND device_index = ?2"
+                                           : "INSERT INTO gone_devices (node_id, device_index) VALUES (?1, ?2)"));
   for (DeviceMask left = devices; left != 0; left &= left - 1) BERTH_TRY(put.run(id, std::countr_zero(left)));
-  return {};
+  return is_back ? set_device_health(change, node, devices, health) : Status();
 }
 
 // Nothing new is placed on devices that are gone, until they are back.

@@ -469,15 +469,20 @@ Status set_device_health(Change& change, const std::string& node, DeviceMask dev
   Database& db = change.db();
   BERTH_ASSIGN(const std::int64_t id, find_id(db, Thing::kNode, node));
   const std::string_view word = health == Health::kHealthy ? "healthy" : "unhealthy";
-  BERTH_ASSIGN(Statement update, db.prepare("UPDATE devices SET health = ?3 WHERE node_id = ?1 AND device_index = ?2"));
-  BERTH_ASSIGN(Statement forget, db.prepare("DELETE FROM gone_devices WHERE node_id = ?1 AND device_index = ?2"));
+  BERTH_ASSIGN(
+      Statement update,
+      db.prepare("UPDATE devices AS d SET health = iif(?3 = 'healthy' AND EXISTS (SELECT 1 FROM gone_devices g "
+                 "WHERE g.node_id = ?1 AND g.device_index = ?2), d.health, ?3) WHERE node_id = ?1 AND "
+                 "device_index = ?2"));
+  BERTH_ASSIGN(Statement forget, db.prepare("DELETE FROM gone_devices WHERE node_id = ?1 AND device_index = ?2 AND ?3 "
+                                            "= 'unhealthy'"));
   for (int device = 0; device < kMaxDevices; ++device) {
     if ((devices >> device & 1) == 0) continue;
     BERTH_TRY(update.run(id, device, word));
     if (db.changed_rows() == 0) {
       return Status(Code::kNotFound, fmt::format("node '{}' has no device {}", node, device));
     }
-    BERTH_TRY(forget.run(id, device));
+    BERTH_TRY(forget.run(id, device, word));
   }
   return change.record("alter device", fmt::format("{} {}", node, print_device_mask(devices)), word);
 }

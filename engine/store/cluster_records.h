@@ -119,7 +119,7 @@ inline Status resume_nodes(Change& change, std::span<const std::string> names) {
 }
 
 enum class Health { kHealthy, kUnhealthy };
-// Also of those that were found gone: from now on they are as is said here, whatever comes back.
+// Of those that were found gone: unhealthy, they stay so when they are back; healthy, they are when they are back.
 Status set_device_health(Change& change, const std::string& node, DeviceMask devices, Health health);
 
 }  // namespace berth

@@ -4,7 +4,7 @@ namespace berth {
 
 namespace {
 
-constexpr Seconds kKeepsOutFor{3600};  // after a launch that it kept out
+constexpr Seconds kKeepsOutFor{3600};  // after a launch that it kept out, or a closing that nobody has seen begin
 
 }  // namespace
 
@@ -38,13 +38,14 @@ Status write_node_closings(Change& change, const NodeClosings& before, const Nod
 }
 
 Result<std::vector<KeptOutNode>> kept_out_nodes(Database& db, IdIndex& nodes, Seconds now) {
-  // A closing that has begun is the system's own to tell: it shows such nodes as set aside.
+  // Once a closing has begun the executor tells that the node is set aside.
   BERTH_ASSIGN(
       Statement rows,
-      db.prepare("SELECT node_id, min(least), min(takes) FROM (SELECT node_id, iif(time_limit = 0, ?3, time_limit) AS "
-                 "least, 0 AS takes FROM kept_out_launches WHERE time > ?1 AND time <= ?2 UNION ALL SELECT node_id, "
-                 "closes_at - ?2 + 1, usual_limit IS NOT NULL AND ?2 + usual_limit <= closes_at FROM node_closings "
-                 "WHERE closes_at > ?2) GROUP BY node_id"));
+      db.prepare(
+          "SELECT node_id, min(least), min(takes) FROM (SELECT node_id, iif(time_limit = 0, ?3, time_limit) AS "
+          "least, 0 AS takes FROM kept_out_launches WHERE time > ?1 AND time <= ?2 UNION ALL SELECT node_id, "
+          "max(1, closes_at - ?2 + 1), usual_limit IS NOT NULL AND ?2 + usual_limit <= closes_at FROM node_closings "
+          "WHERE closes_at > ?1) GROUP BY node_id"));
   rows.with(now - kKeepsOutFor, now, kNoLimit);
   std::vector<KeptOutNode> found;
   while (rows.next()) {

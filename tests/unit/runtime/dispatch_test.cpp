@@ -275,7 +275,9 @@ TEST_F(Dispatch, ANodeThatClosesTakesNoJobThatMayStillRun) {
   EXPECT_TRUE(keeps_out(Seconds(0)));
   EXPECT_EQ(must_have(other_->integer(told)), nodes) << "it was told";
   env_.set(script_.closes_at);
-  EXPECT_FALSE(keeps_out(Seconds(0))) << "now the system shows the node as set aside";
+  EXPECT_TRUE(keeps_out(Seconds(1))) << "until the system shows the node as set aside";
+  env_.set(script_.closes_at + Seconds(3600));
+  EXPECT_FALSE(keeps_out(Seconds(0))) << "nobody has said so";
   script_.closes_at = Seconds(-1);
   EXPECT_OK(observe());
   EXPECT_EQ(must_have(other_->integer("SELECT count(*) FROM node_closings")), 0);
