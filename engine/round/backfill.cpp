@@ -339,7 +339,6 @@ bool Backfill::note_blocked(const Job& job, bool borrows) {
   const BackfillMode mode = state_.rules().backfill;
   if (mode == BackfillMode::kGreedy) return false;
   if (mode == BackfillMode::kNone || mode == BackfillMode::kNonePerQueue) return close_behind(job, borrows);
-  if (borrows && state_.rules().preemption == Preemption::kReclaim && fits_one_day(job)) limits_.hold_quota(job);
   const Reservation* row = row_of(job);
   drop_held(job.id);
   const bool is_first = ranks_move_ ? first_ == job.id || takes_turn(job) : backfilled() == 0;

@@ -114,6 +114,8 @@ class Backfill {
   void note_later(const Job& job);
   // It has waited, with its reservation or as first in line, for so long that it gives way to nobody.
   bool withstands(const Job& job) const;
+  // The job borrows, and does not fit: see LimitHolds::hold_quota().
+  void hold_quota(const Job& job, const LimitHolds::WouldServe& would_serve);
   // An earlier job of its queue waits for quota that this one would use: it takes nothing back on that.
   bool is_quota_held(const Job& job) const { return !holds_room_for(job.id) && limits_.is_quota_held(job); }
   // The job is not looked at, since another closes the pass.

@@ -49,6 +49,11 @@ bool Backfill::withstands(const Job& job) const {
   return is_strict && !gives_way(true, std::max(job.submit, job.eviction.last_eviction));
 }
 
+void Backfill::hold_quota(const Job& job, const LimitHolds::WouldServe& would_serve) {
+  const BackfillMode mode = state_.rules().backfill;
+  if (mode == BackfillMode::kEasy || mode == BackfillMode::kConservative) limits_.hold_quota(job, would_serve);
+}
+
 bool Backfill::takes_turn(const Job& job) {
   if (first_ == 0) return true;
   if (!is_first_new_ || !goes_by_age(job, first_age_) || !fits_one_day(job)) return false;

@@ -4,10 +4,16 @@
 
 namespace berth {
 
-std::size_t DemandClasses::of(const Job& job, bool may_evict, Seconds end, int levels) {
-  const bool has_a_past = may_evict && !job.eviction.evicted_for.empty();  // whom it may evict is its own matter
-  DemandKey key = {job.queue,          job.priority_class, may_evict, has_a_past ? job.id : 0,
-                   !job.after.empty(), end.value(),        levels};
+std::size_t DemandClasses::of(const Job& job, MayEvict may_evict, Seconds end, int levels) {
+  // Whom it may evict is its own matter then.
+  const bool has_a_past = may_evict != MayEvict::kNobody && !job.eviction.evicted_for.empty();
+  DemandKey key = {job.queue,
+                   job.priority_class,
+                   static_cast<std::int64_t>(may_evict),
+                   has_a_past ? job.id : 0,
+                   !job.after.empty(),
+                   end.value(),
+                   levels};
   for (const TaskGroup& group : job.groups) append_demand(group, key);
   return numbers_.try_emplace(std::move(key), numbers_.size()).first->second;
 }

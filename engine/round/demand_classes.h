@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <vector>
@@ -14,12 +15,14 @@
 
 namespace berth {
 
+enum class MayEvict : std::uint8_t { kNobody, kOfItsQueue, kAll };
+
 // Numbers for what decides whether a job starts. Outlives a pass.
 class DemandClasses {
  public:
-  // `may_evict`: others may be evicted for the job now (reclaim.h); `end`: when it would end, where that matters to
+  // `may_evict`: who may be evicted for the job now (reclaim.h); `end`: when it would end, where that matters to
   // quotas (QuotaLedger::looks_at_end); `levels`: of its path, within whose quotas it must stay. Numbers count from 0.
-  std::size_t of(const Job& job, bool may_evict, Seconds end = Seconds(0), int levels = 0);
+  std::size_t of(const Job& job, MayEvict may_evict, Seconds end = Seconds(0), int levels = 0);
 
  private:
   std::map<DemandKey, std::size_t> numbers_;

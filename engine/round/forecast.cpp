@@ -214,21 +214,21 @@ class Future {
   bool starts(const Job& job, Pass& pass, FailedDemands& failed, int levels) {
     ++looks_;
     if (pass.closed()) return false;
-    const bool may_evict = levels == 0 && may_evict_others(job, state_.rules(), snapshot_.now);
+    const MayEvict may_evict = levels > 0 ? MayEvict::kNobody : pass.may_evict_for(job);
     const Seconds end = state_.quotas().looks_at_end() ? job.expected_end(snapshot_.now) : Seconds(0);
     const std::size_t demand = demand_class(job, may_evict, end, levels);
     if (failed.find(demand, pass.evictions().size())) return false;
-    const PassOutcome outcome = pass.try_job(job, may_evict, levels);
+    const PassOutcome outcome = pass.try_job(job, may_evict != MayEvict::kNobody, levels);
     if (!outcome.started && !outcome.keeps_room) failed.note(demand, pass.evictions().size());
     return outcome.started;
   }
 
   // Of most jobs it stays what it is.
-  std::size_t demand_class(const Job& job, bool may_evict, Seconds end, int levels) {
-    if (may_evict || end != Seconds(0) || !job.after.empty() || levels > 0)
+  std::size_t demand_class(const Job& job, MayEvict may_evict, Seconds end, int levels) {
+    if (may_evict != MayEvict::kNobody || end != Seconds(0) || !job.after.empty() || levels > 0)
       return classes_.of(job, may_evict, end, levels);
     const auto [known, is_new] = known_classes_.try_emplace(job.id);
-    if (is_new) known->second = classes_.of(job, false);
+    if (is_new) known->second = classes_.of(job, MayEvict::kNobody);
     return known->second;
   }
 

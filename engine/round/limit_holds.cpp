@@ -137,51 +137,60 @@ QuotaLedger LimitHolds::used_from(Seconds from) const {
   });
 }
 
-void LimitHolds::hold_quota(const Job& job) {
+void LimitHolds::hold_quota(const Job& job, const WouldServe& would_serve) {
+  if (job.queue < 0 || std::ranges::find(quota_held_, job.queue, &QuotaHeld::queue) != quota_held_.end()) return;
+  if (wants_to_borrow(job)) return;
+  QuotaHeld& held = quota_held_.emplace_back();
+  held.queue = job.queue;
+  const std::vector<const RunningJob*> ending = in_the_way_of(job, held.from);
+  if (ending.empty() || !would_serve(ending)) return;
   const QuotaLedger& quotas = state_.quotas();
+  held.job = job.id;
+  held.spare = quotas.none();
   const Amounts demand = quotas.demand_to_start(job);
-  for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
-    if (demand[r] == 0 || !quotas.has_quota_of(job.queue, r)) continue;
-    for (std::int32_t q = job.queue; q >= 0; q = state_.setup().queues[static_cast<std::size_t>(q)].parent) {
-      const std::int64_t quota = quotas.quota(q, r);
-      if (demand[r] > quota || quotas.counted(q, r) + demand[r] <= quota) continue;
-      const auto is_this = [&](const QuotaHeld& held) { return held.queue == q && held.resource == r; };
-      if (std::ranges::none_of(quota_held_, is_this)) quota_held_.push_back(held_quota(job, q, r, demand[r]));
-    }
+  for (std::size_t r = 0; r < demand.size(); ++r)
+    held.spare[r] = quotas.quota(job.queue, r) - quotas.counted(job.queue, r) - demand[r];
+  for (const RunningJob* const run : ending) {
+    const Amounts given = state_.held_by(*run).all;
+    for (std::size_t r = 0; r < given.size(); ++r) held.spare[r] += given[r];
   }
 }
 
-LimitHolds::QuotaHeld LimitHolds::held_quota(const Job& job, std::int32_t queue, std::size_t resource,
-                                             std::int64_t demand) const {
-  const QuotaLedger& quotas = state_.quotas();
-  std::vector<std::pair<Seconds, std::int64_t>> ends;
+std::vector<const RunningJob*> LimitHolds::in_the_way_of(const Job& job, Seconds& until) const {
+  std::vector<std::pair<Seconds, const RunningJob*>> ends;
   for (const RunningJob& run : state_.running().all()) {
-    const bool has_known_end = run.job.time_limit > Seconds(0) || run.job.expected_end(run.start) >= run.start;
+    const Seconds known = run.job.expected_end(run.start);
     const Seconds end = run.job.time_limit > Seconds(0) ? run.start + run.job.time_limit
-                        : has_known_end                 ? run.job.expected_end(run.start)
+                        : known >= run.start            ? known
                                                         : run.start + state_.rules().default_duration;
-    if (end <= now_ || !quotas.lies_in(run.job.queue, queue)) continue;
-    ends.emplace_back(expected_end_of(run, state_.rules(), now_), state_.held_by(run).all[resource]);
+    if (end > now_ && state_.quotas().lies_in(run.job.queue, job.queue))
+      ends.emplace_back(expected_end_of(run, state_.rules(), now_), &run);
   }
-  std::ranges::sort(ends);
-  std::int64_t spare = quotas.quota(queue, resource) - demand - quotas.counted(queue, resource);
-  for (std::size_t i = 0; i < ends.size(); ++i) {
-    spare += ends[i].second;
-    const bool is_last = i + 1 == ends.size() || ends[i + 1].first > ends[i].first;
-    if (is_last && spare >= 0) return {job.id, queue, resource, ends[i].first, spare};
+  std::ranges::sort(ends, {}, [](const auto& end) { return std::pair(end.first, end.second->job.id); });
+  QuotaLedger then = state_.quotas();
+  then.clear_holds();
+  const Amounts demand = then.demand_to_start(job);
+  std::vector<const RunningJob*> ending;
+  for (const auto& [time, run] : ends) {
+    ending.push_back(run);
+    then.give_back(run->job.queue, state_.held_by(*run).all);
+    const QuotaVerdict verdict = then.judge(job.queue, demand, end_of(job, time));
+    until = time;
+    if ((verdict.admitted() && !verdict.borrows) || verdict.is_owner) return ending;
   }
-  return {0, queue, resource, Seconds(), 0};
+  return {};
 }
 
 bool LimitHolds::is_quota_held(const Job& job) const {
-  if (quota_held_.empty()) return false;
+  const auto held = std::ranges::find(quota_held_, job.queue, &QuotaHeld::queue);
+  if (held == quota_held_.end() || held->job == 0 || held->job == job.id) return false;
+  if (job.time_limit > Seconds(0) && now_ + job.time_limit <= held->from) return false;
   const QuotaLedger& quotas = state_.quotas();
   const Amounts demand = quotas.demand_to_start(job);
-  const Seconds certain_end = job.time_limit > Seconds(0) ? now_ + job.time_limit : Seconds(kNoLimit);
-  return std::ranges::any_of(quota_held_, [&](const QuotaHeld& held) {
-    return held.job != 0 && held.job != job.id && demand[held.resource] > held.spare && certain_end > held.from &&
-           quotas.lies_in(job.queue, held.queue);
-  });
+  for (std::size_t r = 0; r < demand.size(); ++r) {
+    if (quotas.has_quota_of(job.queue, r) && demand[r] > std::max<std::int64_t>(0, held->spare[r])) return true;
+  }
+  return false;
 }
 
 void LimitHolds::note_started(const Job& job, std::span<const PlacedTask> placed) {
@@ -194,7 +203,8 @@ void LimitHolds::note_started(const Job& job, std::span<const PlacedTask> placed
   const Seconds certain_end = job.time_limit > Seconds(0) ? now_ + job.time_limit : Seconds(kNoLimit);
   quotas.take_beside_holds(job.queue, taken, end_of(job, now_), certain_end);
   for (QuotaHeld& held : quota_held_) {
-    if (certain_end > held.from && quotas.lies_in(job.queue, held.queue)) held.spare -= taken[held.resource];
+    if (held.job == 0 || certain_end <= held.from || !quotas.lies_in(job.queue, held.queue)) continue;
+    for (std::size_t r = 0; r < taken.size(); ++r) held.spare[r] -= taken[r];
   }
 }
 

@@ -13,10 +13,11 @@
 //
 // A hold of a job that borrows yields to jobs of other queues that are within their quota; see Backfill.
 //
-// A queue's own quota is held for its first job that waits for it, which others of the queue use and would yet serve it
-// alone: later jobs of that queue take nothing back on that quota, but what is spare beside the job, or who ends by
-// their time limits when it is expected to have it. Else smaller ones would take the quota back past it for ever, and
-// each evict somebody. Only while all that is in its way ends in time: within time limits, or what is known of them.
+// A queue's own quota is held for its first job that waits for it: others of the queue use it, and once they have ended
+// the job would be within all quotas and could be given room by taking back. Later jobs of that queue then take nothing
+// back but what is spare beside the job, or who ends by their time limits when it is expected to have the quota. Else
+// smaller ones would take the quota back past it for ever, and each evict somebody. Only while what is in its way ends
+// in time: within time limits, or what is known of them.
 //
 // Time: the running jobs once for each hold, twice for a new one. Nothing while no limit refuses anybody.
 #pragma once
@@ -55,8 +56,10 @@ class LimitHolds {
   void hold(const Job& job, const Terms& terms);
   // Nobody else borrows what owners lend.
   void close_lent(const Job& job, Seconds made_at);
-  // Others use quota of its queue that it would be within alone, and it waits: the first to do so has it next.
-  void hold_quota(const Job& job);
+  // Others use quota of its queue, and it waits: the first to do so has it next. `would_serve`: with these gone others
+  // could be evicted for it.
+  using WouldServe = std::function<bool(std::span<const RunningJob* const>)>;
+  void hold_quota(const Job& job, const WouldServe& would_serve);
   // Another waits for quota that this one would use.
   bool is_quota_held(const Job& job) const;
   // A job has started, or gained tasks.
@@ -74,13 +77,14 @@ class LimitHolds {
   QuotaLedger used_from(Seconds from) const;
 
   struct QuotaHeld {
-    std::int64_t job = 0;  // 0 = nobody: what is in the way of the first does not end in time
     std::int32_t queue = -1;
-    std::size_t resource = 0;
+    std::int64_t job = 0;  // 0 = nobody: the first is not served by that, or not in time
     Seconds from;
-    std::int64_t spare = 0;
+    Amounts spare;
   };
-  QuotaHeld held_quota(const Job& job, std::int32_t queue, std::size_t resource, std::int64_t demand) const;
+  // Which running jobs of its queue must end so that its quotas have room for the job, and when the last does; none =
+  // that is not in sight.
+  std::vector<const RunningJob*> in_the_way_of(const Job& job, Seconds& until) const;
 
   RoundState& state_;
   Seconds now_;

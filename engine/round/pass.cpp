@@ -303,9 +303,19 @@ void Pass::add_surplus(const Job& job, PassOutcome& outcome) {
   }
 }
 
+MayEvict Pass::may_evict_for(const Job& job) const {
+  if (!may_evict_others(job, state_.rules(), now_)) return MayEvict::kNobody;
+  return reclaim_ && backfill_.is_quota_held(job) ? MayEvict::kOfItsQueue : MayEvict::kAll;
+}
+
 PassOutcome Pass::block(const Job& job, PassOutcome outcome, bool borrows) {
   // One of a shorter time limit may take back what this one may not.
-  if (reclaim_ && backfill_.is_quota_held(job)) outcome.keeps_room = true;
+  outcome.is_held_back = reclaim_ && backfill_.is_quota_held(job);
+  if (reclaim_ && borrows && has_claim(job)) {
+    backfill_.hold_quota(job, [&](std::span<const RunningJob* const> ended) {
+      return reclaim_->would_serve(gang_of(job), last_end_of(job, now_), ended);
+    });
+  }
   if (has_claim(job)) outcome.keeps_room = backfill_.note_blocked(job, borrows) || outcome.keeps_room;
   return outcome;
 }

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "engine/round/backfill.h"
+#include "engine/round/demand_classes.h"
 #include "engine/round/owners_waiting.h"
 #include "engine/round/quota_placing.h"
 #include "engine/round/reclaim.h"
@@ -32,7 +33,8 @@ struct PassOutcome {
   std::vector<PlacedTask> placed;  // the new ones
   Waiting waiting;  // why not, when not everything it needs was placed; kNone: ask the nodes (explain_shape)
   std::optional<QuotaVerdict> refusal;  // when a quota refuses it
-  bool keeps_room = false;  // its failure says nothing about jobs that ask for the same (a reservation, a budget)
+  bool keeps_room = false;    // its failure says nothing about jobs that ask for the same (a reservation, a budget)
+  bool is_held_back = false;  // nor about those that may_evict_for() says something else of
 };
 
 enum class PassKind : std::uint8_t { kFirst, kSecond };
@@ -57,6 +59,8 @@ class Pass {
   bool is_second() const { return kind_ == PassKind::kSecond; }
   // Somebody could be evicted for somebody.
   bool may_evict() const { return reclaim_ && reclaim_->has_a_cause(); }
+  // Who may be evicted for the job now, as far as that is no matter of place.
+  MayEvict may_evict_for(const Job& job) const;
   // Nobody behind is to be tried.
   bool closed() const { return backfill_.closed(); }
 

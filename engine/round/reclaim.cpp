@@ -143,6 +143,31 @@ std::optional<RoomMade> Reclaim::take_surplus_left(const Job& job, const Reserva
   return room;
 }
 
+bool Reclaim::would_serve(const Job& gang, Seconds end, std::span<const RunningJob* const> ended) {
+  if (index().size() == 0) return false;
+  QuotaLedger& quotas = state_.quotas();
+  Ledger& ledger = state_.ledger();
+  const Ledger::Checkpoint before = ledger.checkpoint();
+  for (const RunningJob* const run : ended) {
+    quotas.give_back(run->job.queue, state_.held_by(*run).all);
+    for (const RunningTask& task : run->tasks) (void)ledger.release(task.holding);
+  }
+  const Reaches reaches = reaches_for(gang, quotas.demand_to_start(gang), end);
+  for (std::size_t i = 0; i < index_->size(); ++i) {
+    const Victim& victim = (*index_)[i];
+    if (std::ranges::find(ended, victim.job, [](const RunningJob* run) { return run->job.id; }) != ended.end())
+      continue;
+    const std::size_t level = reaches.of[i] == VictimReach::kAll       ? victim.all()
+                              : reaches.of[i] == VictimReach::kSurplus ? victim.surplus
+                                                                       : 0;
+    for (std::size_t task = 0; task < level; ++task) (void)ledger.release(victim.tasks[task].holding);
+  }
+  const bool fits = reaches.any && state_.placer().place_job(gang).started;
+  ledger.rollback(before);
+  for (const RunningJob* const run : ended) quotas.take(run->job.queue, state_.held_by(*run).all);
+  return fits;
+}
+
 bool Reclaim::has_a_reach(const Job& job, Seconds end) {
   const Amounts demand = state_.quotas().demand_to_start(job);
   return may_evict_others(job, state_.rules(), now_) && has_a_chance(job, demand, end) && index().size() > 0 &&

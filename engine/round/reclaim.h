@@ -94,6 +94,8 @@ class Reclaim {
   // Nothing but jobs of other queues for which `counts` holds could be evicted for it, and they hold as much as it asks
   // for.
   bool could_take(const Job& gang, Seconds end, const std::function<bool(const Job&)>& counts);
+  // When these have ended there is room for the gang if everybody goes who may be evicted for it then.
+  bool would_serve(const Job& gang, Seconds end, std::span<const RunningJob* const> ended);
   // Somebody who runs could make room for the job, as far as the rules of who may be evicted for whom go.
   bool has_a_reach(const Job& job, Seconds end);
   // Quotas, or classes of more than one value: without them nobody is ever evicted.

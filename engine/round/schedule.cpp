@@ -203,7 +203,7 @@ class ScheduleRun {
 
   Status try_job(const Job& job, int levels = 0) {
     const Seconds end = state_.quotas().looks_at_end() ? job.expected_end(snapshot_.now) : Seconds(0);
-    const bool may_evict = !is_second_ && levels == 0 && may_evict_others(job, state_.rules(), snapshot_.now);
+    const MayEvict may_evict = is_second_ || levels > 0 ? MayEvict::kNobody : pass_->may_evict_for(job);
     const std::size_t demand = classes_.of(job, may_evict, end, levels);
     const bool is_held = find_hold(snapshot_.holds, job.id) != nullptr;
     if (const std::optional<std::size_t> failed = failed_.find(demand, evictions()); failed && !is_held) {

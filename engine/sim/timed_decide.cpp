@@ -79,7 +79,7 @@ void TimedRun::try_waiting() {
       waiting_->tried(Tried::kStarted);
       start_or_grow(slot, outcome.placed, now_);
     } else {
-      const bool alone = outcome.keeps_room ||
+      const bool alone = outcome.keeps_room || outcome.is_held_back ||
                          (options_.rules.backfill != BackfillMode::kGreedy && lacks_only_surplus(jobs_[slot].job));
       waiting_->tried(alone ? Tried::kFailedAlone : Tried::kFailed);
     }

@@ -11,12 +11,13 @@ TEST(DemandClasses, JobsThatAskForTheSameShareOne) {
   Cluster cluster = cluster_from("1x8:A100");
   Job job = job_from("gpus=2", 1, cluster);
   DemandClasses classes;
-  const std::size_t first = classes.of(job, false);
+  const std::size_t first = classes.of(job, MayEvict::kNobody);
   job.id = 2;
-  EXPECT_EQ(classes.of(job, false), first);
-  EXPECT_NE(classes.of(job, true), first);
+  EXPECT_EQ(classes.of(job, MayEvict::kNobody), first);
+  EXPECT_NE(classes.of(job, MayEvict::kAll), first);
+  EXPECT_NE(classes.of(job, MayEvict::kOfItsQueue), classes.of(job, MayEvict::kAll));
   job.groups[0].shape.gpu_count = 3;
-  EXPECT_NE(classes.of(job, false), first);
+  EXPECT_NE(classes.of(job, MayEvict::kNobody), first);
 }
 
 TEST(DemandClasses, WhomItWasEvictedForIsAJobsOwnMatter) {
@@ -26,8 +27,8 @@ TEST(DemandClasses, WhomItWasEvictedForIsAJobsOwnMatter) {
   Job second = first;
   second.id = 2;
   DemandClasses classes;
-  EXPECT_NE(classes.of(first, true), classes.of(second, true));
-  EXPECT_EQ(classes.of(first, false), classes.of(second, false));
+  EXPECT_NE(classes.of(first, MayEvict::kAll), classes.of(second, MayEvict::kAll));
+  EXPECT_EQ(classes.of(first, MayEvict::kNobody), classes.of(second, MayEvict::kNobody));
 }
 
 TEST(FailedDemands, CountUntilTheNextEviction) {
