@@ -27,8 +27,9 @@
 //   easy, conservative     they may end before it is expected to be admitted, or take what is spare beside it.
 //   none, none_per_queue   none of them starts, but for owners to whom it gives way as below.
 //   greedy                 they take what they can.
-// A reservation of nodes holds room under limits in the same way. While what passes under a limit makes it refuse the
-// job, and time limits end that, the job keeps its nodes: else it would have the one or the other, never both.
+// A reservation of nodes holds room under limits in the same way. While a limit refuses the job for what has passed it
+// alone, once it was due, or until no later than it falls due, the job keeps its nodes: else it would have the one or
+// the other, never both.
 //
 // The reservation of a job that would borrow gives way to a job of another queue within its quota (give_way()), which
 // gets one itself when it does not fit even so. Of two teams that both borrow it gives way where it exceeds a quota of
@@ -265,8 +266,8 @@ class Backfill {
   bool waits_for_its_victims(std::int64_t job) const;
   // `admitted`: when its limits admit it.
   void bind(const Reservation& row, const Job& job, bool borrows, Seconds admitted);
-  // A limit refuses the job until then, and what makes it do so ends in time, or by time limits: it keeps its turn and
-  // the nodes that are reserved for it, or gets some once it is due.
+  // A limit refuses the job until then, for what passes it or until it falls due: it keeps its turn and the nodes that
+  // are reserved for it, or gets some once it is due.
   std::optional<Seconds> keeps_its_nodes(const Job& job, const Reservation& row, const QuotaVerdict& refusal) const;
   void close(const Job& job, bool borrows);
   bool may_take_back() const;

@@ -132,9 +132,9 @@ std::optional<Seconds> Backfill::keeps_its_nodes(const Job& job, const Reservati
   if ((row.tasks.empty() && !is_due) || refusal.held_for != 0 || limits_.is_held(job, refusal)) return std::nullopt;
   if (!is_due) {
     const std::optional<Seconds> admitted = limits_.admitted_from(job);
-    if (admitted && *admitted <= row.expected) return admitted;
+    return admitted && *admitted <= row.expected ? admitted : std::nullopt;
   }
-  return refusal.reason == Reason::kLenderKeeps ? std::nullopt : limits_.admitted_by_time_limits(job);
+  return refusal.reason == Reason::kLenderKeeps ? std::nullopt : limits_.admitted_by_time_limits(job, row.expected);
 }
 
 bool Backfill::keep_nodes(const Job& job, const Reservation& row, const QuotaVerdict& refusal) {

@@ -41,9 +41,9 @@ std::optional<Seconds> LimitHolds::admitted_from(const Job& job) const {
       [&](const QuotaLedger& then) { return fits_by_count(then, then.demand_to_start(job)); });
 }
 
-std::optional<Seconds> LimitHolds::admitted_by_time_limits(const Job& job) const {
+std::optional<Seconds> LimitHolds::admitted_by_time_limits(const Job& job, Seconds since) const {
   const auto ends_for_certain = [&](const RunningJob& run) {
-    return run.job.time_limit > Seconds(0) && run.start + run.job.time_limit > now_;
+    return run.start >= since && run.job.time_limit > Seconds(0) && run.start + run.job.time_limit > now_;
   };
   return first_end(job, ends_for_certain, [](const QuotaLedger&) { return true; });
 }

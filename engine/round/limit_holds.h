@@ -38,9 +38,9 @@ class LimitHolds {
   bool may_admit(const Job& job) const;
   // When the job's limits admit it if what runs ends as expected; nothing = not even when all has ended.
   std::optional<Seconds> admitted_from(const Job& job) const;
-  // When its limits do so, whatever room there is, if nothing ends but what its time limit ends; nothing = others must
-  // end, too.
-  std::optional<Seconds> admitted_by_time_limits(const Job& job) const;
+  // When its limits do so, whatever room there is, if nothing ends but what has begun since and its time limit ends;
+  // nothing = others must end, too.
+  std::optional<Seconds> admitted_by_time_limits(const Job& job, Seconds since) const;
   // Room is held for the job.
   bool holds_for(std::int64_t job) const;
   // Another holds room under the limit that refuses the job.
