@@ -246,8 +246,9 @@ QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Secon
       if (use_after + kept > terms.limit) return lender_keeps(use_after + kept - terms.limit);
       if (is_unowned) continue;
       const std::int64_t own = quota_lasting_for(queue, q, r, until);
-      if (after - own + kept > terms.borrow_limit && after - own <= terms.borrow_limit)
-        return lender_keeps(after - own + kept - terms.borrow_limit);
+      // What is kept is kept of the quota with its loans.
+      if (const std::int64_t beyond = after - quota_[at(q, r)] + kept; kept > 0 && beyond > terms.borrow_limit)
+        return lender_keeps(beyond - terms.borrow_limit);
       if (after <= own) continue;
       if (after - own > terms.borrow_limit) return refuse(Reason::kQuota, after - own - terms.borrow_limit);
       borrows = true;

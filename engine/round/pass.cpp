@@ -140,6 +140,7 @@ PassOutcome Pass::try_job(const Job& job, bool may_evict, int levels) {
   PassOutcome outcome = decide(wanted_of(job), may_evict && has_claim(job), levels);
   // Others that ask for the same may have room made for them.
   outcome.keeps_room = outcome.keeps_room || (!outcome.started && !has_claim(job));
+  outcome.is_held_back = !outcome.started && reclaim_ && backfill_.is_quota_held(job);
   somebody_waits_ = somebody_waits_ || !outcome.started;
   return outcome;
 }
@@ -309,8 +310,6 @@ MayEvict Pass::may_evict_for(const Job& job) const {
 }
 
 PassOutcome Pass::block(const Job& job, PassOutcome outcome, bool borrows) {
-  // One of a shorter time limit may take back what this one may not.
-  outcome.is_held_back = reclaim_ && backfill_.is_quota_held(job);
   if (reclaim_ && borrows && has_claim(job)) {
     backfill_.hold_quota(job, [&](std::span<const RunningJob* const> ended) {
       return reclaim_->would_serve(gang_of(job), last_end_of(job, now_), ended);

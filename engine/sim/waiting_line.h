@@ -18,7 +18,7 @@ namespace berth {
 
 class WaitingLine : public WaitingJobs {
  public:
-  // `rules` must outlive it. `ends_matter`: QuotaLedger::looks_at_end.
+  // `rules` must outlive it. `ends_matter`: quotas or limits are judged, and room may come to be held under them.
   WaitingLine(const QueueOrder& order, const RoundRules& rules, bool ends_matter)
       : order_(order), rules_(rules), ends_matter_(ends_matter) {}
 
