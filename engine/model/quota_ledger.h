@@ -166,8 +166,12 @@ class QuotaLedger {
   std::int64_t most(std::int32_t queue, std::size_t resource, Seconds until) const;
   // Of that, what it does not use; kNoLimit = nothing bounds it.
   std::int64_t left_of_most(std::int32_t queue, std::size_t resource, Seconds until) const;
-  // Of that, what others below `branch` keep from a job of the queue, which lies there, that takes `demand` beyond its
-  // quota; 0 where it does not go beyond.
+  // Of its quota, what it does not use, for jobs that end by `until`.
+  std::int64_t left_of_quota(std::int32_t queue, std::size_t resource, Seconds until) const {
+    return quota_lasting(at(row(queue), resource), until) - counted(queue, resource);
+  }
+  // Of what it may hold at the most, what others below `branch` keep from a job of the queue, which lies there, that
+  // takes `demand` beyond its quota; 0 where it does not go beyond.
   std::int64_t kept_from_guest(std::int32_t queue, std::int32_t branch, std::size_t resource,
                                std::int64_t demand) const;
 

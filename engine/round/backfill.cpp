@@ -105,7 +105,7 @@ void Backfill::bind(const Reservation& row, const Job& job, bool borrows, Second
 
 bool Backfill::is_over(const Job& job, const Reservation& row, const QuotaVerdict& refusal) const {
   if (!limits_.may_admit(job)) return true;
-  return refusal.reason == Reason::kLenderKeeps && !refusal.is_owner &&
+  return refusal.reason == Reason::kLenderKeeps && !refusal.is_owner && limits_.wants_to_borrow(job) &&
          row.expected + state_.rules().reservation_ttl <= now_;
 }
 

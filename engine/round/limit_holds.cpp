@@ -111,11 +111,15 @@ void LimitHolds::hold(const Job& job, const Terms& terms) {
     for (std::int32_t q = job.queue; q >= 0; q = state_.setup().queues[static_cast<std::size_t>(q)].parent) {
       const std::int64_t most = quotas.most(q, r, end);
       const bool is_lent = q == job.queue && borrows && quotas.has_promises(r);
-      if (most >= kNoLimit && !is_lent) continue;
+      // What others do not lend bounds its queues by their quotas.
+      const bool is_owned = !borrows && quotas.has_promises(r) && quotas.has_quota_of(job.queue, r);
+      if (most >= kNoLimit && !is_lent && !is_owned) continue;
       hold_unless_held(q, r, [&] {
         const std::int64_t kept = then->kept_from_guest(job.queue, q, r, demand[r]);
         const std::int64_t spare = then->left_of_most(q, r, end) - demand[r] - kept;
-        return is_lent ? std::min(spare, left_to_borrow()) : spare;
+        if (is_lent) return std::min(spare, left_to_borrow());
+        return is_owned ? std::min(spare, std::max(left_to_borrow(), then->left_of_quota(q, r, end) - demand[r]))
+                        : spare;
       });
     }
     if (borrows && quotas.has_promises(r)) hold_unless_held(-1, r, left_to_borrow);

@@ -11,6 +11,9 @@
 // What owners lend is held against all who would borrow it, but not against the owners: such a hold begins anew when it
 // is late by RoundRules::reservation_ttl.
 //
+// Where owners lend less than all, what a queue owns bounds it as a limit does: a job within quota holds room there,
+// and the others take what is spare of that or may be borrowed beside the job.
+//
 // A hold of a job that borrows yields to jobs of other queues that are within their quota; see Backfill.
 //
 // A queue's own quota is held for its first job that waits for it: others of the queue use it, and once they have ended
