@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,6 +62,16 @@ class Company {
   bool runs(std::int64_t id) { return find_running(id) != snapshot.running.end(); }
   std::size_t tasks_of(std::int64_t id) const {
     return static_cast<std::size_t>(std::ranges::count(snapshot.allocations, id, &Allocation::job));
+  }
+
+  // When the next running job ends by itself.
+  std::optional<Seconds> next_end() const {
+    std::optional<Seconds> next;
+    for (const RunningJob& run : snapshot.running) {
+      const Seconds end = run.start + Seconds(duration_.at(run.job.id));
+      next = next ? std::min(*next, end) : end;
+    }
+    return next;
   }
 
   // One round at `now`, seconds; what ends until then has ended before it.

@@ -122,7 +122,7 @@ void LimitHolds::hold(const Job& job, const Terms& terms) {
                         : spare;
       });
     }
-    if (borrows && quotas.has_promises(r)) hold_unless_held(-1, r, left_to_borrow);
+    if (quotas.has_promises(r)) hold_unless_held(-1, r, left_to_borrow);
   }
 }
 

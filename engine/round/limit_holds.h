@@ -9,10 +9,11 @@
 // ever, so all that starts later fits beside the job, but what its time limit ends by the time that the job is expected
 // to be admitted now; when what ran when it came has ended, and that, the limit admits the job.
 // What owners lend is held against all who would borrow it, but not against the owners: such a hold begins anew when it
-// is late by RoundRules::reservation_ttl.
+// is late by RoundRules::reservation_ttl, unless its job is within quota.
 //
-// Where owners lend less than all, what a queue owns bounds it as a limit does: a job within quota holds room there,
-// and the others take what is spare of that or may be borrowed beside the job.
+// Where owners lend less than all, what a queue owns bounds it as a limit does: a job within quota holds room there and
+// in what is lent. Others of its queue take what is spare of that or may be borrowed beside the job; jobs of other
+// queues that borrow take only the latter.
 //
 // A hold of a job that borrows yields to jobs of other queues that are within their quota; see Backfill.
 //
