@@ -60,10 +60,9 @@
 //      to have ended now: now and as long again as that is late. So what passes delays the job by less than S does. Who
 //      would stay for longer does not take back from those that pass.
 // Before T, whatever starts either leaves what is reserved free at T, or is believed to end by T; if it does not, it is
-// in S. Other evictions keep off reserved nodes. Assumes that reserved nodes stay up and that the job is not
-// altered.
-// Where ranks move, reservations are served by age, and an older one is not bound by a younger: a job with a
-// reservation waits for those older than it, each of them once.
+// in S. The same holds for those who take something back there: other evictions keep off reserved nodes. Assumes that
+// reserved nodes stay up and that the job is not altered. Where ranks move, reservations are served by age, and an
+// older one is not bound by a younger: a job with a reservation waits for those older than it, each of them once.
 #pragma once
 
 #include <cstdint>
@@ -166,9 +165,9 @@ class Backfill {
   // What holds after this round, in job order.
   std::vector<Reservation> reservations() const;
 
-  // While it lives, evictions for the job keep off what is reserved for others and does not give way to it. kNodes: off
-  // the nodes. kIdle: where borrowers of other queues have reserved, only off what is idle there, so that the job gets
-  // no more than it takes back.
+  // While it lives, evictions for the job keep off what is reserved for others and does not give way to it, unless the
+  // job leaves it in time (left_in_time_by()). kNodes: off the nodes. kIdle: where borrowers of other queues have
+  // reserved, only off what is idle there, so that the job gets no more than it takes back.
   enum class Keep : std::uint8_t { kNodes, kIdle };
   class Fence {
    public:
@@ -201,6 +200,11 @@ class Backfill {
   std::vector<std::int64_t> passers_of(const Asker& asker) const;
   // Some borrower of another queue keeps room from the job that it does not give way to.
   bool is_withstood(const Asker& asker) const;
+  // The jobs whose reservations the job leaves in time: it has ended when they start, though its victims get the
+  // longest grace. So it may take something back there, as it may start on what is idle there.
+  std::vector<std::int64_t> left_in_time_by(const Job& job) const;
+  // Evictions for it keep off a reservation that a shorter job would leave in time.
+  bool would_matter_if_shorter(const Asker& asker) const;
   // The one that closes the pass borrows from the job.
   bool is_closed_by_guest_of(const Asker& asker) const;
 
@@ -302,6 +306,7 @@ class Backfill {
   void drop_held(std::int64_t job);
   bool is_owner_against(const Asker& asker, std::int32_t queue) const;
   bool gives_way_to(const Held& held, const Asker& asker) const;
+  bool leaves_in_time(const Held& held, const Job& job) const;
   // Of another queue, and it borrows from that of the job.
   bool is_guest_of(const Held& held, const Job& job) const;
   // From others than the queues above both, and the job does not: of two teams of one department.

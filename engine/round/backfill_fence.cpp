@@ -75,6 +75,31 @@ bool Backfill::gives_way_to(const QueueCloser& closer, const Job& job) const {
          !quotas.may_reclaim(closer.queue, closer.demand, job.queue, 0, closer.end);
 }
 
+bool Backfill::leaves_in_time(const Held& held, const Job& job) const {
+  if (held.reservation.kind == ReservationKind::kEviction) return false;
+  const Seconds end = held.is_due ? certain_end_of(job) : end_of(job);
+  if (end >= kNever) return false;
+  Seconds grace;
+  for (const RunningJob& run : state_.running().all())
+    grace = std::max(grace, run.job.eviction.checkpoint_grace + run.end_delay);
+  return end + grace <= (held.is_due ? held.start : held.reservation.expected);
+}
+
+std::vector<std::int64_t> Backfill::left_in_time_by(const Job& job) const {
+  std::vector<std::int64_t> jobs;
+  for (const Held& held : held_) {
+    if (held.reservation.job != job.id && leaves_in_time(held, job)) jobs.push_back(held.reservation.job);
+  }
+  return jobs;
+}
+
+bool Backfill::would_matter_if_shorter(const Asker& asker) const {
+  return std::ranges::any_of(held_, [&](const Held& held) {
+    return held.reservation.kind == ReservationKind::kBackfill && held.reservation.job != asker.job.id &&
+           !gives_way_to(held, asker) && !leaves_in_time(held, asker.job);
+  });
+}
+
 std::vector<std::int64_t> Backfill::passers_of(const Asker& asker) const {
   std::vector<std::int64_t> jobs;
   const Seconds certain_end = certain_end_of(asker.job);
@@ -109,7 +134,8 @@ Backfill::Fence::Fence(Backfill& backfill, const Asker& asker, Keep keep)
     }
   }
   for (const Held& held : backfill.held_) {
-    if (held.reservation.job == job.id || backfill.gives_way_to(held, asker)) continue;
+    if (held.reservation.job == job.id || backfill.gives_way_to(held, asker) || backfill.leaves_in_time(held, job))
+      continue;
     for (const ReservedTask& task : held.reservation.tasks) {
       if (!ledger_.accepts_tasks(task.holding.node)) continue;
       if (takes_back && backfill.is_guest_of(held, job)) {

@@ -140,6 +140,7 @@ PassOutcome Pass::try_job(const Job& job, bool may_evict, int levels) {
   PassOutcome outcome = decide(wanted_of(job), may_evict && has_claim(job), levels);
   // Others that ask for the same may have room made for them.
   outcome.keeps_room = outcome.keeps_room || (!outcome.started && !has_claim(job));
+  outcome.keeps_room = outcome.keeps_room || (!outcome.started && may_evict && would_take_back_if_shorter(job));
   outcome.is_held_back = !outcome.started && reclaim_ && backfill_.is_quota_held(job);
   somebody_waits_ = somebody_waits_ || !outcome.started;
   return outcome;
@@ -304,6 +305,13 @@ void Pass::add_surplus(const Job& job, PassOutcome& outcome) {
   }
 }
 
+bool Pass::would_take_back_if_shorter(const Job& job) const {
+  const QuotaLedger& quotas = state_.quotas();
+  return reclaim_ && quotas.governs() && job.queue >= 0 && may_evict_others(job, state_.rules(), now_) &&
+         backfill_.would_matter_if_shorter({job, false}) &&
+         quotas.has_quota_for(job.queue, quotas.demand_to_start(job), last_end_of(job, now_));
+}
+
 MayEvict Pass::may_evict_for(const Job& job) const {
   if (!may_evict_others(job, state_.rules(), now_)) return MayEvict::kNobody;
   return reclaim_ && backfill_.is_quota_held(job) ? MayEvict::kOfItsQueue : MayEvict::kAll;
@@ -368,7 +376,8 @@ std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool bor
                                 .takes_of_own_queue = takes_of_own_queue,
                                 .takes_back = !backfill_.is_quota_held(job),
                                 .is_promised = backfill_.holds_room_for(job.id),
-                                .spared = takes_back ? backfill_.passers_of(asker) : std::vector<std::int64_t>()});
+                                .spared = takes_back ? backfill_.passers_of(asker) : std::vector<std::int64_t>(),
+                                .left_in_time = backfill_.left_in_time_by(job)});
   };
   std::optional<RoomMade> room;
   if (const Reservation* const promise = backfill_.promise_to(job.id))

@@ -91,6 +91,9 @@ class Pass {
   PassOutcome refuse(const Job& job, const QuotaVerdict& verdict);
   PassOutcome start(const Job& job, std::vector<PlacedTask> placed);
   bool waits_for_victims(const Job& job) const;
+  // It has quota left, and others would have to end where somebody else has a reservation: one that asks for the same
+  // and ends sooner may fare better.
+  bool would_take_back_if_shorter(const Job& job) const;
   // Nothing = no room could be made.
   std::optional<PassOutcome> evict_for(const Job& job, Seconds end, bool borrows);
   std::optional<PassOutcome> take_back(const Job& job);

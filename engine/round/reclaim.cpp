@@ -237,7 +237,10 @@ std::optional<RoomMade> Reclaim::make_room_for(const Job& job, const Amounts& de
   const bool fails_alike = job.eviction.evicted_for.empty();
   DemandKey key = reclaim_demand(gang, demand, end, state_.quotas());
   key.push_back(how.kind * 8 + (how.takes_back ? 4 : 0) + (how.takes_of_own_queue ? 2 : 0) + (how.is_promised ? 1 : 0));
-  key.insert(key.end(), how.spared.begin(), how.spared.end());
+  for (const std::vector<std::int64_t>* const jobs : {&how.spared, &how.left_in_time}) {
+    key.push_back(static_cast<std::int64_t>(jobs->size()));
+    key.insert(key.end(), jobs->begin(), jobs->end());
+  }
   if (fails_alike && failed_.contains(key)) return std::nullopt;
   std::optional<RoomMade> room;
   if (index().size() > 0) {

@@ -83,7 +83,8 @@ class Reclaim {
     // Room was promised to it, and its victims have gone: it takes the surplus tasks that were left for last. Its quota
     // counts as when that was decided, whatever its queue has borrowed since.
     bool is_promised = false;
-    std::vector<std::int64_t> spared = {};  // jobs that are not evicted for it
+    std::vector<std::int64_t> spared = {};        // jobs that are not evicted for it
+    std::vector<std::int64_t> left_in_time = {};  // whose reservations it may use: `before_search` keeps them open
   };
   std::optional<RoomMade> make_room(const Job& job, Seconds end, const std::function<void()>& before_search,
                                     const Search& search);
