@@ -74,8 +74,8 @@ class Future {
   Future(Snapshot& snapshot, RoundState& state, std::span<const std::int64_t> wanted, std::int64_t most_looks)
       : snapshot_(snapshot), state_(state), wanted_(wanted.begin(), wanted.end()), most_looks_(most_looks) {}
 
-  // Leaves the jobs that matter: where the order of two jobs never changes, those ahead of the last wanted one and
-  // those that they come after.
+  // Leaves the jobs that matter: where the order of two jobs never changes, those ahead of the last wanted one, those
+  // that room is being made for and those that they come after.
   Status load() {
     find_moments();
     for (const Job& job : snapshot_.jobs) awaited_.insert(job.after.begin(), job.after.end());
@@ -85,6 +85,10 @@ class Future {
     BERTH_ASSIGN(const Ordering ordering, ordering_of(snapshot_, state_));
     if (!ordering.policy->is_fixed()) return {};
     std::unordered_set<std::int64_t> ahead;
+    // What room is being made for starts before them all.
+    for (const Reservation& each : snapshot_.reservations) {
+      if (each.kind == ReservationKind::kEviction) ahead.insert(each.job);
+    }
     std::size_t seen = 0;
     while (const std::optional<std::int32_t> index = ordering.sequence->next()) {
       const std::int64_t id = snapshot_.jobs[static_cast<std::size_t>(*index)].id;

@@ -78,7 +78,12 @@ Result<std::vector<ProposedVictim>> victims_for_room(const Snapshot& snapshot, c
   RoundState& state = *planning.state;
   BERTH_TRY(plan_schedule_on(relaxed, state, {.interrupted = interrupted, .until_job = job.id}).status());
   const VictimIndex index(state, relaxed.now, EvictionTimes::kIgnored);
-  const std::vector<VictimReach> reach(index.size(), VictimReach::kAll);
+  std::vector<VictimReach> reach;  // not those that the round itself starts
+  for (const Victim& victim : index.victims()) {
+    const bool runs =
+        std::ranges::binary_search(snapshot.running, victim.job, {}, [](const RunningJob& run) { return run.job.id; });
+    reach.push_back(runs ? VictimReach::kAll : VictimReach::kNone);
+  }
   const std::vector<std::int64_t> lost(relaxed.queues.size() + 1, 0);
   VictimChoice choice(state, index, lost);
   RoomSearch search(state, index, reach, choice, relaxed.now);
