@@ -20,7 +20,6 @@ namespace berth {
 
 namespace {
 
-constexpr std::size_t kPodsPerLabelCall = 5;  // kubectl asks twice for each
 constexpr Seconds kRefusesFor{300};
 constexpr Seconds kPatienceWithNodes{330};  // Kubernetes deletes the pods of a node that does not answer for 300 s
 
@@ -209,14 +208,7 @@ class KubernetesExecutor : public Executor {
 
   Status note_recorded(std::span<const std::string> names) const {
     const std::string label = fmt::format("{}={}", kPodRecordedLabel, context_.env->now().value());
-    std::vector<KubectlCall> calls;
-    for (std::size_t from = 0; from < names.size(); from += kPodsPerLabelCall) {
-      KubectlCall& call = calls.emplace_back(KubectlCall{{"label", "pods", "--overwrite", "--output=name"}});
-      const auto some = names.subspan(from, std::min(kPodsPerLabelCall, names.size() - from));
-      call.words.insert(call.words.end(), some.begin(), some.end());
-      call.words.push_back(label);
-    }
-    BERTH_ASSIGN(const std::vector<KubectlReply> replies, kubectl_.call_all(calls));
+    BERTH_ASSIGN(const std::vector<KubectlReply> replies, label_pods(kubectl_, names, label));
     for (const KubectlReply& reply : replies) {
       const bool is_gone = std::ranges::all_of(
           reply.failures, [](const KubectlFailure& failure) { return failure.reason == KubectlReason::kNotFound; });

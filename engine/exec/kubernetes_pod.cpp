@@ -151,6 +151,7 @@ Result<KubernetesPod> read_pod(const Json& json, std::string_view gpu_resource) 
   pod.launch = label(kPodLaunchLabel);
   if (const Result<std::int64_t> recorded = read_integer(label(kPodRecordedLabel)); recorded.ok())
     pod.recorded = *recorded;
+  pod.was_signalled = !label(kPodSignalledLabel).empty();
   pod.node = text_at(json, {"spec", "nodeName"});
   const Json& status = value_at(json, {"status"});
   pod.phase = text_at(status, {"phase"});
@@ -177,7 +178,7 @@ void observe_end(const KubernetesPod& pod, TaskObservation& seen) {
   seen.is_out_of_memory = pod.end_reason == "OOMKilled";
   seen.is_out_of_time = pod.reason == "DeadlineExceeded";
   // A pod that is over goes as soon as it is deleted; one that is still there ended after that, by its node's clock.
-  seen.was_told = pod.is_deleting && pod.ended + kClockSkew >= pod.deleted;
+  seen.was_told = pod.was_signalled || (pod.is_deleting && pod.ended + kClockSkew >= pod.deleted);
   seen.said_done = says_done(pod.end_message);
   const bool is_plain = pod.end_reason == "Completed" || pod.end_reason == "Error";
   seen.detail = pod.trouble;

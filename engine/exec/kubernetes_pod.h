@@ -14,7 +14,8 @@ namespace berth {
 
 inline constexpr std::string_view kPodDatabaseLabel = "berth/database";
 inline constexpr std::string_view kPodLaunchLabel = "berth/launch";
-inline constexpr std::string_view kPodRecordedLabel = "berth/recorded";  // when its outcome was, in Unix time
+inline constexpr std::string_view kPodRecordedLabel = "berth/recorded";    // when its outcome was, in Unix time
+inline constexpr std::string_view kPodSignalledLabel = "berth/signalled";  // when its job was last sent a signal
 inline constexpr std::string_view kPodContainer = "main";
 
 struct KubernetesPod {
@@ -23,10 +24,11 @@ struct KubernetesPod {
   std::string database;  // of kPodDatabaseLabel, and so on; empty = not ours
   std::string launch;
   std::int64_t recorded = -1;
-  std::string node;     // empty = not bound
-  std::string phase;    // "Pending", "Running", "Succeeded", "Failed", "Unknown"
-  std::string trouble;  // "Evicted: The node was low on resource: memory."
-  std::string reason;   // the first word of that
+  bool was_signalled = false;  // while it ran: its end came later, whatever the clock of its node says
+  std::string node;            // empty = not bound
+  std::string phase;           // "Pending", "Running", "Succeeded", "Failed", "Unknown"
+  std::string trouble;         // "Evicted: The node was low on resource: memory."
+  std::string reason;          // the first word of that
   bool is_deleting = false;
   Seconds deleted{-1};  // when that was asked
   std::string waiting;  // for what its container waits: "ImagePullBackOff: Back-off pulling image"

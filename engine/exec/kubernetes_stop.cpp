@@ -58,11 +58,17 @@ class PodStopper {
                         pod_signal_command(work.of->signal)}});
     }
     BERTH_ASSIGN(const std::vector<KubectlReply> replies, kubectl_.call_all(calls));
+    std::vector<std::string> signalled;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (replies[i].is_ok) continue;
+      if (replies[i].is_ok) {
+        signalled.push_back(all[i].pod);
+        continue;
+      }
       note(all[i], replies[i].is_unreachable ? DeliveryState::kUnknown : DeliveryState::kRefused,
            fmt::format("SIG{} was not sent: {}", all[i].of->signal, replies[i].complaint()));
     }
+    // Without the label its clock says whether a pod ended before that.
+    (void)label_pods(kubectl_, signalled, fmt::format("{}=true", kPodSignalledLabel)).status();
     return {};
   }
 

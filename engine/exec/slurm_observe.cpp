@@ -164,6 +164,8 @@ TaskObservation SlurmObserver::judge(const LiveTask& task, View& view) const {
     facts.job = step_on(task.launch, task.node);
     facts.is_gone = view.lost_nodes.contains(task.node);
   }
+  if (facts.job != nullptr && facts.job->state == SlurmState::kCancelled)
+    facts.is_asked_to_end = SlurmLaunchFolder(slurm_launch_folder(options_, task.launch)).is_asked_to_end();
   TaskObservation seen = judge_slurm_task(task, facts);
   const bool is_over = seen.phase == TaskPhase::kEnded || seen.phase == TaskPhase::kVanished;
   seen.said_done = is_over && reads_done(slurm_launch_folder(options_, task.launch) + "/" +

@@ -231,6 +231,10 @@ TaskObservation judge_slurm_task(const LiveTask& task, const SlurmTaskFacts& fac
   } else {
     seen.phase = TaskPhase::kRunning;
   }
+  // Of a suspended job Slurm says that it ended when it was suspended, and its script heard of nothing.
+  const bool is_over = seen.phase == TaskPhase::kEnded && facts.job != nullptr;
+  if (is_over && facts.job->state == SlurmState::kCancelled && has_begun(facts))
+    seen.was_told = seen.was_told || facts.is_asked_to_end;
   seen.begin = begin_of(task, facts, seen.phase);
   return seen;
 }

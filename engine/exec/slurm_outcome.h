@@ -22,7 +22,8 @@ struct SlurmTaskFacts {
   std::optional<SlurmSubmission> submission;
   std::optional<std::string> claim;
   const SlurmTaskRecord* record = nullptr;
-  std::string complaint;  // of the script
+  std::string complaint;         // of the script
+  bool is_asked_to_end = false;  // by Berth, whether its script has heard it or not; looked up for cancelled jobs
   Seconds now;
   Seconds pending_limit;  // longer in Slurm's queue, and it is stuck
   Seconds kill_wait;      // of the script

@@ -170,6 +170,17 @@ Status SlurmLaunchFolder::add_control(const std::string& line) const {
   return write_to(path_ + "/control", O_APPEND, line);
 }
 
+bool SlurmLaunchFolder::is_asked_to_end() const {
+  std::istringstream lines(read_whole_file(path_ + "/control").value_or(""));
+  std::string signal;
+  std::int64_t grace = 0;
+  std::string tasks;
+  while (lines >> signal >> grace >> tasks) {
+    if (grace >= 0 && tasks == "all") return true;
+  }
+  return false;
+}
+
 std::string SlurmLaunchFolder::complaint() const {
   std::array<char, 300> end{};
   const Result<Descriptor> file = open_plain_file(path_ + "/slurm.out", O_RDONLY);

@@ -84,6 +84,8 @@ class SlurmLaunchFolder {
   Result<std::string> take_claim(std::string_view by) const;
   std::map<std::pair<std::int32_t, std::int32_t>, SlurmTaskRecord> records() const;
   Status add_control(const std::string& line) const;
+  // `control` has a line for all its tasks that gives them a grace.
+  bool is_asked_to_end() const;
   // Why the script itself failed; at most a few lines.
   std::string complaint() const;
   // Everything but logs, `submitted` and `claim` (a late twin of the job must still find them) goes when each of the

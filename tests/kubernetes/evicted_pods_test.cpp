@@ -12,6 +12,10 @@ namespace {
 
 class EvictedPods : public KilledBerth {
  protected:
+  // What the guests have besides, and the kubectl that Berth calls.
+  virtual std::string terms() const { return ""; }
+  virtual std::string kubectl() { return kubectl_program(); }
+
   void SetUp() override {
     KilledBerth::SetUp();
     if (!has_kubectl()) GTEST_SKIP() << kNoKubectl;
@@ -22,13 +26,13 @@ class EvictedPods : public KilledBerth {
                     "kubernetes WITH (kubectl = '{}', kubeconfig = '{}', namespace = berth, image = busybox); "
                     "SET min_runtime = 0; SET pending_delay = 0; SET eviction_cooldown = 0; SET "
                     "stop_grace = 30s",
-                    kubectl_program(), server_.kubeconfig()));
+                    kubectl(), server_.kubeconfig()));
     for (int i = 1; i <= 5; ++i)
       berth(
           fmt::format("CREATE POOL p{0}; CREATE NODE n{0} TYPE box IN POOL p{0}; SUBMIT JOB g{0} IN QUEUE guest WITH "
-                      "(cpu = 4, pool = p{0}, time_limit = 1h, command = train); SUBMIT JOB after{0} IN QUEUE guest "
+                      "(cpu = 4, pool = p{0}, time_limit = 1h, command = train{1}); SUBMIT JOB after{0} IN QUEUE guest "
                       "WITH (cpu = 1, pool = p{0}, time_limit = 1h, after = g{0}, command = report)",
-                      i));
+                      i, terms()));
     berth("RUN ALL");
     for (int i = 1; i <= 5; ++i) server_.set_status(pod_of_job(fmt::format("g{}", i)), status(running_status()));
     berth("RUN SYNC");
@@ -48,15 +52,15 @@ class EvictedPods : public KilledBerth {
     return name;
   }
   // As of now, instead of some day.
-  static Json status(Json told, const std::string& message = "") {
-    const std::string now = time_of_now();
+  static Json status(Json told, const std::string& message = "", std::time_t behind = 0) {
+    const std::string now = time_of_now(behind);
     Json& state = told["containerStatuses"][0]["state"];
     if (state.contains("running")) state["running"]["startedAt"] = now;
     if (state.contains("terminated")) state["terminated"].update({{"finishedAt", now}, {"message", message}});
     return told;
   }
-  static std::string time_of_now() {
-    const std::time_t now = std::time(nullptr);
+  static std::string time_of_now(std::time_t behind) {
+    const std::time_t now = std::time(nullptr) - behind;
     std::tm parts{};
     char text[40];
     std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
@@ -106,6 +110,31 @@ TEST_F(EvictedPods, WaitAgainHoweverTheyEndInTheirGrace) {
             4);
   Database db = open();
   expect_healthy(db);
+}
+
+// The stub knows no `kubectl exec`: a program that says it was done stands before the real one.
+class SignalledPods : public EvictedPods {
+ protected:
+  std::string terms() const override { return ", checkpoint_signal = USR1, checkpoint_grace = 1m"; }
+  std::string kubectl() override {
+    const std::string path = folder_ / "kubectl";
+    std::ofstream(path) << "#!/bin/sh\nfor word in \"$@\"; do [ \"$word\" = exec ] && exit 0; done\nexec "
+                        << kubectl_program() << " \"$@\"\n";
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    return path;
+  }
+};
+
+TEST_F(SignalledPods, EndAfterTheirSignalWhateverTheClockOfTheirNodeSays) {
+  take_back();
+  berth("RUN ALL");
+  ASSERT_FALSE(server_.pod(pod_of_job("g1"))["metadata"].contains("deletionTimestamp"));
+  server_.set_status(pod_of_job("g1"), status(ended_status(0, "Completed"), "", 30));
+  server_.set_status(pod_of_job("g2"), status(ended_status(1, "Error"), "", 30));
+  server_.set_status(pod_of_job("g3"), status(ended_status(0, "Completed"), "done", 30));
+  berth("RUN ALL");
+  EXPECT_EQ(count("jobs WHERE name IN ('g1', 'g2') AND state = 'pending' AND failures + losses = 0"), 2);
+  EXPECT_EQ(count("jobs WHERE name = 'g3' AND state = 'finished'"), 1);
 }
 
 // The pod ends well between Berth's last look and the deletion, which takes its end away with it.

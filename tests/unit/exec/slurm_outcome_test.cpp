@@ -152,6 +152,29 @@ TEST(SlurmOutcome, WhatSlurmToldToEndHasNotSucceeded) {
   EXPECT_EQ(judged(SlurmState::kFailed, left).phase, TaskPhase::kVanished);
 }
 
+// Slurm cancels what is suspended without waking its script, and says that it ended when it was suspended.
+TEST(SlurmOutcome, ASuspendedJobThatWasAskedToEndWasTold) {
+  World world;
+  world.with(job_in(SlurmState::kCancelled)).with_record("start 0 0 1011 77\n");
+  EXPECT_FALSE(world.judge().was_told);
+  world.facts.is_asked_to_end = true;
+  EXPECT_EQ(world.judge().phase, TaskPhase::kEnded);
+  EXPECT_TRUE(world.judge().was_told);
+}
+
+TEST(SlurmOutcome, ALaunchIsAskedToEndByALineThatGivesAllItsTasksAGrace) {
+  const std::string path = std::filesystem::temp_directory_path() / "berth-slurm-control-XXXXXX";
+  std::string folder = path;
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const SlurmLaunchFolder launch(folder);
+  EXPECT_FALSE(launch.is_asked_to_end());
+  std::ofstream(folder + "/control") << "USR1 -60 all\nTERM 5 0-1,\n";
+  EXPECT_FALSE(launch.is_asked_to_end());
+  std::ofstream(folder + "/control", std::ios::app) << "TERM 5 all\n";
+  EXPECT_TRUE(launch.is_asked_to_end());
+  std::filesystem::remove_all(folder);
+}
+
 // As of a job whose prolog failed, or that its node could not take: it never ran.
 TEST(SlurmOutcome, WhatSlurmCancelledBeforeItBeganIsLost) {
   World world;
