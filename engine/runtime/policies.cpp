@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "engine/base/file_bytes.h"
@@ -59,6 +60,12 @@ Result<AlteredPolicy> alter_to(Change& change, const StoredPolicy& stored, const
 
 Result<std::string> read_policy_file(const std::string& path) {
   BERTH_TRY(check_is_no_open_database(path));
+  // A pipe would wait for whoever writes to it, in a loop or within a transaction.
+  std::error_code error;
+  const std::filesystem::file_status found = std::filesystem::status(path, error);
+  if (std::filesystem::exists(found) && !std::filesystem::is_regular_file(found) &&
+      !std::filesystem::is_directory(found))
+    return Status(Code::kInvalid, fmt::format("'{}' is no regular file; expected the text of a script", path));
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) return Status(Code::kUnavailable, fmt::format("cannot open {}: {}", path, std::strerror(errno)));

@@ -41,7 +41,7 @@ constexpr PromiseQuery kWorkPromises[] = {
      "WHERE state IS NULL OR run_end IS NOT job_end OR NOT (CASE ended WHEN 'finished' THEN state = 'succeeded' ELSE "
      "state "
      "IN ('failed', 'lost') END)"},
-    {{"runs_sized", "a run that has ended held what the gang of its job asks for, at most all tasks"},
+    {{"runs_sized", "a run holds what the gang of its job asks for, at most all tasks"},
      "SELECT 'job ' || name, 'its run ' || attempt || ' held ' || tasks || ' tasks with ' || gpu_milli || ' milli-GPU "
      "on ' "
      "|| nodes || ' nodes; the job asks for ' || iif(least = most, '', least || ' to ') || most || ' tasks with ' || "
@@ -50,7 +50,7 @@ constexpr PromiseQuery kWorkPromises[] = {
      "json_array_length(r.nodes) AS nodes, sum(g.min_tasks) AS least, sum(g.task_count) AS most, sum(g.min_tasks * "
      "g.gpu_count * g.gpu_milli) AS least_gpu, sum(g.task_count * g.gpu_count * g.gpu_milli) AS most_gpu, count(*) AS "
      "groups, max(g.gpu_count * g.gpu_milli) AS each FROM runs r JOIN jobs j ON j.id = r.job_id JOIN task_groups g ON "
-     "g.job_id = r.job_id WHERE r.end_time IS NOT NULL GROUP BY r.id) WHERE tasks NOT BETWEEN least AND most OR "
+     "g.job_id = r.job_id GROUP BY r.id) WHERE tasks NOT BETWEEN least AND most OR "
      "gpu_milli "
      "NOT BETWEEN least_gpu AND most_gpu OR (groups = 1 AND gpu_milli <> tasks * each) OR nodes > tasks"},
     {{"run_sizes_apart", "what a job held while it changed its size is told of each second once"},
