@@ -31,7 +31,9 @@ namespace {
        .default_value = "",                                                                          \
        .minimum = "1",                                                                               \
        .maximum = "1000000",                                                                         \
-       .sentence = "Tasks that must start together; default: all.",                                  \
+       .sentence =                                                                                   \
+           "Tasks that must start together; default: all. Evictions take the others first, the "     \
+           "highest number first.",                                                                  \
        .set = option_set},                                                                           \
       {.name = "gpus",                                                                               \
        .kind = "gpu",                                                                                \

@@ -167,8 +167,8 @@ constexpr CommandRow kLoanRows[] = {
      .syntax = "SHOW [ALL] LOANS",
      .effect = Effect::kReads,
      .handler = show_loans,
-     .summary = "Loans that hold or are to come, and which jobs will stop for their return; ALL adds those that are "
-                "over.",
+     .summary = "Loans that hold or are to come, and which jobs will stop for their return; SHOW ALL LOANS adds "
+                "those that are over.",
      .example = "SHOW LOANS",
      .details = "Who is to stop is what a round would decide with the jobs of the lender that wait now, for loans with "
                 "a return grace. Nobody waits: nobody is to stop. told: a round has decided it."},

@@ -307,6 +307,8 @@ class Backfill {
   bool is_owner_against(const Asker& asker, std::int32_t queue) const;
   bool gives_way_to(const Held& held, const Asker& asker) const;
   bool leaves_in_time(const Held& held, const Job& job) const;
+  // Of those that may be evicted in this pass.
+  Seconds longest_grace() const;
   // Of another queue, and it borrows from that of the job.
   bool is_guest_of(const Held& held, const Job& job) const;
   // From others than the queues above both, and the job does not: of two teams of one department.
@@ -345,6 +347,7 @@ class Backfill {
   std::vector<Reservation> unbound_;                  // hold no nodes in this pass, and stay
   std::vector<Held> held_;                            // those that count
   std::optional<Timeline> timeline_;                  // made when first needed
+  mutable std::optional<Seconds> longest_grace_;      // when asked for
   std::map<DemandKey, Refusal> refused_;              // jobs that would delay others, by what they ask for
   std::map<DemandKey, std::vector<Booking>> booked_;  // since room was last freed; by kind of gang
 };

@@ -75,14 +75,19 @@ bool Backfill::gives_way_to(const QueueCloser& closer, const Job& job) const {
          !quotas.may_reclaim(closer.queue, closer.demand, job.queue, 0, closer.end);
 }
 
+Seconds Backfill::longest_grace() const {
+  if (longest_grace_) return *longest_grace_;
+  longest_grace_ = Seconds(0);
+  for (const RunningJob& run : state_.running().all())
+    longest_grace_ = std::max(*longest_grace_, run.job.eviction.checkpoint_grace + run.end_delay);
+  return *longest_grace_;
+}
+
 bool Backfill::leaves_in_time(const Held& held, const Job& job) const {
   if (held.reservation.kind == ReservationKind::kEviction) return false;
   const Seconds end = held.is_due ? certain_end_of(job) : end_of(job);
   if (end >= kNever) return false;
-  Seconds grace;
-  for (const RunningJob& run : state_.running().all())
-    grace = std::max(grace, run.job.eviction.checkpoint_grace + run.end_delay);
-  return end + grace <= (held.is_due ? held.start : held.reservation.expected);
+  return end + longest_grace() <= (held.is_due ? held.start : held.reservation.expected);
 }
 
 std::vector<std::int64_t> Backfill::left_in_time_by(const Job& job) const {

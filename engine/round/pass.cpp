@@ -308,8 +308,8 @@ void Pass::add_surplus(const Job& job, PassOutcome& outcome) {
 bool Pass::would_take_back_if_shorter(const Job& job) const {
   const QuotaLedger& quotas = state_.quotas();
   return reclaim_ && quotas.governs() && job.queue >= 0 && may_evict_others(job, state_.rules(), now_) &&
-         backfill_.would_matter_if_shorter({job, false}) &&
-         quotas.has_quota_for(job.queue, quotas.demand_to_start(job), last_end_of(job, now_));
+         quotas.has_quota_for(job.queue, quotas.demand_to_start(job), last_end_of(job, now_)) &&
+         backfill_.would_matter_if_shorter({job, false});
 }
 
 MayEvict Pass::may_evict_for(const Job& job) const {
