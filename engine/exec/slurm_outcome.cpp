@@ -168,7 +168,8 @@ void judge_listed_end(const SlurmTaskFacts& facts, TaskObservation& seen) {
     case SlurmState::kCompleted:
     case SlurmState::kFailed:
       // The script ended by itself, so it has written what it had to, or there was nothing to be written.
-      if (is_fresh && facts.complaint.empty()) {
+      // What it says counts at once only where nothing of it can run any more.
+      if (is_fresh && (facts.complaint.empty() || (facts.record != nullptr && facts.record->started))) {
         seen.phase = TaskPhase::kRunning;
         seen.ended = Seconds(-1);
       } else if (job.state == SlurmState::kFailed || !facts.claim) {

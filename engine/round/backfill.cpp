@@ -268,13 +268,16 @@ BackfillAttempt Backfill::place(const Job& job, bool is_part) {
     return attempt;
   }
   const Timeline::TaskEnd end{end_of(job), certain_end_of(job)};
-  if (waits_for_its_victims(job.id)) {
-    if (!place_as_reserved(job, end, attempt.outcome)) {
-      for (const TaskGroup& group : job.groups) attempt.outcome.needed += tasks_needed(group);
-    }
-    return attempt;
-  }
   Ledger& ledger = state_.ledger();
+  ClosedNodes closed(ledger);
+  if (waits_for_its_victims(job.id)) {
+    if (place_as_reserved(job, end, attempt.outcome)) return attempt;
+    if (keeps_order_of_all()) {
+      for (const TaskGroup& group : job.groups) attempt.outcome.needed += tasks_needed(group);
+      return attempt;
+    }
+    close_due_nodes(job.id, closed);
+  }
   const Ledger::Checkpoint before = ledger.checkpoint();
   const bool has_room = has_reservation(job.id) || kept_for(job) != nullptr;
   if (const auto refused = refused_.empty() || has_room ? refused_.end() : refused_.find(backfill_demand(job));
@@ -361,8 +364,14 @@ bool Backfill::fits_one_day(const Job& job) {
   DemandKey key = backfill_demand(job);
   key.push_back(job.queue);
   const auto [known, is_new] = fits_one_day_.try_emplace(std::move(key), false);
-  if (is_new)
+  if (is_new) {
+    // Who holds room under a limit now starts one day, too.
+    QuotaLedger& quotas = state_.quotas();
+    const std::vector<QuotaHold> holds(quotas.holds().begin(), quotas.holds().end());
+    quotas.clear_holds();
     known->second = earliest_start(state_, timeline(), gang_of(job), end_of(job) - now_, {.from = now_}).has_value();
+    for (const QuotaHold& hold : holds) quotas.hold(hold);
+  }
   return known->second;
 }
 
@@ -374,8 +383,10 @@ void Backfill::note_refused(const Job& job, const QuotaVerdict& refusal) {
   if (row != nullptr && keep_nodes(job, *row, refusal)) return;
   drop_held(job.id);
   if (first_ == job.id) end_turn();
-  const bool is_behind = refusal.held_for != 0 || limits_.is_held(job, refusal);
+  bool is_behind = refusal.held_for != 0 || limits_.is_held(job, refusal);
+  if (row == nullptr && is_behind && take_limit_over(job, limits_.holder_of(job, refusal))) is_behind = false;
   if (row == nullptr && is_behind) return note_behind(job, refusal);
+  if (row == nullptr) new_at_limits_.emplace_back(job.id, Age(job.submit, job.id));
   Reservation kept = row != nullptr ? *row : Reservation{.job = job.id, .made_at = now_, .expected = now_, .tasks = {}};
   if (row == nullptr) {
     const std::optional<Seconds> admitted = limits_.admitted_from(job);
@@ -512,15 +523,6 @@ const Reservation* Backfill::promise_to(std::int64_t job) const {
 }
 
 bool Backfill::holds_room_for(std::int64_t job) const { return promise_to(job) != nullptr; }
-
-bool Backfill::waits_for_its_victims(std::int64_t job) const {
-  if (!holds_room_for(job)) return false;
-  const BackfillMode mode = state_.rules().backfill;
-  const auto is_due = [&](const Kept& kept) {
-    return kept.reservation.job != job && kept.reservation.expected <= now_;
-  };
-  return mode == BackfillMode::kNone || mode == BackfillMode::kNonePerQueue || std::ranges::any_of(kept_, is_due);
-}
 
 bool Backfill::has_reservation(std::int64_t job) const {
   return std::ranges::any_of(held_, [&](const Held& held) { return held.reservation.job == job; }) ||

@@ -265,9 +265,13 @@ class Backfill {
   void forget_timeline();
   void add_to_timeline(const Held& held);
   void begin_with_kept();
-  // Room was made for it behind a job that closes the pass, or beside a reservation that is due: what is idle is not
-  // for it.
+  // Room was made for it behind a job that closes the pass, or beside a reservation that is due: what is idle there is
+  // not for it.
   bool waits_for_its_victims(std::int64_t job) const;
+  // Mode none, or none_per_queue: what is idle is for the first in line.
+  bool keeps_order_of_all() const;
+  // The nodes of reservations of others that are due.
+  void close_due_nodes(std::int64_t job, ClosedNodes& closed) const;
   // `admitted`: when its limits admit it.
   void bind(const Reservation& row, const Job& job, bool borrows, Seconds admitted);
   // A limit refuses the job until then, for what passes it or until it falls due: it keeps its turn and the nodes that
@@ -292,9 +296,13 @@ class Backfill {
   bool goes_by_age(const Job& job, const Age& ranked) const;
   bool uses_nothing(std::int32_t queue) const;
   void drop_waiter(std::int64_t job);
-  // Refused where another holds room under a limit. When that one starts, the limit is held for the first of these, not
-  // for whoever the pass looks at later.
+  // Refused where another holds room under a limit. When that one starts, the limit is held for the first of these, or
+  // for one that goes before it by its age, not for whoever the pass looks at later.
   void note_behind(const Job& job, const QuotaVerdict& refusal);
+  // This pass gave the limit to `holder`, and the job goes before that by its age.
+  bool take_limit_over(const Job& job, std::int64_t holder);
+  // The same where that one closes queues.
+  void take_queues_over(const Job& job);
   void pass_limit_on(const Job& started);
   void make_first(const Job& job, bool is_new);
   bool close_behind(const Job& job, bool borrows);
@@ -335,21 +343,22 @@ class Backfill {
   bool is_closer_to_come_ = false;  // it is still to be tried
   bool does_closer_borrow_ = false;
   std::optional<Job> closer_;
-  std::vector<QueueCloser> closed_queues_;            // by queue; empty = none
-  std::int64_t first_ = 0;                            // where ranks move: see above; 0 = none
-  bool is_first_new_ = false;                         // this pass made it first
-  Age first_age_;                                     // of a new first
-  std::optional<Waiter> oldest_;                      // where ranks move: of the jobs that wait behind the first
-  std::optional<Waiter> highest_;                     // of them in rank
-  std::vector<Behind> behind_;                        // the first at each limit, in the order of the pass
-  std::map<DemandKey, bool> fits_one_day_;            // by queue and what they ask for
-  std::vector<Kept> kept_;                            // oldest first; count when their job is blocked again
-  std::vector<Reservation> unbound_;                  // hold no nodes in this pass, and stay
-  std::vector<Held> held_;                            // those that count
-  std::optional<Timeline> timeline_;                  // made when first needed
-  mutable std::optional<Seconds> longest_grace_;      // when asked for
-  std::map<DemandKey, Refusal> refused_;              // jobs that would delay others, by what they ask for
-  std::map<DemandKey, std::vector<Booking>> booked_;  // since room was last freed; by kind of gang
+  std::vector<QueueCloser> closed_queues_;                   // by queue; empty = none
+  std::int64_t first_ = 0;                                   // where ranks move: see above; 0 = none
+  bool is_first_new_ = false;                                // this pass made it first
+  Age first_age_;                                            // of a new first
+  std::optional<Waiter> oldest_;                             // where ranks move: of the jobs that wait behind the first
+  std::optional<Waiter> highest_;                            // of them in rank
+  std::vector<std::pair<std::int64_t, Age>> new_at_limits_;  // where ranks move: whom this pass gave a limit
+  std::vector<Behind> behind_;                               // the first at each limit, in the order of the pass
+  std::map<DemandKey, bool> fits_one_day_;                   // by queue and what they ask for
+  std::vector<Kept> kept_;                                   // oldest first; count when their job is blocked again
+  std::vector<Reservation> unbound_;                         // hold no nodes in this pass, and stay
+  std::vector<Held> held_;                                   // those that count
+  std::optional<Timeline> timeline_;                         // made when first needed
+  mutable std::optional<Seconds> longest_grace_;             // when asked for
+  std::map<DemandKey, Refusal> refused_;                     // jobs that would delay others, by what they ask for
+  std::map<DemandKey, std::vector<Booking>> booked_;         // since room was last freed; by kind of gang
 };
 
 }  // namespace berth

@@ -75,6 +75,25 @@ bool Backfill::gives_way_to(const QueueCloser& closer, const Job& job) const {
          !quotas.may_reclaim(closer.queue, closer.demand, job.queue, 0, closer.end);
 }
 
+bool Backfill::waits_for_its_victims(std::int64_t job) const {
+  const auto is_due = [&](const Kept& kept) {
+    return kept.reservation.job != job && kept.reservation.expected <= now_;
+  };
+  return holds_room_for(job) && (keeps_order_of_all() || std::ranges::any_of(kept_, is_due));
+}
+
+bool Backfill::keeps_order_of_all() const {
+  const BackfillMode mode = state_.rules().backfill;
+  return mode == BackfillMode::kNone || mode == BackfillMode::kNonePerQueue;
+}
+
+void Backfill::close_due_nodes(std::int64_t job, ClosedNodes& closed) const {
+  for (const Kept& kept : kept_) {
+    if (kept.reservation.job == job || kept.reservation.expected > now_) continue;
+    for (const ReservedTask& task : kept.reservation.tasks) closed.close(task.holding.node);
+  }
+}
+
 Seconds Backfill::longest_grace() const {
   if (longest_grace_) return *longest_grace_;
   longest_grace_ = Seconds(0);

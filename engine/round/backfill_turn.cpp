@@ -24,13 +24,25 @@ bool Backfill::close_behind(const Job& job, bool borrows) {
 }
 
 void Backfill::note_closed(const Job& job) {
-  if (!ranks_move_ || closed_by_ == 0 || row_of(job) != nullptr) return;
+  if (!ranks_move_ || row_of(job) != nullptr) return;
   if (std::ranges::all_of(job.groups, [](const TaskGroup& group) { return group.placed >= group.min_tasks; })) return;
   const QuotaLedger& quotas = state_.quotas();
+  if (closed_by_ == 0) return take_queues_over(job);
   if (quotas.governs() && !quotas.judge(job.queue, quotas.demand_to_start(job), last_end_of(job, now_)).admitted())
     return;
   note_waiter(job, false);
   if (is_first_new_ && oldest_ && takes_turn(oldest_->job)) make_first(oldest_->job, true);
+}
+
+void Backfill::take_queues_over(const Job& job) {
+  const QuotaLedger& quotas = state_.quotas();
+  const auto judge = [&] { return quotas.judge(job.queue, quotas.demand_to_start(job), last_end_of(job, now_)); };
+  const std::int64_t closer = closed_queues_[static_cast<std::size_t>(job.queue)].job;
+  if (judge().admitted() || !take_limit_over(job, closer)) return;
+  for (QueueCloser& each : closed_queues_) {
+    if (each.job == closer) each = {};
+  }
+  if (const QuotaVerdict verdict = judge(); !verdict.admitted()) note_refused(job, verdict);
 }
 
 void Backfill::note_later(const Job& job) {
@@ -102,10 +114,21 @@ void Backfill::note_waiter(const Job& job, bool borrows) {
 }
 
 void Backfill::note_behind(const Job& job, const QuotaVerdict& refusal) {
-  const auto is_same = [&](const Behind& each) {
-    return each.refusal.queue == refusal.queue && each.refusal.resource == refusal.resource;
+  const auto comes_before = [&](const Behind& each) {
+    return each.refusal.queue == refusal.queue && each.refusal.resource == refusal.resource &&
+           !(ranks_move_ && goes_by_age(job, Age(each.job.submit, each.job.id)));
   };
-  if (std::ranges::none_of(behind_, is_same) && limits_.may_admit(job)) behind_.push_back({job, refusal});
+  if (std::ranges::none_of(behind_, comes_before) && limits_.may_admit(job)) behind_.push_back({job, refusal});
+}
+
+bool Backfill::take_limit_over(const Job& job, std::int64_t holder) {
+  const auto found = std::ranges::find(new_at_limits_, holder, &std::pair<std::int64_t, Age>::first);
+  if (!ranks_move_ || found == new_at_limits_.end() || !goes_by_age(job, found->second)) return false;
+  if (!limits_.may_admit(job) || !fits_one_day(job)) return false;
+  new_at_limits_.erase(found);
+  state_.quotas().drop_holds_of(holder);
+  std::erase_if(unbound_, [&](const Reservation& row) { return row.job == holder; });
+  return true;
 }
 
 void Backfill::pass_limit_on(const Job& started) {

@@ -73,11 +73,14 @@ bool LimitHolds::holds_for(std::int64_t job) const {
   return std::ranges::any_of(state_.quotas().holds(), [&](const QuotaHold& hold) { return hold.job == job; });
 }
 
-bool LimitHolds::is_held(const Job& job, const QuotaVerdict& refusal) const {
+std::int64_t LimitHolds::holder_of(const Job& job, const QuotaVerdict& refusal) const {
+  if (refusal.held_for != 0) return refusal.held_for;
   const std::int32_t queue = refusal.reason == Reason::kLenderKeeps ? job.queue : refusal.queue;
-  return std::ranges::any_of(state_.quotas().holds(), [&](const QuotaHold& hold) {
-    return hold.job != job.id && hold.queue == queue && hold.resource == static_cast<std::size_t>(refusal.resource);
-  });
+  for (const QuotaHold& hold : state_.quotas().holds()) {
+    if (hold.job != job.id && hold.queue == queue && hold.resource == static_cast<std::size_t>(refusal.resource))
+      return hold.job;
+  }
+  return 0;
 }
 
 void LimitHolds::hold(const Job& job, const Terms& terms) {

@@ -48,7 +48,8 @@ class LimitHolds {
   // Room is held for the job.
   bool holds_for(std::int64_t job) const;
   // Another holds room under the limit that refuses the job.
-  bool is_held(const Job& job, const QuotaVerdict& refusal) const;
+  bool is_held(const Job& job, const QuotaVerdict& refusal) const { return holder_of(job, refusal) != 0; }
+  std::int64_t holder_of(const Job& job, const QuotaVerdict& refusal) const;  // 0 = nobody
   // Holds room for the job under each limit on its path where nobody does.
   struct Terms {
     Seconds made_at;

@@ -60,8 +60,8 @@ Seconds evictable_from(const RunningJob& run, const RoundRules& rules) {
   const EvictionTerms& terms = run.job.eviction;
   if (!terms.preemptible || run.is_told_to_stop() || run.is_told_to_end()) return kNever;
   const Seconds from = run.start + std::max(terms.min_runtime, Seconds(1));
-  return terms.evictions == 0 ? from
-                              : std::max(from, std::max(run.start, terms.last_eviction) + rules.eviction_cooldown);
+  // An elastic job that gave up surplus tasks has not started anew.
+  return terms.evictions == 0 ? from : std::max(from, run.start + rules.eviction_cooldown);
 }
 
 VictimIndex::VictimIndex(const RoundState& state, Seconds now, EvictionTimes times) {

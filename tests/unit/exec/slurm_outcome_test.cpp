@@ -152,6 +152,17 @@ TEST(SlurmOutcome, WhatSlurmToldToEndHasNotSucceeded) {
   EXPECT_EQ(judged(SlurmState::kFailed, left).phase, TaskPhase::kVanished);
 }
 
+// Its guard may yet be ending what it started, whatever it said before it died.
+TEST(SlurmOutcome, AScriptThatDiedWithAWordMayHaveLeftATask) {
+  World world;
+  world.with(job_in(SlurmState::kFailed)).with_record("start 0 0 1011 77\n");
+  world.facts.complaint = "trap: line 2: unexpected EOF";
+  world.facts.now = Seconds(1025);
+  EXPECT_EQ(world.judge().phase, TaskPhase::kRunning);
+  world.facts.now = Seconds(1041);
+  EXPECT_EQ(world.judge().phase, TaskPhase::kVanished);
+}
+
 // Slurm cancels what is suspended without waking its script, and says that it ended when it was suspended.
 TEST(SlurmOutcome, ASuspendedJobThatWasAskedToEndWasTold) {
   World world;
