@@ -35,14 +35,20 @@ void Backfill::note_closed(const Job& job) {
 }
 
 void Backfill::take_queues_over(const Job& job) {
-  const QuotaLedger& quotas = state_.quotas();
-  const auto judge = [&] { return quotas.judge(job.queue, quotas.demand_to_start(job), last_end_of(job, now_)); };
+  QuotaLedger& quotas = state_.quotas();
   const std::int64_t closer = closed_queues_[static_cast<std::size_t>(job.queue)].job;
-  if (judge().admitted() || !take_limit_over(job, closer)) return;
+  const std::vector<QuotaHold> holds(quotas.holds().begin(), quotas.holds().end());
+  quotas.drop_holds_of(closer);
+  const QuotaVerdict alone = quotas.judge(job.queue, quotas.demand_to_start(job), last_end_of(job, now_));
+  if (alone.admitted() || !take_limit_over(job, closer)) {  // it needs no room under the limit, or comes later
+    quotas.clear_holds();
+    for (const QuotaHold& hold : holds) quotas.hold(hold);
+    return;
+  }
   for (QueueCloser& each : closed_queues_) {
     if (each.job == closer) each = {};
   }
-  if (const QuotaVerdict verdict = judge(); !verdict.admitted()) note_refused(job, verdict);
+  note_refused(job, alone);
 }
 
 void Backfill::note_later(const Job& job) {

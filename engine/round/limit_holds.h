@@ -3,7 +3,8 @@
 // Without it later, smaller jobs of the same queue would take what ends, and the job would wait for ever. A hold says
 // when the job is admitted if what runs ends as expected. A job of the limited queue, or of one below it, that does not
 // end by then may take only what is spare beside the job at that moment; jobs of other queues are not held up. At most
-// one job holds room under each limit, that of the first refused there.
+// one job holds room under each limit: the first refused there, or where ranks move one that goes before it by its age
+// (Backfill::take_limit_over).
 //
 // The promise: the time of a hold never moves later. Once it has come, what has started since is taken to stay for
 // ever, so all that starts later fits beside the job, but what its time limit ends by the time that the job is expected

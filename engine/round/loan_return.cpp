@@ -18,7 +18,7 @@ std::optional<Seconds> first_stop(const RunningJob& run, const RoundRules& rules
   const EvictionTerms& terms = run.job.eviction;
   if (!terms.preemptible || run.is_told_to_end()) return std::nullopt;
   Seconds first = run.start + terms.min_runtime;
-  if (terms.evictions > 0) first = std::max(first, run.start + rules.eviction_cooldown);
+  if (cools_down(run)) first = std::max(first, run.start + rules.eviction_cooldown);
   return first;
 }
 

@@ -56,12 +56,16 @@ std::int64_t policy_cost_of(const RoundState& state, const Victim& victim, Secon
 
 }  // namespace
 
+// An elastic job that gave up surplus tasks since has not started anew.
+bool cools_down(const RunningJob& run) {
+  return run.job.eviction.evictions > 0 && run.job.eviction.last_eviction <= run.start;
+}
+
 Seconds evictable_from(const RunningJob& run, const RoundRules& rules) {
   const EvictionTerms& terms = run.job.eviction;
   if (!terms.preemptible || run.is_told_to_stop() || run.is_told_to_end()) return kNever;
   const Seconds from = run.start + std::max(terms.min_runtime, Seconds(1));
-  // An elastic job that gave up surplus tasks has not started anew.
-  return terms.evictions == 0 ? from : std::max(from, run.start + rules.eviction_cooldown);
+  return cools_down(run) ? std::max(from, run.start + rules.eviction_cooldown) : from;
 }
 
 VictimIndex::VictimIndex(const RoundState& state, Seconds now, EvictionTimes times) {

@@ -78,6 +78,10 @@ std::vector<Scene> scenes() {
        "1x4:A100",
        "r gpu.limit=2 / d < r / a < d / b < d / c < r",
        {{"a", {"gpus=1"}, {}}, {"b", {}, {"gpus=2"}}, {"c", {"gpus=2"}, {}}}},
+      {"at a limit above, small and large jobs of queues that use nothing else",
+       "1x8:A100",
+       "p gpu.limit=5 / a < p / b < p / c < p",
+       {{"a", {}, {"gpus=5"}}, {"b", {}, {"gpus=1"}}, {"c", {"gpus=2"}, {}}}},
       {"mixed models",
        "1x8:A100; 1x8:T4",
        "q A100=8 / z T4=8",
@@ -260,6 +264,10 @@ class RandomCompany {
   std::vector<Terms> draw_terms(const Machines& machines) {
     const std::int64_t capacity = machines.nodes * machines.gpus;
     std::vector<Terms> terms(queues_.size());
+    if (random_.below(3) == 0) {  // nobody owns anything, and a limit is all there is
+      terms[random_.below(terms.size())].limit = 1 + up_to(machines.gpus - 1);
+      return terms;
+    }
     std::int64_t left = capacity;
     for (std::size_t q = 0; q < queues_.size(); ++q) {
       if (!queues_[q].is_leaf || random_.below(4) == 0) continue;
