@@ -122,7 +122,7 @@ class LiveWorld {
   Seconds bound() const {
     std::int64_t jobs = 0;
     for (const Stream& stream : scene_.streams)
-      jobs += static_cast<std::int64_t>(stream.large.empty() ? 0 : 1) + kSmallWaiting;
+      jobs += static_cast<std::int64_t>((stream.large.empty() ? 0 : 1) + kSmallWaiting);
     return Seconds(jobs * (2 * kLongest + kPatience) + (has_classes_ ? 900 * 2 : 0));
   }
 
