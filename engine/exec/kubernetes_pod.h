@@ -15,7 +15,7 @@ namespace berth {
 inline constexpr std::string_view kPodDatabaseLabel = "berth/database";
 inline constexpr std::string_view kPodLaunchLabel = "berth/launch";
 inline constexpr std::string_view kPodRecordedLabel = "berth/recorded";    // when its outcome was, in Unix time
-inline constexpr std::string_view kPodSignalledLabel = "berth/signalled";  // when its job was last sent a signal
+inline constexpr std::string_view kPodSignalledLabel = "berth/signalled";  // its job was sent a signal
 inline constexpr std::string_view kPodContainer = "main";
 
 struct KubernetesPod {

@@ -366,11 +366,9 @@ bool Backfill::fits_one_day(const Job& job) {
   const auto [known, is_new] = fits_one_day_.try_emplace(std::move(key), false);
   if (is_new) {
     // Who holds room under a limit now starts one day, too.
-    QuotaLedger& quotas = state_.quotas();
-    const std::vector<QuotaHold> holds(quotas.holds().begin(), quotas.holds().end());
-    quotas.clear_holds();
+    const HoldsRestored restored(state_.quotas());
+    state_.quotas().clear_holds();
     known->second = earliest_start(state_, timeline(), gang_of(job), end_of(job) - now_, {.from = now_}).has_value();
-    for (const QuotaHold& hold : holds) quotas.hold(hold);
   }
   return known->second;
 }
@@ -383,18 +381,17 @@ void Backfill::note_refused(const Job& job, const QuotaVerdict& refusal) {
   if (row != nullptr && keep_nodes(job, *row, refusal)) return;
   drop_held(job.id);
   if (first_ == job.id) end_turn();
-  bool is_behind = refusal.held_for != 0 || limits_.is_held(job, refusal);
-  if (row == nullptr && is_behind && take_limit_over(job, limits_.holder_of(job, refusal))) is_behind = false;
-  if (row == nullptr && is_behind) return note_behind(job, refusal);
-  if (row == nullptr) new_at_limits_.emplace_back(job.id, Age(job.submit, job.id));
+  const std::int64_t holder = limits_.holder_of(job, refusal);
+  if (row == nullptr && holder != 0 && !take_limit_over(job, holder)) return note_behind(job, refusal);
   Reservation kept = row != nullptr ? *row : Reservation{.job = job.id, .made_at = now_, .expected = now_, .tasks = {}};
   if (row == nullptr) {
     const std::optional<Seconds> admitted = limits_.admitted_from(job);
     if (!admitted) return;
     kept.expected = *admitted;
+    new_at_limits_.emplace_back(job.id, Age(job.submit, job.id));
   }
   if (mode == BackfillMode::kEasy || mode == BackfillMode::kConservative) {
-    if (row == nullptr || ranks_move_ || !is_behind) keep_row(job, std::move(kept));
+    if (row == nullptr || ranks_move_ || holder == 0) keep_row(job, std::move(kept));
     return;
   }
   close_limit(job, refusal, kept.made_at);

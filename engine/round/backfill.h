@@ -60,7 +60,8 @@
 //      to have ended now: now and as long again as that is late. So what passes delays the job by less than S does. Who
 //      would stay for longer does not take back from those that pass.
 // Before T, whatever starts either leaves what is reserved free at T, or is believed to end by T; if it does not, it is
-// in S. The same holds for those who take something back there: other evictions keep off reserved nodes. Assumes that
+// in S. The same holds for those who take something back there: other evictions keep off reserved nodes. Who was
+// evicted there waits again, and passes the job if it gives way to that one. Assumes that
 // reserved nodes stay up and that the job is not altered. Where ranks move, reservations are served by age, and an
 // older one is not bound by a younger: a job with a reservation waits for those older than it, each of them once.
 #pragma once
@@ -296,12 +297,14 @@ class Backfill {
   bool goes_by_age(const Job& job, const Age& ranked) const;
   bool uses_nothing(std::int32_t queue) const;
   void drop_waiter(std::int64_t job);
-  // Refused where another holds room under a limit. When that one starts, the limit is held for the first of these, or
-  // for one that goes before it by its age, not for whoever the pass looks at later.
+  // Another job holds room under the limit that refuses this one. When that job starts, the limit is held for the first
+  // of those that it refused, or for an older one that goes before it. Jobs that the pass tries later come after them.
   void note_behind(const Job& job, const QuotaVerdict& refusal);
   // This pass gave the limit to `holder`, and the job goes before that by its age.
+  bool goes_before_holder(const Job& job, std::int64_t holder);
+  // Where that is so, the holder has the limit no more.
   bool take_limit_over(const Job& job, std::int64_t holder);
-  // The same where that one closes queues.
+  // The same for a job that the limit refuses in any case, where the holder closes queues.
   void take_queues_over(const Job& job);
   void pass_limit_on(const Job& started);
   void make_first(const Job& job, bool is_new);
@@ -350,7 +353,7 @@ class Backfill {
   std::optional<Waiter> oldest_;                             // where ranks move: of the jobs that wait behind the first
   std::optional<Waiter> highest_;                            // of them in rank
   std::vector<std::pair<std::int64_t, Age>> new_at_limits_;  // where ranks move: whom this pass gave a limit
-  std::vector<Behind> behind_;                               // the first at each limit, in the order of the pass
+  std::vector<Behind> behind_;                               // in the order of the pass; see note_behind()
   std::map<DemandKey, bool> fits_one_day_;                   // by queue and what they ask for
   std::vector<Kept> kept_;                                   // oldest first; count when their job is blocked again
   std::vector<Reservation> unbound_;                         // hold no nodes in this pass, and stay

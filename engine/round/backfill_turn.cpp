@@ -35,16 +35,17 @@ void Backfill::note_closed(const Job& job) {
 }
 
 void Backfill::take_queues_over(const Job& job) {
-  QuotaLedger& quotas = state_.quotas();
   const std::int64_t closer = closed_queues_[static_cast<std::size_t>(job.queue)].job;
-  const std::vector<QuotaHold> holds(quotas.holds().begin(), quotas.holds().end());
-  quotas.drop_holds_of(closer);
-  const QuotaVerdict alone = quotas.judge(job.queue, quotas.demand_to_start(job), last_end_of(job, now_));
-  if (alone.admitted() || !take_limit_over(job, closer)) {  // it needs no room under the limit, or comes later
-    quotas.clear_holds();
-    for (const QuotaHold& hold : holds) quotas.hold(hold);
-    return;
+  if (!goes_before_holder(job, closer)) return;
+  QuotaVerdict alone;
+  {
+    QuotaLedger& quotas = state_.quotas();
+    const HoldsRestored restored(quotas);
+    quotas.drop_holds_of(closer);
+    alone = quotas.judge(job.queue, quotas.demand_to_start(job), last_end_of(job, now_));
   }
+  if (alone.admitted()) return;  // it needs no room under the limit
+  (void)take_limit_over(job, closer);
   for (QueueCloser& each : closed_queues_) {
     if (each.job == closer) each = {};
   }
@@ -127,11 +128,15 @@ void Backfill::note_behind(const Job& job, const QuotaVerdict& refusal) {
   if (std::ranges::none_of(behind_, comes_before) && limits_.may_admit(job)) behind_.push_back({job, refusal});
 }
 
-bool Backfill::take_limit_over(const Job& job, std::int64_t holder) {
+bool Backfill::goes_before_holder(const Job& job, std::int64_t holder) {
   const auto found = std::ranges::find(new_at_limits_, holder, &std::pair<std::int64_t, Age>::first);
-  if (!ranks_move_ || found == new_at_limits_.end() || !goes_by_age(job, found->second)) return false;
-  if (!limits_.may_admit(job) || !fits_one_day(job)) return false;
-  new_at_limits_.erase(found);
+  return ranks_move_ && found != new_at_limits_.end() && goes_by_age(job, found->second) && limits_.may_admit(job) &&
+         fits_one_day(job);
+}
+
+bool Backfill::take_limit_over(const Job& job, std::int64_t holder) {
+  if (!goes_before_holder(job, holder)) return false;
+  std::erase_if(new_at_limits_, [&](const auto& each) { return each.first == holder; });
   state_.quotas().drop_holds_of(holder);
   std::erase_if(unbound_, [&](const Reservation& row) { return row.job == holder; });
   return true;
@@ -158,7 +163,7 @@ std::optional<Seconds> Backfill::keeps_its_nodes(const Job& job, const Reservati
   const BackfillMode mode = state_.rules().backfill;
   if (mode != BackfillMode::kEasy && mode != BackfillMode::kConservative) return std::nullopt;
   const bool is_due = row.expected <= now_;
-  if ((row.tasks.empty() && !is_due) || refusal.held_for != 0 || limits_.is_held(job, refusal)) return std::nullopt;
+  if ((row.tasks.empty() && !is_due) || limits_.is_held(job, refusal)) return std::nullopt;
   if (!is_due) {
     const std::optional<Seconds> admitted = limits_.admitted_from(job);
     return admitted && *admitted <= row.expected ? admitted : std::nullopt;

@@ -34,6 +34,22 @@
 
 namespace berth {
 
+// What is held when it is made is held again at its end.
+class HoldsRestored {
+ public:
+  explicit HoldsRestored(QuotaLedger& quotas) : quotas_(quotas), holds_(quotas.holds().begin(), quotas.holds().end()) {}
+  HoldsRestored(const HoldsRestored&) = delete;
+  HoldsRestored& operator=(const HoldsRestored&) = delete;
+  ~HoldsRestored() {
+    quotas_.clear_holds();
+    for (const QuotaHold& hold : holds_) quotas_.hold(hold);
+  }
+
+ private:
+  QuotaLedger& quotas_;
+  std::vector<QuotaHold> holds_;
+};
+
 class LimitHolds {
  public:
   // Nothing is held yet.

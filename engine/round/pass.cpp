@@ -139,8 +139,8 @@ PassOutcome Pass::try_job(const Job& job, bool may_evict, int levels) {
   }
   PassOutcome outcome = decide(wanted_of(job), may_evict && has_claim(job), levels);
   // Others that ask for the same may have room made for them.
-  outcome.keeps_room = outcome.keeps_room || (!outcome.started && !has_claim(job));
-  outcome.keeps_room = outcome.keeps_room || (!outcome.started && may_evict && would_take_back_if_shorter(job));
+  if (!outcome.started && !outcome.keeps_room)
+    outcome.keeps_room = !has_claim(job) || (may_evict && levels == 0 && would_take_back_if_shorter(job));
   outcome.is_held_back = !outcome.started && reclaim_ && backfill_.is_quota_held(job);
   somebody_waits_ = somebody_waits_ || !outcome.started;
   return outcome;

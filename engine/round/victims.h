@@ -16,7 +16,7 @@
 
 namespace berth {
 
-// It was evicted before it started: eviction_cooldown counts from then.
+// It was evicted before its last start: eviction_cooldown counts from that start.
 bool cools_down(const RunningJob& run);
 // From when on the rules of time and kind allow to evict it, whoever asks; kNever = they do not.
 Seconds evictable_from(const RunningJob& run, const RoundRules& rules);

@@ -60,7 +60,7 @@ Result<AlteredPolicy> alter_to(Change& change, const StoredPolicy& stored, const
 
 Result<std::string> read_policy_file(const std::string& path) {
   BERTH_TRY(check_is_no_open_database(path));
-  // A pipe would wait for whoever writes to it, in a loop or within a transaction.
+  // To open a pipe blocks until somebody writes to it: a round would hang, or a transaction keep the database locked.
   std::error_code error;
   const std::filesystem::file_status found = std::filesystem::status(path, error);
   if (std::filesystem::exists(found) && !std::filesystem::is_regular_file(found) &&

@@ -173,19 +173,6 @@ TEST(SlurmOutcome, ASuspendedJobThatWasAskedToEndWasTold) {
   EXPECT_TRUE(world.judge().was_told);
 }
 
-TEST(SlurmOutcome, ALaunchIsAskedToEndByALineThatGivesAllItsTasksAGrace) {
-  const std::string path = std::filesystem::temp_directory_path() / "berth-slurm-control-XXXXXX";
-  std::string folder = path;
-  ASSERT_NE(mkdtemp(folder.data()), nullptr);
-  const SlurmLaunchFolder launch(folder);
-  EXPECT_FALSE(launch.is_asked_to_end());
-  std::ofstream(folder + "/control") << "USR1 -60 all\nTERM 5 0-1,\n";
-  EXPECT_FALSE(launch.is_asked_to_end());
-  std::ofstream(folder + "/control", std::ios::app) << "TERM 5 all\n";
-  EXPECT_TRUE(launch.is_asked_to_end());
-  std::filesystem::remove_all(folder);
-}
-
 // As of a job whose prolog failed, or that its node could not take: it never ran.
 TEST(SlurmOutcome, WhatSlurmCancelledBeforeItBeganIsLost) {
   World world;
@@ -315,6 +302,15 @@ class SlurmFolder : public testing::Test {
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
   std::string folder_ = (std::filesystem::temp_directory_path() / "berth-slurm-XXXXXX").string();
 };
+
+TEST_F(SlurmFolder, ALaunchIsAskedToEndByALineThatGivesAllItsTasksAGrace) {
+  const SlurmLaunchFolder launch(folder_);
+  EXPECT_FALSE(launch.is_asked_to_end());
+  std::ofstream(path("control")) << "USR1 -60 all\nTERM 5 0-1,\n";
+  EXPECT_FALSE(launch.is_asked_to_end());
+  std::ofstream(path("control"), std::ios::app) << "TERM 5 all\n";
+  EXPECT_TRUE(launch.is_asked_to_end());
+}
 
 TEST_F(SlurmFolder, SeveralListingsOverSomeMinutesMakeAnAbsence) {
   const auto note = [&](std::int64_t second, bool is_whole = true) {
