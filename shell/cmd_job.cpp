@@ -32,8 +32,8 @@ namespace {
        .minimum = "1",                                                                               \
        .maximum = "1000000",                                                                         \
        .sentence =                                                                                   \
-           "Tasks that must start together; default: all. Evictions take the others first, the "     \
-           "highest number first.",                                                                  \
+           "Tasks that must start together; default: all. Evictions take the others first: those "   \
+           "in the way, of two alike the higher number.",                                            \
        .set = option_set},                                                                           \
       {.name = "gpus",                                                                               \
        .kind = "gpu",                                                                                \

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 
+#include "engine/round/own_models.h"
 #include "engine/round/reclaim.h"
 
 namespace berth {

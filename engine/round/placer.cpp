@@ -77,8 +77,13 @@ Locality wider(Locality locality) { return static_cast<Locality>(static_cast<std
 
 }  // namespace
 
-Placer::Placer(Ledger& ledger, NodeScore& policy, std::span<const std::int32_t> rank, std::uint64_t seed)
-    : ledger_(ledger), policy_(policy), candidates_(ledger, policy, rank, seed), racks_(ledger, policy) {}
+Placer::Placer(Ledger& ledger, NodeScore& policy, std::span<const std::int32_t> rank, std::uint64_t seed,
+               const RunningJobs* running)
+    : ledger_(ledger),
+      policy_(policy),
+      candidates_(ledger, policy, rank, seed),
+      racks_(ledger, policy),
+      running_(running) {}
 
 std::optional<Holding> Placer::place_task(const TaskShape& shape) {
   const std::optional<NodeIndex> node = candidates_.best(shape);
@@ -347,10 +352,32 @@ void Placer::forget_changes() {
   ledger_.forget_changes_before(ledger_.change_count());
 }
 
+// Of a job that gave tasks back: what it gains gets their numbers first.
+void Placer::number(const Job& job, std::vector<PlacedTask>& placed) const {
+  const RunningJob* const run = running_ == nullptr ? nullptr : running_->find(job.id);
+  if (run == nullptr) return;
+  for (std::size_t g = 0; g < job.groups.size(); ++g) {
+    std::vector<bool> is_taken(static_cast<std::size_t>(job.groups[g].count), false);
+    for (const RunningTask& task : run->tasks) {
+      const auto number = static_cast<std::size_t>(task.task);
+      if (task.group == static_cast<std::int32_t>(g) && number < is_taken.size()) is_taken[number] = true;
+    }
+    auto free = is_taken.begin();
+    for (PlacedTask& task : placed) {
+      if (task.group != static_cast<std::int32_t>(g)) continue;
+      free = std::find(free, is_taken.end(), false);
+      if (free == is_taken.end()) break;
+      task.task = static_cast<std::int32_t>(free++ - is_taken.begin());
+    }
+  }
+}
+
 JobOutcome Placer::place_job(const Job& job) {
   JobOutcome outcome;
   start_needed(job, outcome);
   if (outcome.started && job.groups.size() > 1) add_surplus(job, outcome.placed);
+  const bool has_some = std::ranges::any_of(job.groups, [](const TaskGroup& group) { return group.placed > 0; });
+  if (outcome.started && has_some) number(job, outcome.placed);
   outcome.started = outcome.started && !outcome.placed.empty();
   return outcome;
 }

@@ -19,6 +19,7 @@
 #include "engine/model/plan.h"
 #include "engine/policy/candidates.h"
 #include "engine/round/rack_capacity.h"
+#include "engine/round/running_jobs.h"
 
 namespace berth {
 
@@ -40,8 +41,10 @@ struct JobOutcome {
 
 class Placer {
  public:
-  // Everything passed must outlive this. rank: tie-break order of nodes, see Candidates.
-  Placer(Ledger& ledger, NodeScore& policy, std::span<const std::int32_t> rank = {}, std::uint64_t seed = 0);
+  // Everything passed must outlive this. rank: tie-break order of nodes, see Candidates. `running`: whose numbers the
+  // tasks that a running job gains do not get; null = nobody gains any.
+  Placer(Ledger& ledger, NodeScore& policy, std::span<const std::int32_t> rank = {}, std::uint64_t seed = 0,
+         const RunningJobs* running = nullptr);
 
   // Places one task of `shape` on the best node; the holding stays in the ledger. Nothing = does not fit now.
   std::optional<Holding> place_task(const TaskShape& shape);
@@ -64,6 +67,7 @@ class Placer {
 
   Request needed_of(const Job& job, std::size_t index) const;
   std::optional<std::size_t> first_unplaced(const Job& job, std::vector<PlacedTask>& placed);
+  void number(const Job& job, std::vector<PlacedTask>& placed) const;
   void start_needed(const Job& job, JobOutcome& outcome);
   void add_surplus(const Job& job, std::vector<PlacedTask>& placed);
   void say_why_not(const Request& request, Ledger::Checkpoint before_job, JobOutcome& outcome);
@@ -83,7 +87,8 @@ class Placer {
   NodeScore& policy_;
   Candidates candidates_;
   RackCapacity racks_;
-  std::vector<std::int32_t> next_task_;  // per group of the job being placed
+  const RunningJobs* running_;
+  std::vector<std::int32_t> next_task_;  // per group of the job being placed, as if none of its numbers were free
   std::vector<std::size_t> order_;       // of the groups of the job that is tried
 };
 

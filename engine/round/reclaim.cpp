@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/round/own_models.h"
 #include "engine/round/quota_placing.h"
 #include "engine/round/reserved_room.h"
 
@@ -101,11 +102,22 @@ std::optional<RoomMade> Reclaim::take_surplus_left(const Job& job, const Reserva
   QuotaLedger then = state_.quotas();
   Ledger& ledger = state_.ledger();
   const Ledger::Checkpoint before = ledger.checkpoint();
+  const auto take = [&](Eviction& eviction, const RunningJob& run, const RunningTask& gone) {
+    eviction.tasks.push_back({gone.group, gone.task});
+    eviction.lost += lost_time(run, gone, now_, Stops::kAlone).value() * gone.gpu_held().value();
+    Amounts held = then.none();
+    then.add_holding(gone.holding, held);
+    then.give_back(run.job.queue, held);
+    (void)ledger.release(gone.holding);
+  };
+  struct Other {  // not in the way, but their quota may be
+    std::size_t eviction;
+    const RunningJob* run;
+    std::size_t task;
+  };
+  std::vector<Other> others;
   for (const RunningJob& run : state_.running().all()) {
     if (!has_surplus_on(run, promise.tasks) || !may_take_surplus(state_, job, amounts, run, end)) continue;
-    const std::vector<std::size_t> surplus = surplus_tasks(run);
-    const auto is_in_the_way = [&](std::size_t task) { return lies_on(run.tasks[task].holding, promise.tasks); };
-    const auto last = std::ranges::find_if(surplus.rbegin(), surplus.rend(), is_in_the_way).base();
     Eviction eviction{.job = run.job.id,
                       .beneficiary = job.id,
                       .rule = run.job.queue == job.queue ? EvictionRule::kPriority : EvictionRule::kReclaim,
@@ -113,18 +125,21 @@ std::optional<RoomMade> Reclaim::take_surplus_left(const Job& job, const Reserva
                       .stop_at = now_,
                       .why = VictimChoiceReason::kLeastForRoom,
                       .candidates = 1};
-    Amounts held = then.none();
-    for (auto task = surplus.begin(); task != last; ++task) {
-      const RunningTask& gone = run.tasks[*task];
-      eviction.tasks.push_back({gone.group, gone.task});
-      eviction.lost += lost_time(run, gone, now_, Stops::kAlone).value() * gone.gpu_held().value();
-      then.add_holding(gone.holding, held);
-      (void)ledger.release(gone.holding);
+    for (const std::size_t task : surplus_tasks(run)) {
+      if (lies_on(run.tasks[task].holding, promise.tasks)) {
+        take(eviction, run, run.tasks[task]);
+      } else {
+        others.push_back({room.evictions.size(), &run, task});
+      }
     }
-    then.give_back(run.job.queue, held);
     room.evictions.push_back(std::move(eviction));
   }
-  bool fits = !room.evictions.empty() && then.judge(job.queue, amounts, end).admitted();
+  const auto is_admitted = [&] { return then.judge(job.queue, amounts, end).admitted(); };
+  for (const Other& other : others) {
+    if (is_admitted()) break;
+    take(room.evictions[other.eviction], *other.run, other.run->tasks[other.task]);
+  }
+  bool fits = !room.evictions.empty() && is_admitted();
   for (const ReservedTask& task : promise.tasks) fits = fits && ledger.place(task.holding).ok();
   ledger.rollback(before);
   if (!fits) return std::nullopt;
@@ -172,61 +187,6 @@ bool Reclaim::has_a_reach(const Job& job, Seconds end) {
   const Amounts demand = state_.quotas().demand_to_start(job);
   return may_evict_others(job, state_.rules(), now_) && has_a_chance(job, demand, end) && index().size() > 0 &&
          reaches_for(job, demand, end).any;
-}
-
-std::vector<Job> on_each_own_model(const QuotaLedger& quotas, const Job& job, Seconds end) {
-  std::vector<Job> jobs;
-  for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
-    const ModelSet models = quotas.resource(r).models;
-    if (models == 0 || !quotas.is_governed(r)) continue;
-    Job narrowed = job;
-    bool is_narrower = false;
-    bool is_possible = true;
-    for (TaskGroup& group : narrowed.groups) {
-      if (group.shape.gpu_count == 0 || group.placed >= group.min_tasks) continue;
-      const ModelSet allowed = group.shape.models == 0 ? models : group.shape.models & models;
-      is_possible = is_possible && allowed != 0;
-      is_narrower = is_narrower || allowed != group.shape.models;
-      group.shape.models = allowed;
-    }
-    if (is_narrower && is_possible && quotas.has_quota_for(job.queue, quotas.demand_to_start(narrowed), end)) {
-      jobs.push_back(std::move(narrowed));
-    }
-  }
-  return jobs;
-}
-
-std::optional<Amounts> across_own_models(const QuotaLedger& quotas, const Job& job) {
-  if (job.queue < 0 || quotas.choices_of(job) == 0) return std::nullopt;
-  std::vector<std::int64_t> left(quotas.resource_count(), 0);  // of quotas of models, the most on the path
-  for (std::size_t r = 0; r < left.size(); ++r) {
-    if (quotas.resource(r).models == 0 || !quotas.is_governed(r)) continue;
-    for (std::int32_t q = job.queue; q >= 0; q = quotas.queues()[static_cast<std::size_t>(q)].parent)
-      left[r] = std::max(left[r], quotas.quota(q, r) - quotas.used(q, r));
-  }
-  Amounts demand = quotas.none();
-  std::size_t parts = 0;
-  for (const TaskGroup& group : job.groups) {
-    std::int64_t tasks = std::max(0, group.min_tasks - group.placed);
-    for (std::size_t r = 0; r < left.size() && tasks > 0 && group.shape.gpu_count > 0; ++r) {
-      TaskShape shape = group.shape;
-      shape.models = shape.models == 0 ? quotas.resource(r).models : shape.models & quotas.resource(r).models;
-      Amounts one = quotas.none();
-      quotas.add_demand(shape, 1, one);
-      const std::int64_t fit = shape.models == 0 || one[r] <= 0 ? 0 : std::min(tasks, left[r] / one[r]);
-      if (fit <= 0) continue;
-      quotas.add_demand(shape, fit, demand);
-      left[r] -= fit * one[r];
-      tasks -= fit;
-      ++parts;
-    }
-    if (group.shape.gpu_count == 0) {
-      quotas.add_demand(group.shape, tasks, demand);
-    } else if (tasks > 0) {
-      return std::nullopt;
-    }
-  }
-  return parts > 1 ? std::optional(demand) : std::nullopt;
 }
 
 std::optional<RoomMade> Reclaim::make_room_for(const Job& job, const Amounts& demand, Seconds end,
@@ -421,24 +381,38 @@ JobOutcome Reclaim::try_placing(const Job& gang, Seconds end, const VictimChoice
 JobOutcome Reclaim::spare(const Job& gang, Seconds end, VictimChoice& choice, JobOutcome outcome,
                           Ledger::Checkpoint before) {
   Ledger& ledger = state_.ledger();
-  const QuotaLedger& quotas = state_.quotas();
+  QuotaLedger& quotas = state_.quotas();
   Amounts taken = quotas.none();
   for (const PlacedTask& task : outcome.placed) quotas.add_holding(task.holding, taken);
   std::vector<std::size_t> dearest_first = choice.chosen();
   std::ranges::sort(dearest_first, std::greater<>());
   for (const std::size_t v : dearest_first) {
     const Victim& victim = (*index_)[v];
-    while (choice.level(v) > 0) {
-      const std::size_t level = choice.level(v);
-      const std::size_t lower = level > victim.surplus ? victim.surplus : level - 1;
+    const auto may_stay = [&](std::size_t from, std::size_t to) {
       const Ledger::Checkpoint here = ledger.checkpoint();
       bool fits = true;
-      for (std::size_t i = lower; i < level && fits; ++i) fits = ledger.place(victim.tasks[i].holding).ok();
-      choice.lower(v, lower);
-      if (fits && quotas.judge(gang.queue, taken, end).admitted()) continue;
-      choice.raise(v, level);
-      ledger.rollback(here);
-      break;
+      for (std::size_t i = from; i < to && fits; ++i) fits = ledger.place(victim.tasks[i].holding).ok();
+      const Amounts held = index_->amounts(state_, v, from, to);
+      quotas.take(victim.queue, held);
+      fits = fits && quotas.judge(gang.queue, taken, end).admitted();
+      quotas.give_back(victim.queue, held);
+      if (!fits) ledger.rollback(here);
+      return fits;
+    };
+    const Ledger::Checkpoint with_all = ledger.checkpoint();
+    const std::size_t chosen = choice.level(v);
+    if (chosen > victim.surplus) {
+      if (!may_stay(victim.surplus, chosen)) continue;
+      choice.lower(v, victim.surplus);
+    }
+    for (std::size_t i = choice.level(v); i-- > 0;) {
+      if (!may_stay(i, i + 1)) continue;
+      index_->put_back(v, i, choice.level(v));
+      choice.lower(v, choice.level(v) - 1);
+    }
+    if (chosen > victim.surplus && !choice.is_within_budget(v)) {
+      ledger.rollback(with_all);
+      (void)choice.raise(v, chosen);
     }
   }
   std::ranges::sort(dearest_first);

@@ -61,13 +61,6 @@ struct RoomMade {
 Seconds evicts_from(const Job& job, const RoundRules& rules);
 bool may_evict_others(const Job& job, const RoundRules& rules, Seconds now);
 
-// A job that may run on several models counts for none of them before it is placed, so no quota of a model is taken
-// back for it. What it would be on the models of each such quota alone, where that has room.
-std::vector<Job> on_each_own_model(const QuotaLedger& quotas, const Job& job, Seconds end);
-// What it would count for with as many tasks on each of them as the quota has room for. Nothing = they have not room
-// for all, or one suffices.
-std::optional<Amounts> across_own_models(const QuotaLedger& quotas, const Job& job);
-
 class Reclaim {
  public:
   Reclaim(RoundState& state, Seconds now);

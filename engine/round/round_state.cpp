@@ -24,7 +24,7 @@ RoundState::RoundState(const RoundSetup& setup)
     : setup_(setup),
       ledger_(*setup.cluster),
       quotas_(*setup.cluster, setup.queues, quotas_of(setup), setup.now),
-      placer_(ledger_, *setup.score, setup.rank, setup.seed) {}
+      placer_(ledger_, *setup.score, setup.rank, setup.seed, &running_) {}
 
 std::int64_t RoundState::class_value(const Job& job) const {
   return job.priority_class < 0 ? 0 : setup_.priority_classes[static_cast<std::size_t>(job.priority_class)].value;

@@ -134,8 +134,8 @@ class RoundState {
   RoundSetup setup_;
   Ledger ledger_;
   QuotaLedger quotas_;
-  Placer placer_;
   RunningJobs running_;
+  Placer placer_;
   std::map<std::int64_t, Pledge> pledges_;  // by job
   bool marks_are_stale_ = false;            // quota was freed since they were last renewed
   bool marks_are_claims_ = false;           // some came with add_running(): more may be promised than there is quota

@@ -55,8 +55,8 @@ class RunningJobs {
   bool has_nodes_ = false;                        // from the first question on
 };
 
-// What an elastic job can give up without ending: places in its `tasks` beyond min_tasks of their group, in the order
-// in which they go - group by group, highest task number first, because the next task is numbered after those it has.
+// What an elastic job can give up without ending: places in its `tasks` beyond min_tasks of their group, group by
+// group, the highest task number first. So the first of a group go last.
 std::vector<std::size_t> surplus_tasks(const RunningJob& job);
 // Devices on which some of `tasks` are to be.
 bool lies_on(const Holding& held, std::span<const ReservedTask> tasks);

@@ -101,6 +101,14 @@ VictimIndex::VictimIndex(const RoundState& state, Seconds now, EvictionTimes tim
   }
 }
 
+void VictimIndex::put_back(std::size_t index, std::size_t from, std::size_t level) {
+  Victim& victim = victims_[index];
+  const std::int64_t lost = victim.lost(from + 1) - victim.lost(from);
+  const auto at = [](auto& all, std::size_t i) { return all.begin() + static_cast<std::ptrdiff_t>(i); };
+  std::rotate(at(victim.tasks, from), at(victim.tasks, from + 1), at(victim.tasks, level));
+  for (std::size_t i = from; i + 1 < level; ++i) victim.lost_by[i] = victim.lost_by[i + 1] - lost;
+}
+
 void VictimIndex::retire(std::int64_t job) {
   if (const auto place = place_.find(job); place != place_.end()) victims_[place->second].is_retired = true;
 }
@@ -128,11 +136,15 @@ std::int64_t eviction_budget_of(const RoundState& state, std::int32_t queue) {
   return own >= 0 ? own : state.rules().eviction_budget;
 }
 
+bool VictimChoice::is_within_budget(std::size_t victim, std::int64_t more) const {
+  const std::int32_t queue = index_[victim].queue;
+  const std::int64_t budget = eviction_budget_of(state_, queue);
+  return budget < 0 || lost_[row(queue)] + to_lose_[row(queue)] + more <= budget;
+}
+
 bool VictimChoice::raise(std::size_t victim, std::size_t level) {
   const Victim& v = index_[victim];
-  const std::int64_t more = v.lost(level) - v.lost(levels_[victim]);
-  const std::int64_t budget = eviction_budget_of(state_, v.queue);
-  if (budget >= 0 && lost_[row(v.queue)] + to_lose_[row(v.queue)] + more > budget) return false;
+  if (!is_within_budget(victim, v.lost(level) - v.lost(levels_[victim]))) return false;
   if (levels_[victim] == 0) chosen_.push_back(victim);
   set(victim, level);
   return true;

@@ -2,7 +2,7 @@
 //
 // A running job makes room in steps: an elastic one gives up its surplus tasks one after the other, the highest number
 // of a group first, and then, like any other, everything. A level is the number of tasks gone: 0 to the surplus, or
-// all.
+// all. Surplus tasks that turn out to serve nobody are put behind those that do, and so stay.
 #pragma once
 
 #include <optional>
@@ -56,6 +56,8 @@ class VictimIndex {
   std::span<const Victim> victims() const { return victims_; }
   std::size_t size() const { return victims_.size(); }
   const Victim& operator[](std::size_t index) const { return victims_[index]; }
+  // Its surplus task at `from` goes after those up to that level.
+  void put_back(std::size_t index, std::size_t from, std::size_t level);
   // The job is no victim any more in this pass.
   void retire(std::int64_t job);
   // Those with tasks on the node, in order.
@@ -86,6 +88,9 @@ class VictimChoice {
   // False: the budget of its queue does not allow it; nothing has changed.
   bool raise(std::size_t victim, std::size_t level);
   void lower(std::size_t victim, std::size_t level);
+  // The budget of its queue allows what is chosen, with so much more of that victim. Surplus tasks alone may lose more
+  // than all of a job that writes a checkpoint.
+  bool is_within_budget(std::size_t victim, std::int64_t more = 0) const;
   void clear();
 
   // The ones chosen, first chosen first.

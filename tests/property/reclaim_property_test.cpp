@@ -75,6 +75,12 @@ class BusyCompany : public Company {
 class Witness {
  public:
   explicit Witness(Company& company) : company_(company) {
+    for (const auto& terms : company.snapshot.quotas.terms) {
+      for (const QuotaTerms& each : terms) {
+        has_limits_ =
+            has_limits_ || each.limit != kNoLimit || each.borrow_limit != kNoLimit || each.lend_limit != kNoLimit;
+      }
+    }
     company.look = [this](const Plan& plan, const RoundState& state) {
       look_at_evictions(plan, state);
       look_at_budgets(plan);
@@ -90,6 +96,7 @@ class Witness {
   }
 
   std::size_t evictions = 0;
+  std::size_t surplus_tasks = 0;       // evicted, their gang runs on
   mutable std::size_t late_tasks = 0;  // evicted, of those that joined after their job's start
 
  private:
@@ -114,6 +121,7 @@ class Witness {
         ASSERT_LT(state.class_value(victim.job), state.class_value(beneficiary));
       }
       look_at_beneficiary(plan, beneficiary);
+      if (!e.whole && !has_limits_) look_at_places(plan, e);
       look_at_loss(e, victim);
     }
   }
@@ -139,6 +147,16 @@ class Witness {
     }
     ASSERT_GT(tasks, 0);
     ASSERT_EQ(e.lost, expected);
+  }
+
+  // Where no limit is in the way, each task that goes leaves a node that the beneficiary is placed on.
+  void look_at_places(const Plan& plan, const Eviction& e) {
+    for (const Allocation& a : company_.snapshot.allocations) {
+      if (a.job != e.job || std::ranges::find(e.tasks, TaskName{a.group, a.task}) == e.tasks.end()) continue;
+      const auto is_there = [&](const Placement& p) { return p.job == e.beneficiary && p.node == a.node; };
+      ASSERT_TRUE(std::ranges::any_of(plan.placements, is_there)) << "task " << a.task << " serves nobody";
+      ++surplus_tasks;
+    }
   }
 
   // It starts now, or room is held for it.
@@ -181,6 +199,7 @@ class Witness {
   }
 
   Company& company_;
+  bool has_limits_ = false;
   std::set<std::pair<std::int64_t, std::int64_t>> seen_;  // beneficiary and victim
   std::vector<std::int64_t> usage_;
 };
@@ -188,6 +207,7 @@ class Witness {
 TEST(ReclaimProperty, KeepsItsPromises) {
   std::size_t evictions = 0;
   std::size_t late_tasks = 0;
+  std::size_t surplus_tasks = 0;
   for (std::uint64_t seed = 1; seed <= 24 && !HasFatalFailure(); ++seed) {
     BusyCompany company(seed);
     Witness witness(company);
@@ -198,9 +218,11 @@ TEST(ReclaimProperty, KeepsItsPromises) {
     }
     evictions += witness.evictions;
     late_tasks += witness.late_tasks;
+    surplus_tasks += witness.surplus_tasks;
   }
   EXPECT_GT(evictions, 200u) << "else the test says nothing";
   EXPECT_GT(late_tasks, 10u) << "nor of tasks that join later";
+  EXPECT_GT(surplus_tasks, 10u) << "nor of surplus tasks";
 }
 
 // With single GPUs packing cannot block, so quota alone decides: a queue that has work and unused quota waits at most

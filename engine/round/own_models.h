@@ -1,0 +1,19 @@
+// For which quotas of device models a job that several models suit would be within its own.
+//
+// Such a job counts for none of them before it is placed, so no quota of a model is taken back for it as it is.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "engine/model/quota_ledger.h"
+
+namespace berth {
+
+// What it would be on the models of each such quota alone, where that has room until `end`, as in QuotaLedger::judge.
+std::vector<Job> on_each_own_model(const QuotaLedger& quotas, const Job& job, Seconds end);
+// What it would count for with as many tasks on each of them as the quota has room for. Nothing = they have not room
+// for all, or one suffices.
+std::optional<Amounts> across_own_models(const QuotaLedger& quotas, const Job& job);
+
+}  // namespace berth
