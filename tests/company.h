@@ -53,6 +53,12 @@ class Company {
     snapshot.jobs.push_back(std::move(job));
     return id;
   }
+  // One that waits.
+  void cancel(std::int64_t id) {
+    std::erase_if(snapshot.jobs, [&](const Job& job) { return job.id == id; });
+    std::erase_if(snapshot.reservations, [&](const Reservation& row) { return row.job == id; });
+  }
+  std::int32_t queue_of(std::int64_t id) { return runs(id) ? running_job(id).job.queue : waiting_job(id).queue; }
   Job& waiting_job(std::int64_t id) { return *std::ranges::find(snapshot.jobs, id, &Job::id); }
   RunningJob& running_job(std::int64_t id) { return *find_running(id); }
   // From now on nothing ends by itself.

@@ -71,6 +71,11 @@ bool outranks_its_victims(const RoundState& state, const Job& job) {
 }
 
 bool is_void(const RoundState& state, const Job& job, const Reservation& row, Seconds now) {
+  if (!state.quotas().governs()) {  // nobody owns anything any more
+    return std::ranges::any_of(state.running().all(), [&](const RunningJob& run) {
+      return run.makes_room_for_a_job() && run.stops_for == job.id && run.stop_rule == EvictionRule::kReclaim;
+    });
+  }
   const Amounts amounts = state.held_by(row.tasks);
   QuotaLedger then = state.quotas();
   then.clear_holds();
@@ -97,7 +102,6 @@ bool is_void(const RoundState& state, const Job& job, const Reservation& row, Se
 }  // namespace
 
 void drop_void_promises(RoundState& state, std::span<const Job> jobs, Seconds now, std::vector<Reservation>& kept) {
-  const bool governs = state.quotas().governs();
   // Who runs within quota keeps it before what is promised to those that wait, and older promises before younger ones.
   state.drop_pledges();
   state.keep_marks();
@@ -110,7 +114,7 @@ void drop_void_promises(RoundState& state, std::span<const Job> jobs, Seconds no
     const auto job = std::ranges::lower_bound(jobs, row.job, {}, &Job::id);
     if (job == jobs.end() || job->id != row.job) return false;
     const bool is_broken = !is_room_for(row, *job, state) || !outranks_its_victims(state, *job) ||
-                           (governs && job->queue >= 0 && is_void(state, *job, row, now));
+                           (job->queue >= 0 && is_void(state, *job, row, now));
     if (!is_broken) state.pledge(row, jobs);
     return is_broken;
   });

@@ -3,6 +3,9 @@
 //
 // Every stream keeps a few jobs waiting: as soon as one starts another comes, for ever. Beside them every queue has
 // one large job waiting. Durations are over- and underestimated. What starts late is named with the bound.
+//
+// In random companies teams also fall silent for a while, jobs are cancelled, nodes drain, and quota is lent until a
+// date. While nodes drain and quota is lent anything may wait; from then on the bound holds for all that wait.
 #include <gtest/gtest.h>
 
 #include "engine/base/env.h"
@@ -22,6 +25,19 @@ struct Stream {
   std::string queue;  // empty = none
   std::vector<std::string> small;
   std::vector<std::string> large;  // one of them waits at any time
+};
+
+// What else may happen.
+struct Turmoil {
+  bool pauses = false;   // of streams
+  bool cancels = false;  // of waiting jobs
+  bool drains = false;   // of nodes, at first
+  bool loans = false;    // of quota, at first
+
+  std::string text() const {
+    return std::string(pauses ? ", pauses" : "") + (cancels ? ", cancels" : "") + (drains ? ", drains" : "") +
+           (loans ? ", loans" : "");
+  }
 };
 
 struct Scene {
@@ -100,8 +116,12 @@ std::vector<Scene> scenes() {
 class LiveWorld {
  public:
   LiveWorld(const Scene& scene, const std::string& order, BackfillMode backfill, Preemption preemption,
-            std::uint64_t seed)
-      : scene_(scene), random_(seed), company_(scene.cluster, scene.departments.empty() ? "all" : scene.departments) {
+            std::uint64_t seed, const Turmoil& turmoil = {})
+      : scene_(scene),
+        turmoil_(turmoil),
+        random_(seed),
+        company_(scene.cluster, scene.departments.empty() ? "all" : scene.departments),
+        pauses_(scene.streams.size()) {
     Snapshot& snapshot = company_.snapshot;
     snapshot.order_policy = order;
     snapshot.rules.backfill = backfill;
@@ -130,10 +150,15 @@ class LiveWorld {
   Seconds bound_by_age() const { return bound() + Seconds(ranks_move_ ? 24 * kPatience : 0); }
 
   void run(Seconds until, Seconds bound) {
+    if (turmoil_.drains || turmoil_.loans) {
+      calm_from_ = this->bound();
+      until = until + calm_from_;
+    }
     for (Seconds now(0); now < until;) {
+      stir(now);
       refill();
       const Plan plan = company_.round(now.value());
-      for (const Eviction& eviction : plan.evictions) waiting_[eviction.job] = now;
+      for (const Eviction& eviction : plan.evictions) wait_anew(eviction.job, now);
       std::erase_if(waiting_, [&](const auto& entry) { return company_.runs(entry.first); });
       for (const auto& [job, submit] : waiting_) {
         ASSERT_LT(now, submit + bound) << late(job, bound, plan);
@@ -145,6 +170,71 @@ class LiveWorld {
   }
 
  private:
+  // So do those that wait behind it in its stream.
+  void wait_anew(std::int64_t job, Seconds now) {
+    waiting_[job] = now;
+    const std::int32_t queue = company_.queue_of(job);
+    for (auto& [other, since] : waiting_) {
+      if (company_.queue_of(other) == queue) since = now;
+    }
+  }
+
+  void stir(Seconds now) {
+    Snapshot& snapshot = company_.snapshot;
+    if (turmoil_.cancels && !waiting_.empty() && random_.below(12) == 0) {
+      const auto job = std::next(waiting_.begin(), static_cast<std::ptrdiff_t>(random_.below(waiting_.size())));
+      company_.cancel(job->first);
+      waiting_.erase(job);
+    }
+    if (turmoil_.drains && now >= drained_until_) {
+      for (Node& node : snapshot.cluster.nodes) node.state = NodeState::kUp;
+      if (now < calm_from_ && random_.below(20) == 0) {
+        snapshot.cluster.nodes[random_.below(snapshot.cluster.nodes.size())].state = NodeState::kDraining;
+        drained_until_ = std::min(calm_from_, now + Seconds(100 + static_cast<std::int64_t>(random_.below(900))));
+      }
+    }
+    std::vector<LoanTerms>& loans = snapshot.quotas.loans;
+    std::erase_if(loans, [&](const LoanTerms& loan) { return loan.until <= now; });
+    if (turmoil_.loans && now < calm_from_ && loans.empty() && random_.below(15) == 0) lend(now);
+    if (now < calm_from_) {
+      for (auto& [job, since] : waiting_) since = now;
+    }
+  }
+
+  // From one of two siblings that own something to the other, if such are drawn.
+  void lend(Seconds now) {
+    const QuotaTable& table = company_.snapshot.quotas;
+    const std::vector<Queue>& queues = company_.snapshot.queues;
+    if (table.resources.empty()) return;
+    const std::size_t lender = random_.below(queues.size());
+    const std::size_t borrower = random_.below(queues.size());
+    const std::size_t resource = random_.below(table.resources.size());
+    const std::int64_t devices = table.terms[lender][resource].quota / 1000;
+    if (lender == borrower || queues[lender].parent != queues[borrower].parent || devices == 0 ||
+        !table.terms[lender][resource].has_quota || !table.terms[borrower][resource].has_quota) {
+      return;
+    }
+    const Seconds until = now + Seconds(200 + static_cast<std::int64_t>(random_.below(2000)));
+    company_.snapshot.quotas.loans.push_back(
+        {.id = ++last_loan_,
+         .lender = static_cast<std::int32_t>(lender),
+         .borrower = static_cast<std::int32_t>(borrower),
+         .resource = static_cast<std::int32_t>(resource),
+         .amount = 1000 * (1 + static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(devices)))),
+         .until = std::min(calm_from_, until),
+         .return_grace = Seconds(random_.below(2) == 0 ? 0 : 100)});
+  }
+
+  bool pauses(std::size_t stream) {
+    if (!turmoil_.pauses) return false;
+    Pause& pause = pauses_[stream];
+    if (company_.snapshot.now >= pause.until) {
+      pause.is_on = !pause.is_on;
+      pause.until = company_.snapshot.now + Seconds(1 + static_cast<std::int64_t>(random_.below(3000)));
+    }
+    return pause.is_on;
+  }
+
   std::string late(std::int64_t job, Seconds bound, const Plan& plan) {
     std::string text =
         "job " + std::to_string(job) + " has not started within " + std::to_string(bound.value()) + " s\n";
@@ -154,6 +244,7 @@ class LiveWorld {
   void refill() {
     for (std::size_t s = 0; s < scene_.streams.size(); ++s) {
       const Stream& stream = scene_.streams[s];
+      if (pauses(s)) continue;
       const auto waits = [&](bool large) {
         return static_cast<std::size_t>(std::ranges::count_if(kinds_, [&](const auto& kind) {
           return kind.second == std::pair(s, large) && waiting_.contains(kind.first);
@@ -179,9 +270,19 @@ class LiveWorld {
     kinds_.emplace(id, std::pair(s, large));
   }
 
+  struct Pause {
+    Seconds until;
+    bool is_on = true;
+  };
+
   const Scene& scene_;
+  Turmoil turmoil_;
   Random random_;
   Company company_;
+  std::vector<Pause> pauses_;  // by stream
+  Seconds calm_from_;          // no node drains and nothing is lent
+  Seconds drained_until_;
+  std::int64_t last_loan_ = 0;
   bool has_classes_ = false;
   bool ranks_move_ = false;
   std::map<std::int64_t, Seconds> waiting_;  // since when
@@ -377,9 +478,13 @@ TEST_P(LivenessTest, EveryJobOfARandomCompanyStarts) {
     const auto mode =
         one_of<BackfillMode>(random, {BackfillMode::kEasy, BackfillMode::kConservative, BackfillMode::kNone});
     const auto preemption = one_of<Preemption>(random, {Preemption::kNone, Preemption::kReclaim});
+    const Turmoil turmoil{.pauses = random.below(2) == 0,
+                          .cancels = random.below(3) == 0,
+                          .drains = random.below(3) == 0,
+                          .loans = random.below(3) == 0};
     SCOPED_TRACE("seed " + std::to_string(seed) + ", " + order + ", " + std::string(backfill_mode_name(mode)) +
-                 (preemption == Preemption::kNone ? ", " : ", reclaim, ") + scene.name);
-    LiveWorld world(scene, order, mode, preemption, seed);
+                 (preemption == Preemption::kNone ? "" : ", reclaim") + turmoil.text() + ", " + scene.name);
+    LiveWorld world(scene, order, mode, preemption, seed, turmoil);
     world.run(world.bound_by_age() + world.bound(), world.bound_by_age());
     if (HasFatalFailure()) return;
   }
