@@ -68,7 +68,7 @@ class Runtime {
   // What check_changes() was given says; for transactions that are no changes, at their beginning.
   Status check_right() const { return right_ ? right_() : Status(); }
   // kConflict in a read-only session.
-  Status check_writable() const;
+  Status check_writable();
 
   // Until commit_transaction(), changes are parts of one transaction: each keeps its step of the state version and its
   // events, and one that fails is rolled back alone; others see all of it at its end, or nothing. Nobody else can

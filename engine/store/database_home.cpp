@@ -216,12 +216,12 @@ Status check_executors_folder(const Database& db) {
   return is_missing ? Status() : check_private_folder(folder);
 }
 
-Status check_in_place(const Database& db) {
+Status check_in_place(Database& db) {
   if (is_in_memory(db)) return {};
   int has_moved = 0;
   const int asked = sqlite3_file_control(db.handle(), "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
   if (asked != SQLITE_OK || has_moved == 0) return {};
-  remove_own_log(db.path());
+  part_from_log(db);
   return Status(Code::kConflict,
                 fmt::format("'{}' was replaced, moved or removed after it was opened: what is written to it would be "
                             "lost",

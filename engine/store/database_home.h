@@ -29,7 +29,7 @@ std::string executors_folder(const Database& db);
 Status check_executors_folder(const Database& db);
 
 // kConflict when the file was moved, replaced or removed after it was opened: what is written is lost with it.
-Status check_in_place(const Database& db);
+Status check_in_place(Database& db);
 
 // This file drives the work from now on. Nothing for a database in memory. No version of the state.
 Status record_home(Database& db);

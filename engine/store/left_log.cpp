@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "engine/base/file_bytes.h"
+#include "engine/base/folder.h"
 #include "engine/store/sqlite.h"
 
 namespace berth {
@@ -73,6 +75,24 @@ Result<bool> holds_together(const std::string& path) {
   return said.ok() && *said == "ok";
 }
 
+// Where the file that the connection has open lies now; empty = not known.
+std::string name_of_open(Database& db) {
+  Result<std::int64_t> inode = db.integer(
+      "SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM meta WHERE key = "
+      "'home_inode'");
+  const Result<std::vector<std::string>> all = names_in("/proc/self/fd");
+  if (!inode.ok() || !all.ok()) return {};
+  std::string found;
+  for (const std::string& each : *all) {
+    struct stat file = {};
+    std::array<char, 4096> name{};
+    if (::fstat(std::atoi(each.c_str()), &file) != 0 || static_cast<std::int64_t>(file.st_ino) != *inode) continue;
+    const ssize_t length = ::readlink(("/proc/self/fd/" + each).c_str(), name.data(), name.size());
+    if (length > 0) found.assign(name.data(), static_cast<std::size_t>(length));
+  }
+  return found;
+}
+
 Status another_files(const std::string& path) {
   return Status(
       Code::kCorrupt,
@@ -113,11 +133,20 @@ void remove_log(const std::string& path) {
   for (const char* suffix : {"-wal", "-shm"}) std::remove((path + suffix).c_str());
 }
 
-void remove_own_log(const std::string& path) {
+void part_from_log(Database& db) {
+  const std::string& path = db.path();
   const std::optional<struct stat> log = found_at(path + "-wal");
   if (!log) return;
   const Result<std::vector<int>> open = descriptors_of(*log);
-  if (open.ok() && !open->empty()) remove_log(path);
+  if (!open.ok() || open->empty()) return;
+  const std::string name = name_of_open(db);
+  const bool is_elsewhere = !name.empty() && found_at(name) && name != path;
+  if (is_elsewhere && !found_at(name + "-wal")) {
+    db.set_busy_timeout(1000);
+    const int ended = sqlite3_wal_checkpoint_v2(db.handle(), "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+    if (ended == SQLITE_OK) return remove_log(path);
+  }
+  if (found_at(path) || (!name.empty() && !is_elsewhere)) remove_log(path);
 }
 
 }  // namespace berth

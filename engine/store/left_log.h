@@ -9,6 +9,7 @@
 #include <string>
 
 #include "engine/base/status.h"
+#include "engine/store/sqlite.h"
 
 namespace berth {
 
@@ -19,7 +20,9 @@ Status check_left_log(const std::string& path);
 Status end_log(const std::string& path);
 // `path` has been replaced: what is left of the log goes.
 void remove_log(const std::string& path);
-// The same by a process that has the former file open, if the log there is still that one's.
-void remove_own_log(const std::string& path);
+// By a process that has the file open which lay at the path of `db` before it was moved, replaced or removed. What the
+// log has goes into that file, where it lies now, unless somebody uses it there. Then the log goes; it stays only where
+// it is all that there is of what was committed, and no other file would take it for its own.
+void part_from_log(Database& db);
 
 }  // namespace berth

@@ -82,6 +82,35 @@ TEST_F(Copy, AFileThatIsReplacedWhileItIsOpenTakesNothingMore) {
   EXPECT_ERROR(before->check_writable(), Code::kConflict, "was replaced");
 }
 
+// What was committed lies in the log as long as somebody has the file open.
+TEST_F(Copy, WhatWasCommittedBeforeTheFileWasMovedStays) {
+  const std::string moved = path() + ".moved";
+  for (const char* how : {"used under its new name", "put back", "put back, used there meanwhile"}) {
+    SCOPED_TRACE(how);
+    {
+      const auto before = runtime(path());
+      const auto another = runtime(path());
+      EXPECT_OK(check_home(before->db(), env_.now()));
+      EXPECT_OK(before->change([&](Change& c) { return add_pool(c, how); }));
+      std::filesystem::rename(path(), moved);
+      const bool is_used = how == std::string("put back, used there meanwhile");
+      if (is_used) std::ofstream(moved + "-wal") << "another process's";
+      EXPECT_ERROR(before->check_writable(), Code::kConflict, "was replaced");
+      EXPECT_ERROR(another->check_writable(), Code::kConflict, "was replaced");
+      EXPECT_EQ(std::filesystem::exists(path() + "-wal"), is_used);
+      std::filesystem::remove(moved + "-wal");
+    }
+    if (how != std::string("used under its new name")) std::filesystem::rename(moved, path());
+    {
+      const auto after = runtime(std::filesystem::exists(path()) ? path() : moved);
+      EXPECT_EQ(must_have(after->db().integer("SELECT count(*) FROM pools WHERE name = '" + std::string(how) + "'")),
+                1);
+      EXPECT_EQ(must_have(after->db().text("PRAGMA integrity_check")), "ok");
+    }
+    if (!std::filesystem::exists(path())) std::filesystem::rename(moved, path());
+  }
+}
+
 TEST_F(Copy, TheSamePathOnAnotherHostOrDeviceIsACopy) {
   const auto original = runtime(path());
   EXPECT_OK(check_home(original->db(), env_.now()));
