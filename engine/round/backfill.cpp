@@ -22,6 +22,7 @@ DemandKey backfill_demand(const Job& job) {
 Backfill::Backfill(RoundState& state, const KeptReservations& kept, Seconds now)
     : state_(state),
       now_(now),
+      jobs_(kept.jobs),
       order_(kept.order),
       input_(kept.input),
       ranks_move_(kept.ranks_move()),
@@ -75,7 +76,9 @@ void Backfill::begin_with_kept() {
     // holds nothing, and has not the turn.
     const bool fits_by_its_tasks = !quotas.governs() && is_room_for(row, job, state_);
     if (!fits_by_its_tasks && !fits_one_day(job)) continue;
-    const bool has_turn = first_ == 0 && !(closes && gives_way(verdict.borrows, row.expected));
+    const bool has_turn =
+        first_ == 0 &&
+        !(closes && (gives_way(verdict.borrows, row) || (verdict.borrows && row.tasks.empty() && waits_for_late(job))));
     if (has_turn) first_ = job.id;
     if (has_turn && closes) {
       close(job, verdict.borrows);
@@ -97,7 +100,7 @@ void Backfill::bind(const Reservation& row, const Job& job, bool borrows, Second
   if (held.start >= kNever) return;
   held.is_due = row.expected <= now_;
   held.borrows = borrows;
-  held.gives_way = gives_way(borrows, row.expected);
+  held.gives_way = gives_way(borrows, row);
   held.queue = job.queue;
   add_to_timeline(held);
   held_.push_back(std::move(held));
@@ -109,11 +112,12 @@ bool Backfill::is_over(const Job& job, const Reservation& row, const QuotaVerdic
          row.expected + state_.rules().reservation_ttl <= now_;
 }
 
-bool Backfill::gives_way(bool borrows, Seconds expected) const {
-  return borrows && now_ < expected + state_.rules().reservation_ttl;
+bool Backfill::gives_way(bool borrows, const Reservation& row) const {
+  return borrows && (now_ < row.expected + state_.rules().reservation_ttl || waits_for_late(row));
 }
 
 void Backfill::turn_to(const Job& job, bool is_last) {
+  hold_again();
   const Reservation* row = nullptr;
   if (const auto kept = std::ranges::find(kept_, job.id, [](const Kept& k) { return k.reservation.job; });
       kept != kept_.end()) {
@@ -193,7 +197,7 @@ bool Backfill::is_like_first(const Job& job) const {
 
 void Backfill::keep_room_under_limits(const Job& job, const Reservation& row) {
   if (!state_.quotas().governs()) return;
-  const bool yields = gives_way(limits_.wants_to_borrow(job), row.expected);
+  const bool yields = gives_way(limits_.wants_to_borrow(job), row);
   const auto held = std::ranges::find(held_, job.id, [](const Held& h) { return h.reservation.job; });
   limits_.hold(job, {.made_at = row.made_at,
                      .from = row.expected,
@@ -449,34 +453,10 @@ bool Backfill::reserve(const Job& job, bool borrows, bool is_first, Seconds admi
                       .expected = is_promise ? std::min(row->expected, held.start) : held.start,
                       .tasks = found ? reserved_tasks(found->placed, state_.cluster()) : kept->tasks};
   held.borrows = borrows;
-  held.gives_way = gives_way(borrows, held.reservation.expected);
+  held.gives_way = gives_way(borrows, held.reservation);
   held.queue = job.queue;
   add_to_timeline(held);
   held_.push_back(std::move(held));
-  return true;
-}
-
-bool Backfill::give_way(std::int64_t holder, const Asker& asker) {
-  return give_way_if(asker, [&](const Held& held) { return held.reservation.job == holder; });
-}
-
-void Backfill::give_way_to(const Asker& asker, std::span<const PlacedTask> placed) {
-  const auto shares_a_node = [&](const ReservedTask& reserved) {
-    return std::ranges::any_of(placed,
-                               [&](const PlacedTask& task) { return task.holding.node == reserved.holding.node; });
-  };
-  (void)give_way_if(asker,
-                    [&](const Held& held) { return std::ranges::any_of(held.reservation.tasks, shares_a_node); });
-}
-
-template <class Concerns>
-bool Backfill::give_way_if(const Asker& asker, const Concerns& concerns) {
-  const auto gives_way = [&](const Held& held) { return concerns(held) && gives_way_to(held, asker); };
-  for (const Held& held : held_) {
-    if (gives_way(held)) unbound_.push_back(held.reservation);
-  }
-  if (std::erase_if(held_, gives_way) == 0) return false;
-  forget_timeline();
   return true;
 }
 
@@ -522,7 +502,8 @@ const Reservation* Backfill::promise_to(std::int64_t job) const {
 bool Backfill::holds_room_for(std::int64_t job) const { return promise_to(job) != nullptr; }
 
 bool Backfill::has_reservation(std::int64_t job) const {
-  return std::ranges::any_of(held_, [&](const Held& held) { return held.reservation.job == job; }) ||
+  const auto is_its = [&](const Held& held) { return held.reservation.job == job; };
+  return std::ranges::any_of(held_, is_its) || std::ranges::any_of(gave_way_, is_its) ||
          std::ranges::find(unbound_, job, &Reservation::job) != unbound_.end();
 }
 
@@ -567,7 +548,9 @@ std::optional<Seconds> Backfill::expected_start(std::int64_t job) const {
 
 std::vector<Reservation> Backfill::reservations() const {
   std::vector<Reservation> sorted;
-  for (const Held& held : held_) sorted.push_back(held.reservation);
+  for (const std::vector<Held>* const some : {&held_, &gave_way_}) {
+    for (const Held& held : *some) sorted.push_back(held.reservation);
+  }
   const auto is_there = [&](const Reservation& row) {
     return std::ranges::find(sorted, row.job, &Reservation::job) != sorted.end();
   };

@@ -35,13 +35,14 @@
 // gets one itself when it does not fit even so. Of two teams that both borrow it gives way where it exceeds a quota of
 // a queue above both, and the other does not. It does so until it has been due for RoundRules::reservation_ttl: then
 // that one waits, until all has ended that ran by then and the borrower has started, which may be reclaimed from as
-// ever.
+// ever. Only as long as that is known: while something in its way runs on for reservation_ttl after it was to have
+// ended, it gives way again. What it gives way with is for that job alone; for all others it holds on.
 // What is idle there is not for it, but what borrowers hold that run there is: it takes that back (Keep::kIdle), also
 // behind a borrower that closes the pass. Owners so wait for no borrower's end, and what is in the first one's way
-// becomes less each time, so that it starts. Where borrowers would come before the closer again (comes_before_closer())
-// and so take what is idle, the owner takes that itself, and nobody is evicted in vain. So it does behind a closer that
-// came, or was evicted, not reservation_ttl ago: else the closer would start for as long as nobody may evict it, and
-// one owner at a time would have the room.
+// becomes less each time, so that it starts. Where those whom it could evict come before the first one in the order and
+// so would take what is idle, the owner takes that itself, and nobody is evicted in vain. So it does behind a closer
+// that came, or was evicted, not reservation_ttl ago: else the closer would start for as long as nobody may evict it,
+// and one owner at a time would have the room.
 //
 // A reservation for a job whose victims are stopping (kEviction) holds its tasks against everybody, those before it in
 // the order too, until it expires; the room of the victims counts as free for it from now on.
@@ -53,9 +54,10 @@
 //      everything has ended. It falls due at the time T first named, or earlier, for the time never moves later.
 //   2. Let S be what runs when it falls due. From then on only tasks of S are in its way: on its nodes nothing starts,
 //      and when it moves, then to where the rest of S, ended, leaves room for it.
-//   3. S does not grow. A job within its quota that takes something back replaces borrowers of S. It cannot be
-//      replaced in the same way, so this happens at most once for each of them. When all of S and these jobs have
-//      ended, what is reserved is free, and the job is placed on exactly that if the placer finds nothing better.
+//   3. S does not grow, but by owners while it is late. A job within its quota that takes something back replaces
+//      borrowers of S. It cannot be replaced in the same way, so this happens at most once for each of them. When all of
+//      S and these jobs have ended, what is reserved is free, and the job is placed on exactly that if the placer finds
+//      nothing better.
 //   4. While something of S is late, a job may pass that its time limit ends by the time at which all of S is expected
 //      to have ended now: now and as long again as that is late. So what passes delays the job by less than S does. Who
 //      would stay for longer does not take back from those that pass.
@@ -119,8 +121,8 @@ class Backfill {
   void hold_quota(const Job& job, const LimitHolds::WouldServe& would_serve);
   // An earlier job of its queue waits for quota that this one would use: it takes nothing back on that.
   bool is_quota_held(const Job& job) const { return !holds_room_for(job.id) && limits_.is_quota_held(job); }
-  // The job is not looked at, since another closes the pass.
-  void note_closed(const Job& job);
+  // The job is not looked at, since another closes the pass. True: it is to be tried all the same.
+  bool note_closed(const Job& job);
   // It asks for the same as the first, which is still to come and may fare better.
   bool is_like_first(const Job& job) const;
   // It would fit if all that runs ended, on nodes as they are now.
@@ -133,7 +135,7 @@ class Backfill {
     const Job& job;
     bool borrows;
   };
-  // The reservation of that one holds nothing more in this pass, if it gives way to the job.
+  // The reservation of that one holds nothing until the next job's turn, if it gives way to the job.
   bool give_way(std::int64_t holder, const Asker& asker);
   // The same for every one that has something on the nodes of these tasks.
   void give_way_to(const Asker& asker, std::span<const PlacedTask> placed);
@@ -192,6 +194,8 @@ class Backfill {
   bool closer_gives_way() const;
   // Where that is so: the job would be tried before the one that closes the pass, and so takes what is idle.
   bool comes_before_closer(const Job& job) const;
+  // The same for all borrowers that keep room from the one that asks.
+  bool comes_before_withstanding(const Job& job, const Asker& asker) const;
   // The job whose due reservation binds all others, or that closes the pass, from its start, and gives way to nobody.
   std::optional<std::int64_t> bound() const;
   // Rows of jobs that room is held for until their victims have stopped.
@@ -201,6 +205,8 @@ class Backfill {
   std::vector<std::int64_t> passers_of(const Asker& asker) const;
   // Some borrower of another queue keeps room from the job that it does not give way to.
   bool is_withstood(const Asker& asker) const;
+  // While it lives, their reservations hold nothing.
+  class Aside;
   // The jobs whose reservations the job leaves in time: it has ended when they start, though its victims get the
   // longest grace. So it may take something back there, as it may start on what is idle there.
   std::vector<std::int64_t> left_in_time_by(const Job& job) const;
@@ -229,6 +235,9 @@ class Backfill {
     Timeline::TaskEnd end;  // of the last that was refused
     std::int64_t would_delay = 0;
   };
+
+  bool withstands(const Held& held, const Asker& asker) const;
+  bool comes_before(const Job& job, const Job& other) const;
 
   using Age = std::pair<Seconds, std::int64_t>;  // submit time and id
   struct Waiter {
@@ -283,7 +292,12 @@ class Backfill {
   void close_branch(const Job& job, std::int32_t branch);
   bool gives_way_to(const QueueCloser& closer, const Job& job) const;
   void close_limit(const Job& job, const QuotaVerdict& refusal, Seconds made_at);
-  bool gives_way(bool borrows, Seconds expected) const;
+  bool gives_way(bool borrows, const Reservation& row) const;
+  // Something on its nodes runs on for reservation_ttl after it was to have ended: nobody knows for how long.
+  bool waits_for_late(const Reservation& row) const;
+  // The same for a job that has no nodes: it fits only when such jobs have ended.
+  bool waits_for_late(const Job& job) const;
+  bool is_late(const RunningJob& run) const;
   // The job asks for more than its limits allow, or it has held room in vain that owners do not lend.
   bool is_over(const Job& job, const Reservation& row, const QuotaVerdict& refusal) const;
   const Reservation* row_of(const Job& job) const;
@@ -304,8 +318,9 @@ class Backfill {
   bool goes_before_holder(const Job& job, std::int64_t holder);
   // Where that is so, the holder has the limit no more.
   bool take_limit_over(const Job& job, std::int64_t holder);
-  // The same for a job that the limit refuses in any case, where the holder closes queues.
-  void take_queues_over(const Job& job);
+  // The same for a job of a queue that the holder closes. True: no limit refuses the job itself, it needs its turn
+  // alone.
+  bool take_queues_over(const Job& job);
   void pass_limit_on(const Job& started);
   void make_first(const Job& job, bool is_new);
   bool close_behind(const Job& job, bool borrows);
@@ -326,6 +341,8 @@ class Backfill {
   bool borrows_above(const Held& held, const Job& job) const;
   template <class Concerns>
   bool give_way_if(const Asker& asker, const Concerns& concerns);
+  // Those that gave way hold again, from when what came in their way leaves.
+  void hold_again();
   std::int64_t delayed_by(std::span<const PlacedTask> placed, Timeline::TaskEnd end, std::int64_t job);
   JobOutcome place_beside_reservations(const Job& job, Timeline::TaskEnd end);
   // On exactly what is reserved for it, if that is free.
@@ -338,6 +355,7 @@ class Backfill {
 
   RoundState& state_;
   Seconds now_;
+  std::span<const Job> jobs_;  // see KeptReservations
   const QueueOrder* order_;
   const OrderInput* input_;
   bool ranks_move_;
@@ -358,10 +376,24 @@ class Backfill {
   std::vector<Kept> kept_;                                   // oldest first; count when their job is blocked again
   std::vector<Reservation> unbound_;                         // hold no nodes in this pass, and stay
   std::vector<Held> held_;                                   // those that count
+  std::vector<Held> gave_way_;                               // to the job whose turn it is
   std::optional<Timeline> timeline_;                         // made when first needed
   mutable std::optional<Seconds> longest_grace_;             // when asked for
+  mutable std::map<std::int64_t, bool> waits_for_late_;      // by job; since the pass began
   std::map<DemandKey, Refusal> refused_;                     // jobs that would delay others, by what they ask for
   std::map<DemandKey, std::vector<Booking>> booked_;         // since room was last freed; by kind of gang
+};
+
+class Backfill::Aside {
+ public:
+  Aside(Backfill& backfill, const Asker& asker);
+  ~Aside();
+  Aside(const Aside&) = delete;
+  Aside& operator=(const Aside&) = delete;
+
+ private:
+  Backfill& backfill_;
+  std::vector<Held> held_;
 };
 
 }  // namespace berth

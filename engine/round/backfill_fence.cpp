@@ -1,6 +1,8 @@
-// What evictions keep off: see backfill.h.
+// Who gives way to whom, and what evictions keep off: see backfill.h.
 #include <algorithm>
+#include <iterator>
 #include <tuple>
+#include <utility>
 
 #include "engine/round/backfill.h"
 #include "engine/round/reserved_room.h"
@@ -27,14 +29,76 @@ bool Backfill::may_take_back(const Job& job) const {
 
 bool Backfill::closer_gives_way() const {
   if (!may_take_back() || !closer_) return false;
-  return now_ < std::max(closer_->submit, closer_->eviction.last_eviction) + state_.rules().reservation_ttl;
+  const Seconds since = std::max(closer_->submit, closer_->eviction.last_eviction);
+  return now_ < since + state_.rules().reservation_ttl || waits_for_late(*closer_);
 }
 
-bool Backfill::comes_before_closer(const Job& job) const {
+bool Backfill::is_late(const RunningJob& run) const {
+  const Seconds planned = run.planned_end();
+  const Seconds end = planned < run.start ? run.start + state_.rules().default_duration : planned;
+  return end + state_.rules().reservation_ttl <= now_;
+}
+
+bool Backfill::waits_for_late(const Reservation& row) const {
+  return std::ranges::any_of(state_.running().all(), [&](const RunningJob& run) {
+    const auto is_in_the_way = [&](const RunningTask& task) {
+      return lies_on(task.holding, row.tasks) ||
+             (task.holding.devices == 0 && std::ranges::any_of(row.tasks, [&](const ReservedTask& reserved) {
+                return reserved.holding.devices == 0 && reserved.holding.node == task.holding.node;
+              }));
+    };
+    return is_late(run) && std::ranges::any_of(run.tasks, is_in_the_way);
+  });
+}
+
+bool Backfill::waits_for_late(const Job& job) const {
+  const auto [known, is_new] = waits_for_late_.try_emplace(job.id, false);
+  if (!is_new || std::ranges::none_of(state_.running().all(), [&](const RunningJob& run) { return is_late(run); }))
+    return known->second;
+  Ledger& ledger = state_.ledger();
+  const Ledger::Checkpoint before = ledger.checkpoint();
+  for (const RunningJob& run : state_.running().all()) {
+    if (is_late(run)) continue;
+    for (const RunningTask& task : run.tasks) (void)ledger.release(task.holding);
+  }
+  known->second = !state_.placer().place_job(gang_of(job)).started;
+  ledger.rollback(before);
+  return known->second;
+}
+
+bool Backfill::comes_before(const Job& job, const Job& other) const {
   const KeyedOrder* const keyed = order_ == nullptr ? nullptr : order_->keyed();
-  if (keyed == nullptr || !closer_) return false;
+  if (keyed == nullptr) return false;
   const auto place = [&](const Job& each) { return std::tuple(keyed->key(each, *input_), each.submit, each.id); };
-  return place(job) < place(*closer_);
+  return place(job) < place(other);
+}
+
+bool Backfill::comes_before_closer(const Job& job) const { return closer_ && comes_before(job, *closer_); }
+
+bool Backfill::withstands(const Held& held, const Asker& asker) const {
+  return is_guest_of(held, asker.job) && !gives_way_to(held, asker);
+}
+
+bool Backfill::comes_before_withstanding(const Job& job, const Asker& asker) const {
+  return std::ranges::all_of(held_, [&](const Held& held) {
+    if (!withstands(held, asker)) return true;
+    const auto holder = std::ranges::lower_bound(jobs_, held.reservation.job, {}, &Job::id);
+    return holder != jobs_.end() && holder->id == held.reservation.job && comes_before(job, *holder);
+  });
+}
+
+Backfill::Aside::Aside(Backfill& backfill, const Asker& asker) : backfill_(backfill) {
+  std::erase_if(backfill.held_, [&](const Held& held) {
+    if (!backfill.withstands(held, asker)) return false;
+    held_.push_back(held);
+    return true;
+  });
+  backfill.forget_timeline();
+}
+
+Backfill::Aside::~Aside() {
+  backfill_.held_.insert(backfill_.held_.end(), held_.begin(), held_.end());
+  backfill_.forget_timeline();
 }
 
 bool Backfill::is_owner_against(const Asker& asker, std::int32_t queue) const {
@@ -141,10 +205,44 @@ std::vector<std::int64_t> Backfill::passers_of(const Asker& asker) const {
   return jobs;
 }
 
+template <class Concerns>
+bool Backfill::give_way_if(const Asker& asker, const Concerns& concerns) {
+  const auto gives_way = [&](const Held& held) { return concerns(held) && gives_way_to(held, asker); };
+  std::ranges::copy_if(held_, std::back_inserter(gave_way_), gives_way);
+  if (std::erase_if(held_, gives_way) == 0) return false;
+  forget_timeline();
+  return true;
+}
+
+bool Backfill::give_way(std::int64_t holder, const Asker& asker) {
+  return give_way_if(asker, [&](const Held& held) { return held.reservation.job == holder; });
+}
+
+void Backfill::give_way_to(const Asker& asker, std::span<const PlacedTask> placed) {
+  const auto shares_a_node = [&](const ReservedTask& reserved) {
+    return std::ranges::any_of(placed,
+                               [&](const PlacedTask& task) { return task.holding.node == reserved.holding.node; });
+  };
+  (void)give_way_if(asker,
+                    [&](const Held& held) { return std::ranges::any_of(held.reservation.tasks, shares_a_node); });
+}
+
+void Backfill::hold_again() {
+  for (Held& held : std::exchange(gave_way_, {})) {
+    const Reservation& row = held.reservation;
+    held.start = timeline().free_from(state_.ledger(), row.tasks, held.duration, row.job);
+    if (held.start >= kNever) {
+      unbound_.push_back(row);
+      continue;
+    }
+    forget_timeline();
+    held_.push_back(std::move(held));
+  }
+}
+
 bool Backfill::is_withstood(const Asker& asker) const {
-  return may_take_back(asker.job) || std::ranges::any_of(held_, [&](const Held& held) {
-           return is_guest_of(held, asker.job) && !gives_way_to(held, asker);
-         });
+  return may_take_back(asker.job) ||
+         std::ranges::any_of(held_, [&](const Held& held) { return withstands(held, asker); });
 }
 
 Backfill::Fence::Fence(Backfill& backfill, const Asker& asker, Keep keep)

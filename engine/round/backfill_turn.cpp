@@ -23,20 +23,22 @@ bool Backfill::close_behind(const Job& job, bool borrows) {
   return is_like_first(job);
 }
 
-void Backfill::note_closed(const Job& job) {
-  if (!ranks_move_ || row_of(job) != nullptr) return;
-  if (std::ranges::all_of(job.groups, [](const TaskGroup& group) { return group.placed >= group.min_tasks; })) return;
+bool Backfill::note_closed(const Job& job) {
+  if (!ranks_move_ || row_of(job) != nullptr) return false;
+  const auto has_its_gang = [](const TaskGroup& group) { return group.placed >= group.min_tasks; };
+  if (std::ranges::all_of(job.groups, has_its_gang)) return false;
   const QuotaLedger& quotas = state_.quotas();
   if (closed_by_ == 0) return take_queues_over(job);
   if (quotas.governs() && !quotas.judge(job.queue, quotas.demand_to_start(job), last_end_of(job, now_)).admitted())
-    return;
+    return false;
   note_waiter(job, false);
   if (is_first_new_ && oldest_ && takes_turn(oldest_->job)) make_first(oldest_->job, true);
+  return false;
 }
 
-void Backfill::take_queues_over(const Job& job) {
+bool Backfill::take_queues_over(const Job& job) {
   const std::int64_t closer = closed_queues_[static_cast<std::size_t>(job.queue)].job;
-  if (!goes_before_holder(job, closer)) return;
+  if (!goes_before_holder(job, closer)) return false;
   QuotaVerdict alone;
   {
     QuotaLedger& quotas = state_.quotas();
@@ -44,12 +46,13 @@ void Backfill::take_queues_over(const Job& job) {
     quotas.drop_holds_of(closer);
     alone = quotas.judge(job.queue, quotas.demand_to_start(job), last_end_of(job, now_));
   }
-  if (alone.admitted()) return;  // it needs no room under the limit
+  if (alone.admitted()) return true;
   (void)take_limit_over(job, closer);
   for (QueueCloser& each : closed_queues_) {
     if (each.job == closer) each = {};
   }
   note_refused(job, alone);
+  return false;
 }
 
 void Backfill::note_later(const Job& job) {
@@ -61,11 +64,12 @@ void Backfill::note_later(const Job& job) {
 
 bool Backfill::withstands(const Job& job) const {
   const Reservation* const row = row_of(job);
-  if (row != nullptr) return !gives_way(true, row->expected);
+  if (row != nullptr) return !gives_way(true, *row);
   // Under a fixed order such a mode has no reservation to tell: the first in line waits for reservation_ttl at most.
   const BackfillMode mode = state_.rules().backfill;
   const bool is_strict = mode == BackfillMode::kNone || mode == BackfillMode::kNonePerQueue;
-  return is_strict && !gives_way(true, std::max(job.submit, job.eviction.last_eviction));
+  const Seconds since = std::max(job.submit, job.eviction.last_eviction);
+  return is_strict && now_ >= since + state_.rules().reservation_ttl && !waits_for_late(job);
 }
 
 void Backfill::hold_quota(const Job& job, const LimitHolds::WouldServe& would_serve) {

@@ -152,12 +152,15 @@ const Job& Pass::wanted_of(const Job& job) {
 }
 
 PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
-  const std::int64_t blocker = backfill_.closed_by(job);
+  std::int64_t blocker = backfill_.closed_by(job);
   // One that is not looked at keeps its place among those that wait longest.
   backfill_.turn_to(job, levels == 0 && blocker == 0);
   if (!job.after.empty()) return wait(job, Reason::kDependency);
+  if (blocker != 0 && levels == 0 && has_claim(job) && backfill_.note_closed(job)) {
+    blocker = 0;
+    backfill_.turn_to(job, true);
+  }
   if (blocker != 0) {
-    if (levels == 0 && has_claim(job)) backfill_.note_closed(job);
     if (may_evict && levels == 0 && job.queue >= 0 && backfill_.may_take_back(job)) {
       if (std::optional<PassOutcome> outcome = take_back(job)) return *std::move(outcome);
     }
@@ -344,13 +347,22 @@ void Pass::note_refused(const Job& job, const QuotaVerdict& verdict) {
 }
 
 // A job behind a borrower that closes the pass takes what is idle in two cases: the borrower gives way to it, or the
-// jobs that it could evict would take as much of what is idle.
-std::optional<PassOutcome> Pass::take_idle_instead(const Job& job, Seconds end) {
-  if (backfill_.closed_by(job) == 0) return std::nullopt;
-  const auto comes_back = [&](const Job& victim) { return backfill_.comes_before_closer(victim); };
+// jobs that it could evict would take as much of what is idle. In the second case also where borrowers have reserved
+// it.
+std::optional<PassOutcome> Pass::take_idle_instead(const Job& job, Seconds end, const Backfill::Asker& asker) {
+  const bool is_closed = backfill_.closed_by(job) != 0;
+  const auto comes_back = [&](const Job& victim) {
+    return backfill_.comes_before_withstanding(victim, asker) && (!is_closed || backfill_.comes_before_closer(victim));
+  };
   const Job gang = gang_of(job);
-  if (!backfill_.closer_gives_way() && !reclaim_->could_take(gang, end, comes_back)) return std::nullopt;
-  Placing placing = place(gang, end, 0, Claim::kOwner);
+  const bool gives_way = is_closed && backfill_.closer_gives_way();
+  if (!gives_way && !reclaim_->could_take(gang, end, comes_back)) return std::nullopt;
+  Placing placing;
+  {
+    std::optional<Backfill::Aside> aside;
+    if (!gives_way) aside.emplace(backfill_, asker);
+    placing = place(gang, end, 0, Claim::kOwner);
+  }
   if (!placing.result.outcome.started) return std::nullopt;
   return start(job, std::move(placing.result.outcome.placed));
 }
@@ -382,13 +394,13 @@ std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool bor
   std::optional<RoomMade> room;
   if (const Reservation* const promise = backfill_.promise_to(job.id))
     room = reclaim_->take_surplus_left(job, *promise, end);
-  if (!room && !backfill_.closed_by(job)) room = make_room(Backfill::Keep::kNodes);
-  if (!room && job.queue >= 0 && backfill_.is_withstood(asker)) {
-    if (backfill_.is_closed_by_guest_of(asker)) {
-      if (std::optional<PassOutcome> outcome = take_idle_instead(job, end)) return outcome;
-    }
-    room = make_room(Backfill::Keep::kIdle);
+  const bool is_closed = backfill_.closed_by(job) != 0;
+  const bool is_withstood = job.queue >= 0 && backfill_.is_withstood(asker);
+  if (!room && is_withstood && (!is_closed || backfill_.is_closed_by_guest_of(asker))) {
+    if (std::optional<PassOutcome> outcome = take_idle_instead(job, end, asker)) return outcome;
   }
+  if (!room && !is_closed) room = make_room(Backfill::Keep::kNodes);
+  if (!room && is_withstood) room = make_room(Backfill::Keep::kIdle);
   beside.reset();
   if (!room) return std::nullopt;
   evictions_.insert(evictions_.end(), room->evictions.begin(), room->evictions.end());

@@ -97,7 +97,7 @@ class Pass {
   // Nothing = no room could be made.
   std::optional<PassOutcome> evict_for(const Job& job, Seconds end, bool borrows);
   std::optional<PassOutcome> take_back(const Job& job);
-  std::optional<PassOutcome> take_idle_instead(const Job& job, Seconds end);
+  std::optional<PassOutcome> take_idle_instead(const Job& job, Seconds end, const Backfill::Asker& asker);
   void add_surplus(const Job& job, PassOutcome& outcome);
   // It runs, and would borrow for what it has to gain.
   bool grows_later(const Job& job) const;

@@ -43,6 +43,12 @@ DemandKey reclaim_demand(const Job& gang, const Amounts& demand, Seconds end, co
   return key;
 }
 
+// The order started the one that runs while the other waited, which came later.
+bool came_and_started_before(const RunningJob& run, const Job& job) {
+  return run.start >= std::max(job.submit, job.eviction.last_eviction) &&
+         std::pair(run.job.submit, run.job.id) < std::pair(job.submit, job.id);
+}
+
 }  // namespace
 
 Seconds evicts_from(const Job& job, const RoundRules& rules) {
@@ -253,7 +259,8 @@ Reclaim::Reaches Reclaim::reaches_for(const Job& job, const Amounts& demand, Sec
     if (victim.queue == job.queue) {
       const bool was_evicted_for =
           std::ranges::find(job.eviction.evicted_for, victim.job) != job.eviction.evicted_for.end();
-      if (victim.class_value < value && !was_evicted_for) reach = VictimReach::kAll;
+      const bool is_lower = victim.class_value < value && !was_evicted_for;
+      if (is_lower && !came_and_started_before(*state_.running().find(victim.job), job)) reach = VictimReach::kAll;
     } else {
       Known& may = known[victim.queue < 0 ? known.size() - 1 : static_cast<std::size_t>(victim.queue)];
       if (may == Known::kNot)

@@ -5,7 +5,9 @@
 //   reclaim   a job v of another queue that runs on what it borrowed from b's (QuotaLedger::may_reclaim): once b runs
 //             it is within its quota, and v does not count against the quota of its own - of an elastic v, if its gang
 //             does but not what it has beyond, only that
-//   priority  a job of the same queue with a strictly lower class; b counts against every quota that v counted against
+//   priority  a job of the same queue with a strictly lower class; b counts against every quota that v counted against.
+//             Not one that came before b and started while b waited: the order put it first, as by its age, and b would
+//             end it as soon as it may, and the next b again
 // and only if v is preemptible, is not stopping, has run for its minimum run time and, if evicted before, for the
 // cool-down; started or grew in an earlier pass; by priority, never evicted b (EvictionTerms::evicted_for); and its
 // queue has budget left for what v would lose. b's quota counts as far as it lasts until b's end. b must have waited
