@@ -124,8 +124,12 @@ void judge_unclear(const SlurmTaskFacts& facts, TaskObservation& seen) {
 bool may_be_ending(const SlurmTaskFacts& facts) {
   const SlurmTaskRecord* const record = facts.record;
   if (record == nullptr) return facts.claim == kStoppedClaim;
-  if (!record->started || facts.job->state == SlurmState::kNodeFailed) return false;
+  if (!record->started) return false;
   if (record->is_left) return facts.now - record->last < facts.kill_wait + kRecordPatience;
+  // A node that is said to have failed may live, and with it what Slurm is ending there.
+  const bool is_fresh =
+      facts.job->ended.value() >= 0 && facts.now - facts.job->ended < facts.slurm_kill_wait + kRecordPatience;
+  if (facts.job->state == SlurmState::kNodeFailed && is_fresh) return true;
   return record->was_told_by_others && facts.now - record->last < facts.slurm_kill_wait + kRecordPatience;
 }
 

@@ -167,7 +167,8 @@ until_task_ends() { # GROUP TASK PID CODE HOW
   done
 }
 
-# Under a proctrack that knows a job's processes by their group the script alone is killed: then its tasks follow it.
+# Under a proctrack that knows a job's processes by their group, or by who started them, the script is killed without
+# what tasks have started: then that follows it.
 guard() { # PID of the script
   local group number pid signal
   trap - CONT
@@ -381,9 +382,8 @@ run_node() {
   trap 'early=1; [ -s "$FOLDER/control" ] || note_told' CONT
   stay
   : >>"$FOLDER/node.$node"
-  guard "$$" </dev/null >/dev/null 2>&1 &
-  guard=$!
-  disown "$guard"
+  # Of nobody's children any more, so that it outlives who is killed with all of his.
+  guard=$(set -m; guard "$$" </dev/null >/dev/null 2>&1 & echo "$!")
   start_tasks "$node"
   until_all_started
   trap heard CONT

@@ -118,7 +118,8 @@ TEST(SlurmOutcome, WhatItsGuardIsEndingStillRuns) {
     return world.with(job_in(state)).with_record(record).judge().phase;
   };
   const std::string left = "start 0 0 1011 7\nleft 0 0 1500\nstop 0 0 1500 TERM\n";
-  for (const SlurmState state : {SlurmState::kFailed, SlurmState::kCancelled, SlurmState::kTimeout}) {
+  for (const SlurmState state :
+       {SlurmState::kFailed, SlurmState::kCancelled, SlurmState::kTimeout, SlurmState::kNodeFailed}) {
     EXPECT_EQ(phase(state, left, Seconds(1819)), TaskPhase::kRunning);
     EXPECT_NE(phase(state, left, Seconds(1820)), TaskPhase::kRunning);
     EXPECT_EQ(phase(state, left + "end 0 0 1600 143 1\n", Seconds(1610)),
@@ -126,7 +127,21 @@ TEST(SlurmOutcome, WhatItsGuardIsEndingStillRuns) {
   }
   // The guard has not written it down yet: the end of a cancelled job is the moment when it was cancelled.
   EXPECT_EQ(phase(SlurmState::kCancelled, "start 0 0 1011 7\ntold 0 0 1020\n", Seconds(1060)), TaskPhase::kRunning);
-  EXPECT_EQ(phase(SlurmState::kNodeFailed, left, Seconds(1600)), TaskPhase::kVanished);
+}
+
+// Slurm calls a node failed that somebody sets down, and ends what runs there with its usual patience.
+TEST(SlurmOutcome, ANodeThatFailedMayLive) {
+  World world;
+  SlurmJob job = job_in(SlurmState::kNodeFailed);
+  job.ended = Seconds(1000);
+  world.facts.slurm_kill_wait = Seconds(30);
+  const auto phase = [&](Seconds now) {
+    World then = world;
+    then.facts.now = now;
+    return then.with(job).with_record("start 0 0 900 7\n").judge().phase;
+  };
+  EXPECT_EQ(phase(Seconds(1049)), TaskPhase::kRunning);
+  EXPECT_EQ(phase(Seconds(1050)), TaskPhase::kVanished);
 }
 
 // Slurm sends CONT before TERM; what a task makes of it, though it exits 0, is no end of its own.
