@@ -217,7 +217,7 @@ class KubernetesExecutor : public Executor {
     return {};
   }
 
-  // Recorded long enough ago, or not ended though recorded: a lost task whose node came back.
+  // Recorded long enough ago, or not ended though recorded: a lost task whose node came back, or what a sidecar keeps.
   Result<std::vector<std::string>> due_names() const {
     BERTH_ASSIGN(const std::vector<KubernetesPod> recorded,
                  list_pods(kubectl_, settings_, fmt::format("{},{}", ours_selector(), kPodRecordedLabel)));

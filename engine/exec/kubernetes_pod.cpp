@@ -127,6 +127,8 @@ Status read_container(const Json& status, KubernetesPod& pod) {
   pod.started = kubernetes::moment_at(state, {"running", "startedAt"});
   if (!ended.is_object()) return {};
   pod.has_ended = true;
+  for (const Json& each : value_at(status, {"containerStatuses"}))
+    pod.has_company = pod.has_company || value_at(each, {"state", "running"}).is_object();
   pod.started = kubernetes::moment_at(ended, {"startedAt"});
   pod.ended = kubernetes::moment_at(ended, {"finishedAt"});
   const auto code = kubernetes::integer_at(ended, {"exitCode"}, INT32_MIN, INT32_MAX);
@@ -183,7 +185,7 @@ void observe_end(const KubernetesPod& pod, TaskObservation& seen) {
   const bool is_plain = pod.end_reason == "Completed" || pod.end_reason == "Error";
   seen.detail = pod.trouble;
   if (seen.detail.empty()) seen.detail = is_plain ? pod.end_message : pod.end_reason;
-  if (pod.phase == "Succeeded") return;
+  if (pod.phase == "Succeeded" || (pod.is_outlived() && !never_started(pod) && !is_end_unseen(pod))) return;
   const bool has_not_run = !pod.has_ended && !seen.is_out_of_time;
   if (never_started(pod)) {
     seen.phase = TaskPhase::kVanished;
@@ -225,7 +227,7 @@ TaskObservation observe_pod(const KubernetesPod& pod, const TaskKey& key) {
   } else if (pod.has_ended || pod.phase == "Running") {
     seen.begin = TaskBegin::kBegan;
   }
-  if (pod.is_over()) {
+  if (pod.is_over() || pod.is_outlived()) {
     observe_end(pod, seen);
     return seen;
   }

@@ -34,6 +34,7 @@ struct KubernetesPod {
   std::string waiting;  // for what its container waits: "ImagePullBackOff: Back-off pulling image"
   // Of its container.
   bool has_ended = false;
+  bool has_company = false;  // another container of the pod runs: a sidecar
   Seconds started{-1};
   Seconds ended{-1};
   std::int32_t exit_code = 0;
@@ -46,6 +47,8 @@ struct KubernetesPod {
   std::int32_t gpu_count = 0;
 
   bool is_over() const { return phase == "Succeeded" || phase == "Failed"; }
+  // Its container has ended by itself, and a sidecar that knows nothing of that keeps the pod.
+  bool is_outlived() const { return phase == "Running" && has_ended && has_company && !is_deleting; }
   // Its kubelet did not take it, and says why: it never ran.
   bool was_refused() const;
 };

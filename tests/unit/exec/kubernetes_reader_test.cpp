@@ -133,6 +133,11 @@ TEST(KubernetesPods, WhatTheirStatusMeansForATask) {
       {R"({"phase":"Unknown","reason":"NodeLost","message":"Node n1 is gone"})", TaskPhase::kRunning, 0, 0,
        "NodeLost: Node n1 is gone"},
       {main_is("Succeeded", R"({"terminated":{"exitCode":0,"reason":"Completed"}})"), TaskPhase::kEnded, 0, 0, ""},
+      // The sidecar outlives it; without one Kubernetes is about to say how the pod ended.
+      {main_is("Running", R"({"terminated":{"exitCode":0,"reason":"Completed"}})"), TaskPhase::kEnded, 0, 0, ""},
+      {main_is("Running", R"({"terminated":{"exitCode":3,"reason":"Error"}})"), TaskPhase::kEnded, 3, 0, ""},
+      {R"({"phase":"Running","containerStatuses":[{"name":"main","state":{"terminated":{"exitCode":0}}}]})",
+       TaskPhase::kRunning, 0, 0, ""},
       {main_is("Failed", R"({"terminated":{"exitCode":3,"reason":"Error"}})"), TaskPhase::kEnded, 3, 0, ""},
       {main_is("Failed", R"({"terminated":{"exitCode":143,"reason":"Error"}})"), TaskPhase::kEnded, 143, 15, ""},
       {main_is("Failed", R"({"terminated":{"exitCode":137,"reason":"OOMKilled"}})"), TaskPhase::kEnded, 137, 9,
@@ -158,7 +163,7 @@ TEST(KubernetesPods, WhatTheirStatusMeansForATask) {
     EXPECT_EQ(seen.detail, row.detail) << row.status;
     EXPECT_EQ(seen.is_out_of_memory, row.detail == "OOMKilled");
     EXPECT_EQ(seen.is_out_of_time, row.detail.starts_with("DeadlineExceeded"));
-    EXPECT_EQ(seen.succeeded(), row.status.find("Succeeded") != std::string::npos);
+    EXPECT_EQ(seen.succeeded(), row.phase == TaskPhase::kEnded && row.exit_code == 0);
   }
 }
 
