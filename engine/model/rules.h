@@ -45,6 +45,8 @@ struct RoundRules {
   Seconds reservation_ttl{3600};      // room held for a beneficiary beyond the stop of its victims
   Seconds default_duration{86400};    // of a job about which nothing is known
 
+  // Where ranks move a job has the turn whatever its rank when it came by more than this before those ahead of it.
+  Seconds most_behind() const { return Seconds(24 * reservation_ttl.value()); }
   // What was told to stop before evictions were forbidden runs on.
   bool withdraws_evictions() const { return preemption == Preemption::kNone && !told_still_stop; }
 

@@ -112,4 +112,8 @@ std::unique_ptr<JobSequence> DrfOrder::begin(const OrderInput& input) const {
 
 std::vector<std::int32_t> DrfOrder::order(const OrderInput& input) const { return read_to_end(*begin(input)); }
 
+bool DrfOrder::goes_first(const Job& one, const Job& other, const OrderInput& input) const {
+  return goes_first_in_queue(one, other, input);
+}
+
 }  // namespace berth

@@ -19,6 +19,7 @@ class DrfOrder : public QueueOrder {
  public:
   std::vector<std::int32_t> order(const OrderInput& input) const override;
   std::unique_ptr<JobSequence> begin(const OrderInput& input) const override;
+  bool goes_first(const Job& one, const Job& other, const OrderInput& input) const override;
 };
 
 }  // namespace berth

@@ -139,4 +139,8 @@ std::unique_ptr<JobSequence> FairShareOrder::begin(const OrderInput& input) cons
 
 std::vector<std::int32_t> FairShareOrder::order(const OrderInput& input) const { return read_to_end(*begin(input)); }
 
+bool FairShareOrder::goes_first(const Job& one, const Job& other, const OrderInput& input) const {
+  return goes_first_in_queue(one, other, input);
+}
+
 }  // namespace berth

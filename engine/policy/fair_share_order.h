@@ -25,6 +25,7 @@ class FairShareOrder : public QueueOrder {
  public:
   std::vector<std::int32_t> order(const OrderInput& input) const override;
   std::unique_ptr<JobSequence> begin(const OrderInput& input) const override;
+  bool goes_first(const Job& one, const Job& other, const OrderInput& input) const override;
 };
 
 }  // namespace berth

@@ -1,6 +1,7 @@
 #include "engine/policy/policy.h"
 
 #include <bit>
+#include <tuple>
 
 #include "engine/policy/order_by_key.h"
 
@@ -24,6 +25,16 @@ class FixedSequence : public JobSequence {
 
 std::unique_ptr<JobSequence> QueueOrder::begin(const OrderInput& input) const {
   return std::make_unique<FixedSequence>(order(input));
+}
+
+bool QueueOrder::goes_first(const Job& one, const Job& other, const OrderInput& input) const {
+  (void)input;
+  return std::tie(one.submit, one.id) < std::tie(other.submit, other.id);
+}
+
+bool KeyedOrder::goes_first(const Job& one, const Job& other, const OrderInput& input) const {
+  const auto place = [&](const Job& job) { return std::tuple(key(job, input), job.submit, job.id); };
+  return place(one) < place(other);
 }
 
 std::vector<std::int32_t> KeyedOrder::order(const OrderInput& input) const {

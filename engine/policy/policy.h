@@ -85,6 +85,8 @@ class QueueOrder {
   virtual bool may_hold_back() const { return false; }
   // Not null: it sorts by a key of each job alone.
   virtual const KeyedOrder* keyed() const { return nullptr; }
+  // Of two jobs of one queue that ask for the same, the first is named first. As they came, unless an order says else.
+  virtual bool goes_first(const Job& one, const Job& other, const OrderInput& input) const;
 };
 
 using OrderKey = std::array<std::int64_t, 2>;  // smaller first
@@ -101,6 +103,7 @@ class KeyedOrder : public QueueOrder {
 
   std::vector<std::int32_t> order(const OrderInput& input) const override;
   const KeyedOrder* keyed() const final { return this; }
+  bool goes_first(const Job& one, const Job& other, const OrderInput& input) const final;
 };
 
 // ---- score ----------------------------------------------------------------------------------------------------------

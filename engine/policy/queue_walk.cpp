@@ -8,6 +8,14 @@ namespace berth {
 
 namespace {
 
+using PlaceInQueue = std::tuple<std::int64_t, std::int32_t, Seconds, std::int64_t>;
+
+PlaceInQueue place_in_queue(const Job& job, const OrderInput& input) {
+  const std::int64_t value =
+      job.priority_class < 0 ? 0 : input.priority_classes[static_cast<std::size_t>(job.priority_class)].value;
+  return {~value, ~job.eviction.evictions, job.submit, job.id};  // ~ turns any order round
+}
+
 class QueueWalk : public RewindableSequence {
  public:
   QueueWalk(const OrderInput& input, const QuotaLedger& usage, std::unique_ptr<QueueRanking> ranking)
@@ -55,15 +63,13 @@ class QueueWalk : public RewindableSequence {
   // Queue by queue, each in the order within it.
   void sort_jobs(const OrderInput& input) {
     const std::size_t rows = queues_.size() + 1;
-    using Key = std::tuple<std::size_t, std::int64_t, std::int32_t, Seconds, std::int64_t>;
+    using Key = std::pair<std::size_t, PlaceInQueue>;
     std::vector<Key> keys;
     keys.reserve(input.jobs.size());
     first_.assign(rows + 1, 0);
     for (const Job& job : input.jobs) {
       const std::size_t row = job.queue < 0 ? rows - 1 : static_cast<std::size_t>(job.queue);
-      const std::int64_t value =
-          job.priority_class < 0 ? 0 : input.priority_classes[static_cast<std::size_t>(job.priority_class)].value;
-      keys.emplace_back(row, ~value, ~job.eviction.evictions, job.submit, job.id);  // ~ turns any order round
+      keys.emplace_back(row, place_in_queue(job, input));
       ++first_[row + 1];
     }
     std::partial_sum(first_.begin(), first_.end(), first_.begin());
@@ -124,6 +130,10 @@ std::vector<Amounts> waiting_amounts(const OrderInput& input, const QuotaLedger&
     for (const TaskGroup& group : job.groups) usage.add_wish(group.shape, group.count - group.placed, of_queue);
   }
   return waiting;
+}
+
+bool goes_first_in_queue(const Job& one, const Job& other, const OrderInput& input) {
+  return place_in_queue(one, input) < place_in_queue(other, input);
 }
 
 std::vector<std::int32_t> read_to_end(JobSequence& sequence) {

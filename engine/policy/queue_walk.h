@@ -57,6 +57,9 @@ class RankedQueues : public RewindableSequence {
 // By queue, last those of jobs without one: what the jobs that wait still want; of each model that they may take.
 std::vector<Amounts> waiting_amounts(const OrderInput& input, const QuotaLedger& usage);
 
+// How the walk names two jobs of one queue.
+bool goes_first_in_queue(const Job& one, const Job& other, const OrderInput& input);
+
 // All of a sequence, as long as nothing changes: the order in which jobs may take anything.
 std::vector<std::int32_t> read_to_end(JobSequence& sequence);
 

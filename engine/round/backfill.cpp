@@ -197,7 +197,8 @@ bool Backfill::is_like_first(const Job& job) const {
 
 void Backfill::keep_room_under_limits(const Job& job, const Reservation& row) {
   if (!state_.quotas().governs()) return;
-  const bool yields = gives_way(limits_.wants_to_borrow(job), row);
+  const bool borrows = limits_.wants_to_borrow(job);
+  const bool yields = gives_way(borrows, row) || (borrows && row.tasks.empty() && shares_limits_with_late(job));
   const auto held = std::ranges::find(held_, job.id, [](const Held& h) { return h.reservation.job; });
   limits_.hold(job, {.made_at = row.made_at,
                      .from = row.expected,

@@ -55,9 +55,9 @@
 //   2. Let S be what runs when it falls due. From then on only tasks of S are in its way: on its nodes nothing starts,
 //      and when it moves, then to where the rest of S, ended, leaves room for it.
 //   3. S does not grow, but by owners while it is late. A job within its quota that takes something back replaces
-//      borrowers of S. It cannot be replaced in the same way, so this happens at most once for each of them. When all of
-//      S and these jobs have ended, what is reserved is free, and the job is placed on exactly that if the placer finds
-//      nothing better.
+//      borrowers of S. It cannot be replaced in the same way, so this happens at most once for each of them. When all
+//      of S and these jobs have ended, what is reserved is free, and the job is placed on exactly that if the placer
+//      finds nothing better.
 //   4. While something of S is late, a job may pass that its time limit ends by the time at which all of S is expected
 //      to have ended now: now and as long again as that is late. So what passes delays the job by less than S does. Who
 //      would stay for longer does not take back from those that pass.
@@ -194,8 +194,10 @@ class Backfill {
   bool closer_gives_way() const;
   // Where that is so: the job would be tried before the one that closes the pass, and so takes what is idle.
   bool comes_before_closer(const Job& job) const;
-  // The same for all borrowers that keep room from the one that asks.
-  bool comes_before_withstanding(const Job& job, const Asker& asker) const;
+  // Some borrower keeps room from the one that asks, also of his own queue.
+  bool is_kept_for_borrowers(const Asker& asker) const;
+  // The job comes before all of them, and so takes what is idle there.
+  bool comes_before_borrowers(const Job& job, const Asker& asker) const;
   // The job whose due reservation binds all others, or that closes the pass, from its start, and gives way to nobody.
   std::optional<std::int64_t> bound() const;
   // Rows of jobs that room is held for until their victims have stopped.
@@ -205,7 +207,7 @@ class Backfill {
   std::vector<std::int64_t> passers_of(const Asker& asker) const;
   // Some borrower of another queue keeps room from the job that it does not give way to.
   bool is_withstood(const Asker& asker) const;
-  // While it lives, their reservations hold nothing.
+  // While it lives, what borrowers have reserved holds nothing.
   class Aside;
   // The jobs whose reservations the job leaves in time: it has ended when they start, though its victims get the
   // longest grace. So it may take something back there, as it may start on what is idle there.
@@ -237,6 +239,7 @@ class Backfill {
   };
 
   bool withstands(const Held& held, const Asker& asker) const;
+  bool keeps_for_borrower(const Held& held, const Asker& asker) const;
   bool comes_before(const Job& job, const Job& other) const;
 
   using Age = std::pair<Seconds, std::int64_t>;  // submit time and id
@@ -298,6 +301,8 @@ class Backfill {
   // The same for a job that has no nodes: it fits only when such jobs have ended.
   bool waits_for_late(const Job& job) const;
   bool is_late(const RunningJob& run) const;
+  // One of its department is late so, or of its queue where that is all.
+  bool shares_limits_with_late(const Job& job) const;
   // The job asks for more than its limits allow, or it has held room in vain that owners do not lend.
   bool is_over(const Job& job, const Reservation& row, const QuotaVerdict& refusal) const;
   const Reservation* row_of(const Job& job) const;

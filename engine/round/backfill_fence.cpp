@@ -39,6 +39,16 @@ bool Backfill::is_late(const RunningJob& run) const {
   return end + state_.rules().reservation_ttl <= now_;
 }
 
+bool Backfill::shares_limits_with_late(const Job& job) const {
+  const std::span<const Queue> queues = state_.setup().queues;
+  std::int32_t top = job.queue;
+  while (top >= 0 && queues[static_cast<std::size_t>(top)].parent >= 0)
+    top = queues[static_cast<std::size_t>(top)].parent;
+  return top >= 0 && std::ranges::any_of(state_.running().all(), [&](const RunningJob& run) {
+           return run.job.queue >= 0 && state_.quotas().lies_in(run.job.queue, top) && is_late(run);
+         });
+}
+
 bool Backfill::waits_for_late(const Reservation& row) const {
   return std::ranges::any_of(state_.running().all(), [&](const RunningJob& run) {
     const auto is_in_the_way = [&](const RunningTask& task) {
@@ -79,9 +89,18 @@ bool Backfill::withstands(const Held& held, const Asker& asker) const {
   return is_guest_of(held, asker.job) && !gives_way_to(held, asker);
 }
 
-bool Backfill::comes_before_withstanding(const Job& job, const Asker& asker) const {
+bool Backfill::keeps_for_borrower(const Held& held, const Asker& asker) const {
+  return held.borrows && held.reservation.kind == ReservationKind::kBackfill && held.reservation.job != asker.job.id &&
+         !gives_way_to(held, asker);
+}
+
+bool Backfill::is_kept_for_borrowers(const Asker& asker) const {
+  return std::ranges::any_of(held_, [&](const Held& held) { return keeps_for_borrower(held, asker); });
+}
+
+bool Backfill::comes_before_borrowers(const Job& job, const Asker& asker) const {
   return std::ranges::all_of(held_, [&](const Held& held) {
-    if (!withstands(held, asker)) return true;
+    if (!keeps_for_borrower(held, asker)) return true;
     const auto holder = std::ranges::lower_bound(jobs_, held.reservation.job, {}, &Job::id);
     return holder != jobs_.end() && holder->id == held.reservation.job && comes_before(job, *holder);
   });
@@ -89,7 +108,7 @@ bool Backfill::comes_before_withstanding(const Job& job, const Asker& asker) con
 
 Backfill::Aside::Aside(Backfill& backfill, const Asker& asker) : backfill_(backfill) {
   std::erase_if(backfill.held_, [&](const Held& held) {
-    if (!backfill.withstands(held, asker)) return false;
+    if (!backfill.keeps_for_borrower(held, asker)) return false;
     held_.push_back(held);
     return true;
   });

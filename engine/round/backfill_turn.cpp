@@ -98,9 +98,8 @@ bool Backfill::uses_nothing(std::int32_t queue) const {
 }
 
 bool Backfill::goes_by_age(const Job& job, const Age& ranked) const {
-  constexpr std::int64_t kMostBehind = 24;
   if (uses_nothing(job.queue)) return Age(job.submit, job.id) < ranked;
-  return job.submit + Seconds(kMostBehind * state_.rules().reservation_ttl.value()) < ranked.first;
+  return job.submit + state_.rules().most_behind() < ranked.first;
 }
 
 void Backfill::make_first(const Job& job, bool is_new) {

@@ -18,7 +18,8 @@ Amounts used_by_all(const QuotaLedger& quotas) {
 
 Pass::Pass(RoundState& state, const KeptReservations& kept, Seconds now, PassKind kind)
     : state_(state), now_(now), kind_(kind), backfill_(state, kept, now), owners_(state, kept.input, now) {
-  if (kind == PassKind::kFirst && state.rules().preemption == Preemption::kReclaim) reclaim_.emplace(state, now);
+  if (kind == PassKind::kFirst && state.rules().preemption == Preemption::kReclaim)
+    reclaim_.emplace(state, now, kept.order, kept.input);
   state_.drop_pledges();
   for (const Reservation* const row : backfill_.promises()) {
     state_.pledge(*row, kept.jobs);
@@ -352,7 +353,7 @@ void Pass::note_refused(const Job& job, const QuotaVerdict& verdict) {
 std::optional<PassOutcome> Pass::take_idle_instead(const Job& job, Seconds end, const Backfill::Asker& asker) {
   const bool is_closed = backfill_.closed_by(job) != 0;
   const auto comes_back = [&](const Job& victim) {
-    return backfill_.comes_before_withstanding(victim, asker) && (!is_closed || backfill_.comes_before_closer(victim));
+    return backfill_.comes_before_borrowers(victim, asker) && (!is_closed || backfill_.comes_before_closer(victim));
   };
   const Job gang = gang_of(job);
   const bool gives_way = is_closed && backfill_.closer_gives_way();
@@ -361,7 +362,7 @@ std::optional<PassOutcome> Pass::take_idle_instead(const Job& job, Seconds end, 
   {
     std::optional<Backfill::Aside> aside;
     if (!gives_way) aside.emplace(backfill_, asker);
-    placing = place(gang, end, 0, Claim::kOwner);
+    placing = place(gang, end, 0, is_closed || !asker.borrows ? Claim::kOwner : Claim::kBorrower);
   }
   if (!placing.result.outcome.started) return std::nullopt;
   return start(job, std::move(placing.result.outcome.placed));
@@ -396,7 +397,9 @@ std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool bor
     room = reclaim_->take_surplus_left(job, *promise, end);
   const bool is_closed = backfill_.closed_by(job) != 0;
   const bool is_withstood = job.queue >= 0 && backfill_.is_withstood(asker);
-  if (!room && is_withstood && (!is_closed || backfill_.is_closed_by_guest_of(asker))) {
+  const bool may_take_idle = is_closed ? is_withstood && backfill_.is_closed_by_guest_of(asker)
+                                       : job.queue >= 0 && backfill_.is_kept_for_borrowers(asker);
+  if (!room && may_take_idle) {
     if (std::optional<PassOutcome> outcome = take_idle_instead(job, end, asker)) return outcome;
   }
   if (!room && !is_closed) room = make_room(Backfill::Keep::kNodes);

@@ -43,12 +43,6 @@ DemandKey reclaim_demand(const Job& gang, const Amounts& demand, Seconds end, co
   return key;
 }
 
-// The order started the one that runs while the other waited, which came later.
-bool came_and_started_before(const RunningJob& run, const Job& job) {
-  return run.start >= std::max(job.submit, job.eviction.last_eviction) &&
-         std::pair(run.job.submit, run.job.id) < std::pair(job.submit, job.id);
-}
-
 }  // namespace
 
 Seconds evicts_from(const Job& job, const RoundRules& rules) {
@@ -57,7 +51,12 @@ Seconds evicts_from(const Job& job, const RoundRules& rules) {
 
 bool may_evict_others(const Job& job, const RoundRules& rules, Seconds now) { return now >= evicts_from(job, rules); }
 
-Reclaim::Reclaim(RoundState& state, Seconds now) : state_(state), now_(now), room_to_come_(state, now) {
+Reclaim::Reclaim(RoundState& state, Seconds now, const QueueOrder* order, const OrderInput* input)
+    : state_(state),
+      now_(now),
+      order_(input == nullptr ? nullptr : order),
+      input_(input == nullptr ? OrderInput() : *input),
+      room_to_come_(state, now) {
   for (const Queue& queue : state.setup().queues) lost_.push_back(queue.lost_this_hour);
   lost_.push_back(0);
 }
@@ -243,6 +242,16 @@ bool Reclaim::has_a_chance(const Job& job, const Amounts& demand, Seconds end) c
   return quotas.governs() && quotas.has_quota_for(job.queue, demand, end);
 }
 
+bool Reclaim::was_put_first(const RunningJob& run, const Job& job) const {
+  if (run.start <= std::max(job.submit, job.eviction.last_eviction)) return false;
+  if (order_ == nullptr) return std::tie(run.job.submit, run.job.id) < std::tie(job.submit, job.id);
+  const bool do_ranks_move = order_->keyed() == nullptr;
+  if (do_ranks_move && run.job.submit + state_.rules().most_behind() < job.submit) return true;
+  OrderInput then = input_;
+  then.now = run.start;
+  return order_->goes_first(run.job, job, then);
+}
+
 Reclaim::Reaches Reclaim::reaches_for(const Job& job, const Amounts& demand, Seconds end) const {
   const QuotaLedger& quotas = state_.quotas();
   const std::int64_t value = state_.class_value(job);
@@ -260,7 +269,7 @@ Reclaim::Reaches Reclaim::reaches_for(const Job& job, const Amounts& demand, Sec
       const bool was_evicted_for =
           std::ranges::find(job.eviction.evicted_for, victim.job) != job.eviction.evicted_for.end();
       const bool is_lower = victim.class_value < value && !was_evicted_for;
-      if (is_lower && !came_and_started_before(*state_.running().find(victim.job), job)) reach = VictimReach::kAll;
+      if (is_lower && !was_put_first(*state_.running().find(victim.job), job)) reach = VictimReach::kAll;
     } else {
       Known& may = known[victim.queue < 0 ? known.size() - 1 : static_cast<std::size_t>(victim.queue)];
       if (may == Known::kNot)

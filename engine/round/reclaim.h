@@ -6,8 +6,8 @@
 //             it is within its quota, and v does not count against the quota of its own - of an elastic v, if its gang
 //             does but not what it has beyond, only that
 //   priority  a job of the same queue with a strictly lower class; b counts against every quota that v counted against.
-//             Not one that came before b and started while b waited: the order put it first, as by its age, and b would
-//             end it as soon as it may, and the next b again
+//             Not one that started while b waited because the order put it first, as by its age: b would end it as soon
+//             as it may, and the next b again
 // and only if v is preemptible, is not stopping, has run for its minimum run time and, if evicted before, for the
 // cool-down; started or grew in an earlier pass; by priority, never evicted b (EvictionTerms::evicted_for); and its
 // queue has budget left for what v would lose. b's quota counts as far as it lasts until b's end. b must have waited
@@ -65,7 +65,8 @@ bool may_evict_others(const Job& job, const RoundRules& rules, Seconds now);
 
 class Reclaim {
  public:
-  Reclaim(RoundState& state, Seconds now);
+  // `order` of the pass and what it looks at; null = jobs go as they came.
+  Reclaim(RoundState& state, Seconds now, const QueueOrder* order, const OrderInput* input);
 
   // Nothing = no room can be made, and nothing has changed. Else the victims that stop now have ended in `state`, those
   // with a grace are marked as stopping, and b's tasks are in the ledger, uncommitted, when it can start now. Only
@@ -114,6 +115,8 @@ class Reclaim {
                                         const std::function<void()>& before_search, const Search& search);
   bool has_a_chance(const Job& job, const Amounts& demand, Seconds end) const;
   const VictimIndex& index();
+  // The order put the one that runs before the other, which waited when it started.
+  bool was_put_first(const RunningJob& run, const Job& job) const;
   Reaches reaches_for(const Job& job, const Amounts& demand, Seconds end) const;
   bool could_suffice(const Amounts& demand, const Reaches& reaches) const;
   // What the victims within reach hold.
@@ -131,6 +134,8 @@ class Reclaim {
 
   RoundState& state_;
   Seconds now_;
+  const QueueOrder* order_;
+  OrderInput input_;
   QuotaLedger::Beside beside_ = QuotaLedger::Beside::kUsed;
   std::vector<std::int64_t> lost_;     // milli-GPU-seconds this hour, by queue, last that of jobs without one
   std::vector<std::int64_t> settled_;  // started, grew or made room in this pass

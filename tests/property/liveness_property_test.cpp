@@ -101,7 +101,7 @@ std::vector<Scene> scenes() {
       {"at a limit above, a job that needs nothing of it",
        "1x4:A100",
        "p gpu.limit=1 / s < p / a < s / b < s / c < p",
-       {{"a", {"gpus=1"}, {}}, {"b", {"gpus=1"}, {"cpu=4"}}, {"c", {"gpus=1"}, {}}}},
+       {{"a", {"gpus=1"}, {}}, {"b", {}, {"cpu=4"}}, {"c", {"gpus=1"}, {}}}},
       {"mixed models",
        "1x8:A100; 1x8:T4",
        "q A100=8 / z T4=8",

@@ -208,7 +208,7 @@ TEST(ReclaimProperty, KeepsItsPromises) {
   std::size_t evictions = 0;
   std::size_t late_tasks = 0;
   std::size_t surplus_tasks = 0;
-  for (std::uint64_t seed = 1; seed <= 24 && !HasFatalFailure(); ++seed) {
+  for (std::uint64_t seed = 1; seed <= 32 && !HasFatalFailure(); ++seed) {
     BusyCompany company(seed);
     Witness witness(company);
     for (int round = 0; round < 70 && !HasFatalFailure(); ++round) {
