@@ -118,6 +118,10 @@ void judge_unclear(const SlurmTaskFacts& facts, TaskObservation& seen) {
   seen.detail = fmt::format("Slurm says {} of job {}", facts.job->state_word, facts.job->shown);
 }
 
+bool has_just_ended(const SlurmTaskFacts& facts, Seconds patience) {
+  return facts.job->ended.value() >= 0 && facts.now - facts.job->ended < patience;
+}
+
 // The job has ended for Slurm, but what guards the task may yet be ending it: where Slurm kills the script alone, the
 // guard notes `left`, and then gives the task its time. Slurm takes as the end of a job the moment it was cancelled,
 // and gives it KillWait after that.
@@ -127,10 +131,9 @@ bool may_be_ending(const SlurmTaskFacts& facts) {
   if (!record->started) return false;
   if (record->is_left) return facts.now - record->last < facts.kill_wait + kRecordPatience;
   // A node that is said to have failed may live, and with it what Slurm is ending there.
-  const bool is_fresh =
-      facts.job->ended.value() >= 0 && facts.now - facts.job->ended < facts.slurm_kill_wait + kRecordPatience;
-  if (facts.job->state == SlurmState::kNodeFailed && is_fresh) return true;
-  return record->was_told_by_others && facts.now - record->last < facts.slurm_kill_wait + kRecordPatience;
+  const Seconds patience = facts.slurm_kill_wait + kRecordPatience;
+  if (facts.job->state == SlurmState::kNodeFailed && has_just_ended(facts, patience)) return true;
+  return record->was_told_by_others && facts.now - record->last < patience;
 }
 
 void judge_listed_end(const SlurmTaskFacts& facts, TaskObservation& seen) {
@@ -140,7 +143,7 @@ void judge_listed_end(const SlurmTaskFacts& facts, TaskObservation& seen) {
     return;
   }
   const bool was_ended = job.state == SlurmState::kCancelled || job.state == SlurmState::kTimeout;
-  const bool is_fresh = job.ended.value() >= 0 && facts.now - job.ended < kRecordPatience;
+  const bool is_fresh = has_just_ended(facts, kRecordPatience);
   if (was_ended && is_fresh && facts.record != nullptr && facts.record->started) {
     // Its script may yet be waiting for what is left of it.
     seen.phase = TaskPhase::kRunning;

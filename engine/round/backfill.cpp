@@ -504,7 +504,7 @@ bool Backfill::holds_room_for(std::int64_t job) const { return promise_to(job) !
 
 bool Backfill::has_reservation(std::int64_t job) const {
   const auto is_its = [&](const Held& held) { return held.reservation.job == job; };
-  return std::ranges::any_of(held_, is_its) || std::ranges::any_of(gave_way_, is_its) ||
+  return std::ranges::any_of(held_, is_its) || std::ranges::any_of(set_aside_, is_its) ||
          std::ranges::find(unbound_, job, &Reservation::job) != unbound_.end();
 }
 
@@ -549,7 +549,7 @@ std::optional<Seconds> Backfill::expected_start(std::int64_t job) const {
 
 std::vector<Reservation> Backfill::reservations() const {
   std::vector<Reservation> sorted;
-  for (const std::vector<Held>* const some : {&held_, &gave_way_}) {
+  for (const std::vector<Held>* const some : {&held_, &set_aside_}) {
     for (const Held& held : *some) sorted.push_back(held.reservation);
   }
   const auto is_there = [&](const Reservation& row) {

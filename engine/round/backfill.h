@@ -207,8 +207,10 @@ class Backfill {
   std::vector<std::int64_t> passers_of(const Asker& asker) const;
   // Some borrower of another queue keeps room from the job that it does not give way to.
   bool is_withstood(const Asker& asker) const;
-  // While it lives, what borrowers have reserved holds nothing.
-  class Aside;
+  // What borrowers have reserved holds nothing for this job's turn.
+  void set_borrowers_aside(const Asker& asker);
+  // What was set aside holds again, from when what came in its way leaves; so it does at the next job's turn.
+  void hold_again();
   // The jobs whose reservations the job leaves in time: it has ended when they start, though its victims get the
   // longest grace. So it may take something back there, as it may start on what is idle there.
   std::vector<std::int64_t> left_in_time_by(const Job& job) const;
@@ -301,6 +303,8 @@ class Backfill {
   // The same for a job that has no nodes: it fits only when such jobs have ended.
   bool waits_for_late(const Job& job) const;
   bool is_late(const RunningJob& run) const;
+  // One that is first in line, where it borrows and such a mode has no reservation to tell.
+  bool gives_way_as_first(const Job& job) const;
   // One of its department is late so, or of its queue where that is all.
   bool shares_limits_with_late(const Job& job) const;
   // The job asks for more than its limits allow, or it has held room in vain that owners do not lend.
@@ -344,10 +348,8 @@ class Backfill {
   bool is_guest_of(const Held& held, const Job& job) const;
   // From others than the queues above both, and the job does not: of two teams of one department.
   bool borrows_above(const Held& held, const Job& job) const;
-  template <class Concerns>
-  bool give_way_if(const Asker& asker, const Concerns& concerns);
-  // Those that gave way hold again, from when what came in their way leaves.
-  void hold_again();
+  template <class Which>
+  bool set_aside(const Which& which);
   std::int64_t delayed_by(std::span<const PlacedTask> placed, Timeline::TaskEnd end, std::int64_t job);
   JobOutcome place_beside_reservations(const Job& job, Timeline::TaskEnd end);
   // On exactly what is reserved for it, if that is free.
@@ -381,24 +383,12 @@ class Backfill {
   std::vector<Kept> kept_;                                   // oldest first; count when their job is blocked again
   std::vector<Reservation> unbound_;                         // hold no nodes in this pass, and stay
   std::vector<Held> held_;                                   // those that count
-  std::vector<Held> gave_way_;                               // to the job whose turn it is
+  std::vector<Held> set_aside_;                              // for the job whose turn it is
   std::optional<Timeline> timeline_;                         // made when first needed
   mutable std::optional<Seconds> longest_grace_;             // when asked for
   mutable std::map<std::int64_t, bool> waits_for_late_;      // by job; since the pass began
   std::map<DemandKey, Refusal> refused_;                     // jobs that would delay others, by what they ask for
   std::map<DemandKey, std::vector<Booking>> booked_;         // since room was last freed; by kind of gang
-};
-
-class Backfill::Aside {
- public:
-  Aside(Backfill& backfill, const Asker& asker);
-  ~Aside();
-  Aside(const Aside&) = delete;
-  Aside& operator=(const Aside&) = delete;
-
- private:
-  Backfill& backfill_;
-  std::vector<Held> held_;
 };
 
 }  // namespace berth

@@ -27,26 +27,24 @@ bool Backfill::may_take_back(const Job& job) const {
   return true;
 }
 
-bool Backfill::closer_gives_way() const {
-  if (!may_take_back() || !closer_) return false;
-  const Seconds since = std::max(closer_->submit, closer_->eviction.last_eviction);
-  return now_ < since + state_.rules().reservation_ttl || waits_for_late(*closer_);
+bool Backfill::gives_way_as_first(const Job& job) const {
+  const Seconds since = std::max(job.submit, job.eviction.last_eviction);
+  return now_ < since + state_.rules().reservation_ttl || waits_for_late(job);
 }
 
+bool Backfill::closer_gives_way() const { return may_take_back() && closer_ && gives_way_as_first(*closer_); }
+
 bool Backfill::is_late(const RunningJob& run) const {
-  const Seconds planned = run.planned_end();
-  const Seconds end = planned < run.start ? run.start + state_.rules().default_duration : planned;
+  const Seconds end = believed_end_of({.start = run.start, .planned_end = run.planned_end()}, state_.rules());
   return end + state_.rules().reservation_ttl <= now_;
 }
 
 bool Backfill::shares_limits_with_late(const Job& job) const {
-  const std::span<const Queue> queues = state_.setup().queues;
-  std::int32_t top = job.queue;
-  while (top >= 0 && queues[static_cast<std::size_t>(top)].parent >= 0)
-    top = queues[static_cast<std::size_t>(top)].parent;
-  return top >= 0 && std::ranges::any_of(state_.running().all(), [&](const RunningJob& run) {
-           return run.job.queue >= 0 && state_.quotas().lies_in(run.job.queue, top) && is_late(run);
-         });
+  const auto is_of_its_department = [&](const Job& other) {
+    return job.queue >= 0 && other.queue >= 0 && state_.quotas().fork_depth(job.queue, other.queue) != 0;
+  };
+  return std::ranges::any_of(state_.running().all(),
+                             [&](const RunningJob& run) { return is_late(run) && is_of_its_department(run.job); });
 }
 
 bool Backfill::waits_for_late(const Reservation& row) const {
@@ -77,10 +75,7 @@ bool Backfill::waits_for_late(const Job& job) const {
 }
 
 bool Backfill::comes_before(const Job& job, const Job& other) const {
-  const KeyedOrder* const keyed = order_ == nullptr ? nullptr : order_->keyed();
-  if (keyed == nullptr) return false;
-  const auto place = [&](const Job& each) { return std::tuple(keyed->key(each, *input_), each.submit, each.id); };
-  return place(job) < place(other);
+  return order_ != nullptr && order_->keyed() != nullptr && order_->goes_first(job, other, *input_);
 }
 
 bool Backfill::comes_before_closer(const Job& job) const { return closer_ && comes_before(job, *closer_); }
@@ -104,20 +99,6 @@ bool Backfill::comes_before_borrowers(const Job& job, const Asker& asker) const 
     const auto holder = std::ranges::lower_bound(jobs_, held.reservation.job, {}, &Job::id);
     return holder != jobs_.end() && holder->id == held.reservation.job && comes_before(job, *holder);
   });
-}
-
-Backfill::Aside::Aside(Backfill& backfill, const Asker& asker) : backfill_(backfill) {
-  std::erase_if(backfill.held_, [&](const Held& held) {
-    if (!backfill.keeps_for_borrower(held, asker)) return false;
-    held_.push_back(held);
-    return true;
-  });
-  backfill.forget_timeline();
-}
-
-Backfill::Aside::~Aside() {
-  backfill_.held_.insert(backfill_.held_.end(), held_.begin(), held_.end());
-  backfill_.forget_timeline();
 }
 
 bool Backfill::is_owner_against(const Asker& asker, std::int32_t queue) const {
@@ -224,17 +205,16 @@ std::vector<std::int64_t> Backfill::passers_of(const Asker& asker) const {
   return jobs;
 }
 
-template <class Concerns>
-bool Backfill::give_way_if(const Asker& asker, const Concerns& concerns) {
-  const auto gives_way = [&](const Held& held) { return concerns(held) && gives_way_to(held, asker); };
-  std::ranges::copy_if(held_, std::back_inserter(gave_way_), gives_way);
-  if (std::erase_if(held_, gives_way) == 0) return false;
+template <class Which>
+bool Backfill::set_aside(const Which& which) {
+  std::ranges::copy_if(held_, std::back_inserter(set_aside_), which);
+  if (std::erase_if(held_, which) == 0) return false;
   forget_timeline();
   return true;
 }
 
 bool Backfill::give_way(std::int64_t holder, const Asker& asker) {
-  return give_way_if(asker, [&](const Held& held) { return held.reservation.job == holder; });
+  return set_aside([&](const Held& held) { return held.reservation.job == holder && gives_way_to(held, asker); });
 }
 
 void Backfill::give_way_to(const Asker& asker, std::span<const PlacedTask> placed) {
@@ -242,19 +222,25 @@ void Backfill::give_way_to(const Asker& asker, std::span<const PlacedTask> place
     return std::ranges::any_of(placed,
                                [&](const PlacedTask& task) { return task.holding.node == reserved.holding.node; });
   };
-  (void)give_way_if(asker,
-                    [&](const Held& held) { return std::ranges::any_of(held.reservation.tasks, shares_a_node); });
+  (void)set_aside([&](const Held& held) {
+    return std::ranges::any_of(held.reservation.tasks, shares_a_node) && gives_way_to(held, asker);
+  });
+}
+
+void Backfill::set_borrowers_aside(const Asker& asker) {
+  (void)set_aside([&](const Held& held) { return keeps_for_borrower(held, asker); });
 }
 
 void Backfill::hold_again() {
-  for (Held& held : std::exchange(gave_way_, {})) {
+  for (Held& held : std::exchange(set_aside_, {})) {
     const Reservation& row = held.reservation;
-    held.start = timeline().free_from(state_.ledger(), row.tasks, held.duration, row.job);
-    if (held.start >= kNever) {
+    const Seconds free = timeline().free_from(state_.ledger(), row.tasks, held.duration, row.job);
+    if (free >= kNever) {
       unbound_.push_back(row);
       continue;
     }
-    forget_timeline();
+    held.start = std::max(held.start, free);
+    add_to_timeline(held);
     held_.push_back(std::move(held));
   }
 }

@@ -68,8 +68,7 @@ bool Backfill::withstands(const Job& job) const {
   // Under a fixed order such a mode has no reservation to tell: the first in line waits for reservation_ttl at most.
   const BackfillMode mode = state_.rules().backfill;
   const bool is_strict = mode == BackfillMode::kNone || mode == BackfillMode::kNonePerQueue;
-  const Seconds since = std::max(job.submit, job.eviction.last_eviction);
-  return is_strict && now_ >= since + state_.rules().reservation_ttl && !waits_for_late(job);
+  return is_strict && !gives_way_as_first(job);
 }
 
 void Backfill::hold_quota(const Job& job, const LimitHolds::WouldServe& would_serve) {

@@ -358,14 +358,11 @@ std::optional<PassOutcome> Pass::take_idle_instead(const Job& job, Seconds end, 
   const Job gang = gang_of(job);
   const bool gives_way = is_closed && backfill_.closer_gives_way();
   if (!gives_way && !reclaim_->could_take(gang, end, comes_back)) return std::nullopt;
-  Placing placing;
-  {
-    std::optional<Backfill::Aside> aside;
-    if (!gives_way) aside.emplace(backfill_, asker);
-    placing = place(gang, end, 0, is_closed || !asker.borrows ? Claim::kOwner : Claim::kBorrower);
-  }
-  if (!placing.result.outcome.started) return std::nullopt;
-  return start(job, std::move(placing.result.outcome.placed));
+  if (!gives_way) backfill_.set_borrowers_aside(asker);
+  Placing placing = place(gang, end, 0, is_closed || !asker.borrows ? Claim::kOwner : Claim::kBorrower);
+  if (placing.result.outcome.started) return start(job, std::move(placing.result.outcome.placed));
+  backfill_.hold_again();
+  return std::nullopt;
 }
 
 // Room is held for it, and somebody who makes room for it is still to stop.

@@ -52,11 +52,7 @@ Seconds evicts_from(const Job& job, const RoundRules& rules) {
 bool may_evict_others(const Job& job, const RoundRules& rules, Seconds now) { return now >= evicts_from(job, rules); }
 
 Reclaim::Reclaim(RoundState& state, Seconds now, const QueueOrder* order, const OrderInput* input)
-    : state_(state),
-      now_(now),
-      order_(input == nullptr ? nullptr : order),
-      input_(input == nullptr ? OrderInput() : *input),
-      room_to_come_(state, now) {
+    : state_(state), now_(now), order_(order), input_(input), room_to_come_(state, now) {
   for (const Queue& queue : state.setup().queues) lost_.push_back(queue.lost_this_hour);
   lost_.push_back(0);
 }
@@ -244,10 +240,11 @@ bool Reclaim::has_a_chance(const Job& job, const Amounts& demand, Seconds end) c
 
 bool Reclaim::was_put_first(const RunningJob& run, const Job& job) const {
   if (run.start <= std::max(job.submit, job.eviction.last_eviction)) return false;
-  if (order_ == nullptr) return std::tie(run.job.submit, run.job.id) < std::tie(job.submit, job.id);
+  if (order_ == nullptr || input_ == nullptr)
+    return std::tie(run.job.submit, run.job.id) < std::tie(job.submit, job.id);
   const bool do_ranks_move = order_->keyed() == nullptr;
   if (do_ranks_move && run.job.submit + state_.rules().most_behind() < job.submit) return true;
-  OrderInput then = input_;
+  OrderInput then = *input_;
   then.now = run.start;
   return order_->goes_first(run.job, job, then);
 }

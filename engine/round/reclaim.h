@@ -135,7 +135,7 @@ class Reclaim {
   RoundState& state_;
   Seconds now_;
   const QueueOrder* order_;
-  OrderInput input_;
+  const OrderInput* input_;
   QuotaLedger::Beside beside_ = QuotaLedger::Beside::kUsed;
   std::vector<std::int64_t> lost_;     // milli-GPU-seconds this hour, by queue, last that of jobs without one
   std::vector<std::int64_t> settled_;  // started, grew or made room in this pass

@@ -146,10 +146,13 @@ Seconds untold_end_of(const RunningJob& job, const RoundRules& rules, Seconds no
   return untold_end_of(RunTimes{.start = job.start, .planned_end = job.planned_end()}, rules, now);
 }
 
+Seconds believed_end_of(const RunTimes& times, const RoundRules& rules) {
+  return times.planned_end < times.start ? times.start + rules.default_duration : times.planned_end;
+}
+
 Seconds untold_end_of(const RunTimes& times, const RoundRules& rules, Seconds now) {
   constexpr Seconds kLeast(60);
-  Seconds end = times.planned_end;
-  if (end < times.start) end = times.start + rules.default_duration;
+  const Seconds end = believed_end_of(times, rules);
   if (end > now) return end;
   return now + std::max(kLeast, now - end);
 }

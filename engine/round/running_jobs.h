@@ -63,6 +63,8 @@ bool lies_on(const Holding& held, std::span<const ReservedTask> tasks);
 // Some of its surplus tasks lie on these.
 bool has_surplus_on(const RunningJob& job, std::span<const ReservedTask> tasks);
 
+// When it was to have ended, as far as was known.
+Seconds believed_end_of(const RunTimes& times, const RoundRules& rules);
 // When a running job will have ended as far as is known: its expected end; one past it is expected to run on for as
 // long again as it is late, at least a minute (extended, not killed); nothing known: `rules.default_duration`.
 Seconds expected_end_of(const RunningJob& job, const RoundRules& rules, Seconds now);

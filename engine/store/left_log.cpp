@@ -8,7 +8,6 @@
 
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -16,7 +15,6 @@
 #include <vector>
 
 #include "engine/base/file_bytes.h"
-#include "engine/base/folder.h"
 #include "engine/store/sqlite.h"
 
 namespace berth {
@@ -77,20 +75,20 @@ Result<bool> holds_together(const std::string& path) {
 
 // Where the file that the connection has open lies now; empty = not known.
 std::string name_of_open(Database& db) {
-  Result<std::int64_t> inode = db.integer(
-      "SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM meta WHERE key = "
-      "'home_inode'");
-  const Result<std::vector<std::string>> all = names_in("/proc/self/fd");
-  if (!inode.ok() || !all.ok()) return {};
-  std::string found;
-  for (const std::string& each : *all) {
-    struct stat file = {};
-    std::array<char, 4096> name{};
-    if (::fstat(std::atoi(each.c_str()), &file) != 0 || static_cast<std::int64_t>(file.st_ino) != *inode) continue;
-    const ssize_t length = ::readlink(("/proc/self/fd/" + each).c_str(), name.data(), name.size());
-    if (length > 0) found.assign(name.data(), static_cast<std::size_t>(length));
-  }
-  return found;
+  const auto recorded = [&](const char* key) {
+    return db.integer(fmt::format("SELECT CAST(value AS INTEGER) FROM meta WHERE key = '{}'", key));
+  };
+  const Result<std::int64_t> inode = recorded("home_inode");
+  const Result<std::int64_t> device = recorded("home_device");
+  if (!inode.ok() || !device.ok()) return {};
+  struct stat file = {};
+  file.st_ino = static_cast<ino_t>(*inode);
+  file.st_dev = static_cast<dev_t>(*device);
+  const Result<std::vector<int>> open = descriptors_of(file);
+  if (!open.ok() || open->empty()) return {};
+  std::array<char, 4096> name{};
+  const ssize_t length = ::readlink(fmt::format("/proc/self/fd/{}", open->front()).c_str(), name.data(), name.size());
+  return length > 0 ? std::string(name.data(), static_cast<std::size_t>(length)) : std::string();
 }
 
 Status another_files(const std::string& path) {
