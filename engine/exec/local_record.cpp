@@ -79,9 +79,23 @@ json claim_of(const ProcessMark& supervisor, const ProcessMark& guard, Seconds t
   return claim;
 }
 
-TaskEnd read_end(const json& line) {
+constexpr const char* kEnded = "ended";
+constexpr const char* kFirstEnded = "first_ended";
+
+json end_line(const char* kind, const TaskEnd& end) {
+  json line = {{kind, end.at.value()}, {"exit_code", end.exit_code}, {"signal", end.signal}};
+  if (end.is_out_of_time) line["out_of_time"] = true;
+  if (end.is_out_of_memory) line["out_of_memory"] = true;
+  if (end.was_told) line["told"] = true;
+  if (end.use.cpu_seconds) line["cpu_seconds"] = *end.use.cpu_seconds;
+  if (end.use.memory_peak) line["memory_mib"] = end.use.memory_peak->value();
+  if (!end.detail.empty()) line["detail"] = end.detail;
+  return line;
+}
+
+TaskEnd read_end(const json& line, const char* kind) {
   TaskEnd end;
-  end.at = Seconds(field(line, "ended", std::int64_t{0}));
+  end.at = Seconds(field(line, kind, std::int64_t{0}));
   end.exit_code = field(line, "exit_code", std::int32_t{0});
   end.signal = field(line, "signal", std::int32_t{0});
   end.is_out_of_time = field(line, "out_of_time", false);
@@ -141,15 +155,12 @@ bool write_start(const Descriptor& record, const TaskStart& start) {
       appended_line({{"started", start.at.value()}, {"pid", start.process.pid}, {"start", start.process.start}}));
 }
 
+bool write_first_end(const Descriptor& record, const TaskEnd& end) {
+  return write_whole(record.get(), appended_line(end_line(kFirstEnded, end)));
+}
+
 bool write_end(const Descriptor& record, const TaskEnd& end) {
-  json line = {{"ended", end.at.value()}, {"exit_code", end.exit_code}, {"signal", end.signal}};
-  if (end.is_out_of_time) line["out_of_time"] = true;
-  if (end.is_out_of_memory) line["out_of_memory"] = true;
-  if (end.was_told) line["told"] = true;
-  if (end.use.cpu_seconds) line["cpu_seconds"] = *end.use.cpu_seconds;
-  if (end.use.memory_peak) line["memory_mib"] = end.use.memory_peak->value();
-  if (!end.detail.empty()) line["detail"] = end.detail;
-  return write_whole(record.get(), appended_line(line));
+  return write_whole(record.get(), appended_line(end_line(kEnded, end)));
 }
 
 bool write_lost(const Descriptor& record, const std::string& why) {
@@ -175,7 +186,8 @@ Result<std::optional<TaskRecord>> read_record(const std::string& folder) {
       record.start = TaskStart{read_mark(line), Seconds(field(line, "started", std::int64_t{0}))};
       record.start->process.boot = record.supervisor.boot;
     }
-    if (line.contains("ended")) record.end = read_end(line);
+    if (line.contains(kFirstEnded)) record.first_end = read_end(line, kFirstEnded);
+    if (line.contains(kEnded)) record.end = read_end(line, kEnded);
   }
   return std::optional<TaskRecord>(std::move(record));
 }

@@ -1,7 +1,7 @@
 // What is kept of one task on this machine: a folder of its own with a record, its logs and what was asked of it.
 //
-//   <root>/tasks/<job / 1000>/<key>/record    lines of JSON: claimed, started, ended or lost; claimed again by whoever
-//                                             takes over
+//   <root>/tasks/<job / 1000>/<key>/record    lines of JSON: claimed, started, its first process ended, ended or
+//                                             lost; claimed again by whoever takes over
 //                                  stdout, stderr
 //                                  requests   lines of JSON: signals to send, stops
 //                                  done       see done_file.h
@@ -44,6 +44,7 @@ struct TaskRecord {
   ProcessMark guard;       // that takes over when the supervisor dies; number 0 = nobody does
   Seconds time_limit;      // 0 = none
   std::optional<TaskStart> start;
+  std::optional<TaskEnd> first_end;  // of its first process, which others of the task may outlive
   std::optional<TaskEnd> end;
   std::optional<std::string> lost;  // why nobody will ever know how it ended
 };
@@ -71,6 +72,8 @@ Descriptor take_over_claim(const std::string& folder, const ProcessMark& supervi
 bool is_record_of(const Descriptor& record, const std::string& folder);
 // Appended to a record that claim_task has opened. False when the disk refuses.
 bool write_start(const Descriptor& record, const TaskStart& start);
+// Before that process is reaped: a supervisor that dies between that and the task's end leaves its exit code.
+bool write_first_end(const Descriptor& record, const TaskEnd& end);
 bool write_end(const Descriptor& record, const TaskEnd& end);
 bool write_lost(const Descriptor& record, const std::string& why);
 // Nothing: no such task was ever claimed here. kCorrupt: it is no file, or a huge one. kUnavailable: it could not

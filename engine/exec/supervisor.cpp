@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -24,6 +23,7 @@
 #include "engine/exec/local_record.h"
 #include "engine/exec/local_start.h"
 #include "engine/exec/plain_file.h"
+#include "engine/exec/supervisor_anchor.h"
 
 namespace berth {
 
@@ -198,20 +198,30 @@ class Supervisor {
       write_lost(task.record, "its supervisor was killed before it started");
       return false;
     }
-    siginfo_t info = {};
-    const bool is_child = waitid(P_PID, static_cast<id_t>(start->process.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
-    if (!is_child) {
+    const bool is_child = has_child(P_PID, start->process.pid);
+    if (!is_child && !record.first_end) {
       write_lost(task.record, "its supervisor was killed just as it ended");
       return false;
     }
     task.process = start->process.pid;
     task.begun = *start;
     task.adopted = SupervisorClock::now();
+    task.has_group = has_child(P_PGID, task.process);
     const Seconds ran = running_time(start->process);
     if (order.time_limit > Seconds(0)) task.time_limit = after(std::max(order.time_limit - ran, Seconds(0)));
     follow_earlier_requests(task);
+    if (!is_child) {
+      task.end = record.first_end;
+      doubt_end(task);
+    }
     tasks_.push_back(std::move(task));
     return true;
+  }
+
+  // Running or not yet reaped.
+  static bool has_child(idtype_t kind, pid_t process) {
+    siginfo_t info = {};
+    return waitid(kind, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
   }
 
   // Of one whose record is gone or spoilt.
@@ -349,15 +359,16 @@ class Supervisor {
     siginfo_t info = {};
     while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
       const pid_t group = getpgid(info.si_pid);
+      const auto is_its = [&](const Task& task) { return task.has_group && task.process == group; };
+      const auto task = std::ranges::find_if(tasks_, is_its);
+      if (task != tasks_.end() && info.si_pid == group) {
+        note_end(*task, info);
+        write_first_end(task->record, *task->end);
+      }
       int status = 0;
       rusage use = {};
       if (wait4(info.si_pid, &status, 0, &use) != info.si_pid) return;
-      const auto is_its = [&](const Task& task) { return task.has_group && task.process == group; };
-      const auto task = std::ranges::find_if(tasks_, is_its);
-      if (task != tasks_.end()) {
-        add_use(*task, use);
-        if (info.si_pid == group) note_end(*task, status);
-      }
+      if (task != tasks_.end()) add_use(*task, use);
       info = {};
     }
     for (Task& task : tasks_) {
@@ -370,13 +381,18 @@ class Supervisor {
     task.memory_peak = std::max(task.memory_peak, MiB(divide_up(use.ru_maxrss, 1024)));
   }
 
-  static void note_end(Task& task, int status) {
-    task.end = TaskEnd{.at = {},
-                       .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
-                       .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+  static void note_end(Task& task, const siginfo_t& info) {
+    const bool has_exited = info.si_code == CLD_EXITED;
+    task.end = TaskEnd{.at = Seconds(time(nullptr)),
+                       .exit_code = has_exited ? info.si_status : 0,
+                       .signal = has_exited ? 0 : info.si_status,
                        .was_told = task.was_told,
                        .detail = task.problem};
-    // What killed the supervisor, or the kernel in its name just before the command began. Nobody asked for it.
+    doubt_end(task);
+  }
+
+  // What killed the supervisor, or the kernel in its name just before the command began. Nobody asked for it.
+  static void doubt_end(Task& task) {
     const bool was_asked = task.kill != kNever || task.is_out_of_time || task.requests_read > 0;
     if (task.end->signal == SIGKILL && !was_asked && task.adopted != kNever &&
         SupervisorClock::now() - task.adopted < std::chrono::seconds(2))
@@ -388,10 +404,7 @@ class Supervisor {
   // the others run on; else they have as long as the signal lasts. The number of the group is ours as long as a child
   // of ours is in it. Processes that have left the group are told to stop once the group has ended.
   void clear_group(Task& task) const {
-    siginfo_t info = {};
-    const auto group = static_cast<id_t>(task.process);
-    const bool is_empty = waitid(P_PGID, group, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
-    if (is_empty) task.has_group = false;
+    if (!has_child(P_PGID, task.process)) task.has_group = false;
     const std::vector<ProcessMark> left = processes_of(task);
     const bool was_sent = task.sent != 0 && (task.end->signal == task.sent || task.end->exit_code == 128 + task.sent);
     const bool may_heed = task.sent != 0 && SupervisorClock::now() < task.heeds_until;
@@ -491,37 +504,6 @@ std::string read_standard_input() {
   for (ssize_t size = 0; (size = read(STDIN_FILENO, piece.data(), piece.size())) > 0;)
     text.append(piece.data(), static_cast<std::size_t>(size));
   return text;
-}
-
-// The folder of the executor may be moved while tasks run: all below it is found through the folder itself from now on.
-struct Anchor {
-  Descriptor folder;
-  std::string path;     // as it was called
-  std::string through;  // "/proc/self/fd/5"
-
-  std::string as_called(std::string text) const {
-    for (std::size_t at = 0; !through.empty() && (at = text.find(through, at)) != std::string::npos; at += path.size())
-      text.replace(at, through.size(), path);
-    return text;
-  }
-};
-
-Anchor anchor(SupervisorOrder& order) {
-  Anchor root;
-  root.path = order.list.substr(0, order.list.rfind('/'));
-  if (make_folders(root.path)) root.folder = Descriptor(open(root.path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  const std::string through = fmt::format("/proc/self/fd/{}", root.folder.get());
-  if (!root.folder.is_open() || access((through + "/.").c_str(), X_OK) != 0) return root;
-  root.through = through;
-  const auto go_through = [&](std::string& path) {
-    if (path.starts_with(root.path + "/")) path.replace(0, root.path.size(), through);
-  };
-  go_through(order.list);
-  for (SupervisedTask& task : order.tasks) {
-    go_through(task.folder);
-    go_through(task.directory);
-  }
-  return root;
 }
 
 // Descendants that lose their parent become children of this process.

@@ -168,6 +168,21 @@ TEST_F(LocalAbuseTest, AStoppedGuardAndSupervisorGoOnWhenTheyAreSeen) {
   EXPECT_TRUE(wait_until([&] { return state_of(before.guard) == 'S' && state_of(before.supervisor) == 'S'; }));
 }
 
+// Its exit code is known, and what uses its grace goes on.
+TEST_F(LocalAbuseTest, ASupervisorKilledAfterTheShellEndedLosesNothing) {
+  const LiveTask task =
+      start(launch_of(1, "trap 'exit 7' TERM; (trap '' TERM; echo ready; sleep 1.5; echo saved) & wait"));
+  ASSERT_TRUE(wait_until([&] { return output(task) == "ready\n"; }));
+  must(executor()->stop(std::vector<StopRequest>{{{task}, Seconds(20), ""}}));
+  ASSERT_TRUE(wait_until([&] { return record(task).first_end.has_value(); }));
+  ASSERT_TRUE(signal_process(record(task).supervisor, SIGKILL));
+  const TaskObservation seen = wait_for_end(task);
+  EXPECT_EQ(seen.phase, TaskPhase::kEnded);
+  EXPECT_EQ(seen.exit_code, 7);
+  EXPECT_TRUE(record(task).end->was_told);
+  EXPECT_EQ(output(task), "ready\nsaved\n");
+}
+
 TEST_F(LocalAbuseTest, ATimeLimitHoldsWhenSupervisorAndGuardAreKilled) {
   Launch launch = launch_of(1, "trap '' TERM; while :; do sleep 0.05; done");
   launch.time_limit = Seconds(2);
