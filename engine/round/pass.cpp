@@ -347,22 +347,28 @@ void Pass::note_refused(const Job& job, const QuotaVerdict& verdict) {
   if (has_claim(job)) backfill_.note_refused(job, verdict);
 }
 
-// A job behind a borrower that closes the pass takes what is idle in two cases: the borrower gives way to it, or the
-// jobs that it could evict would take as much of what is idle. In the second case also where borrowers have reserved
-// it.
-std::optional<PassOutcome> Pass::take_idle_instead(const Job& job, Seconds end, const Backfill::Asker& asker) {
-  const bool is_closed = backfill_.closed_by(job) != 0;
-  const auto comes_back = [&](const Job& victim) {
-    return backfill_.comes_before_borrowers(victim, asker) && (!is_closed || backfill_.comes_before_closer(victim));
-  };
+// Those who would be evicted for it would take as much of what is idle: also where borrowers have reserved it, and
+// before who closes the pass.
+bool Pass::would_come_back(std::span<const RunningJob* const> victims, const Job& gang,
+                           const Backfill::Asker& asker) const {
+  const bool is_closed = backfill_.closed_by(gang) != 0;
+  Amounts held = state_.quotas().none();
+  for (const RunningJob* const run : victims) {
+    if (run->job.queue == gang.queue || !backfill_.comes_before_borrowers(run->job, asker)) return false;
+    if (is_closed && !backfill_.comes_before_closer(run->job)) return false;
+    const Amounts its = state_.held_by(*run).all;
+    for (std::size_t r = 0; r < held.size(); ++r) held[r] += its[r];
+  }
+  const Amounts demand = state_.quotas().demand_to_start(gang);
+  return std::ranges::equal(demand, held, std::ranges::less_equal());
+}
+
+std::optional<PassOutcome> Pass::take_idle(const Job& job, Seconds end, const Backfill::Asker& asker) {
   const Job gang = gang_of(job);
-  const bool gives_way = is_closed && backfill_.closer_gives_way();
-  if (!gives_way && !reclaim_->could_take(gang, end, comes_back)) return std::nullopt;
-  if (!gives_way) backfill_.set_borrowers_aside(asker);
-  Placing placing = place(gang, end, 0, is_closed || !asker.borrows ? Claim::kOwner : Claim::kBorrower);
-  if (placing.result.outcome.started) return start(job, std::move(placing.result.outcome.placed));
-  backfill_.hold_again();
-  return std::nullopt;
+  const bool is_owner = backfill_.closed_by(job) != 0 ? backfill_.is_closed_by_guest_of(asker) : !asker.borrows;
+  Placing placing = place(gang, end, 0, is_owner ? Claim::kOwner : Claim::kBorrower);
+  if (!placing.result.outcome.started) return std::nullopt;
+  return start(job, std::move(placing.result.outcome.placed));
 }
 
 // Room is held for it, and somebody who makes room for it is still to stop.
@@ -377,6 +383,10 @@ std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool bor
   const Amounts before = used_by_all(state_.quotas());
   const Backfill::Asker asker{job, borrows};
   std::optional<BesidePromised> beside(std::in_place, *this, job.id);
+  const bool is_closed = backfill_.closed_by(job) != 0;
+  const bool is_withstood = job.queue >= 0 && backfill_.is_withstood(asker);
+  bool comes_back = false;
+  std::function<bool(std::span<const RunningJob* const>)> declines;
   const auto make_room = [&](Backfill::Keep keep) {
     std::optional<Backfill::Fence> fence;
     const bool takes_back = keep == Backfill::Keep::kIdle;
@@ -387,20 +397,36 @@ std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool bor
                                 .takes_back = !backfill_.is_quota_held(job),
                                 .is_promised = backfill_.holds_room_for(job.id),
                                 .spared = takes_back ? backfill_.passers_of(asker) : std::vector<std::int64_t>(),
-                                .left_in_time = backfill_.left_in_time_by(job)});
+                                .left_in_time = backfill_.left_in_time_by(job),
+                                .declines = declines});
+  };
+  const auto make_room_somewhere = [&] {
+    std::optional<RoomMade> made;
+    if (!is_closed) made = make_room(Backfill::Keep::kNodes);
+    if (!made && !comes_back && is_withstood) made = make_room(Backfill::Keep::kIdle);
+    return made;
   };
   std::optional<RoomMade> room;
   if (const Reservation* const promise = backfill_.promise_to(job.id))
     room = reclaim_->take_surplus_left(job, *promise, end);
-  const bool is_closed = backfill_.closed_by(job) != 0;
-  const bool is_withstood = job.queue >= 0 && backfill_.is_withstood(asker);
-  const bool may_take_idle = is_closed ? is_withstood && backfill_.is_closed_by_guest_of(asker)
-                                       : job.queue >= 0 && backfill_.is_kept_for_borrowers(asker);
-  if (!room && may_take_idle) {
-    if (std::optional<PassOutcome> outcome = take_idle_instead(job, end, asker)) return outcome;
+  const bool is_kept = is_closed ? is_withstood : job.queue >= 0 && backfill_.is_kept_for_borrowers(asker);
+  if (!room && is_kept) {
+    if (is_closed && backfill_.closer_gives_way() && backfill_.is_closed_by_guest_of(asker)) {
+      if (std::optional<PassOutcome> outcome = take_idle(job, end, asker)) return outcome;
+    }
+    declines = [&](std::span<const RunningJob* const> victims) {
+      return comes_back = comes_back || would_come_back(victims, gang_of(job), asker);
+    };
   }
-  if (!room && !is_closed) room = make_room(Backfill::Keep::kNodes);
-  if (!room && is_withstood) room = make_room(Backfill::Keep::kIdle);
+  if (!room) room = make_room_somewhere();
+  if (!room && comes_back) {
+    backfill_.set_borrowers_aside(asker);
+    if (std::optional<PassOutcome> outcome = take_idle(job, end, asker)) return outcome;
+    backfill_.hold_again();
+    comes_back = false;
+    declines = {};
+    room = make_room_somewhere();
+  }
   beside.reset();
   if (!room) return std::nullopt;
   evictions_.insert(evictions_.end(), room->evictions.begin(), room->evictions.end());

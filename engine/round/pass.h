@@ -97,7 +97,9 @@ class Pass {
   // Nothing = no room could be made.
   std::optional<PassOutcome> evict_for(const Job& job, Seconds end, bool borrows);
   std::optional<PassOutcome> take_back(const Job& job);
-  std::optional<PassOutcome> take_idle_instead(const Job& job, Seconds end, const Backfill::Asker& asker);
+  bool would_come_back(std::span<const RunningJob* const> victims, const Job& gang, const Backfill::Asker& asker) const;
+  // Instead of evicting somebody.
+  std::optional<PassOutcome> take_idle(const Job& job, Seconds end, const Backfill::Asker& asker);
   void add_surplus(const Job& job, PassOutcome& outcome);
   // It runs, and would borrow for what it has to gain.
   bool grows_later(const Job& job) const;

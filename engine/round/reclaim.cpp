@@ -204,6 +204,7 @@ std::optional<RoomMade> Reclaim::make_room_for(const Job& job, const Amounts& de
   }
   if (fails_alike && failed_.contains(key)) return std::nullopt;
   std::optional<RoomMade> room;
+  bool is_declined = false;
   if (index().size() > 0) {
     Reaches reaches = reaches_for(job, demand, end);
     for (std::size_t i = 0; i < index_->size(); ++i) {
@@ -215,17 +216,24 @@ std::optional<RoomMade> Reclaim::make_room_for(const Job& job, const Amounts& de
     if (reaches.any && could_suffice(demand, reaches)) {
       before_search();
       VictimChoice choice(state_, *index_, lost_);
-      if (std::optional<JobOutcome> outcome = search(gang, demand, end, reaches, choice)) {
-        room = carry_out(job, *std::move(outcome), reaches, choice);
-      }
+      std::optional<JobOutcome> outcome = search(gang, demand, end, reaches, choice);
+      is_declined = outcome && how.declines && how.declines(jobs_of(choice));
+      if (is_declined) choice.clear();
+      if (outcome && !is_declined) room = carry_out(job, *std::move(outcome), reaches, choice);
     }
   }
   if (room) {
     failed_.clear();
-  } else if (fails_alike) {
+  } else if (fails_alike && !is_declined) {
     failed_.insert(std::move(key));
   }
   return room;
+}
+
+std::vector<const RunningJob*> Reclaim::jobs_of(const VictimChoice& choice) const {
+  std::vector<const RunningJob*> jobs;
+  for (const std::size_t v : choice.chosen()) jobs.push_back(state_.running().find((*index_)[v].job));
+  return jobs;
 }
 
 // Some queue on the path has quota left for the gang, or somebody could be of a lower class.
@@ -292,24 +300,6 @@ void Reclaim::add_in_reach(const Reaches& reaches, Amounts& amounts) const {
                                                                        : 0;
     for (std::size_t task = 0; task < level; ++task) state_.quotas().add_holding(victim.tasks[task].holding, amounts);
   }
-}
-
-bool Reclaim::could_take(const Job& gang, Seconds end, const std::function<bool(const Job&)>& counts) {
-  if (!may_evict_others(gang, state_.rules(), now_) || index().size() == 0) return false;
-  const QuotaLedger& quotas = state_.quotas();
-  const Amounts demand = quotas.demand_to_start(gang);
-  Reaches reaches = reaches_for(gang, demand, end);
-  for (std::size_t i = 0; i < index_->size(); ++i) {
-    if (reaches.of[i] == VictimReach::kNone) continue;
-    if (!counts(state_.running().find((*index_)[i].job)->job)) return false;
-    if ((*index_)[i].queue == gang.queue) reaches.of[i] = VictimReach::kNone;
-  }
-  Amounts held = quotas.none();
-  add_in_reach(reaches, held);
-  for (std::size_t r = 0; r < held.size(); ++r) {
-    if (demand[r] > held[r]) return false;
-  }
-  return true;
 }
 
 // Would it fit by count of the whole cluster, if all of them went?
@@ -428,7 +418,6 @@ JobOutcome Reclaim::spare(const Job& gang, Seconds end, VictimChoice& choice, Jo
       (void)choice.raise(v, chosen);
     }
   }
-  std::ranges::sort(dearest_first);
   if (choice.chosen().size() > kMostSpares) return outcome;
   dearest_first = choice.chosen();
   std::ranges::sort(dearest_first, std::greater<>());

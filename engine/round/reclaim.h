@@ -43,6 +43,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "engine/model/demand_key.h"
@@ -81,6 +82,8 @@ class Reclaim {
     bool is_promised = false;
     std::vector<std::int64_t> spared = {};        // jobs that are not evicted for it
     std::vector<std::int64_t> left_in_time = {};  // whose reservations it may use: `before_search` keeps them open
+    // Nobody is evicted when it says so of those who would be.
+    std::function<bool(std::span<const RunningJob* const>)> declines = {};
   };
   std::optional<RoomMade> make_room(const Job& job, Seconds end, const std::function<void()>& before_search,
                                     const Search& search);
@@ -88,9 +91,6 @@ class Reclaim {
   // may have become cheaper since, but they would have to be waited for. Minimum run time and cool-down were looked at
   // when that was decided. Nothing = that is not enough, or may not be done any more.
   std::optional<RoomMade> take_surplus_left(const Job& job, const Reservation& promise, Seconds end);
-  // Nothing but jobs of other queues for which `counts` holds could be evicted for it, and they hold as much as it asks
-  // for.
-  bool could_take(const Job& gang, Seconds end, const std::function<bool(const Job&)>& counts);
   // When these have ended there is room for the gang if everybody goes who may be evicted for it then.
   bool would_serve(const Job& gang, Seconds end, std::span<const RunningJob* const> ended);
   // Somebody who runs could make room for the job, as far as the rules of who may be evicted for whom go.
@@ -114,6 +114,7 @@ class Reclaim {
   std::optional<RoomMade> make_room_for(const Job& job, const Amounts& demand, Seconds end,
                                         const std::function<void()>& before_search, const Search& search);
   bool has_a_chance(const Job& job, const Amounts& demand, Seconds end) const;
+  std::vector<const RunningJob*> jobs_of(const VictimChoice& choice) const;
   const VictimIndex& index();
   // The order put the one that runs before the other, which waited when it started.
   bool was_put_first(const RunningJob& run, const Job& job) const;
