@@ -33,7 +33,22 @@ bool RoomLeft::is_in_pieces(const TaskShape& shape, std::int32_t tasks) const {
     if (is_feasible_when_empty(cluster_.kinds[kind], shape))
       free += shape.is_fraction() ? free_[kind] : unbroken_[kind];
   }
-  return free >= shape.gpu_total().value() * tasks;
+  if (free < shape.gpu_total().value() * tasks) return false;
+  TaskShape by_gpus = shape;
+  by_gpus.cpu = MilliCpu(0);
+  by_gpus.memory = MiB(0);
+  const auto [known, is_new] = known_now_[by_gpus].try_emplace(tasks, false);
+  if (is_new) known->second = would_fit(by_gpus, tasks);
+  return !known->second;
+}
+
+bool RoomLeft::would_fit(const TaskShape& shape, std::int32_t tasks) const {
+  std::int32_t copies = 0;
+  for (std::size_t n = 0; n < after_.node_count() && copies < tasks; ++n) {
+    const auto node = static_cast<NodeIndex>(n);
+    if (after_.accepts_tasks(node)) copies += copies_that_fit(after_.view(node), shape, tasks - copies);
+  }
+  return copies >= tasks;
 }
 
 bool RoomLeft::was_there(const TaskShape& shape, std::int32_t tasks) const {

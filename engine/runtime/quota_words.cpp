@@ -43,11 +43,18 @@ std::string say_borrowed_quota(const Snapshot& snapshot, std::int32_t queue, std
   return {};
 }
 
+// If all of it that may counts for that resource.
 bool is_within_quota(const Waiting& waiting, const Snapshot& snapshot, const QuotaLedger& quotas, std::int32_t queue,
                      std::size_t resource) {
-  const auto job = std::ranges::lower_bound(snapshot.jobs, waiting.job, {}, &Job::id);
-  if (job == snapshot.jobs.end() || job->id != waiting.job) return false;
-  return quotas.counted(queue, resource) + quotas.demand_to_start(*job)[resource] <= quotas.quota(queue, resource);
+  const auto found = std::ranges::lower_bound(snapshot.jobs, waiting.job, {}, &Job::id);
+  if (found == snapshot.jobs.end() || found->id != waiting.job) return false;
+  Job job = *found;
+  const ModelSet models = quotas.resource(resource).models;
+  for (TaskGroup& group : job.groups) {
+    const ModelSet both = group.shape.models == 0 ? models : group.shape.models & models;
+    if (both != 0) group.shape.models = both;
+  }
+  return quotas.counted(queue, resource) + quotas.demand_to_start(job)[resource] <= quotas.quota(queue, resource);
 }
 
 // "4 GPUs", or "4 GPUs (6 GPUs after the next round, for jobs ahead of it)".

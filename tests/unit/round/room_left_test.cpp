@@ -21,6 +21,13 @@ TEST(RoomLeft, ScatteredGpusAreInPieces) {
   EXPECT_FALSE(waiting_of(plan, 3).in_pieces);
 }
 
+TEST(RoomLeft, GpusOfANodeWithoutCpuAreNoPieces) {
+  // Of four devices three are left, of two cores one.
+  const Plan plan = must(plan_schedule(snapshot_from("1x4:A100 cpu=2", {"gpus=1 cpu=1", "gpus=1 cpu=1 tasks=2"}))).plan;
+  EXPECT_EQ(waiting_of(plan, 2).reason, Reason::kGang);
+  EXPECT_FALSE(waiting_of(plan, 2).in_pieces);
+}
+
 TEST(RoomLeft, WhoWouldHaveFittedBeforeTheRoundWasPassedOver) {
   const Plan plan = must(plan_schedule(snapshot_from("1x4:A100", {"gpus=3", "gpus=4", "gpus=5"}))).plan;
   EXPECT_TRUE(waiting_of(plan, 2).passed_over);
