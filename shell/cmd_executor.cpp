@@ -100,7 +100,7 @@ Result<Output> alter_executor_statement(Session& session, const Arguments& argum
   if (!executor.ok()) return blame(std::move(executor).status(), arguments.span("name"));
   BERTH_TRY(take_options(session, arguments, *executor));
   return change_with_note(session, fmt::format("executor {} altered", executor->name),
-                          [&](Change& change) { return alter_executor(change, *executor); });
+                          [&](Change& change) { return arguments.point(change_executor(change, *executor)); });
 }
 
 Result<Output> drop_executor_statement(Session& session, const Arguments& arguments) {
@@ -327,7 +327,10 @@ std::vector<CommandRow> make_rows() {
        .handler = alter_executor_statement,
        .summary = "Changes options of an executor.",
        .example = "ALTER EXECUTOR here WITH (default = true)",
-       .options = executor_options()},
+       .options = executor_options(),
+       .details =
+           "Where its tasks are found - folder, shared_folder, conf, kubeconfig, context, namespace - is changed "
+           "only while it runs nothing."},
       {.family = kExecutorFamily,
        .syntax = "DROP EXECUTOR <name:executor>",
        .effect = Effect::kChanges,

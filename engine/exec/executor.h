@@ -247,6 +247,7 @@ struct ExecutorOption {
   std::string_view kind;  // "text", "duration", "integer", "boolean"
   std::string_view default_value;
   std::string_view sentence;
+  bool is_place = false;  // where its tasks are found: it stays as it is while one lives
 };
 using ExecutorOptions = std::map<std::string, std::string, std::less<>>;  // by name; all are there, checked by kind
 

@@ -10,9 +10,10 @@ namespace berth {
 
 inline constexpr ExecutorOption kKubernetesExecutorOptions[] = {
     {"kubectl", "text", "kubectl", "The kubectl to use: a name in PATH, or a path."},
-    {"kubeconfig", "text", "", "Its configuration file; empty = kubectl's own choice ($KUBECONFIG, ~/.kube/config)."},
-    {"context", "text", "", "Context of that file; empty = its current one."},
-    {"namespace", "text", "default", "Where the pods of its jobs are."},
+    {"kubeconfig", "text", "", "Its configuration file; empty = kubectl's own choice ($KUBECONFIG, ~/.kube/config).",
+     true},
+    {"context", "text", "", "Context of that file; empty = its current one.", true},
+    {"namespace", "text", "default", "Where the pods of its jobs are.", true},
     {"timeout", "duration", "30s", "How long one call of kubectl may take."},
     {"image", "text", "", "Image of jobs that name none; empty = such jobs are refused."},
     {"scheduler", "text", "berth", "The schedulerName of its pods: no scheduler of that name may run."},

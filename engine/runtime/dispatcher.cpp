@@ -134,8 +134,8 @@ class LaunchReader {
 
 class Dispatcher {
  public:
-  Dispatcher(Runtime& runtime, Lease& lease, DispatchReport& report)
-      : runtime_(runtime), db_(runtime.db()), lease_(lease), report_(report) {}
+  Dispatcher(Runtime& runtime, Lease& lease, DispatchTime time, DispatchReport& report)
+      : runtime_(runtime), db_(runtime.db()), lease_(lease), time_(time), report_(report) {}
 
   Status run(LiveExecutor& live) {
     BERTH_ASSIGN(const Settings settings, read_settings(db_));
@@ -143,7 +143,7 @@ class Dispatcher {
     BERTH_TRY(leave_unseen(live));
     bool was_called = false;
     for (std::int64_t after = 0; live.reached.ok();) {
-      BERTH_ASSIGN(const std::vector<OutboxRow> rows, due_rows(live.record.id, after));
+      BERTH_ASSIGN(const std::vector<OutboxRow> rows, due_rows(live.record, after));
       if (rows.empty()) break;
       after = rows.back().id;
       BERTH_ASSIGN(Calls calls, read_calls(live, rows));
@@ -171,16 +171,19 @@ class Dispatcher {
     return {};
   }
 
-  Result<std::vector<OutboxRow>> due_rows(std::int64_t executor, std::int64_t after) {
+  Result<std::vector<OutboxRow>> due_rows(const ExecutorRecord& executor, std::int64_t after) {
+    const bool asks_first = time_ == DispatchTime::kBeforeObserving;  // whether victims still run
     BERTH_ASSIGN(
         Statement rows,
         db_.prepare(
             "SELECT o.id, o.kind, o.sequence, o.tries, r.id, r.job_id, r.attempt, r.state, r.generation, o.created_at "
             "FROM outbox o "
             "JOIN runs r ON r.id = o.run_id WHERE o.executor_id = ?1 AND (o.next_try <= ?2 OR o.next_try > "
-            "?2 + ?5) AND o.id > ?3 AND (o.kind <> 'launch' OR r.job_id > ?6) ORDER BY o.id LIMIT ?4"));
+            "?2 + ?5) AND o.id > ?3 AND (o.kind <> 'launch' OR r.job_id > ?6) AND (o.kind = 'launch' OR NOT ?7 OR "
+            "(o.kind = 'stop' AND r.stop_state IS NOT 'evicted') OR (o.tries = 0 AND ?8)) ORDER BY o.id LIMIT ?4"));
     // Later than that is no row's time: the clock was set back.
-    rows.with(executor, runtime_.now(), after, static_cast<std::int64_t>(kMostAtOnce), kLongestWait, last_unseen_);
+    rows.with(executor.id, runtime_.now(), after, static_cast<std::int64_t>(kMostAtOnce), kLongestWait, last_unseen_,
+              asks_first, executor.state != "down");
     std::vector<OutboxRow> due;
     while (rows.next()) {
       OutboxRow& row = due.emplace_back();
@@ -383,6 +386,7 @@ class Dispatcher {
   Runtime& runtime_;
   Database& db_;
   Lease& lease_;
+  DispatchTime time_;
   DispatchReport& report_;
   Seconds stop_grace_;
   std::int64_t last_unseen_ = 0;
@@ -390,10 +394,11 @@ class Dispatcher {
 
 }  // namespace
 
-Result<DispatchReport> dispatch(Runtime& runtime, Lease& lease, std::vector<LiveExecutor>& executors) {
+Result<DispatchReport> dispatch(Runtime& runtime, Lease& lease, std::vector<LiveExecutor>& executors,
+                                DispatchTime time) {
   DispatchReport report;
   const CheckedChanges checked(runtime, [&] { return lease.check(); });
-  for (LiveExecutor& live : executors) BERTH_TRY(Dispatcher(runtime, lease, report).run(live));
+  for (LiveExecutor& live : executors) BERTH_TRY(Dispatcher(runtime, lease, time, report).run(live));
   return report;
 }
 

@@ -5,7 +5,8 @@
 // It checks the lease before every call, as two at once could start a key twice, and in each transaction that takes in
 // an answer. Without the lease the answer is left, and a later round tells the row again. Others may change the tables
 // between, so an answer is matched with what the tables say when it is taken in.
-// An executor that cannot be reached is left alone for a while, longer each time; its rows wait.
+// An executor that cannot be reached is left alone for a while, longer each time; its rows wait. It is asked what its
+// tasks do before it is told a stop that it could not be told before: one that has ended meanwhile ended by itself.
 #pragma once
 
 #include "engine/runtime/executors.h"
@@ -21,6 +22,8 @@ struct DispatchReport {
   std::int64_t waiting = 0;  // rows that are to be told again later
   Status refusal;            // why nobody was told: the database is a copy, or its folder is another user's
 };
-Result<DispatchReport> dispatch(Runtime& runtime, Lease& lease, std::vector<LiveExecutor>& executors);
+enum class DispatchTime : std::uint8_t { kBeforeObserving, kAny };
+Result<DispatchReport> dispatch(Runtime& runtime, Lease& lease, std::vector<LiveExecutor>& executors,
+                                DispatchTime time = DispatchTime::kAny);
 
 }  // namespace berth

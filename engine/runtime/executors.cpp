@@ -64,6 +64,24 @@ Status check_executor(Runtime& runtime, const ExecutorRecord& executor) {
   return made.code() == Code::kInvalid ? made : Status();
 }
 
+Status change_executor(Change& change, const ExecutorRecord& executor) {
+  BERTH_ASSIGN(const ExecutorType* type, find_executor_type(executor.type));
+  BERTH_ASSIGN(const ExecutorRecord before, find_executor(change.db(), executor.name));
+  const auto value_of = [](const ExecutorRecord& record, const ExecutorOption& option) {
+    const auto found = record.options.find(option.name);
+    return found == record.options.end() ? std::string(option.default_value) : found->second;
+  };
+  for (const ExecutorOption& option : type->options) {
+    if (!option.is_place || value_of(before, option) == value_of(executor, option)) continue;
+    Status idle = check_idle(change.db(), executor);
+    if (idle.ok()) continue;
+    return std::move(idle)
+        .in_option(option.name)
+        .with_hint("its tasks would be taken for lost and started again beside themselves: wait until they have ended");
+  }
+  return alter_executor(change, executor);
+}
+
 Result<std::vector<LiveExecutor>> reach_executors(Runtime& runtime, bool also_down) {
   BERTH_ASSIGN(std::vector<ExecutorRecord> records, list_executors(runtime.db()));
   std::vector<LiveExecutor> live;

@@ -25,6 +25,9 @@ Result<std::vector<LiveExecutor>> reach_executors(Runtime& runtime, bool also_do
 Result<std::unique_ptr<Executor>> open_executor(Runtime& runtime, const ExecutorRecord& executor);
 // kInvalid: its options can never do. Whether it can be reached is another matter.
 Status check_executor(Runtime& runtime, const ExecutorRecord& executor);
+// Takes over its options and whether it is the default. kConflict, about the option: its tasks would not be found where
+// they are.
+Status change_executor(Change& change, const ExecutorRecord& executor);
 // By name. kUnavailable when it cannot be made.
 Result<LiveExecutor> reach_executor(Runtime& runtime, std::string_view name);
 

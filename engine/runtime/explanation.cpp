@@ -527,6 +527,10 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
           fmt::format("stray tasks keep {} closed: STOP STRAYS ends them, KEEP STRAYS lets them end (SHOW DRIFT)",
                       join_some(closed, kMostNodesNamed));
     }
+    BERTH_ASSIGN(const std::string silence, silence_of_closed_nodes(runtime.db()));
+    if (!silence.empty()) {
+      said = {fmt::format("{}: {}", said.sentence, silence), "SHOW EXECUTORS;", Remedy::kNone};
+    }
   }
   explanation.sentence = said.sentence;
   if (const AssertionRefusal* const refusal = find_refusal(snapshot.refused, job->id); refusal != nullptr) {

@@ -354,7 +354,7 @@ Result<std::string> local_executor(Runtime& runtime, const ExecutorOptions& give
   BERTH_TRY(opened->inventory().status());
   BERTH_TRY(runtime
                 .change([&](Change& change) {
-                  return is_new ? create_executor(change, executor) : alter_executor(change, executor);
+                  return is_new ? create_executor(change, executor) : change_executor(change, executor);
                 })
                 .status());
   return executor.name;

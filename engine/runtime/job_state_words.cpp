@@ -10,20 +10,25 @@ namespace berth {
 
 namespace {
 
-// Of an executor that has live tasks of the job and does not answer: "executor here could not be reached since ...".
+// "executor here could not be reached since ..." of the row's executor; empty = there is no row.
+Result<std::string> words_of_silence(Statement& row) {
+  std::string words;
+  if (row.next())
+    words = row.is_null(1) ? fmt::format("executor {} could not be reached yet", row.text(0))
+                           : fmt::format("executor {} could not be reached since {}", row.text(0),
+                                         print_time(row.quantity<Seconds>(1)));
+  BERTH_TRY(row.status());
+  return words;
+}
+
+// Of an executor that has live tasks of the job and does not answer.
 Result<std::string> silence_of(Database& db, std::int64_t job) {
   BERTH_ASSIGN(
       Statement row,
       db.prepare("SELECT e.name, e.last_contact FROM runs r JOIN run_tasks t ON t.run_id = r.id JOIN executors "
                  "e ON e.id = t.executor_id WHERE r.job_id = ?1 AND r.end_time IS NULL AND e.state = 'down' "
                  "AND t.phase IN ('pending', 'starting', 'running') ORDER BY e.id LIMIT 1"));
-  std::string words;
-  if (row.with(job).next())
-    words = row.is_null(1) ? fmt::format("executor {} could not be reached yet", row.text(0))
-                           : fmt::format("executor {} could not be reached since {}", row.text(0),
-                                         print_time(row.quantity<Seconds>(1)));
-  BERTH_TRY(row.status());
-  return words;
+  return words_of_silence(row.with(job));
 }
 
 // Tasks that were placed and told, and of which their executor says that they have not begun.
@@ -75,6 +80,15 @@ Result<std::string> failed_sentence(Database& db, std::int64_t job) {
 }
 
 }  // namespace
+
+Result<std::string> silence_of_closed_nodes(Database& db) {
+  BERTH_ASSIGN(Statement row,
+               db.prepare("SELECT e.name, e.last_contact FROM executors e WHERE e.state = 'down' AND EXISTS (SELECT 1 "
+                          "FROM nodes n JOIN node_health h ON h.node_id = n.id LEFT JOIN pools p ON p.id = n.pool_id "
+                          "WHERE n.state <> 'up' AND h.state = 'cordoned' AND coalesce(p.executor_id, (SELECT id FROM "
+                          "executors WHERE is_default = 1)) = e.id) ORDER BY e.id LIMIT 1"));
+  return words_of_silence(row.with());
+}
 
 Result<std::optional<JobStop>> job_stop(Database& db, std::int64_t job) {
   BERTH_ASSIGN(

@@ -25,6 +25,9 @@ Result<std::optional<JobStop>> job_stop(Database& db, std::int64_t job);
 // Of one whose end is past: "its executor has not yet said that it ended".
 std::string overdue_words(const JobStop& stop);
 
+// Of an executor that does not answer and whose nodes get nothing new for that; empty = there is none.
+Result<std::string> silence_of_closed_nodes(Database& db);
+
 // A running job was told to stop, by an eviction, the end of a loan or CANCEL.
 Result<bool> is_stopping(Database& db, std::int64_t job);
 

@@ -45,6 +45,32 @@ class NodeWatch {
     return row->health.empty() ? Status() : watch_good(*row, seen);
   }
 
+  // As if somebody had cordoned them; one that was resumed since stays so.
+  Status close_all() {
+    BERTH_ASSIGN(Statement rows,
+                 runtime_.db().prepare("SELECT n.name FROM nodes n LEFT JOIN pools p ON p.id = n.pool_id LEFT JOIN "
+                                       "node_health h ON h.node_id = n.id WHERE coalesce(p.executor_id, (SELECT id "
+                                       "FROM executors WHERE is_default = 1)) = ?1 AND n.state = 'up' AND h.state IS "
+                                       "NOT 'cordoned' ORDER BY n.id"));
+    rows.with(executor_.id);
+    std::vector<std::string> names;
+    while (rows.next()) names.emplace_back(rows.text(0));
+    BERTH_TRY(rows.status());
+    if (names.empty()) return {};
+    const std::string why = fmt::format("executor {} does not answer", executor_.name);
+    const Result<std::int64_t> changed = runtime_.change([&](Change& change) -> Status {
+      for (const std::string& name : names) {
+        BERTH_ASSIGN(const std::optional<HealthRow> row, read(name));
+        if (row) BERTH_TRY(put(change, *row, "cordoned", why));
+      }
+      return set_node_state(change, names, NodeState::kDraining);
+    });
+    BERTH_TRY(changed.status());
+    return note(
+        {"executor", executor_.name, "answers", executor_.error,
+         fmt::format("nothing new is placed on {}", print_counted(static_cast<std::int64_t>(names.size()), "node"))});
+  }
+
  private:
   Seconds now() const { return runtime_.now(); }
 
@@ -276,6 +302,19 @@ Status close_resting_nodes(Runtime& runtime, Observation& seen) {
     node->is_cordoned = true;
     node->detail = fmt::format("the last {} launches there were lost before they began: nothing new until {}",
                                each.losses, print_time(each.until));
+  }
+  return {};
+}
+
+Status close_silent_nodes(Runtime& runtime, SyncReport& report) {
+  BERTH_ASSIGN(const std::vector<ExecutorRecord> executors, list_executors(runtime.db()));
+  const auto is_down = [](const ExecutorRecord& executor) { return executor.state == "down"; };
+  if (std::ranges::none_of(executors, is_down)) return {};
+  BERTH_ASSIGN(const Settings settings, read_settings(runtime.db()));
+  for (const ExecutorRecord& executor : executors) {
+    const Seconds silent = runtime.now() - executor.last_contact.value_or(Seconds(0));
+    if (is_down(executor) && silent >= settings.node_down_after)
+      BERTH_TRY(NodeWatch(runtime, executor, settings, report).close_all());
   }
   return {};
 }

@@ -4,6 +4,8 @@
 // down and what ran there is lost: jobs are started again elsewhere, as often as they may. In order again it must stay
 // so for a while (node_back_after) before it gets work; one that fails too often within node_flap_window is set aside
 // until somebody resumes it.
+//
+// Where nobody says how nodes are, as their executor does not answer, they take nothing new until it does.
 #pragma once
 
 #include <string>
@@ -27,6 +29,9 @@ Result<bool> is_news(Database& db, const ExecutorRecord& executor, const Drift& 
 
 // Nothing new goes to nodes that have lost their last launches (store/launch_losses.h), for a while.
 Status close_resting_nodes(Runtime& runtime, Observation& seen);
+
+// Of executors that have not answered for node_down_after: what runs there runs on, and nothing new is placed there.
+Status close_silent_nodes(Runtime& runtime, SyncReport& report);
 
 Status watch_nodes(Runtime& runtime, const ExecutorRecord& executor, const Observation& seen, SyncReport& report);
 

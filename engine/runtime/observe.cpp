@@ -246,15 +246,24 @@ class Observer {
 
   Status note_end(const LiveRun& run, const LiveTask& task, const TaskObservation& seen, std::string_view phase,
                   const std::string& detail) {
-    const std::optional<std::int64_t> memory =
-        seen.use.memory_peak ? std::optional(seen.use.memory_peak->value()) : std::nullopt;
+    BERTH_ASSIGN(const bool is_own_end, ended_untold(run, seen));
     const bool has_ended = phase == "ended";
     Seconds ended = by_our_clock(seen.ended).value_or(runtime_.now());
     if (seen.was_told && run.told_at) ended = std::max(ended, *run.told_at);
     return end_.run(run.id, task.key.group, task.key.task, phase, by_our_clock(seen.started), ended,
                     has_ended ? std::optional<std::int64_t>(seen.exit_code) : std::nullopt,
                     has_ended ? std::optional<std::int64_t>(seen.signal) : std::nullopt, detail, seen.use.cpu_seconds,
-                    memory, seen.said_done);
+                    seen.use.memory_peak, seen.said_done || is_own_end);
+  }
+
+  // Well, while its executor could not yet be told that it is to stop.
+  Result<bool> ended_untold(const LiveRun& run, const TaskObservation& seen) {
+    if (!seen.succeeded() || seen.was_told) return false;
+    BERTH_ASSIGN(Statement row, runtime_.db().prepare("SELECT 1 FROM outbox WHERE run_id = ?1 AND executor_id = ?2 AND "
+                                                      "kind <> 'launch' LIMIT 1"));
+    const bool is_still_to_be_told = row.with(run.id, executor_.id).next();
+    BERTH_TRY(row.status());
+    return is_still_to_be_told;
   }
 
   // What a node's clock says, which may be ahead of ours or behind: nothing seen is still to come.
@@ -443,6 +452,7 @@ Result<SyncReport> observe_executors(Runtime& runtime, Lease& lease, std::vector
     if (unseen != 0) BERTH_TRY(note_asked(runtime.db(), live.record.id));
     (void)forget_ended(live, all, *seen);  // what is left over is found and forgotten another time
   }
+  BERTH_TRY(close_silent_nodes(runtime, report));
   // Of executors that were asked before, or could not be: their strays may be of jobs that have just come to wait.
   BERTH_ASSIGN(const bool may_start, may_run_twice(runtime.db()));
   if (may_start) BERTH_TRY(runtime.change([](Change& change) { return hold_jobs_of_strays(change); }).status());

@@ -23,7 +23,7 @@ Result<SyncOutcome> sync_now(Runtime& runtime, Lease& lease, bool also_down, Inv
   SyncOutcome outcome;
   BERTH_ASSIGN(std::vector<LiveExecutor> executors, reach_executors(runtime, also_down));
   if (executors.empty()) return outcome;
-  BERTH_ASSIGN(outcome.dispatched, dispatch(runtime, lease, executors));
+  BERTH_ASSIGN(outcome.dispatched, dispatch(runtime, lease, executors, DispatchTime::kBeforeObserving));
   BERTH_ASSIGN(outcome.seen, observe_executors(runtime, lease, executors, inventories));
   BERTH_ASSIGN(const DispatchReport after, dispatch(runtime, lease, executors));
   outcome.dispatched.launches += after.launches;

@@ -17,7 +17,7 @@ constexpr std::string_view kExecutorColumns =
     "SELECT id, name, type, options, is_default, state, last_contact, failures, next_try, error, inventory_at FROM "
     "executors";
 constexpr Use kExecutorUses[] = {
-    {"SELECT count(*) FROM pools WHERE executor_id = ?1", "pool"},
+    {"SELECT count(*) FROM pools WHERE executor_id = ?1", "pool"},  // no work: see check_idle
     {"SELECT count(*) FROM run_tasks WHERE executor_id = ?1 AND (phase = 'pending' OR phase = 'starting' OR phase = "
      "'running')",
      "live task"},
@@ -101,6 +101,10 @@ Status create_executor(Change& change, const ExecutorRecord& executor) {
   }
   if (executor.is_default || others == 0) BERTH_TRY(take_default(db, db.last_row_id()));
   return change.record("create executor", executor.name, executor.type);
+}
+
+Status check_idle(Database& db, const ExecutorRecord& executor) {
+  return check_unused(db, Thing::kExecutor, executor.name, executor.id, std::span(kExecutorUses).subspan(1));
 }
 
 Status alter_executor(Change& change, const ExecutorRecord& executor) {

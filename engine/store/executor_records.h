@@ -43,6 +43,8 @@ Status check_executor_name(std::string_view name);
 Status create_executor(Change& change, const ExecutorRecord& executor);
 // Its options and whether it is the default; its type stays.
 Status alter_executor(Change& change, const ExecutorRecord& executor);
+// kConflict while a task of it lives, or something is to be told to it.
+Status check_idle(Database& db, const ExecutorRecord& executor);
 // kConflict while it runs anything or a pool uses it, or when it is the default one and there are others.
 Status drop_executor(Change& change, std::string_view name);
 // Nothing = the default one.

@@ -71,7 +71,8 @@ constexpr Knob kKnobs[] = {
     {"node_back_after", KnobType::kDuration, "1m", 0, kDay,
      "how long a node that was down must be in order before it gets work again"},
     {"node_down_after", KnobType::kDuration, "1m", 0, kDay,
-     "how long a node is not in order before what runs there is lost"},
+     "how long a node is not in order before what runs there is lost, or an executor is silent before its nodes get "
+     "nothing new"},
     {"node_flap_limit", KnobType::kInteger, "3", 1, 1000,
      "a node that fails so often within node_flap_window is set aside"},
     {"node_flap_window", KnobType::kDuration, "1h", 1, 365 * kDay, "see node_flap_limit"},
