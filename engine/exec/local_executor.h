@@ -22,7 +22,7 @@
 namespace berth {
 
 inline constexpr ExecutorOption kLocalExecutorOptions[] = {
-    {"node", "text", "", "Name of the node that this machine is, or several ('n[1-4]'); empty = its host name."},
+    {"node", "text", "", "Name of the node that this machine is, or several ('n[1-4]'); empty = its host name.", true},
     {"folder", "text", "", "Where records and logs are kept; empty = beside the database.", true},
     {"fake_gpus", "integer", "0", "Devices a node claims to have, to try things out; 0 = those it really has."},
     {"fake_model", "text", "A100", "Model of those."},

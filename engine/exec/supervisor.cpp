@@ -212,6 +212,7 @@ class Supervisor {
     follow_earlier_requests(task);
     if (!is_child) {
       task.end = record.first_end;
+      task.is_out_of_time = task.end->is_out_of_time;
       doubt_end(task);
     }
     tasks_.push_back(std::move(task));
@@ -363,7 +364,7 @@ class Supervisor {
       const auto task = std::ranges::find_if(tasks_, is_its);
       if (task != tasks_.end() && info.si_pid == group) {
         note_end(*task, info);
-        write_first_end(task->record, *task->end);
+        if (task->lost.empty()) write_first_end(task->record, *task->end);
       }
       int status = 0;
       rusage use = {};
@@ -386,6 +387,7 @@ class Supervisor {
     task.end = TaskEnd{.at = Seconds(time(nullptr)),
                        .exit_code = has_exited ? info.si_status : 0,
                        .signal = has_exited ? 0 : info.si_status,
+                       .is_out_of_time = task.is_out_of_time,
                        .was_told = task.was_told,
                        .detail = task.problem};
     doubt_end(task);

@@ -130,6 +130,12 @@ Status drop_executor(Change& change, std::string_view name) {
   BERTH_TRY(others.status());
   BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM executors WHERE id = ?1"));
   BERTH_TRY(remove.run(id));
+  // Nor who would say that nodes are in order again which others have closed, or its silence.
+  BERTH_TRY(
+      db.execute("UPDATE nodes SET state = 'up' WHERE state IN ('draining', 'drained') AND NOT EXISTS (SELECT 1 "
+                 "FROM executors) AND id IN (SELECT node_id FROM node_health WHERE state = 'cordoned') AND id NOT "
+                 "IN (SELECT node_id FROM drains)"));
+  BERTH_TRY(db.execute("DELETE FROM node_health WHERE state = 'cordoned' AND NOT EXISTS (SELECT 1 FROM executors)"));
   // With the last one goes who would tell when work of others has ended.
   BERTH_TRY(db.execute("DELETE FROM foreign_use WHERE NOT EXISTS (SELECT 1 FROM executors)"));
   return change.record("drop executor", name);
