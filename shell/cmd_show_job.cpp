@@ -251,8 +251,8 @@ constexpr CommandRow kJobShowRows[] = {
          "did by itself before, or said that it was done (HELP SUBMIT JOB). The rule says why it could be a victim: "
          "reclaim = it ran beyond the quota of its queue, priority = it is of a lower class in the same queue, loan = "
          "it ran on what was lent. Why says what set it apart from the others that the rule allowed: the lowest class "
-         "goes, then what loses least, node by node, unless victim_policy chooses. The view eviction_log has all "
-         "columns, the queues among them."},
+         "goes, then who runs beyond the quota of its queue, then what loses least, node by node, unless victim_policy "
+         "chooses. The view eviction_log has all columns, the queues among them."},
     {.family = kJobShowFamily,
      .syntax = "SHOW RESERVATIONS",
      .effect = Effect::kReads,

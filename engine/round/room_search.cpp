@@ -92,8 +92,8 @@ FreeRoom room_on(const Ledger& ledger, const VictimIndex& index, const VictimCho
 
 bool RoomSearch::Offer::is_better_than(const Offer& other) const {
   if (is_possible != other.is_possible) return is_possible;
-  return std::tuple(highest_class, lost_per_gain, victims, runtime) <
-         std::tuple(other.highest_class, other.lost_per_gain, other.victims, other.runtime);
+  return std::tuple(highest_class, takes_quota, lost_per_gain, victims, runtime) <
+         std::tuple(other.highest_class, other.takes_quota, other.lost_per_gain, other.victims, other.runtime);
 }
 
 std::vector<NodeIndex> RoomSearch::nodes_for(const TaskGroup& group) const {
@@ -173,6 +173,7 @@ RoomSearch::Offer RoomSearch::offer(NodeIndex node, const Unit& unit) {
     const Victim& victim = index_[step.victim];
     lost += victim.lost(step.to) - victim.lost(step.from);
     offer.highest_class = offer.victims == 0 ? victim.class_value : std::max(offer.highest_class, victim.class_value);
+    offer.takes_quota = offer.takes_quota || victim.loses_quota(step.to);
     ++offer.victims;
     offer.runtime += (now_ - victim.start).value();
   }
@@ -233,11 +234,11 @@ bool RoomSearch::make_room_in_rack(const TaskGroup& group) {
   }
   const std::vector<std::size_t> before = choice_.levels();
   std::optional<std::vector<std::size_t>> best;
-  std::pair<std::int64_t, std::int64_t> least;
+  std::optional<Cost> least;
   for (const std::vector<NodeIndex>& nodes : racks) {
     std::int64_t missing = needed_of(group);
     for (const NodeIndex node : nodes) missing -= count(node, unit, needed_of(group));
-    if (make_room_on(unit, nodes, missing) && (!best || cost_so_far() < least)) {
+    if (make_room_on(unit, nodes, missing) && (!least || cost_so_far() < *least)) {
       best = choice_.levels();
       least = cost_so_far();
     }
@@ -247,12 +248,13 @@ bool RoomSearch::make_room_in_rack(const TaskGroup& group) {
   return best.has_value();
 }
 
-// The highest class among those chosen; the work that is lost, and what a policy adds.
-std::pair<std::int64_t, std::int64_t> RoomSearch::cost_so_far() const {
-  std::pair<std::int64_t, std::int64_t> cost{std::numeric_limits<std::int64_t>::min(), 0};
-  for (const std::size_t victim : choice_.chosen()) {
-    cost.first = std::max(cost.first, index_[victim].class_value);
-    cost.second += index_[victim].lost(choice_.level(victim)) + index_[victim].policy_cost;
+RoomSearch::Cost RoomSearch::cost_so_far() const {
+  Cost cost;
+  for (const std::size_t v : choice_.chosen()) {
+    const Victim& victim = index_[v];
+    cost.highest_class = std::max(cost.highest_class, victim.class_value);
+    cost.takes_quota = cost.takes_quota || victim.loses_quota(choice_.level(v));
+    cost.lost += victim.lost(choice_.level(v)) + victim.policy_cost;
   }
   return cost;
 }

@@ -5,16 +5,17 @@
 // victims are taken in the order of VictimIndex, surplus of elastic jobs before whole jobs, until it has room; then,
 // last taken first, each without which it still has room is spared. So one node is cleared, not half the cluster.
 //
-// Of two nodes the one goes first whose victims have the lower class, then lose less for each task that it gains, then
-// are fewer, then have run for less time, then the lower index.
+// Of two nodes the one goes first whose victims have the lower class, then are all beyond their quota, then lose less
+// for each task that it gains, then are fewer, then have run for less time, then the lower index.
 //
 // Counts; it neither changes the ledger nor knows of quotas, link groups across tasks or competing groups: the caller
 // tries the placement, and asks for more room if it does not hold.
 #pragma once
 
+#include <compare>
+#include <limits>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "engine/round/victims.h"
@@ -49,12 +50,21 @@ class RoomSearch {
   struct Offer {
     bool is_possible = false;
     std::int64_t highest_class = 0;
+    bool takes_quota = false;  // of some victim
     double lost_per_gain = 0;
     std::size_t victims = 0;
     std::int64_t runtime = 0;
     std::vector<Step> steps;
 
     bool is_better_than(const Offer& other) const;
+  };
+
+  struct Cost {
+    std::int64_t highest_class = std::numeric_limits<std::int64_t>::min();
+    bool takes_quota = false;
+    std::int64_t lost = 0;  // milli-GPU-seconds of work, and what a policy adds
+
+    auto operator<=>(const Cost&) const = default;
   };
 
   bool make_room_in_rack(const TaskGroup& group);
@@ -65,7 +75,7 @@ class RoomSearch {
   Offer offer(NodeIndex node, const Unit& unit);
   std::size_t next_level(std::size_t victim, NodeIndex node, bool whole) const;
   bool take(const Offer& offer);
-  std::pair<std::int64_t, std::int64_t> cost_so_far() const;
+  Cost cost_so_far() const;  // of those chosen
 
   const RoundState& state_;
   const VictimIndex& index_;

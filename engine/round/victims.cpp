@@ -15,6 +15,7 @@ Victim victim_of(const RoundState& state, const RunningJob& run, Seconds now) {
                 .class_value = state.class_value(run.job),
                 .marks = run.quota_mark,
                 .is_within_quota = (run.quota_mark & all_marks) == all_marks,
+                .is_surplus_within_quota = ((run.quota_mark >> kMarkedDepths) & all_marks) == all_marks,
                 .start = run.start,
                 .stop = now + run.job.eviction.checkpoint_grace + run.end_delay,
                 .lost_seconds = 0,

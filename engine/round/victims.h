@@ -27,7 +27,8 @@ struct Victim {
   std::int32_t queue = -1;
   std::int64_t class_value = 0;
   std::uint32_t marks = 0;
-  bool is_within_quota = false;  // at every level
+  bool is_within_quota = false;          // in every queue on its path, by its gang
+  bool is_surplus_within_quota = false;  // by the tasks beyond that
   Seconds start;
   Seconds stop;                       // when it would have ended: now, or after the grace to write a checkpoint
   std::int64_t lost_seconds = 0;      // of each GPU, if all of it goes: since the last checkpoint, and of the restart
@@ -38,6 +39,8 @@ struct Victim {
   bool is_retired = false;            // it has made room, or started or grown, in this pass
 
   std::size_t all() const { return tasks.size(); }
+  // At that level its queue loses what it is entitled to, and would take it back from somebody else.
+  bool loses_quota(std::size_t level) const { return level > surplus ? is_within_quota : is_surplus_within_quota; }
   // milli-GPU-seconds that are lost at a level.
   std::int64_t lost(std::size_t level) const { return level == 0 ? 0 : lost_by[level - 1]; }
 };
