@@ -117,7 +117,7 @@ class ScheduleRun {
     name_reasons();
     result_.plan.evictions.insert(result_.plan.evictions.end(), pass_->evictions().begin(), pass_->evictions().end());
     result_.plan.reservations = pass_->reservations();
-    std::ranges::copy(reprieve_after(state_, *pass_), std::back_inserter(result_.plan.reprieves));
+    std::ranges::copy(reprieve_after(state_, *pass_, snapshot_.now), std::back_inserter(result_.plan.reprieves));
     std::ranges::sort(result_.plan.reprieves);
     for (ReservedTask* task : reserved_tasks()) {
       task->node_id = snapshot_.cluster.nodes[static_cast<std::size_t>(task->holding.node)].id;

@@ -11,10 +11,17 @@ namespace berth {
 
 namespace {
 
+// Its executor has been told, or is before the next round: that cannot be taken back.
+bool is_bound_to_stop(const RunningJob& run, Seconds now) {
+  return run.end_delay > Seconds(0) && run.stop_at <= now + run.end_delay;
+}
+
 template <class HoldsRoom>
-void reprieve_jobs(RoundState& state, const HoldsRoom& holds_room_for, std::vector<std::int64_t>& reprieves) {
+void reprieve_jobs(RoundState& state, Seconds now, const HoldsRoom& holds_room_for,
+                   std::vector<std::int64_t>& reprieves) {
   for (const RunningJob& run : state.running().all()) {
     if (!run.makes_room_for_a_job() || holds_room_for(run.stops_for)) continue;
+    if (is_bound_to_stop(run, now)) continue;
     state.running().change(run.job.id)->run_on();
     reprieves.push_back(run.job.id);
   }
@@ -130,7 +137,7 @@ Result<SettledStops> settle_stops(RoundState& state, std::span<Reservation> kept
       return reservation.job == job && reservation.kind == ReservationKind::kEviction;
     });
   };
-  reprieve_jobs(state, holds_room, settled.reprieves);
+  reprieve_jobs(state, now, holds_room, settled.reprieves);
   hasten_stops(state, now, kept, settled.sooner);
   BERTH_ASSIGN(settled.ended, end_stopped_jobs(state, now));
   LoanStops loans;
@@ -141,10 +148,10 @@ Result<SettledStops> settle_stops(RoundState& state, std::span<Reservation> kept
   return settled;
 }
 
-std::vector<std::int64_t> reprieve_after(RoundState& state, const Pass& pass) {
+std::vector<std::int64_t> reprieve_after(RoundState& state, const Pass& pass, Seconds now) {
   std::vector<std::int64_t> reprieves;
   reprieve_jobs(
-      state, [&](std::int64_t job) { return pass.holds_room_for(job); }, reprieves);
+      state, now, [&](std::int64_t job) { return pass.holds_room_for(job); }, reprieves);
   return reprieves;
 }
 

@@ -34,6 +34,6 @@ Result<SettledStops> settle_stops(RoundState& state, std::span<Reservation> kept
                                   Seconds now);
 
 // After the pass: jobs run on if the pass dropped the reservation of the job that needed their room.
-std::vector<std::int64_t> reprieve_after(RoundState& state, const Pass& pass);
+std::vector<std::int64_t> reprieve_after(RoundState& state, const Pass& pass, Seconds now);
 
 }  // namespace berth

@@ -85,7 +85,8 @@ void DeviceFloor::end_pass() {
     note_shrunk();
     keep_reservations();
     settled_.reprieves.clear();
-    if (state_.rules().preemption == Preemption::kReclaim) settled_.reprieves = reprieve_after(state_, *pass_);
+    if (state_.rules().preemption == Preemption::kReclaim)
+      settled_.reprieves = reprieve_after(state_, *pass_, pass_time_);
     note_reprieves();
     pass_.reset();
   } else {
