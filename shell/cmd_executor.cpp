@@ -49,6 +49,20 @@ std::span<const OptionRow> executor_options() {
   return rows;
 }
 
+std::string_view sentence_of_places() {
+  static const std::string sentence = [] {
+    std::vector<std::string> names;
+    for (const ExecutorType& type : executor_types()) {
+      for (const ExecutorOption& option : type.options) {
+        if (option.is_place) names.emplace_back(option.name);
+      }
+    }
+    return fmt::format("What says where its tasks are found changes only while it runs nothing: {}.",
+                       join(names, ", "));
+  }();
+  return sentence;
+}
+
 // Those of executors of this machine.
 std::span<const OptionRow> local_options() {
   static const std::vector<OptionRow> rows = [] {
@@ -328,9 +342,7 @@ std::vector<CommandRow> make_rows() {
        .summary = "Changes options of an executor.",
        .example = "ALTER EXECUTOR here WITH (default = true)",
        .options = executor_options(),
-       .details =
-           "Where its tasks are found - folder, shared_folder, conf, kubeconfig, context, namespace - is changed "
-           "only while it runs nothing."},
+       .details = sentence_of_places()},
       {.family = kExecutorFamily,
        .syntax = "DROP EXECUTOR <name:executor>",
        .effect = Effect::kChanges,

@@ -1,7 +1,7 @@
 // What is kept of one task on this machine: a folder of its own with a record, its logs and what was asked of it.
 //
-//   <root>/tasks/<job / 1000>/<key>/record    lines of JSON: claimed, started, its first process ended, ended or
-//                                             lost; claimed again by whoever takes over
+//   <root>/tasks/<job / 1000>/<key>/record    lines of JSON, one for each event: claim, start, end of the first
+//                                             process, end or loss; who takes over claims it again
 //                                  stdout, stderr
 //                                  requests   lines of JSON: signals to send, stops
 //                                  done       see done_file.h

@@ -134,8 +134,8 @@ class LaunchReader {
 
 class Dispatcher {
  public:
-  Dispatcher(Runtime& runtime, Lease& lease, DispatchTime time, DispatchReport& report)
-      : runtime_(runtime), db_(runtime.db()), lease_(lease), time_(time), report_(report) {}
+  Dispatcher(Runtime& runtime, Lease& lease, DispatchStops stops, DispatchReport& report)
+      : runtime_(runtime), db_(runtime.db()), lease_(lease), stops_(stops), report_(report) {}
 
   Status run(LiveExecutor& live) {
     BERTH_ASSIGN(const Settings settings, read_settings(db_));
@@ -172,7 +172,6 @@ class Dispatcher {
   }
 
   Result<std::vector<OutboxRow>> due_rows(const ExecutorRecord& executor, std::int64_t after) {
-    const bool asks_first = time_ == DispatchTime::kBeforeObserving;  // whether victims still run
     BERTH_ASSIGN(
         Statement rows,
         db_.prepare(
@@ -183,7 +182,7 @@ class Dispatcher {
             "(o.kind = 'stop' AND r.stop_state IS NOT 'evicted') OR (o.tries = 0 AND ?8)) ORDER BY o.id LIMIT ?4"));
     // Later than that is no row's time: the clock was set back.
     rows.with(executor.id, runtime_.now(), after, static_cast<std::int64_t>(kMostAtOnce), kLongestWait, last_unseen_,
-              asks_first, executor.state != "down");
+              stops_ == DispatchStops::kNew, executor.state != "down");
     std::vector<OutboxRow> due;
     while (rows.next()) {
       OutboxRow& row = due.emplace_back();
@@ -386,7 +385,7 @@ class Dispatcher {
   Runtime& runtime_;
   Database& db_;
   Lease& lease_;
-  DispatchTime time_;
+  DispatchStops stops_;
   DispatchReport& report_;
   Seconds stop_grace_;
   std::int64_t last_unseen_ = 0;
@@ -395,10 +394,10 @@ class Dispatcher {
 }  // namespace
 
 Result<DispatchReport> dispatch(Runtime& runtime, Lease& lease, std::vector<LiveExecutor>& executors,
-                                DispatchTime time) {
+                                DispatchStops stops) {
   DispatchReport report;
   const CheckedChanges checked(runtime, [&] { return lease.check(); });
-  for (LiveExecutor& live : executors) BERTH_TRY(Dispatcher(runtime, lease, time, report).run(live));
+  for (LiveExecutor& live : executors) BERTH_TRY(Dispatcher(runtime, lease, stops, report).run(live));
   return report;
 }
 

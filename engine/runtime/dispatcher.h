@@ -5,8 +5,8 @@
 // It checks the lease before every call, as two at once could start a key twice, and in each transaction that takes in
 // an answer. Without the lease the answer is left, and a later round tells the row again. Others may change the tables
 // between, so an answer is matched with what the tables say when it is taken in.
-// An executor that cannot be reached is left alone for a while, longer each time; its rows wait. It is asked what its
-// tasks do before it is told a stop that it could not be told before: one that has ended meanwhile ended by itself.
+// An executor that cannot be reached is left alone for a while, longer each time; its rows wait. When it answers again
+// it is asked about its tasks before it is told to stop victims: a task may have ended by itself meanwhile.
 #pragma once
 
 #include "engine/runtime/executors.h"
@@ -22,8 +22,12 @@ struct DispatchReport {
   std::int64_t waiting = 0;  // rows that are to be told again later
   Status refusal;            // why nobody was told: the database is a copy, or its folder is another user's
 };
-enum class DispatchTime : std::uint8_t { kBeforeObserving, kAny };
+// Which stops of victims are told.
+enum class DispatchStops : std::uint8_t {
+  kNew,  // none of an executor that was down, none that was tried before: its tasks were not asked about since
+  kAll,
+};
 Result<DispatchReport> dispatch(Runtime& runtime, Lease& lease, std::vector<LiveExecutor>& executors,
-                                DispatchTime time = DispatchTime::kAny);
+                                DispatchStops stops = DispatchStops::kAll);
 
 }  // namespace berth

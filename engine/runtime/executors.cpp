@@ -67,12 +67,10 @@ Status check_executor(Runtime& runtime, const ExecutorRecord& executor) {
 Status change_executor(Change& change, const ExecutorRecord& executor) {
   BERTH_ASSIGN(const ExecutorType* type, find_executor_type(executor.type));
   BERTH_ASSIGN(const ExecutorRecord before, find_executor(change.db(), executor.name));
-  const auto value_of = [](const ExecutorRecord& record, const ExecutorOption& option) {
-    const auto found = record.options.find(option.name);
-    return found == record.options.end() ? std::string(option.default_value) : found->second;
-  };
+  BERTH_ASSIGN(const ExecutorOptions had, read_executor_options(*type, before.options));
+  BERTH_ASSIGN(const ExecutorOptions has, read_executor_options(*type, executor.options));
   for (const ExecutorOption& option : type->options) {
-    if (!option.is_place || value_of(before, option) == value_of(executor, option)) continue;
+    if (!option.is_place || had.find(option.name)->second == has.find(option.name)->second) continue;
     Status idle = check_idle(change.db(), executor);
     if (idle.ok()) continue;
     return std::move(idle)

@@ -47,22 +47,19 @@ class NodeWatch {
 
   // As if somebody had cordoned them; one that was resumed since stays so.
   Status close_all() {
-    BERTH_ASSIGN(Statement rows,
-                 runtime_.db().prepare("SELECT n.name FROM nodes n LEFT JOIN pools p ON p.id = n.pool_id LEFT JOIN "
-                                       "node_health h ON h.node_id = n.id WHERE coalesce(p.executor_id, (SELECT id "
-                                       "FROM executors WHERE is_default = 1)) = ?1 AND n.state = 'up' AND h.state IS "
-                                       "NOT 'cordoned' ORDER BY n.id"));
-    rows.with(executor_.id);
+    BERTH_ASSIGN(const std::vector<std::string> nodes, nodes_of_executor(runtime_.db(), executor_));
     std::vector<std::string> names;
-    while (rows.next()) names.emplace_back(rows.text(0));
-    BERTH_TRY(rows.status());
+    std::vector<HealthRow> rows;
+    for (const std::string& node : nodes) {
+      BERTH_ASSIGN(const std::optional<HealthRow> row, read(node));
+      if (!row || row->node_state != "up" || row->health == "cordoned") continue;
+      names.push_back(node);
+      rows.push_back(*row);
+    }
     if (names.empty()) return {};
     const std::string why = fmt::format("executor {} does not answer", executor_.name);
     const Result<std::int64_t> changed = runtime_.change([&](Change& change) -> Status {
-      for (const std::string& name : names) {
-        BERTH_ASSIGN(const std::optional<HealthRow> row, read(name));
-        if (row) BERTH_TRY(put(change, *row, "cordoned", why));
-      }
+      for (const HealthRow& row : rows) BERTH_TRY(put(change, row, "cordoned", why));
       return set_node_state(change, names, NodeState::kDraining);
     });
     BERTH_TRY(changed.status());

@@ -346,18 +346,6 @@ class Observer {
   bool has_begun_ = false;  // of the run just noted
 };
 
-Result<std::vector<std::string>> nodes_of(Database& db, const ExecutorRecord& executor) {
-  BERTH_ASSIGN(Statement rows,
-               db.prepare("SELECT n.name FROM nodes n LEFT JOIN pools p ON p.id = n.pool_id WHERE "
-                          "coalesce(p.executor_id, (SELECT id FROM executors WHERE is_default = 1)) = ?1 "
-                          "ORDER BY n.id"));
-  rows.with(executor.id);
-  std::vector<std::string> names;
-  while (rows.next()) names.emplace_back(rows.text(0));
-  BERTH_TRY(rows.status());
-  return names;
-}
-
 // Jobs chosen as victims get their signal when their grace begins, and are told to end when it is over.
 Status tell_of_graces(Runtime& runtime) {
   BERTH_ASSIGN(const bool are_signals_due, has_due_signals(runtime.db(), runtime.now()));
@@ -422,7 +410,7 @@ Result<SyncReport> observe_executors(Runtime& runtime, Lease& lease, std::vector
   BERTH_TRY(tell_of_graces(runtime));
   for (LiveExecutor& live : executors) {
     BERTH_ASSIGN(const AskedTasks all, live_tasks(runtime.db(), live.record.id));
-    BERTH_ASSIGN(const std::vector<std::string> nodes, nodes_of(runtime.db(), live.record));
+    BERTH_ASSIGN(const std::vector<std::string> nodes, nodes_of_executor(runtime.db(), live.record));
     BERTH_ASSIGN(const std::int64_t unseen, last_unseen_job(runtime.db()));
     const bool is_idle = all.tasks.empty() && nodes.empty() && unseen == 0;
     if (is_idle && inventories == Inventories::kNowAndThen) continue;
@@ -452,7 +440,6 @@ Result<SyncReport> observe_executors(Runtime& runtime, Lease& lease, std::vector
     if (unseen != 0) BERTH_TRY(note_asked(runtime.db(), live.record.id));
     (void)forget_ended(live, all, *seen);  // what is left over is found and forgotten another time
   }
-  BERTH_TRY(close_silent_nodes(runtime, report));
   // Of executors that were asked before, or could not be: their strays may be of jobs that have just come to wait.
   BERTH_ASSIGN(const bool may_start, may_run_twice(runtime.db()));
   if (may_start) BERTH_TRY(runtime.change([](Change& change) { return hold_jobs_of_strays(change); }).status());

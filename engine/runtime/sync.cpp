@@ -17,19 +17,20 @@ Result<DispatchReport> dispatch_now(Runtime& runtime, Lease& lease) {
     return report;
   }
   BERTH_TRY(executors.status());
-  return dispatch(runtime, lease, *executors, DispatchTime::kBeforeObserving);
+  return dispatch(runtime, lease, *executors, DispatchStops::kNew);
 }
 
 Result<SyncOutcome> sync_now(Runtime& runtime, Lease& lease, bool also_down, Inventories inventories) {
   SyncOutcome outcome;
   BERTH_ASSIGN(std::vector<LiveExecutor> executors, reach_executors(runtime, also_down));
-  if (executors.empty()) {  // none can be made, or all are left alone for a while
+  if (!executors.empty()) {
+    BERTH_ASSIGN(outcome.dispatched, dispatch(runtime, lease, executors, DispatchStops::kNew));
+    BERTH_ASSIGN(outcome.seen, observe_executors(runtime, lease, executors, inventories));
+  }
+  {
     const CheckedChanges checked(runtime, [&] { return lease.check(); });
     BERTH_TRY(close_silent_nodes(runtime, outcome.seen));
-    return outcome;
   }
-  BERTH_ASSIGN(outcome.dispatched, dispatch(runtime, lease, executors, DispatchTime::kBeforeObserving));
-  BERTH_ASSIGN(outcome.seen, observe_executors(runtime, lease, executors, inventories));
   BERTH_ASSIGN(const DispatchReport after, dispatch(runtime, lease, executors));
   outcome.dispatched.launches += after.launches;
   outcome.dispatched.tasks += after.tasks;

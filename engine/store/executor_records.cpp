@@ -130,14 +130,15 @@ Status drop_executor(Change& change, std::string_view name) {
   BERTH_TRY(others.status());
   BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM executors WHERE id = ?1"));
   BERTH_TRY(remove.run(id));
-  // Nor who would say that nodes are in order again which others have closed, or its silence.
-  BERTH_TRY(
-      db.execute("UPDATE nodes SET state = 'up' WHERE state IN ('draining', 'drained') AND NOT EXISTS (SELECT 1 "
-                 "FROM executors) AND id IN (SELECT node_id FROM node_health WHERE state = 'cordoned') AND id NOT "
-                 "IN (SELECT node_id FROM drains)"));
-  BERTH_TRY(db.execute("DELETE FROM node_health WHERE state = 'cordoned' AND NOT EXISTS (SELECT 1 FROM executors)"));
-  // With the last one goes who would tell when work of others has ended.
-  BERTH_TRY(db.execute("DELETE FROM foreign_use WHERE NOT EXISTS (SELECT 1 FROM executors)"));
+  BERTH_ASSIGN(const std::int64_t left, db.integer("SELECT count(*) FROM executors"));
+  if (left == 0) {
+    // Nobody is left to say that nodes are in order again, or that work of others has ended.
+    BERTH_TRY(db.execute(
+        "UPDATE nodes SET state = 'up' WHERE state IN ('draining', 'drained') AND id IN (SELECT node_id FROM "
+        "node_health WHERE state = 'cordoned') AND id NOT IN (SELECT node_id FROM drains)"));
+    BERTH_TRY(db.execute("DELETE FROM node_health WHERE state = 'cordoned'"));
+    BERTH_TRY(db.execute("DELETE FROM foreign_use"));
+  }
   return change.record("drop executor", name);
 }
 
@@ -151,6 +152,18 @@ Status set_pool_executor(Change& change, std::string_view pool, std::optional<st
   BERTH_ASSIGN(Statement update, db.prepare("UPDATE pools SET executor_id = ?2 WHERE id = ?1"));
   BERTH_TRY(update.run(pool_id, executor_id));
   return change.record("alter pool", pool, fmt::format("executor {}", executor.value_or("NONE")));
+}
+
+Result<std::vector<std::string>> nodes_of_executor(Database& db, const ExecutorRecord& executor) {
+  BERTH_ASSIGN(Statement rows,
+               db.prepare("SELECT n.name FROM nodes n LEFT JOIN pools p ON p.id = n.pool_id WHERE "
+                          "coalesce(p.executor_id, (SELECT id FROM executors WHERE is_default = 1)) = ?1 "
+                          "ORDER BY n.id"));
+  rows.with(executor.id);
+  std::vector<std::string> names;
+  while (rows.next()) names.emplace_back(rows.text(0));
+  BERTH_TRY(rows.status());
+  return names;
 }
 
 Status note_inventory(Database& db, const ExecutorRecord& executor, Seconds now) {

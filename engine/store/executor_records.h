@@ -43,6 +43,8 @@ Status check_executor_name(std::string_view name);
 Status create_executor(Change& change, const ExecutorRecord& executor);
 // Its options and whether it is the default; its type stays.
 Status alter_executor(Change& change, const ExecutorRecord& executor);
+// Names of the nodes in its pools; of the default one also those in pools without an executor, and in none.
+Result<std::vector<std::string>> nodes_of_executor(Database& db, const ExecutorRecord& executor);
 // kConflict while a task of it lives, or something is to be told to it.
 Status check_idle(Database& db, const ExecutorRecord& executor);
 // kConflict while it runs anything or a pool uses it, or when it is the default one and there are others.
