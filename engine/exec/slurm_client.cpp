@@ -153,10 +153,18 @@ std::map<std::string, Seconds, std::less<>> SlurmClient::usual_limits() {
 Seconds SlurmClient::kill_wait() const {
   if (kill_wait_) return *kill_wait_;
   constexpr Seconds kDefaultKillWait{30};
-  kill_wait_ = kDefaultKillWait;
-  const auto text = ask({"scontrol", "show", "config"});
-  if (text.ok()) kill_wait_ = read_slurm_kill_wait(*text).value_or(kDefaultKillWait);
+  kill_wait_ = read_slurm_kill_wait(config()).value_or(kDefaultKillWait);
   return *kill_wait_;
+}
+
+std::string SlurmClient::cluster() const { return read_slurm_cluster(config()); }
+
+const std::string& SlurmClient::config() const {
+  if (!config_) {
+    Result<std::string> text = ask({"scontrol", "show", "config"});
+    config_ = text.ok() ? *std::move(text) : std::string();
+  }
+  return *config_;
 }
 
 Result<ProcessOutput> SlurmClient::submit(const std::vector<std::string>& command) const { return run(command); }

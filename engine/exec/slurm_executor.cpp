@@ -54,10 +54,12 @@ class SlurmExecutor : public Executor {
         client_(settings_.folder, settings_.conf, settings_.timeout, settings_.poll_interval) {}
 
   Result<std::vector<Delivery>> launch(std::span<const Launch> launches) override {
+    BERTH_TRY(check_cluster());
     return SlurmSubmitter(client_, settings_.submit, settings_.parallel, settings_.timeout).deliver(launches);
   }
 
   Result<std::vector<Delivery>> stop(std::span<const StopRequest> requests) override {
+    BERTH_TRY(check_cluster());
     std::vector<Delivery> deliveries(requests.size());
     std::vector<NamedJob> to_wake;
     std::vector<std::size_t> woken;  // the request of each
@@ -84,6 +86,7 @@ class SlurmExecutor : public Executor {
   }
 
   Result<Observation> observe(std::span<const LiveTask> tasks, std::span<const std::string> nodes) override {
+    BERTH_TRY(check_cluster());
     Observation seen;
     BERTH_ASSIGN(SlurmListing listing, client_.jobs(false));
     if (settings_.submit.is_pilot) {
@@ -146,10 +149,33 @@ class SlurmExecutor : public Executor {
 
   Result<std::vector<Delivery>> cordon(std::span<const std::string> nodes, bool is_cordoned,
                                        const std::string& reason) override {
+    BERTH_TRY(check_cluster());
     return cordon_slurm_nodes(client_, settings_.submit.database, nodes, is_cordoned, reason);
   }
 
  private:
+  // SLURM_CONF of whoever calls may name another cluster. Asked once.
+  Status check_cluster() {
+    if (is_checked_) return {};
+    const std::string cluster = client_.cluster();
+    if (cluster.empty()) return {};
+    const std::string file = settings_.folder + "/cluster";
+    BERTH_ASSIGN(const std::optional<std::string> known, read_private_file(file));
+    if (!known || trim(*known).empty()) {
+      BERTH_TRY(replace_private_file(file, cluster + "\n"));
+    } else if (trim(*known) != cluster) {
+      return Status(Code::kUnavailable,
+                    fmt::format("Slurm answers for another cluster ({}) than the one in which this executor's jobs run "
+                                "({}): nothing is asked of it or told to it",
+                                cluster, trim(*known)),
+                    fmt::format("set SLURM_CONF, or option 'conf', to the right one; if the cluster has moved or was "
+                                "set up anew, remove '{}'",
+                                file));
+    }
+    is_checked_ = true;
+    return {};
+  }
+
   // Of a launch over several nodes Slurm does not say which keeps it out: those that are reserved, or closed.
   void blame_nodes(std::span<const LiveTask> tasks, Observation& seen) {
     std::map<LaunchKey, std::set<std::string>> kept_out;
@@ -378,6 +404,7 @@ class SlurmExecutor : public Executor {
 
   SlurmSettings settings_;
   SlurmClient client_;
+  bool is_checked_ = false;
 };
 
 }  // namespace

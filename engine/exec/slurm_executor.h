@@ -27,7 +27,8 @@ inline constexpr ExecutorOption kSlurmExecutorOptions[] = {
     {"parallel", "integer", "4", "Submissions at a time."},
     {"shards_per_device", "integer", "0", "Slurm's shards of each device; 0 = the site has none."},
     {"kill_wait", "duration", "10s", "Between TERM and KILL when a time limit ends a task."},
-    {"pilot", "boolean", "false", "Launches are steps of jobs that hold the nodes already: they start within 0.2 s."},
+    {"pilot", "boolean", "false", "Launches are steps of jobs that hold the nodes already: they start within 0.2 s.",
+     true},
     {"submit_arguments", "text", "", "Further arguments of sbatch: \"--account=ml --qos=high\"."},
 };
 

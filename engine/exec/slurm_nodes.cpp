@@ -184,14 +184,31 @@ std::map<std::string, Seconds> read_slurm_closings(const std::vector<SlurmReserv
   return closings;
 }
 
-std::optional<Seconds> read_slurm_kill_wait(std::string_view text) {
+namespace {
+
+// A row of scontrol's "KillWait                = 30 sec"; empty = there is none.
+std::string_view config_value(std::string_view text, std::string_view name) {
   for (const std::string_view line : split(text, '\n')) {
-    if (!line.starts_with("KillWait ") && !line.starts_with("KillWait=")) continue;
-    const std::string_view value = trim(line.substr(line.find('=') == std::string_view::npos ? 8 : line.find('=') + 1));
-    const Result<std::int64_t> seconds = read_integer(value.substr(0, value.find(' ')));  // "30 sec"
-    if (seconds.ok() && *seconds >= 0 && *seconds <= 65533) return Seconds(*seconds);
+    const std::size_t equals = line.find('=');
+    if (equals != std::string_view::npos && trim(line.substr(0, equals)) == name) return trim(line.substr(equals + 1));
   }
+  return {};
+}
+
+}  // namespace
+
+std::optional<Seconds> read_slurm_kill_wait(std::string_view text) {
+  const std::string_view value = config_value(text, "KillWait");
+  const Result<std::int64_t> seconds = read_integer(value.substr(0, value.find(' ')));
+  if (seconds.ok() && *seconds >= 0 && *seconds <= 65533) return Seconds(*seconds);
   return std::nullopt;
+}
+
+std::string read_slurm_cluster(std::string_view text) {
+  const std::string_view name = config_value(text, "ClusterName");
+  if (name.empty()) return {};
+  const std::string_view host = config_value(text, "SlurmctldHost[0]");
+  return fmt::format("{} at {}:{}", name, host.substr(0, host.find('(')), config_value(text, "SlurmctldPort"));
 }
 
 }  // namespace berth

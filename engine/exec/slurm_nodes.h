@@ -62,5 +62,7 @@ std::map<std::string, Seconds> read_slurm_closings(const std::vector<SlurmReserv
 
 // KillWait of `scontrol show config`; nothing = it is not there.
 std::optional<Seconds> read_slurm_kill_wait(std::string_view text);
+// Of the same, what tells one cluster from others: "ml at head1:6817"; empty = it is not there.
+std::string read_slurm_cluster(std::string_view text);
 
 }  // namespace berth

@@ -14,6 +14,7 @@ namespace berth {
 namespace {
 
 constexpr std::int64_t kStepPatienceMs = 10000;
+constexpr Seconds kLeavesWithin{60};        // of Slurm, once its tasks have ended
 constexpr std::int64_t kTryingMs = 120000;  // the script touches its file at least every minute
 
 bool is_live(const SlurmJob* job) { return !is_slurm_end(job->state); }
@@ -177,7 +178,13 @@ void SlurmObserver::add_unknown(const Views& views, Observation& seen) {
   for (const auto& [key, jobs] : ours_) {
     if (views.contains(key) || std::ranges::none_of(jobs, is_live)) continue;
     View view = look(key, 2);
-    for (const SlurmPlacedTask& task : SlurmLaunchFolder(slurm_launch_folder(options_, key)).tasks()) {
+    const SlurmLaunchFolder folder(slurm_launch_folder(options_, key));
+    const std::vector<SlurmPlacedTask> tasks = folder.tasks();
+    if (tasks.empty() && !options_.is_pilot && !folder.has_changed_within(kLeavesWithin)) {
+      for (const SlurmJob* const job : jobs)
+        if (is_live(job)) left_.insert(job->id);
+    }
+    for (const SlurmPlacedTask& task : tasks) {
       TaskObservation row =
           judge({{key.job, key.attempt, task.group, task.task, key.generation}, key, "", task.node}, view);
       if (row.phase != TaskPhase::kStarting && row.phase != TaskPhase::kRunning) continue;
@@ -207,7 +214,7 @@ Status SlurmObserver::observe_foreign(std::span<const std::string> nodes, Observ
   const std::set<std::string, std::less<>> wanted(nodes.begin(), nodes.end());
   std::set<std::int64_t> foreign;
   for (const SlurmJob& job : listing_.jobs) {
-    if (!holds_nodes(job) || is_name_of(options_.database, job.name)) continue;
+    if (!holds_nodes(job) || (is_name_of(options_.database, job.name) && !left_.contains(job.id))) continue;
     const auto names = expand_slurm_hostlist(job.nodes);
     if (names.ok() && std::ranges::any_of(*names, [&](const std::string& name) { return wanted.contains(name); }))
       foreign.insert(job.id);
@@ -216,8 +223,10 @@ Status SlurmObserver::observe_foreign(std::span<const std::string> nodes, Observ
   BERTH_ASSIGN(const std::vector<SlurmHolding> holdings, client_.holdings());
   for (const SlurmHolding& held : holdings) {
     if (!foreign.contains(held.job) || !wanted.contains(held.node)) continue;
-    seen.foreign.push_back({held.node, fmt::format("slurm job {} of {}", held.job, held.user),
-                            MilliCpu(std::int64_t{1000} * held.cpus), held.memory, held.gpus, held.devices});
+    std::string what = left_.contains(held.job) ? fmt::format("slurm job {}, whose tasks have ended", held.job)
+                                                : fmt::format("slurm job {} of {}", held.job, held.user);
+    seen.foreign.push_back(
+        {held.node, std::move(what), MilliCpu(std::int64_t{1000} * held.cpus), held.memory, held.gpus, held.devices});
   }
   return {};
 }

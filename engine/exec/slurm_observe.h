@@ -28,7 +28,8 @@ class SlurmObserver {
 
   // Fills seen.tasks, one for each in that order, and seen.unknown_tasks.
   void observe_tasks(std::span<const LiveTask> tasks, Observation& seen);
-  // Jobs that are not this database's on these nodes. Asks for details only when there are any.
+  // Jobs that are not this database's on these nodes, and of its own those that Slurm still has though their tasks
+  // have ended and are forgotten: a node may hang. Asks for details only when there are any. After observe_tasks().
   Status observe_foreign(std::span<const std::string> nodes, Observation& seen);
 
  private:
@@ -63,6 +64,7 @@ class SlurmObserver {
   SlurmAbsences absences_;
   std::map<LaunchKey, std::vector<const SlurmJob*>> ours_;
   std::vector<std::int64_t> twins_;
+  std::set<std::int64_t> left_;  // of ours, without tasks
   std::vector<SlurmJob> accounted_;
 };
 

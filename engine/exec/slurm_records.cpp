@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <set>
 #include <sstream>
 
@@ -89,6 +90,11 @@ void read_slurm_record(std::string_view text, std::string_view node,
 std::string slurm_done_file(std::int32_t group, std::int32_t task) { return fmt::format("{}-{}.done", group, task); }
 
 bool SlurmLaunchFolder::exists() const { return access(path_.c_str(), F_OK) == 0; }
+
+bool SlurmLaunchFolder::has_changed_within(Seconds time) const {
+  struct stat status = {};
+  return stat(path_.c_str(), &status) == 0 && Seconds(status.st_mtime) + time > Seconds(std::time(nullptr));
+}
 
 Result<bool> SlurmLaunchFolder::make() const {
   if (mkdir(path_.c_str(), 0700) == 0) return true;  // its script holds the environment of the job

@@ -95,6 +95,8 @@ class SlurmLaunchFolder {
   // forget() has left what it takes to stop it.
   bool is_left() const;
   void clear() const;  // takes that away too
+  // A file in it was made or removed not longer ago.
+  bool has_changed_within(Seconds time) const;
   // Nothing of it runs any more, by its own records, or ever will.
   bool has_known_end() const;
 

@@ -126,6 +126,13 @@ std::string everywhere_lines(const std::vector<SlurmComponent>& components) {
   return text + "\n  ) &\n  await \"$!\"\n}\n";
 }
 
+// Slurm puts ids in place of "%j" and the like; "%%" is a plain one.
+std::string without_patterns(std::string_view path) {
+  std::string plain;
+  for (const char c : path) plain += c == '%' ? "%%" : std::string(1, c);
+  return plain;
+}
+
 void add_general(const Launch& launch, const SlurmSubmitOptions& options, const std::string& folder,
                  std::vector<std::string>& words) {
   words.push_back("--job-name=" + print_key(options.database, launch.key));
@@ -135,7 +142,7 @@ void add_general(const Launch& launch, const SlurmSubmitOptions& options, const 
                               print_key(options.database, launch.key)));
   words.push_back("--no-requeue");
   words.push_back("--open-mode=append");
-  words.push_back("--output=" + folder + "/slurm.out");
+  words.push_back("--output=" + without_patterns(folder) + "/slurm.out");
   words.push_back("--chdir=" + folder);
   if (!options.partition.empty()) words.push_back("--partition=" + options.partition);
   // Slurm counts in minutes and looks at it now and then: the script holds the limit, this one only catches the script.

@@ -509,7 +509,7 @@ Launch launch_on(const std::vector<std::pair<std::string, DeviceMask>>& places, 
 TEST(SlurmScript, EqualNodesAreAPlainJobOthersAHeterogeneousOne) {
   SlurmSubmitOptions options;
   options.database = "abc123";
-  options.shared_folder = "/shared";
+  options.shared_folder = "/sh%j";
   options.partition = "gpu";
   Launch launch = launch_on({{"n2", 0b11}, {"n1", 0b1100}});
   launch.time_limit = Seconds(90);
@@ -519,9 +519,9 @@ TEST(SlurmScript, EqualNodesAreAPlainJobOthersAHeterogeneousOne) {
             "sbatch --parsable --export=ALL --job-name=berth-abc123-12-1-l0 "
             "--comment={\"database\":\"abc123\",\"job\":12,\"attempt\":1,\"sequence\":0,"
             "\"launch\":\"berth-abc123-12-1-l0\"} --no-requeue "
-            "--open-mode=append --output=/shared/berth-abc123-12-1-l0/slurm.out "
-            "--chdir=/shared/berth-abc123-12-1-l0 --partition=gpu --time=3 --nodelist=n2,n1 --nodes=2 "
-            "--ntasks-per-node=1 --cpus-per-task=2 --mem=1000 --gres=gpu:2 /shared/berth-abc123-12-1-l0/script");
+            "--open-mode=append --output=/sh%%j/berth-abc123-12-1-l0/slurm.out "
+            "--chdir=/sh%j/berth-abc123-12-1-l0 --partition=gpu --time=3 --nodelist=n2,n1 --nodes=2 "
+            "--ntasks-per-node=1 --cpus-per-task=2 --mem=1000 --gres=gpu:2 /sh%j/berth-abc123-12-1-l0/script");
   launch = launch_on({{"n1", 0b1}, {"n2", 0b11}, {"n2", 0b100}, {"n3", 0b1}, {"n4", 0}});
   components = must(slurm_components(launch, 0));
   ASSERT_EQ(components.size(), 3u);

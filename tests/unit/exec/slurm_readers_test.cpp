@@ -209,6 +209,10 @@ TEST(SlurmNodes, SwitchesAreRacks) {
             Seconds(45));
   EXPECT_EQ(read_slurm_kill_wait("KillWait                = soon\n"), std::nullopt);
   EXPECT_EQ(read_slurm_kill_wait("KillOnBadExit=0"), std::nullopt);
+  EXPECT_EQ(read_slurm_cluster("ClusterName             = ml\nSlurmctldHost[0]        = head1(10.0.0.1)\n"
+                               "SlurmctldHost[1]        = head2\nSlurmctldPort           = 6817\n"),
+            "ml at head1:6817");
+  EXPECT_EQ(read_slurm_cluster("Slurmctld(primary) at head1 is DOWN\n"), "");
 }
 
 TEST(SlurmNodes, ReservationsCloseWholeNodes) {
