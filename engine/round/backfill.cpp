@@ -218,6 +218,12 @@ void Backfill::drop_held(std::int64_t job) {
     return held.reservation.job == job && held.reservation.kind == ReservationKind::kBackfill;
   };
   if (std::erase_if(held_, is_of_it) > 0) forget_timeline();
+  std::erase_if(set_aside_, is_of_it);
+}
+
+bool Backfill::is_held(std::int64_t job) const {
+  const auto is_its = [&](const Held& held) { return held.reservation.job == job; };
+  return std::ranges::any_of(held_, is_its) || std::ranges::any_of(set_aside_, is_its);
 }
 
 std::int64_t Backfill::delayed_by(std::span<const PlacedTask> placed, Timeline::TaskEnd end, std::int64_t job) {
@@ -503,9 +509,7 @@ const Reservation* Backfill::promise_to(std::int64_t job) const {
 bool Backfill::holds_room_for(std::int64_t job) const { return promise_to(job) != nullptr; }
 
 bool Backfill::has_reservation(std::int64_t job) const {
-  const auto is_its = [&](const Held& held) { return held.reservation.job == job; };
-  return std::ranges::any_of(held_, is_its) || std::ranges::any_of(set_aside_, is_its) ||
-         std::ranges::find(unbound_, job, &Reservation::job) != unbound_.end();
+  return is_held(job) || std::ranges::find(unbound_, job, &Reservation::job) != unbound_.end();
 }
 
 bool Backfill::may_be_first(std::int64_t job) const {

@@ -339,6 +339,8 @@ class Backfill {
   // Its reservation stays without the tasks.
   void keep_row(const Job& job, Reservation row);
   void drop_held(std::int64_t job);
+  // Now, or again when this turn is over.
+  bool is_held(std::int64_t job) const;
   bool is_owner_against(const Asker& asker, std::int32_t queue) const;
   bool gives_way_to(const Held& held, const Asker& asker) const;
   bool leaves_in_time(const Held& held, const Job& job) const;

@@ -58,8 +58,7 @@ bool Backfill::take_queues_over(const Job& job) {
 void Backfill::note_later(const Job& job) {
   if (closed_by_ == job.id) closed_by_ = 0;
   const Reservation* const row = row_of(job);
-  const bool is_there = std::ranges::any_of(held_, [&](const Held& h) { return h.reservation.job == job.id; });
-  if (row != nullptr && !is_there) unbound_.push_back(*row);
+  if (row != nullptr && !is_held(job.id)) unbound_.push_back(*row);
 }
 
 bool Backfill::withstands(const Job& job) const {
@@ -199,8 +198,7 @@ void Backfill::end_turn() {
   const Waiter next = by_age ? *oldest_ : *highest_;
   const Job& job = next.job;
   drop_waiter(job.id);
-  const auto is_held = [&](const Held& held) { return held.reservation.job == job.id; };
-  if (std::ranges::any_of(held_, is_held)) return make_first(job, true);
+  if (is_held(job.id)) return make_first(job, true);
   if (state_.rules().backfill == BackfillMode::kEasy && backfilled() > 0) return;
   state_.quotas().judge_for(job.id, kNever);
   if (!reserve(job, next.borrows, true, now_)) return;

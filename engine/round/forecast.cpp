@@ -167,14 +167,13 @@ class Future {
     Pass pass(state_, kept, snapshot_.now);
     std::unordered_set<std::int64_t> started;
     walk(pass, kept, *ordering.sequence, started);
-    for (const Eviction& eviction : pass.evictions()) {
-      if (wanted_.contains(eviction.beneficiary)) evictions_.push_back(eviction);
-    }
+    note_evictions(pass);
     std::vector<Reservation> reservations = pass.reservations();
     if (pass.leaves_room()) {
       const KeptReservations of_first{reservations, kept.jobs, kept.order, kept.input};
-      Pass second(state_, of_first, snapshot_.now, PassKind::kSecond);
+      Pass second(state_, of_first, snapshot_.now, pass.take_rest());
       walk(second, of_first, *ordering.policy->begin(*ordering.input), started);
+      note_evictions(second);
       reservations = second.reservations();
     }
     for (const std::int64_t id : started) {
@@ -184,6 +183,12 @@ class Future {
     snapshot_.reservations = std::move(reservations);
     if (!started.empty()) std::erase_if(snapshot_.jobs, [&](const Job& job) { return started.contains(job.id); });
     return {};
+  }
+
+  void note_evictions(const Pass& pass) {
+    for (const Eviction& eviction : pass.evictions()) {
+      if (wanted_.contains(eviction.beneficiary)) evictions_.push_back(eviction);
+    }
   }
 
   void walk(Pass& pass, const KeptReservations& kept, JobSequence& sequence,

@@ -82,8 +82,8 @@ bool OwnersWaiting::borrows_from_one_who_waits(const Borrower& borrower) {
   return answer.is_owned;
 }
 
-void OwnersWaiting::note_later(const Job& job) {
-  const Borrower as_borrower{job.queue, marks_of(job.queue, state_.quotas().demand_to_start(job))};
+void OwnersWaiting::note_later(const Job& job, const Amounts& amounts) {
+  const Borrower as_borrower{job.queue, marks_of(job.queue, amounts)};
   if (std::ranges::find(later_, as_borrower) == later_.end()) later_.push_back(as_borrower);
 }
 

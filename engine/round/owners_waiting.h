@@ -26,8 +26,10 @@ class OwnersWaiting {
   // The job would borrow from one of them, or from nobody but behind a borrower who comes later. `amounts`: that it is
   // to get.
   bool come_before(const Job& job, const Amounts& amounts);
-  // The job comes later: so do the borrowers behind it.
-  void note_later(const Job& job);
+  // Nobody could come before anybody.
+  bool is_empty() { return kinds().empty(); }
+  // The job comes later, and so do the borrowers behind it. `amounts`: that it was to get.
+  void note_later(const Job& job, const Amounts& amounts);
 
  private:
   // Jobs of one queue that ask for the same.

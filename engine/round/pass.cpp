@@ -16,14 +16,28 @@ Amounts used_by_all(const QuotaLedger& quotas) {
 
 }  // namespace
 
-Pass::Pass(RoundState& state, const KeptReservations& kept, Seconds now, PassKind kind)
-    : state_(state), now_(now), kind_(kind), backfill_(state, kept, now), owners_(state, kept.input, now) {
-  if (kind == PassKind::kFirst && state.rules().preemption == Preemption::kReclaim)
-    reclaim_.emplace(state, now, kept.order, kept.input);
+Pass::Pass(RoundState& state, const KeptReservations& kept, Seconds now)
+    : state_(state), now_(now), backfill_(state, kept, now), owners_(state, kept.input, now) {
+  if (state.rules().preemption == Preemption::kReclaim) reclaim_.emplace(state, now, kept.order, kept.input);
+  count_promises(kept);
+}
+
+Pass::Pass(RoundState& state, const KeptReservations& kept, Seconds now, Rest rest)
+    : state_(state),
+      now_(now),
+      is_second_(true),
+      backfill_(state, kept, now),
+      reclaim_(std::move(rest.reclaim)),
+      owners_(state, kept.input, now),
+      later_(std::move(rest.later)) {
+  count_promises(kept);
+}
+
+void Pass::count_promises(const KeptReservations& kept) {
   state_.drop_pledges();
   for (const Reservation* const row : backfill_.promises()) {
     state_.pledge(*row, kept.jobs);
-    for (const RunningJob& run : state.running().all()) {
+    for (const RunningJob& run : state_.running().all()) {
       if (reclaim_ && !run.is_told_to_stop() && has_surplus_on(run, row->tasks))
         reclaim_->keep_for(row->job, run.job.id);
     }
@@ -33,7 +47,7 @@ Pass::Pass(RoundState& state, const KeptReservations& kept, Seconds now, PassKin
 
 std::vector<std::int64_t> Pass::promised() const {
   std::vector<std::int64_t> jobs = backfill_.holders();
-  if (kind_ == PassKind::kSecond) return jobs;
+  if (is_second_) return jobs;
   const std::optional<std::int64_t> bound = backfill_.bound();
   if (bound) jobs.insert(std::ranges::lower_bound(jobs, *bound), *bound);
   return jobs;
@@ -138,11 +152,12 @@ PassOutcome Pass::try_job(const Job& job, bool may_evict, int levels) {
     outcome.keeps_room = true;
     return outcome;
   }
+  may_evict = may_evict && may_evict_in_this(job);
   PassOutcome outcome = decide(wanted_of(job), may_evict && has_claim(job), levels);
   // Others that ask for the same may have room made for them.
   if (!outcome.started && !outcome.keeps_room)
     outcome.keeps_room = !has_claim(job) || (may_evict && levels == 0 && would_take_back_if_shorter(job));
-  outcome.is_held_back = !outcome.started && reclaim_ && backfill_.is_quota_held(job);
+  outcome.is_held_back = !outcome.started && may_evict_in_this(job) && backfill_.is_quota_held(job);
   somebody_waits_ = somebody_waits_ || !outcome.started;
   return outcome;
 }
@@ -195,9 +210,11 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
     }
     const bool grows = levels == 0 && grows_later(job);
     const bool borrows = with_promised.borrows;
-    // One that may take back itself does not wait for others who do.
-    if (levels == 0 && starts_later(job) && would_start(job, end, borrows) && !reclaim_->has_a_reach(job, end)) {
-      owners_.note_later(job);
+    std::optional<Amounts> borrowed;
+    if (levels == 0) borrowed = starts_later(job, end, borrows);
+    if (borrowed) {
+      owners_.note_later(job, *borrowed);
+      later_.insert(job.id);
       backfill_.note_later(job);
       leaves_room_ = true;
       PassOutcome outcome = wait(job, Reason::kOrder);
@@ -205,13 +222,13 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
       return outcome;
     }
     // Of an elastic one, its gang: what it has beyond comes later.
-    const bool is_for_gang = levels == 0 && !grows && surplus_comes_later(job);
+    const bool is_for_gang = levels == 0 && !grows && surplus_comes_later(job, end, borrows);
     const int within = grows ? quotas.depth(job.queue) + 1 : levels;
     std::optional<Job> gang;
     if (is_for_gang) gang = gang_of(job);
     Placing placed = place_own_first(gang ? *gang : job, end, within, borrows);
     if (grows && !placed.result.outcome.started) {
-      leaves_room_ = would_start(job, end, borrows) || leaves_room_;
+      leaves_room_ = would_use(job, end, borrows).has_value() || leaves_room_;
       PassOutcome outcome;
       outcome.keeps_room = true;
       return outcome;
@@ -267,31 +284,39 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
 
 bool Pass::grows_later(const Job& job) const {
   const auto has_its_gang = [](const TaskGroup& group) { return group.placed >= group.min_tasks; };
-  return kind_ == PassKind::kFirst && state_.quotas().governs() && job.queue >= 0 &&
-         std::ranges::all_of(job.groups, has_its_gang);
+  return !is_second_ && state_.quotas().governs() && job.queue >= 0 && std::ranges::all_of(job.groups, has_its_gang);
 }
 
 bool Pass::minds_owners(const Job& job) const {
-  return reclaim_ && state_.quotas().governs() && job.state != JobState::kRunning;
+  return !is_second_ && reclaim_ && state_.quotas().governs() && job.state != JobState::kRunning;
 }
 
-bool Pass::starts_later(const Job& job) {
+std::optional<Amounts> Pass::starts_later(const Job& job, Seconds end, bool borrows) {
   // What others were evicted for is kept for it, also from owners: it takes it now.
-  return minds_owners(job) && !backfill_.withstands(job) && !backfill_.holds_room_for(job.id) &&
-         owners_.come_before(job, state_.quotas().demand_to_start(job));
+  if (!minds_owners(job) || backfill_.withstands(job) || backfill_.holds_room_for(job.id) || owners_.is_empty())
+    return std::nullopt;
+  const bool may_choose = state_.quotas().choices_of(job) != 0;
+  const Amounts demand = state_.quotas().demand_to_start(job);
+  if (!may_choose && !owners_.come_before(job, demand)) return std::nullopt;
+  std::optional<Amounts> amounts = would_use(gang_of(job), end, borrows);
+  if (!amounts || !may_choose) return amounts ? std::optional(demand) : std::nullopt;
+  return owners_.come_before(job, *amounts) ? amounts : std::nullopt;
 }
 
-bool Pass::surplus_comes_later(const Job& job) {
+bool Pass::surplus_comes_later(const Job& job, Seconds end, bool borrows) {
   const auto has_surplus = [](const TaskGroup& group) { return group.min_tasks < group.count; };
-  return minds_owners(job) && std::ranges::any_of(job.groups, has_surplus) &&
-         owners_.come_before(job, state_.quotas().demand_in_full(job));
+  if (!minds_owners(job) || std::ranges::none_of(job.groups, has_surplus) || owners_.is_empty()) return false;
+  if (state_.quotas().choices_of(job) == 0) return owners_.come_before(job, state_.quotas().demand_in_full(job));
+  const std::optional<Amounts> amounts = would_use(job, end, borrows);
+  return amounts && owners_.come_before(job, *amounts);
 }
 
-bool Pass::would_start(const Job& job, Seconds end, bool borrows) {
+std::optional<Amounts> Pass::would_use(const Job& job, Seconds end, bool borrows) {
   const Ledger::Checkpoint before = state_.ledger().checkpoint();
-  const bool starts = place_own_first(job, end, 0, borrows).result.outcome.started;
+  const JobOutcome outcome = place_own_first(job, end, 0, borrows).result.outcome;
   state_.ledger().rollback(before);
-  return starts;
+  if (!outcome.started) return std::nullopt;
+  return state_.held_by(outcome.placed);
 }
 
 // What is its own came first; an elastic job takes beyond that what it can, of one model after the other.
@@ -302,8 +327,14 @@ void Pass::add_surplus(const Job& job, PassOutcome& outcome) {
     const RunningJob* const run = state_.running().find(job.id);
     if (run == nullptr || std::ranges::none_of(run->job.groups, lacks_some)) return;
     const Job more = run->job;
+    const Ledger::Checkpoint before = state_.ledger().checkpoint();
     Placing placing = place(more, last_end_of(more, now_), 0, Claim::kUnknown);
     if (!placing.result.outcome.started) return;
+    if (!is_second_ && reclaim_ && owners_.come_before(more, state_.held_by(placing.result.outcome.placed))) {
+      state_.ledger().rollback(before);
+      leaves_room_ = true;
+      return;
+    }
     const PassOutcome grown = start(more, std::move(placing.result.outcome.placed));
     outcome.placed.insert(outcome.placed.end(), grown.placed.begin(), grown.placed.end());
   }
@@ -311,18 +342,18 @@ void Pass::add_surplus(const Job& job, PassOutcome& outcome) {
 
 bool Pass::would_take_back_if_shorter(const Job& job) const {
   const QuotaLedger& quotas = state_.quotas();
-  return reclaim_ && quotas.governs() && job.queue >= 0 && may_evict_others(job, state_.rules(), now_) &&
+  return may_evict_in_this(job) && quotas.governs() && job.queue >= 0 && may_evict_others(job, state_.rules(), now_) &&
          quotas.has_quota_for(job.queue, quotas.demand_to_start(job), last_end_of(job, now_)) &&
          backfill_.would_matter_if_shorter({job, false});
 }
 
 MayEvict Pass::may_evict_for(const Job& job) const {
-  if (!may_evict_others(job, state_.rules(), now_)) return MayEvict::kNobody;
+  if (!may_evict_others(job, state_.rules(), now_) || (is_second_ && !may_evict_in_this(job))) return MayEvict::kNobody;
   return reclaim_ && backfill_.is_quota_held(job) ? MayEvict::kOfItsQueue : MayEvict::kAll;
 }
 
 PassOutcome Pass::block(const Job& job, PassOutcome outcome, bool borrows) {
-  if (reclaim_ && borrows && has_claim(job)) {
+  if (may_evict_in_this(job) && borrows && has_claim(job)) {
     backfill_.hold_quota(job, [&](std::span<const RunningJob* const> ended) {
       return reclaim_->would_serve(gang_of(job), last_end_of(job, now_), ended);
     });

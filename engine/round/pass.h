@@ -10,13 +10,16 @@
 //
 // Evictions for a job may free more than it takes, and jobs tried before it were not there to take the rest
 // (leaves_room()). A second pass at the same moment gives it to them: all that wait and are not promised room are tried
-// again, as a round after this one would, but nobody is evicted. So it leaves no room behind, and there is no third.
-// Who borrows from an owner who waits starts in the second pass only, and so do elastic jobs that run and borrow for
-// more tasks: an owner behind them in the order would take that back, from them or from others who have run for longer.
+// again, as a round after this one would. Who borrows from an owner who waits starts in the second pass only, and so do
+// elastic jobs that run and borrow for more tasks: an owner behind them in the order would take that back, from them or
+// from others who have run for longer. For such a borrower others may be evicted then, who finds no idle room any more;
+// for nobody else. What that leaves is for the next round.
 #pragma once
 
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "engine/round/backfill.h"
@@ -37,12 +40,17 @@ struct PassOutcome {
   bool is_held_back = false;  // nor about those that may_evict_for() says something else of
 };
 
-enum class PassKind : std::uint8_t { kFirst, kSecond };
-
 class Pass {
  public:
-  // `kept`: of a second pass those of the first.
-  Pass(RoundState& state, const KeptReservations& kept, Seconds now, PassKind kind = PassKind::kFirst);
+  Pass(RoundState& state, const KeptReservations& kept, Seconds now);
+  // What a first pass leaves to a second.
+  struct Rest {
+    std::optional<Reclaim> reclaim;          // with what it knows of victims
+    std::unordered_set<std::int64_t> later;  // who was put off for owners
+  };
+  // The second one. `kept`: those of the first.
+  Pass(RoundState& state, const KeptReservations& kept, Seconds now, Rest rest);
+  Rest take_rest() { return {std::exchange(reclaim_, std::nullopt), std::move(later_)}; }
 
   // Jobs that are tried before the order is asked, in id order; of a second pass those that are not tried again.
   std::vector<std::int64_t> promised() const;
@@ -56,7 +64,7 @@ class Pass {
   // Evictions freed more than was taken, after somebody had been tried in vain, or somebody may borrow when owners have
   // been tried: a second pass is due.
   bool leaves_room() const { return leaves_room_; }
-  bool is_second() const { return kind_ == PassKind::kSecond; }
+  bool is_second() const { return is_second_; }
   // Somebody could be evicted for somebody.
   bool may_evict() const { return reclaim_ && reclaim_->has_a_cause(); }
   // Who may be evicted for the job now, as far as that is no matter of place.
@@ -70,6 +78,7 @@ class Pass {
   std::optional<Seconds> expected_start(std::int64_t job) const { return backfill_.expected_start(job); }
 
  private:
+  void count_promises(const KeptReservations& kept);
   PassOutcome decide(const Job& job, bool may_evict, int levels);
   // The job, or without its surplus where an assertion refuses that.
   const Job& wanted_of(const Job& job);
@@ -103,12 +112,16 @@ class Pass {
   void add_surplus(const Job& job, PassOutcome& outcome);
   // It runs, and would borrow for what it has to gain.
   bool grows_later(const Job& job) const;
-  // It would borrow from an owner who waits; or what it has beyond its gang would.
-  bool starts_later(const Job& job);
-  bool surplus_comes_later(const Job& job);
+  // It would start now, but borrow from an owner who waits: what it would get. One that may choose between models
+  // borrows what it would be placed on.
+  std::optional<Amounts> starts_later(const Job& job, Seconds end, bool borrows);
+  // What it has beyond its gang would.
+  bool surplus_comes_later(const Job& job, Seconds end, bool borrows);
   bool minds_owners(const Job& job) const;
-  // It would start, or grow, now.
-  bool would_start(const Job& job, Seconds end, bool borrows);
+  // In the second pass only of who was put off.
+  bool may_evict_in_this(const Job& job) const { return reclaim_ && (!is_second_ || later_.contains(job.id)); }
+  // What it would be placed on now; nothing = it would neither start nor grow.
+  std::optional<Amounts> would_use(const Job& job, Seconds end, bool borrows);
   // While it lives, quotas and limits are used as they will be when all have started for whom others are told to stop,
   // but for this job, and at least as now: they were admitted then, and what they were admitted to is not for others.
   class BesidePromised {
@@ -136,10 +149,11 @@ class Pass {
 
   RoundState& state_;
   Seconds now_;
-  PassKind kind_;
+  bool is_second_ = false;
   Backfill backfill_;
   std::optional<Reclaim> reclaim_;  // where jobs may be evicted
   OwnersWaiting owners_;
+  std::unordered_set<std::int64_t> later_;  // borrows from an owner who waits
   std::vector<Eviction> evictions_;
   std::unordered_map<std::int64_t, Job> needed_only_;  // see wanted_of()
   bool somebody_waits_ = false;

@@ -352,17 +352,24 @@ void Placer::forget_changes() {
   ledger_.forget_changes_before(ledger_.change_count());
 }
 
-// Of a job that gave tasks back: what it gains gets their numbers first.
+// Of a job that gave tasks back: what it gains gets their numbers first. More may be placed than runs: by an earlier
+// part of the same placement, which got the first free ones.
 void Placer::number(const Job& job, std::vector<PlacedTask>& placed) const {
   const RunningJob* const run = running_ == nullptr ? nullptr : running_->find(job.id);
   if (run == nullptr) return;
   for (std::size_t g = 0; g < job.groups.size(); ++g) {
     std::vector<bool> is_taken(static_cast<std::size_t>(job.groups[g].count), false);
+    std::int32_t placed_before = job.groups[g].placed;
     for (const RunningTask& task : run->tasks) {
-      const auto number = static_cast<std::size_t>(task.task);
-      if (task.group == static_cast<std::int32_t>(g) && number < is_taken.size()) is_taken[number] = true;
+      if (task.group != static_cast<std::int32_t>(g)) continue;
+      --placed_before;
+      if (const auto number = static_cast<std::size_t>(task.task); number < is_taken.size()) is_taken[number] = true;
     }
     auto free = is_taken.begin();
+    for (; placed_before > 0 && free != is_taken.end(); --placed_before) {
+      free = std::find(free, is_taken.end(), false);
+      if (free != is_taken.end()) ++free;
+    }
     for (PlacedTask& task : placed) {
       if (task.group != static_cast<std::int32_t>(g)) continue;
       free = std::find(free, is_taken.end(), false);

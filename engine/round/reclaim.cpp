@@ -184,12 +184,6 @@ bool Reclaim::would_serve(const Job& gang, Seconds end, std::span<const RunningJ
   return fits;
 }
 
-bool Reclaim::has_a_reach(const Job& job, Seconds end) {
-  const Amounts demand = state_.quotas().demand_to_start(job);
-  return may_evict_others(job, state_.rules(), now_) && has_a_chance(job, demand, end) && index().size() > 0 &&
-         reaches_for(job, demand, end).any;
-}
-
 std::optional<RoomMade> Reclaim::make_room_for(const Job& job, const Amounts& demand, Seconds end,
                                                const std::function<void()>& before_search, const Search& how) {
   if (!has_a_chance(job, demand, end)) return std::nullopt;
@@ -355,8 +349,7 @@ std::optional<JobOutcome> Reclaim::search(const Job& gang, const Amounts& demand
     JobOutcome outcome = try_placing(gang, end, choice);
     if (outcome.started) {
       outcome = spare(gang, end, choice, std::move(outcome), before);
-      Amounts taken = state_.quotas().none();
-      for (const PlacedTask& task : outcome.placed) state_.quotas().add_holding(task.holding, taken);
+      const Amounts taken = state_.held_by(outcome.placed);
       const bool is_allowed = !choice.chosen().empty() && keeps_the_rules(gang, taken, end, choice);
       ledger.rollback(before);
       return is_allowed ? std::optional(std::move(outcome)) : std::nullopt;
@@ -385,8 +378,7 @@ JobOutcome Reclaim::spare(const Job& gang, Seconds end, VictimChoice& choice, Jo
                           Ledger::Checkpoint before) {
   Ledger& ledger = state_.ledger();
   QuotaLedger& quotas = state_.quotas();
-  Amounts taken = quotas.none();
-  for (const PlacedTask& task : outcome.placed) quotas.add_holding(task.holding, taken);
+  const Amounts taken = state_.held_by(outcome.placed);
   std::vector<std::size_t> dearest_first = choice.chosen();
   std::ranges::sort(dearest_first, std::greater<>());
   for (const std::size_t v : dearest_first) {

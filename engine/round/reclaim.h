@@ -93,8 +93,6 @@ class Reclaim {
   std::optional<RoomMade> take_surplus_left(const Job& job, const Reservation& promise, Seconds end);
   // When these have ended there is room for the gang if everybody goes who may be evicted for it then.
   bool would_serve(const Job& gang, Seconds end, std::span<const RunningJob* const> ended);
-  // Somebody who runs could make room for the job, as far as the rules of who may be evicted for whom go.
-  bool has_a_reach(const Job& job, Seconds end);
   // Quotas, or classes of more than one value: without them nobody is ever evicted.
   bool has_a_cause() const;
   // The job has started or gained tasks in this pass: it is no victim any more.

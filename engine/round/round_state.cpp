@@ -36,6 +36,12 @@ Amounts RoundState::held_by(std::span<const ReservedTask> tasks) const {
   return amounts;
 }
 
+Amounts RoundState::held_by(std::span<const PlacedTask> tasks) const {
+  Amounts amounts = quotas_.none();
+  for (const PlacedTask& task : tasks) quotas_.add_holding(task.holding, amounts);
+  return amounts;
+}
+
 RoundState::Held RoundState::held_by(const RunningJob& job) const {
   Held held{.all = quotas_.none(), .gang = quotas_.none(), .surplus = quotas_.none()};
   for (const RunningTask& task : job.tasks) quotas_.add_holding(task.holding, held.all);

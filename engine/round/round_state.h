@@ -70,6 +70,7 @@ class RoundState {
   };
   Held held_by(const RunningJob& job) const;
   Amounts held_by(std::span<const ReservedTask> tasks) const;
+  Amounts held_by(std::span<const PlacedTask> tasks) const;
   // Who uses what without the running jobs of which `ends` is true.
   template <class Ends>
   QuotaLedger quotas_without(const Ends& ends) const {

@@ -119,6 +119,9 @@ class ScheduleRun {
     result_.plan.reservations = pass_->reservations();
     std::ranges::copy(reprieve_after(state_, *pass_, snapshot_.now), std::back_inserter(result_.plan.reprieves));
     std::ranges::sort(result_.plan.reprieves);
+    if (const auto twice = std::ranges::adjacent_find(result_.plan.reservations, {}, &Reservation::job);
+        options_.check_invariants && twice != result_.plan.reservations.end())
+      return Status(Code::kInternal, fmt::format("job {} has two reservations", twice->job));
     for (ReservedTask* task : reserved_tasks()) {
       task->node_id = snapshot_.cluster.nodes[static_cast<std::size_t>(task->holding.node)].id;
     }
@@ -191,7 +194,8 @@ class ScheduleRun {
     result_.plan.evictions.insert(result_.plan.evictions.end(), made.begin(), made.end());
     for (const Placement& placement : result_.plan.placements) started_.insert(placement.job);
     const std::vector<Reservation> kept = pass_->reservations();
-    pass_.emplace(state_, kept_of(kept), snapshot_.now, PassKind::kSecond);
+    Pass::Rest rest = pass_->take_rest();
+    pass_.emplace(state_, kept_of(kept), snapshot_.now, std::move(rest));
     promised_ = pass_->promised();
     failed_ = {};
     std::erase_if(waiting_jobs_, [&](const Job* job) { return !std::ranges::binary_search(promised_, job->id); });
@@ -203,7 +207,7 @@ class ScheduleRun {
 
   Status try_job(const Job& job, int levels = 0) {
     const Seconds end = state_.quotas().looks_at_end() ? job.expected_end(snapshot_.now) : Seconds(0);
-    const MayEvict may_evict = is_second_ || levels > 0 ? MayEvict::kNobody : pass_->may_evict_for(job);
+    const MayEvict may_evict = levels > 0 ? MayEvict::kNobody : pass_->may_evict_for(job);
     const std::size_t demand = classes_.of(job, may_evict, end, levels);
     const bool is_held = find_hold(snapshot_.holds, job.id) != nullptr;
     if (const std::optional<std::size_t> failed = failed_.find(demand, evictions()); failed && !is_held) {

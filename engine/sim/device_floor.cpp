@@ -52,7 +52,8 @@ KeptReservations DeviceFloor::kept() const {
 void DeviceFloor::begin_second_pass() {
   note_shrunk();
   keep_reservations();
-  pass_.emplace(state_, kept(), pass_time_, PassKind::kSecond);
+  Pass::Rest rest = pass_->take_rest();
+  pass_.emplace(state_, kept(), pass_time_, std::move(rest));
   is_second_ = true;
 }
 

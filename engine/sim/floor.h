@@ -34,8 +34,8 @@ class Floor {
   virtual PassOutcome try_job(const Job& job, int levels) = 0;
   // Nobody behind the last one is to be tried.
   virtual bool closed() const = 0;
-  // After a pass in which evictions left room (Pass::leaves_room()): begins a second one at the same moment, in which
-  // nobody is evicted and jobs that room is held for are not tried.
+  // After a pass that left room (Pass::leaves_room()): begins a second one at the same moment, in which jobs that room
+  // is held for are not tried.
   virtual bool leaves_room() const { return false; }
   virtual void begin_second_pass() {}
   virtual bool is_second_pass() const { return false; }

@@ -7,6 +7,8 @@
 
 #include "engine/base/env.h"
 #include "tests/company.h"
+#include "tests/property/world.h"
+#include "tests/seeds.h"
 
 namespace berth::test {
 namespace {
@@ -270,6 +272,61 @@ TEST(ReclaimProperty, QuotaComesBackInBoundedTime) {
     }
   }
   EXPECT_GT(evictions, 50u) << "else the test says nothing";
+}
+
+// Single GPUs of two models: any idle one of a model would do for an owner of it. No order lets a job borrow one while
+// he waits, whatever its class, and whether or not it names a model or could be evicted.
+TEST(ReclaimProperty, NobodyBorrowsBeforeAnOwnerWhoWaits) {
+  constexpr const char* kOwners[] = {"ads A100=12 / search T4=6 / maps", "ads A100=7 T4=3 / search A100=5 / maps T4=3",
+                                     "ads A100=8 / search A100=8 T4=8 / maps"};
+  constexpr const char* kModels[] = {"", " models=A100", " models=T4", " models=A100|T4"};
+  constexpr const char* kRanks[] = {"", " class=0", " class=1"};
+  std::size_t waits = 0;
+  const Seeds seeds = wanted_seeds(48);
+  for (std::uint64_t seed = seeds.first; seed < seeds.end; ++seed) {
+    Random random(seed);
+    Company company("4x4:A100; 2x4:T4", kOwners[seed % 3]);
+    company.snapshot.order_policy = one_of(random, {"priority", "fifo", "fair_share", "drf", "wpai", "las"});
+    company.snapshot.rules.backfill = one_of(random, {BackfillMode::kGreedy, BackfillMode::kEasy});
+    company.snapshot.rules.min_runtime = Seconds(600);
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", " + company.snapshot.order_policy);
+    company.look = [&](const Plan& plan, const RoundState& state) {
+      const QuotaLedger& quotas = state.quotas();
+      const auto has_left = [&](std::int32_t queue, std::size_t r) {
+        return quotas.marked(queue, r) + 1000 <= quotas.quota(queue, r);
+      };
+      for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
+        const ModelSet model = quotas.resource(r).models;
+        const auto waits_for_its_own = [&](const Job& job) {
+          return state.running().find(job.id) == nullptr && job.groups.front().shape.models == model &&
+                 job.groups.front().shape.gpu_count > 0 && has_left(job.queue, r);
+        };
+        if (std::ranges::none_of(company.snapshot.jobs, waits_for_its_own)) continue;
+        ++waits;
+        for (const Placement& placed : plan.placements) {
+          const RunningJob* const run = state.running().find(placed.job);
+          if (run == nullptr || (run->quota_mark & 1) != 0 || run->tasks.empty()) continue;
+          if (std::ranges::find(plan.evictions, placed.job, &Eviction::beneficiary) != plan.evictions.end()) continue;
+          const NodeKind& kind =
+              company.snapshot.cluster.kind_of(static_cast<std::size_t>(run->tasks.front().holding.node));
+          const bool is_of_it = (ModelSet{1} << kind.model & model) != 0;
+          ASSERT_FALSE(is_of_it) << "job " << placed.job << " borrows\n" << plan_to_text(plan);
+        }
+      }
+    };
+    for (std::int64_t now = 0; now < 60 * 60 && !HasFatalFailure(); now += 60) {
+      company.snapshot.now = Seconds(now);
+      for (std::uint64_t i = random.below(5); i > 0; --i) {
+        const std::string& queue = company.snapshot.queues[random.below(company.snapshot.queues.size())].name;
+        const std::string text = std::string("gpus=1") + kModels[random.below(4)] + kRanks[random.below(3)];
+        const std::int64_t id = company.submit(queue, text, static_cast<std::int64_t>(60 + random.below(1200)));
+        company.waiting_job(id).eviction.preemptible = random.below(3) == 0;
+      }
+      company.round(now);
+    }
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(waits, seeds.end - seeds.first) << "else the test says nothing";
 }
 
 }  // namespace
