@@ -352,6 +352,7 @@ void Backfill::close_limit(const Job& job, const QuotaVerdict& refusal, Seconds 
 bool Backfill::note_blocked(const Job& job, bool borrows) {
   const BackfillMode mode = state_.rules().backfill;
   if (mode == BackfillMode::kGreedy) return false;
+  if (holds_room_for(job.id)) return true;  // until its victims have stopped
   if (mode == BackfillMode::kNone || mode == BackfillMode::kNonePerQueue) return close_behind(job, borrows);
   const Reservation* row = row_of(job);
   drop_held(job.id);
