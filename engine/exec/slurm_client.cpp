@@ -151,10 +151,8 @@ std::map<std::string, Seconds, std::less<>> SlurmClient::usual_limits() {
 }
 
 Seconds SlurmClient::kill_wait() const {
-  if (kill_wait_) return *kill_wait_;
   constexpr Seconds kDefaultKillWait{30};
-  kill_wait_ = read_slurm_kill_wait(config()).value_or(kDefaultKillWait);
-  return *kill_wait_;
+  return read_slurm_kill_wait(config()).value_or(kDefaultKillWait);
 }
 
 std::string SlurmClient::cluster() const { return read_slurm_cluster(config()); }

@@ -86,7 +86,6 @@ class SlurmClient {
   std::string conf_;
   std::chrono::milliseconds timeout_;
   std::int64_t poll_interval_ms_;
-  mutable std::optional<Seconds> kill_wait_;
   mutable std::optional<std::string> config_;
 };
 

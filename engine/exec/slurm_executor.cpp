@@ -154,7 +154,7 @@ class SlurmExecutor : public Executor {
   }
 
  private:
-  // SLURM_CONF of whoever calls may name another cluster. Asked once.
+  // The environment of the caller may name another cluster (SLURM_CONF). Each process asks Slurm once.
   Status check_cluster() {
     if (is_checked_) return {};
     const std::string cluster = client_.cluster();

@@ -92,8 +92,8 @@ FreeRoom room_on(const Ledger& ledger, const VictimIndex& index, const VictimCho
 
 bool RoomSearch::Offer::is_better_than(const Offer& other) const {
   if (is_possible != other.is_possible) return is_possible;
-  return std::tuple(highest_class, takes_quota, lost_per_gain, victims, runtime) <
-         std::tuple(other.highest_class, other.takes_quota, other.lost_per_gain, other.victims, other.runtime);
+  return std::tuple(highest_class, loses_quota, lost_per_gain, victims, runtime) <
+         std::tuple(other.highest_class, other.loses_quota, other.lost_per_gain, other.victims, other.runtime);
 }
 
 std::vector<NodeIndex> RoomSearch::nodes_for(const TaskGroup& group) const {
@@ -173,7 +173,7 @@ RoomSearch::Offer RoomSearch::offer(NodeIndex node, const Unit& unit) {
     const Victim& victim = index_[step.victim];
     lost += victim.lost(step.to) - victim.lost(step.from);
     offer.highest_class = offer.victims == 0 ? victim.class_value : std::max(offer.highest_class, victim.class_value);
-    offer.takes_quota = offer.takes_quota || victim.loses_quota(step.to);
+    offer.loses_quota = offer.loses_quota || victim.loses_quota(step.to);
     ++offer.victims;
     offer.runtime += (now_ - victim.start).value();
   }
@@ -253,7 +253,7 @@ RoomSearch::Cost RoomSearch::cost_so_far() const {
   for (const std::size_t v : choice_.chosen()) {
     const Victim& victim = index_[v];
     cost.highest_class = std::max(cost.highest_class, victim.class_value);
-    cost.takes_quota = cost.takes_quota || victim.loses_quota(choice_.level(v));
+    cost.loses_quota = cost.loses_quota || victim.loses_quota(choice_.level(v));
     cost.lost += victim.lost(choice_.level(v)) + victim.policy_cost;
   }
   return cost;

@@ -50,7 +50,7 @@ class RoomSearch {
   struct Offer {
     bool is_possible = false;
     std::int64_t highest_class = 0;
-    bool takes_quota = false;  // of some victim
+    bool loses_quota = false;  // some victim does
     double lost_per_gain = 0;
     std::size_t victims = 0;
     std::int64_t runtime = 0;
@@ -61,7 +61,7 @@ class RoomSearch {
 
   struct Cost {
     std::int64_t highest_class = std::numeric_limits<std::int64_t>::min();
-    bool takes_quota = false;
+    bool loses_quota = false;
     std::int64_t lost = 0;  // milli-GPU-seconds of work, and what a policy adds
 
     auto operator<=>(const Cost&) const = default;

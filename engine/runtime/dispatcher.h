@@ -5,8 +5,8 @@
 // It checks the lease before every call, as two at once could start a key twice, and in each transaction that takes in
 // an answer. Without the lease the answer is left, and a later round tells the row again. Others may change the tables
 // between, so an answer is matched with what the tables say when it is taken in.
-// An executor that cannot be reached is left alone for a while, longer each time; its rows wait. When it answers again
-// it is asked about its tasks before it is told to stop victims: a task may have ended by itself meanwhile.
+// An executor that cannot be reached is left alone for a while, longer each time; its rows wait. When it answers again,
+// Berth first asks what its tasks do and then stops victims: a task may have ended by itself meanwhile.
 #pragma once
 
 #include "engine/runtime/executors.h"
@@ -22,7 +22,7 @@ struct DispatchReport {
   std::int64_t waiting = 0;  // rows that are to be told again later
   Status refusal;            // why nobody was told: the database is a copy, or its folder is another user's
 };
-// Which stops of victims are told.
+// Which victims a dispatch tells their executor to stop.
 enum class DispatchStops : std::uint8_t {
   kNew,  // none of an executor that was down, none that was tried before: its tasks were not asked about since
   kAll,
