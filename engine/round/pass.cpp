@@ -253,23 +253,23 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
   if (own && !backfill_.fits_one_day(*own)) own.reset();
   const bool borrows = may_choose ? !own : verdict.borrows;
   const Job& wanted = own ? *own : job;
-  if (!placing.verdict.admitted()) {
-    // On models with quota left it does not fit: that is for a reservation to remedy.
-    PassOutcome outcome = refuse(job, placing.verdict);
-    if (placing.narrowed) return block(wanted, std::move(outcome), borrows);
-    note_refused(job, placing.verdict);
-    return outcome;
-  }
-  if (placing.outcome.needed == 0) return {};  // all it needs is placed already
+  const bool is_admitted = placing.verdict.admitted();
+  if (is_admitted && placing.outcome.needed == 0) return {};  // all it needs is placed already
   if (may_evict) {
     if (std::optional<PassOutcome> outcome = evict_for(job, end, borrows)) return *std::move(outcome);
   }
   PassOutcome outcome;
+  if (!is_admitted && !placing.narrowed) {
+    note_refused(job, placing.verdict);
+    return refuse(job, placing.verdict);
+  }
   if (backfill_.holds_room_for(job.id)) {
     outcome = wait(job, Reason::kReserved);
     outcome.keeps_room = true;
     return outcome;
   }
+  // On models with quota left it does not fit: that is for a reservation to remedy.
+  if (!is_admitted) return block(wanted, refuse(job, placing.verdict), borrows);
   if (would_delay != 0) {
     outcome = wait(job, Reason::kReserved);
     outcome.waiting.behind_job = would_delay;

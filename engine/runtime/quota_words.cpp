@@ -78,8 +78,11 @@ SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const Quo
   const QuotaTerms& terms = snapshot.quotas.terms[static_cast<std::size_t>(q)][r];
   const std::string used = say_use(*resource, quotas.used(q, r), after.used(q, r));
   const std::string lacks = describe_amount(*resource, waiting.short_by);
+  // More than all that its queue uses: it may start on other models.
+  const bool waits_elsewhere = waiting_helps.helps && waiting_helps.date.empty() && waiting.short_by > after.used(q, r);
   std::string wait;
-  if (waiting_helps.helps && waiting_helps.date.empty()) wait = fmt::format("wait for jobs of {} to end", queue->name);
+  if (waiting_helps.helps && waiting_helps.date.empty())
+    wait = waits_elsewhere ? "wait for running jobs to end" : fmt::format("wait for jobs of {} to end", queue->name);
   if (waiting_helps.helps && !waiting_helps.date.empty()) wait = fmt::format("wait until {}", waiting_helps.date);
   const auto raise = [&](std::string sentence, Remedy remedy, Remedy or_remedy = Remedy::kNone) {
     return SaidReason{.sentence = std::move(sentence),
@@ -91,8 +94,9 @@ SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const Quo
   };
   switch (waiting.reason) {
     case Reason::kLimit:
-      return raise(fmt::format("queue {} uses {} of its limit of {}; the job is {} above it", queue->name, used,
-                               describe_amount(*resource, terms.limit), lacks),
+      return raise(fmt::format("queue {} uses {} of its limit of {}; the job is {} above it{}", queue->name, used,
+                               describe_amount(*resource, terms.limit), lacks,
+                               waits_elsewhere ? ", and on other models there is no room for it now" : ""),
                    Remedy::kHigherLimit);
     case Reason::kLenderKeeps:
       if (is_within_quota(waiting, snapshot, quotas, q, r)) {

@@ -33,10 +33,12 @@ struct Turmoil {
   bool cancels = false;  // of waiting jobs
   bool drains = false;   // of nodes, at first
   bool loans = false;    // of quota, at first
+  bool fixed = false;    // some jobs may not be evicted
+  bool classes = false;  // of jobs, also where the order does not look at them
 
   std::string text() const {
     return std::string(pauses ? ", pauses" : "") + (cancels ? ", cancels" : "") + (drains ? ", drains" : "") +
-           (loans ? ", loans" : "");
+           (loans ? ", loans" : "") + (fixed ? ", fixed" : "") + (classes ? ", classes" : "");
   }
 };
 
@@ -137,7 +139,7 @@ class LiveWorld {
     snapshot.rules.default_duration = Seconds(kLongest);
     snapshot.priority_classes = {{.id = 1, .name = "high", .value = 1}, {.id = 2, .name = "low", .value = 0}};
     snapshot.aging_interval = Seconds(900);
-    has_classes_ = order == "priority";
+    has_classes_ = order == "priority" || turmoil.classes;
     ranks_move_ = order == "fair_share" || order == "drf" || order == "wpai";
   }
 
@@ -270,6 +272,7 @@ class LiveWorld {
     Job& job = company_.waiting_job(id);
     if (random_.below(6) != 0) job.time_limit = Seconds(believed);
     if (random_.below(4) == 0) job.eviction.checkpoint_grace = Seconds(60);
+    if (turmoil_.fixed) job.eviction.preemptible = random_.below(3) == 0;
     waiting_.emplace(id, company_.snapshot.now);
     kinds_.emplace(id, std::pair(s, large));
   }
@@ -485,7 +488,9 @@ TEST_P(LivenessTest, EveryJobOfARandomCompanyStarts) {
     const Turmoil turmoil{.pauses = random.below(2) == 0,
                           .cancels = random.below(3) == 0,
                           .drains = random.below(3) == 0,
-                          .loans = random.below(3) == 0};
+                          .loans = random.below(3) == 0,
+                          .fixed = random.below(3) == 0,
+                          .classes = random.below(3) == 0};
     SCOPED_TRACE("seed " + std::to_string(seed) + ", " + order + ", " + std::string(backfill_mode_name(mode)) +
                  (preemption == Preemption::kNone ? "" : ", reclaim") + turmoil.text() + ", " + scene.name);
     LiveWorld world(scene, order, mode, preemption, seed, turmoil);

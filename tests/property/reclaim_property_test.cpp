@@ -274,6 +274,66 @@ TEST(ReclaimProperty, QuotaComesBackInBoundedTime) {
   EXPECT_GT(evictions, 50u) << "else the test says nothing";
 }
 
+// The same of two models, of which a job may leave the choice to us, beside limits and what is not lent of the other.
+TEST(ReclaimProperty, QuotaOfAModelComesBackInBoundedTime) {
+  constexpr const char* kOwners[] = {
+      "ads A100=8 T4.limit=1 / search T4=4 A100=4 A100.limit=6 / maps",
+      "ads A100=8 / ads1 < ads A100=4 T4.limit=1 / ads2 < ads A100=4 / search T4=5 T4.lend=2 A100=4 / maps "
+      "A100.limit=9",
+      "ads A100=6 T4.borrow=0 T4=2 / search A100=6 A100.lend=4 / maps T4=4 A100.limit=0"};
+  constexpr const char* kModels[] = {"", "", " models=A100", " models=T4", " models=A100|T4"};
+  std::size_t evictions = 0;
+  const Seeds seeds = wanted_seeds(24);
+  for (std::uint64_t seed = seeds.first; seed < seeds.end && !HasFatalFailure(); ++seed) {
+    Random random(seed);
+    Company company("3x4:A100; 2x4:T4", kOwners[seed % 3]);
+    const std::int64_t every = 60;
+    company.snapshot.order_policy = one_of(random, {"priority", "fifo", "fair_share", "drf", "wpai", "las"});
+    company.snapshot.rules.backfill =
+        one_of(random, {BackfillMode::kGreedy, BackfillMode::kEasy, BackfillMode::kConservative});
+    company.snapshot.rules.min_runtime = Seconds(600);
+    company.snapshot.rules.eviction_cooldown = Seconds(600);
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", " + company.snapshot.order_policy + ", " +
+                 std::string(backfill_mode_name(company.snapshot.rules.backfill)));
+    const std::int64_t bound = 600 + company.snapshot.rules.pending_delay.value() + every;
+    std::map<std::pair<std::int32_t, std::size_t>, std::int64_t> since;  // that a queue waits with quota left
+    company.look = [&](const Plan& plan, const RoundState& state) {
+      const std::int64_t now = company.snapshot.now.value();
+      const QuotaLedger& quotas = state.quotas();
+      for (std::int32_t q = 0; q < static_cast<std::int32_t>(company.snapshot.queues.size()); ++q) {
+        for (std::size_t r = 0; r < quotas.resource_count(); ++r) {
+          const auto waits_for_it = [&](const Job& job) {
+            const ModelSet models = job.groups.front().shape.models;
+            return job.queue == q && state.running().find(job.id) == nullptr &&
+                   (models == 0 || (models & quotas.resource(r).models) != 0);
+          };
+          if (quotas.used(q, r) + 1000 > quotas.quota(q, r) ||
+              std::ranges::none_of(company.snapshot.jobs, waits_for_it)) {
+            since.erase({q, r});
+            continue;
+          }
+          const std::int64_t first = since.try_emplace({q, r}, now).first->second;
+          ASSERT_LE(now - first, bound) << "queue " << company.snapshot.queues[static_cast<std::size_t>(q)].name
+                                        << ", resource " << r << "\n"
+                                        << plan_to_text(plan);
+        }
+      }
+    };
+    for (std::int64_t now = 0; now < 150 * every && !HasFatalFailure(); now += every) {
+      company.snapshot.now = Seconds(now);
+      const auto busy = static_cast<std::size_t>(now / 3000) % company.snapshot.queues.size();
+      const bool is_leaf = std::ranges::none_of(
+          company.snapshot.queues, [&](const Queue& other) { return other.parent == static_cast<std::int32_t>(busy); });
+      for (std::uint64_t i = random.below(4); is_leaf && i > 0; --i) {
+        company.submit(company.snapshot.queues[busy].name, std::string("gpus=1") + kModels[random.below(5)],
+                       static_cast<std::int64_t>(1000 + random.below(20'000)));
+      }
+      evictions += company.round(now).evictions.size();
+    }
+  }
+  EXPECT_GT(evictions, 2 * (seeds.end - seeds.first)) << "else the test says nothing";
+}
+
 // Single GPUs of two models: any idle one of a model would do for an owner of it. No order lets a job borrow one while
 // he waits, whatever its class, and whether or not it names a model or could be evicted.
 TEST(ReclaimProperty, NobodyBorrowsBeforeAnOwnerWhoWaits) {
