@@ -130,8 +130,18 @@ Kubectl::Kubectl(const KubernetesSettings& settings, const std::string& folder)
       pods_path_(fmt::format("/api/v1/namespaces/{}/pods/", settings.name_space)),
       timeout_(settings.timeout) {
   if (!settings.kubeconfig.empty()) first_words_.push_back("--kubeconfig=" + settings.kubeconfig);
-  if (!settings.context.empty()) first_words_.push_back("--context=" + settings.context);
+  is_pinned_ = !settings.context.empty();
+  if (is_pinned_) first_words_.push_back("--context=" + settings.context);
   first_words_.push_back(fmt::format("--request-timeout={}s", std::max<std::int64_t>(1, timeout_.value() - 1)));
+}
+
+Status Kubectl::pin_context() {
+  if (is_pinned_) return {};
+  BERTH_ASSIGN(const KubectlReply current, call({{"config", "current-context"}}));
+  if (current.is_ok && !trim(current.output).empty())
+    first_words_.push_back("--context=" + std::string(trim(current.output)));
+  is_pinned_ = true;
+  return {};
 }
 
 Result<KubectlReply> Kubectl::call(const KubectlCall& call) const {

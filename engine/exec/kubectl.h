@@ -54,6 +54,10 @@ class Kubectl {
   // `folder`: where it keeps what it learns of the server.
   Kubectl(const KubernetesSettings& settings, const std::string& folder);
 
+  // From now on it asks the cluster that is kubectl's current one, whatever becomes that later. Without a configuration
+  // file there is no choice. kNotFound when there is no kubectl.
+  Status pin_context();
+
   // kNotFound when there is no kubectl.
   Result<KubectlReply> call(const KubectlCall& call) const;
   // `kubectl get` with these words each: JSON, in chunks; a list that took too long for that (410) is asked for again
@@ -70,6 +74,7 @@ class Kubectl {
   std::vector<std::string> first_words_;
   std::string pods_path_;
   Seconds timeout_;
+  bool is_pinned_ = false;
 };
 
 inline constexpr std::size_t kKubectlBatch = 10;

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <set>
 
-#include "engine/base/private_folder.h"
 #include "engine/base/text.h"
+#include "engine/exec/cluster_identity.h"
 #include "engine/exec/kubectl.h"
 #include "engine/exec/kubernetes_cordon.h"
 #include "engine/exec/kubernetes_launch.h"
@@ -29,37 +29,39 @@ class KubernetesExecutor : public Executor {
       : context_(context), settings_(std::move(settings)), kubectl_(settings_, context.folder) {}
 
   Result<std::vector<Delivery>> launch(std::span<const Launch> launches) override {
+    BERTH_TRY(check_cluster());
     return launch_pods(kubectl_, settings_, context_.database, launches);
   }
 
   Result<std::vector<Delivery>> stop(std::span<const StopRequest> requests) override {
+    BERTH_TRY(check_cluster());
     return stop_pods(kubectl_, context_.database, requests, eviction_version_);
   }
 
   Result<Observation> observe(std::span<const LiveTask> tasks, std::span<const std::string> nodes) override {
-    std::vector<std::vector<std::string>> lists = {{"pods", "--selector=" + ours_selector()},
-                                                   {"namespaces", "kube-system"}};
+    BERTH_TRY(check_cluster());
+    std::vector<std::vector<std::string>> lists = {{"pods", "--selector=" + ours_selector()}};
     if (!nodes.empty()) {
       lists.push_back({"nodes"});
       lists.push_back(foreign_list(blindness_.empty()));
     }
     BERTH_ASSIGN(std::vector<KubectlReply> replies, kubectl_.list_all(lists));
     BERTH_TRY(replies[0].status());
-    BERTH_TRY(check_cluster(replies[1]));
     BERTH_ASSIGN(const std::vector<KubernetesPod> ours, read_pods(replies[0]));
     Observation seen;
     observe_tasks(tasks, ours, seen);
     if (nodes.empty()) return seen;
-    BERTH_TRY(replies[2].status());
+    BERTH_TRY(replies[1].status());
     BERTH_ASSIGN(const std::vector<KubernetesNode> cluster,
-                 read_kubernetes_nodes(replies[2].output, settings_, context_.database));
+                 read_kubernetes_nodes(replies[1].output, settings_, context_.database));
     observe_nodes(nodes, cluster, seen);
     close_refusing(ours, seen);
-    BERTH_TRY(observe_foreign(std::move(replies[3]), nodes, seen));
+    BERTH_TRY(observe_foreign(std::move(replies[2]), nodes, seen));
     return seen;
   }
 
   Result<std::vector<InventoryNode>> inventory() override {
+    BERTH_TRY(check_cluster());
     BERTH_ASSIGN(const KubectlReply reply, kubectl_.list({"nodes"}));
     BERTH_TRY(reply.status());
     BERTH_ASSIGN(std::vector<KubernetesNode> nodes, read_kubernetes_nodes(reply.output, settings_, context_.database));
@@ -70,6 +72,7 @@ class KubernetesExecutor : public Executor {
 
   Result<std::string> log(const LiveTask& task, LogStream stream, std::int64_t offset, std::int64_t most) override {
     if (stream == LogStream::kError) return std::string();  // it is in the output
+    BERTH_TRY(check_cluster());
     const std::string pod = print_key(context_.database, task.key);
     BERTH_ASSIGN(const KubectlReply reply, kubectl_.call({{"logs", pod, fmt::format("--container={}", kPodContainer),
                                                            fmt::format("--limit-bytes={}", offset + most)}}));
@@ -86,6 +89,7 @@ class KubernetesExecutor : public Executor {
 
   Result<std::vector<Delivery>> cordon(std::span<const std::string> nodes, bool is_cordoned,
                                        const std::string& reason) override {
+    BERTH_TRY(check_cluster());
     return cordon_kubernetes_nodes(kubectl_, settings_, context_.database, nodes, is_cordoned, reason);
   }
 
@@ -93,6 +97,7 @@ class KubernetesExecutor : public Executor {
     std::vector<std::string> names;
     for (const LiveTask& task : tasks) names.push_back(print_key(context_.database, task.key));
     if (names.empty()) return {};
+    BERTH_TRY(check_cluster());
     if (settings_.keep_pods > Seconds(0)) {
       BERTH_TRY(note_recorded(names));
       BERTH_ASSIGN(names, due_names());
@@ -103,22 +108,22 @@ class KubernetesExecutor : public Executor {
   }
 
  private:
-  // kubectl may be set to another cluster since: its answer says nothing of our pods. Where Berth may not ask which it
-  // is, nobody knows.
-  Status check_cluster(const KubectlReply& of_namespace) const {
-    const std::string uid = of_namespace.is_ok ? read_kubernetes_uid(of_namespace.output) : std::string();
-    if (uid.empty()) return {};
-    const std::string file = context_.folder + "/cluster";
-    BERTH_ASSIGN(const std::optional<std::string> known, read_private_file(file));
-    if (!known || trim(*known).empty()) return replace_private_file(file, uid + "\n");
-    if (trim(*known) == uid) return {};
-    return Status(Code::kUnavailable,
-                  fmt::format("kubectl answers for another cluster (uid {}) than the one in which this executor's pods "
-                              "run ({}): nothing is asked of it or told to it",
-                              uid, trim(*known)),
-                  fmt::format("set kubectl's context, or option 'context', to the right one; if the cluster was set up "
-                              "anew, remove '{}'",
-                              file));
+  // Where Berth may not ask which cluster it is, nobody knows. Calls after the first stay with that cluster.
+  Status check_cluster() {
+    if (is_checked_) return {};
+    BERTH_TRY(kubectl_.pin_context());
+    BERTH_ASSIGN(const KubectlReply reply, kubectl_.list({"namespaces", "kube-system"}));
+    const bool may_not_ask =
+        reply.first(KubectlReason::kForbidden) != nullptr || reply.first(KubectlReason::kNotFound) != nullptr;
+    if (!may_not_ask) BERTH_TRY(reply.status());
+    const std::string uid = may_not_ask ? std::string() : read_kubernetes_uid(reply.output);
+    if (!uid.empty()) {
+      BERTH_TRY(check_cluster_identity(context_.folder, {"kubectl", uid, "pods",
+                                                         "set kubectl's context, or option 'context', to the right "
+                                                         "one"}));
+    }
+    is_checked_ = true;
+    return {};
   }
 
   std::string ours_selector() const { return fmt::format("{}={}", kPodDatabaseLabel, context_.database); }
@@ -232,6 +237,7 @@ class KubernetesExecutor : public Executor {
   ExecutorContext context_;
   KubernetesSettings settings_;
   Kubectl kubectl_;
+  bool is_checked_ = false;
   std::optional<std::string> eviction_version_;
   std::string blindness_;  // why other namespaces are not seen; empty = they are, as far as is known
 };

@@ -477,15 +477,27 @@ Status choose_limits(const std::string& asked, const std::string& cgroup, LocalS
   return {};
 }
 
+// The machine's host name when it was first asked: with another one it is the same node still.
+Result<std::string> own_name(const std::string& folder) {
+  const std::string file = folder + "/node";
+  BERTH_ASSIGN(const std::optional<std::string> known, read_private_file(file));
+  if (known && !trim(*known).empty()) return std::string(trim(*known));
+  BERTH_TRY(replace_private_file(file, machine_name() + "\n"));
+  return machine_name();
+}
+
 Result<LocalSettings> read_local_settings(const ExecutorContext& context, const ExecutorOptions& options) {
   LocalSettings settings;
-  const std::string& node = options.at("node");
-  BERTH_ASSIGN(settings.nodes, expand_range(node.empty() ? machine_name() : node));
   std::error_code error;
   const std::string& folder = options.at("folder");
   settings.folder = std::filesystem::absolute(folder.empty() ? context.folder : folder, error).string();
   if (error) return Status(Code::kUnavailable, fmt::format("folder '{}': {}", folder, error.message()));
   BERTH_TRY(make_private_folder(settings.folder));
+  std::string node = options.at("node");
+  if (node.empty()) {
+    BERTH_ASSIGN(node, own_name(settings.folder));
+  }
+  BERTH_ASSIGN(settings.nodes, expand_range(node));
   BERTH_ASSIGN(settings.fake_gpus, read_integer(options.at("fake_gpus")));
   if (settings.fake_gpus < 0 || settings.fake_gpus > 64)
     return Status(Code::kInvalid, fmt::format("fake_gpus is 0 to 64, not {}", settings.fake_gpus));

@@ -22,14 +22,15 @@
 namespace berth {
 
 inline constexpr ExecutorOption kLocalExecutorOptions[] = {
-    {"node", "text", "", "Name of the node that this machine is, or several ('n[1-4]'); empty = its host name.", true},
-    {"folder", "text", "", "Where records and logs are kept; empty = beside the database.", true},
+    {"node", "text", "",
+     "Name of the node that this machine is, or several ('n[1-4]'); empty = its host name at first.", true},
+    {"folder", "path", "", "Where records and logs are kept; empty = beside the database.", true},
     {"fake_gpus", "integer", "0", "Devices a node claims to have, to try things out; 0 = those it really has."},
     {"fake_model", "text", "A100", "Model of those."},
     {"reserve_cpus", "text", "0", "Cores that are kept for others."},
     {"reserve_memory", "text", "0", "Memory that is kept for others."},
     {"limits", "text", "auto", "What holds a task to its share: cgroup, rlimit, none, or auto (cgroup where it can)."},
-    {"cgroup", "text", "", "Cgroup (version 2, delegated) to make those of tasks in; empty = this process's own."},
+    {"cgroup", "path", "", "Cgroup (version 2, delegated) to make those of tasks in; empty = this process's own."},
     {"stop_grace", "duration", "30s", "Between TERM and KILL when a task's time is up."},
     {"keep", "duration", "7d", "How long records and logs are kept after the end."},
     {"timeout", "duration", "10s", "How long to wait for a supervisor's answer."},

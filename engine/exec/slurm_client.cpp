@@ -152,17 +152,18 @@ std::map<std::string, Seconds, std::less<>> SlurmClient::usual_limits() {
 
 Seconds SlurmClient::kill_wait() const {
   constexpr Seconds kDefaultKillWait{30};
-  return read_slurm_kill_wait(config()).value_or(kDefaultKillWait);
+  return read_config().ok() ? read_slurm_kill_wait(*config_).value_or(kDefaultKillWait) : kDefaultKillWait;
 }
 
-std::string SlurmClient::cluster() const { return read_slurm_cluster(config()); }
+Result<std::string> SlurmClient::cluster() const {
+  BERTH_TRY(read_config());
+  return read_slurm_cluster(*config_);
+}
 
-const std::string& SlurmClient::config() const {
-  if (!config_) {
-    Result<std::string> text = ask({"scontrol", "show", "config"});
-    config_ = text.ok() ? *std::move(text) : std::string();
-  }
-  return *config_;
+Status SlurmClient::read_config() const {
+  if (config_) return {};
+  BERTH_ASSIGN(config_, ask({"scontrol", "show", "config"}));
+  return {};
 }
 
 Result<ProcessOutput> SlurmClient::submit(const std::vector<std::string>& command) const { return run(command); }

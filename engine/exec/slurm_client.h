@@ -47,7 +47,7 @@ class SlurmClient {
   // Between TERM and KILL of a job that is cancelled; asked once.
   Seconds kill_wait() const;
   // See read_slurm_cluster(); asked once.
-  std::string cluster() const;
+  Result<std::string> cluster() const;
   // Node to switch; empty where no topology is configured.
   std::map<std::string, std::string> switches() const;
   // Also those still to come, asked for at most every half minute. Where Slurm does not say now, what it said last;
@@ -74,7 +74,7 @@ class SlurmClient {
   Result<ProcessOutput> run(const std::vector<std::string>& command) const;
   std::vector<std::string> tell(const std::vector<std::string>& jobs, const std::vector<std::string>& arguments) const;
   Result<std::string> ask(const std::vector<std::string>& command) const;
-  const std::string& config() const;  // empty where Slurm does not say
+  Status read_config() const;
   std::string plans(const std::string& what);
   std::optional<Answer> kept(const std::string& name) const;
   Result<Answer> poll(const std::string& name, const std::vector<std::string>& command, bool fresh);

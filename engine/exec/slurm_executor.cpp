@@ -12,6 +12,7 @@
 
 #include "engine/base/private_folder.h"
 #include "engine/base/text.h"
+#include "engine/exec/cluster_identity.h"
 #include "engine/exec/slurm_client.h"
 #include "engine/exec/slurm_cordon.h"
 #include "engine/exec/slurm_observe.h"
@@ -105,6 +106,7 @@ class SlurmExecutor : public Executor {
   }
 
   Result<std::vector<InventoryNode>> inventory() override {
+    BERTH_TRY(check_cluster());
     BERTH_ASSIGN(const std::vector<SlurmNode> nodes, client_.nodes(true));
     const std::map<std::string, std::string> switches = client_.switches();
     std::vector<InventoryNode> rows;
@@ -154,23 +156,13 @@ class SlurmExecutor : public Executor {
   }
 
  private:
-  // The environment of the caller may name another cluster (SLURM_CONF). Each process asks Slurm once.
+  // Each process asks Slurm once.
   Status check_cluster() {
     if (is_checked_) return {};
-    const std::string cluster = client_.cluster();
-    if (cluster.empty()) return {};
-    const std::string file = settings_.folder + "/cluster";
-    BERTH_ASSIGN(const std::optional<std::string> known, read_private_file(file));
-    if (!known || trim(*known).empty()) {
-      BERTH_TRY(replace_private_file(file, cluster + "\n"));
-    } else if (trim(*known) != cluster) {
-      return Status(Code::kUnavailable,
-                    fmt::format("Slurm answers for another cluster ({}) than the one in which this executor's jobs run "
-                                "({}): nothing is asked of it or told to it",
-                                cluster, trim(*known)),
-                    fmt::format("set SLURM_CONF, or option 'conf', to the right one; if the cluster has moved or was "
-                                "set up anew, remove '{}'",
-                                file));
+    BERTH_ASSIGN(const std::string cluster, client_.cluster());
+    if (!cluster.empty()) {
+      BERTH_TRY(check_cluster_identity(
+          settings_.folder, {"Slurm", cluster, "jobs", "set SLURM_CONF, or option 'conf', to the right one"}));
     }
     is_checked_ = true;
     return {};

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include "engine/base/private_folder.h"
 #include "engine/runtime/node_watch.h"
@@ -38,6 +39,14 @@ Result<std::unique_ptr<Executor>> make_executor(Runtime& runtime, const std::str
       options);
 }
 
+// Every process that works with the database has to find the same place.
+Status check_path(const std::string& path) {
+  if (path.empty() || path.starts_with('/')) return {};
+  std::error_code error;
+  return Status(Code::kInvalid, fmt::format("'{}' depends on where Berth is started; a path begins with /", path),
+                fmt::format("from here it is '{}'", std::filesystem::absolute(path, error).string()));
+}
+
 // This file drives the work, and what it tells executors to start now, it will know.
 Status enter_home(Runtime& runtime, const std::vector<ExecutorRecord>& records) {
   Database& db = runtime.db();
@@ -60,6 +69,12 @@ Result<std::unique_ptr<Executor>> open_executor(Runtime& runtime, const Executor
 }
 
 Status check_executor(Runtime& runtime, const ExecutorRecord& executor) {
+  BERTH_ASSIGN(const ExecutorType* type, find_executor_type(executor.type));
+  for (const ExecutorOption& option : type->options) {
+    const auto given = executor.options.find(option.name);
+    if (option.kind == "path" && given != executor.options.end())
+      BERTH_TRY(check_path(given->second).in_option(option.name));
+  }
   Status made = open_executor(runtime, executor).status();
   return made.code() == Code::kInvalid ? made : Status();
 }

@@ -341,14 +341,13 @@ Result<std::string> local_executor(Runtime& runtime, const ExecutorOptions& give
   ExecutorRecord executor;
   if (found != executors.end()) executor = *found;
   for (const auto& [name, value] : given) executor.options[name] = value;
-  BERTH_ASSIGN(const ExecutorType* type, find_executor_type("local"));
-  BERTH_TRY(read_executor_options(*type, executor.options).status());
   if (found != executors.end() && given.empty()) return executor.name;
   const bool is_new = found == executors.end();
   if (is_new) {
     executor.name = "local";
     executor.type = "local";
   }
+  BERTH_TRY(check_executor(runtime, executor));
   // Nothing is written down of one that cannot say what it has.
   BERTH_ASSIGN(const std::unique_ptr<Executor> opened, open_executor(runtime, executor));
   BERTH_TRY(opened->inventory().status());

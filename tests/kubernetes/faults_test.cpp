@@ -57,18 +57,36 @@ TEST_F(KubernetesFaults, AnAnswerThatIsLostIsFoundAgain) {
   EXPECT_EQ(server_.pod_count(), 2u);
 }
 
-// Somebody has set kubectl to another cluster.
-TEST_F(KubernetesFaults, AnotherClusterSaysNothingOfOurPods) {
+// Somebody has set kubectl to another cluster since the last call of Berth.
+TEST_F(KubernetesFaults, AnotherClusterIsToldNothing) {
   const Launch launch = launch_of(21);
   EXPECT_EQ(launch_one(*executor_, launch).state, DeliveryState::kDone);
   EXPECT_EQ(must(executor_->observe(live(launch), {})).tasks[0].phase, TaskPhase::kStarting);
   server_.become_cluster("77b1");
-  const Result<Observation> seen = executor_->observe(live(launch), {});
-  ASSERT_FALSE(seen.ok());
-  EXPECT_EQ(seen.status().code(), Code::kUnavailable);
-  EXPECT_THAT(seen.status().message(), HasSubstr("another cluster"));
+  use({});
+  const Status seen = executor_->observe(live(launch), {}).status();
+  EXPECT_EQ(seen.code(), Code::kUnavailable);
+  EXPECT_THAT(seen.message(), HasSubstr("another cluster"));
+  const Launch other = launch_of(22);
+  const StopRequest stop{live(launch), Seconds(20), ""};
+  const std::string node = "n1";
+  EXPECT_EQ(executor_->launch(std::span(&other, 1)).status().code(), Code::kUnavailable);
+  EXPECT_EQ(executor_->stop(std::span(&stop, 1)).status().code(), Code::kUnavailable);
+  EXPECT_EQ(executor_->cordon(std::span(&node, 1), true, "").status().code(), Code::kUnavailable);
+  EXPECT_EQ(executor_->inventory().status().code(), Code::kUnavailable);
+  EXPECT_EQ(executor_->forget(live(launch)).code(), Code::kUnavailable);
+  EXPECT_EQ(server_.pod_count(), 1u);
   server_.become_cluster("8f6a");
+  use({});
   EXPECT_EQ(must(executor_->observe(live(launch), {})).tasks[0].phase, TaskPhase::kStarting);
+}
+
+TEST_F(KubernetesFaults, AClusterThatDoesNotSayWhichItIsIsToldNothing) {
+  server_.fail(answer("GET", "/api/v1/namespaces/kube-system", 500, "InternalError", "etcd is gone"));
+  const Launch launch = launch_of(21);
+  EXPECT_EQ(executor_->launch(std::span(&launch, 1)).status().code(), Code::kUnavailable);
+  EXPECT_EQ(server_.pod_count(), 0u);
+  EXPECT_EQ(launch_one(*executor_, launch).state, DeliveryState::kDone);
 }
 
 TEST_F(KubernetesFaults, ARequestThatIsLostIsMadeAgainLater) {
