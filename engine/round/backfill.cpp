@@ -34,7 +34,9 @@ Backfill::Backfill(RoundState& state, const KeptReservations& kept, Seconds now)
     } else if (std::ranges::all_of(reservation.tasks, [&](const ReservedTask& task) {
                  return may_use_node(state.ledger(), task.holding);
                })) {
-      hold(reservation);
+      const auto job = std::ranges::lower_bound(jobs_, reservation.job, {}, &Job::id);
+      const bool is_known = job != jobs_.end() && job->id == reservation.job;
+      hold(reservation, is_known ? end_of(*job) - now_ : state_.rules().default_duration);
     }
   }
   if (!ranks_move_ || kept_.empty()) return;
@@ -101,6 +103,7 @@ void Backfill::bind(const Reservation& row, const Job& job, bool borrows, Second
   held.is_due = row.expected <= now_;
   held.borrows = borrows;
   held.gives_way = gives_way(borrows, row);
+  held.came_back = job.eviction.evictions > 0;
   held.queue = job.queue;
   add_to_timeline(held);
   held_.push_back(std::move(held));
@@ -200,6 +203,7 @@ void Backfill::keep_room_under_limits(const Job& job, const Reservation& row) {
   const bool borrows = limits_.wants_to_borrow(job);
   const bool yields = gives_way(borrows, row) || (borrows && row.tasks.empty() && shares_limits_with_late(job));
   const auto held = std::ranges::find(held_, job.id, [](const Held& h) { return h.reservation.job; });
+  if (borrows && job.eviction.evictions > 0) holders_back_.insert(job.id);
   limits_.hold(job, {.made_at = row.made_at,
                      .from = row.expected,
                      .yields = yields,
@@ -462,6 +466,7 @@ bool Backfill::reserve(const Job& job, bool borrows, bool is_first, Seconds admi
                       .tasks = found ? reserved_tasks(found->placed, state_.cluster()) : kept->tasks};
   held.borrows = borrows;
   held.gives_way = gives_way(borrows, held.reservation);
+  held.came_back = job.eviction.evictions > 0;
   held.queue = job.queue;
   add_to_timeline(held);
   held_.push_back(std::move(held));
@@ -493,10 +498,12 @@ std::int64_t Backfill::closed_by(const Job& job) const {
   return closer == job.id || (closer != 0 && holds_room_for(job.id)) ? 0 : closer;
 }
 
-void Backfill::hold(Reservation reservation) {
+void Backfill::hold(Reservation reservation, const Job& job) { hold(std::move(reservation), end_of(job) - now_); }
+
+void Backfill::hold(Reservation reservation, Seconds duration) {
   const Seconds start = std::max(now_, reservation.expected);
   std::erase_if(held_, [&](const Held& held) { return held.reservation.job == reservation.job; });
-  held_.push_back({.reservation = std::move(reservation), .start = start, .duration = state_.rules().default_duration});
+  held_.push_back({.reservation = std::move(reservation), .start = start, .duration = duration});
   forget_timeline();
 }
 

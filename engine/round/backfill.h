@@ -71,6 +71,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -117,10 +118,12 @@ class Backfill {
   void note_later(const Job& job);
   // It has waited, with its reservation or as first in line, for so long that it gives way to nobody.
   bool withstands(const Job& job) const;
-  // The job borrows, and does not fit: see LimitHolds::hold_quota().
-  void hold_quota(const Job& job, const LimitHolds::WouldServe& would_serve);
+  // The job borrows, and does not start: see LimitHolds::hold_quota().
+  void hold_quota(const Job& job, const LimitHolds::ServedWithout& served_without);
   // An earlier job of its queue waits for quota that this one would use: it takes nothing back on that.
   bool is_quota_held(const Job& job) const { return !holds_room_for(job.id) && limits_.is_quota_held(job); }
+  // Nor does it start on that: who waits; 0 = it may.
+  std::int64_t starts_behind(const Job& job) const { return holds_room_for(job.id) ? 0 : limits_.starts_behind(job); }
   // The job is not looked at, since another closes the pass. True: it is to be tried all the same.
   bool note_closed(const Job& job);
   // It asks for the same as the first, which is still to come and may fare better.
@@ -151,8 +154,8 @@ class Backfill {
     return closed_by_ != 0 && !is_closer_to_come_ && !is_first_new_ && !may_take_back() && promises().empty();
   }
 
-  // Room made by evicting others that are still stopping.
-  void hold(Reservation reservation);
+  // Room made for the job by evicting others that are still stopping.
+  void hold(Reservation reservation, const Job& job);
   // Room is held for the job until its victims have stopped.
   const Reservation* promise_to(std::int64_t job) const;  // null = there is none
   bool holds_room_for(std::int64_t job) const;
@@ -227,6 +230,7 @@ class Backfill {
     bool is_due = false;
     bool borrows = false;
     bool gives_way = false;   // to jobs of other queues within their quota
+    bool came_back = false;   // its job was evicted before
     std::int32_t queue = -1;  // of the job
   };
   // Made by an earlier round, for backfill.
@@ -272,6 +276,8 @@ class Backfill {
     Seconds start;
   };
 
+  // `duration`: of the job.
+  void hold(Reservation reservation, Seconds duration);
   Seconds end_of(const Job& job) const;
   Seconds end_of_told(const RunningJob& job) const;
   // By its time limit; kNever = it has none.
@@ -342,6 +348,8 @@ class Backfill {
   // Now, or again when this turn is over.
   bool is_held(std::int64_t job) const;
   bool is_owner_against(const Asker& asker, std::int32_t queue) const;
+  // A borrower of another queue, who was evicted before, has something reserved or holds a limit of the job.
+  bool is_behind_evicted(const Job& job) const;
   bool gives_way_to(const Held& held, const Asker& asker) const;
   bool leaves_in_time(const Held& held, const Job& job) const;
   // Of those that may be evicted in this pass.
@@ -381,16 +389,17 @@ class Backfill {
   std::optional<Waiter> highest_;                            // of them in rank
   std::vector<std::pair<std::int64_t, Age>> new_at_limits_;  // where ranks move: whom this pass gave a limit
   std::vector<Behind> behind_;                               // in the order of the pass; see note_behind()
-  std::map<DemandKey, bool> fits_one_day_;                   // by queue and what they ask for
-  std::vector<Kept> kept_;                                   // oldest first; count when their job is blocked again
-  std::vector<Reservation> unbound_;                         // hold no nodes in this pass, and stay
-  std::vector<Held> held_;                                   // those that count
-  std::vector<Held> set_aside_;                              // for the job whose turn it is
-  std::optional<Timeline> timeline_;                         // made when first needed
-  mutable std::optional<Seconds> longest_grace_;             // when asked for
-  mutable std::map<std::int64_t, bool> waits_for_late_;      // by job; since the pass began
-  std::map<DemandKey, Refusal> refused_;                     // jobs that would delay others, by what they ask for
-  std::map<DemandKey, std::vector<Booking>> booked_;         // since room was last freed; by kind of gang
+  std::set<std::int64_t> holders_back_;                  // that hold limits in this pass, and borrow after an eviction
+  std::map<DemandKey, bool> fits_one_day_;               // by queue and what they ask for
+  std::vector<Kept> kept_;                               // oldest first; count when their job is blocked again
+  std::vector<Reservation> unbound_;                     // hold no nodes in this pass, and stay
+  std::vector<Held> held_;                               // those that count
+  std::vector<Held> set_aside_;                          // for the job whose turn it is
+  std::optional<Timeline> timeline_;                     // made when first needed
+  mutable std::optional<Seconds> longest_grace_;         // when asked for
+  mutable std::map<std::int64_t, bool> waits_for_late_;  // by job; since the pass began
+  std::map<DemandKey, Refusal> refused_;                 // jobs that would delay others, by what they ask for
+  std::map<DemandKey, std::vector<Booking>> booked_;     // since room was last freed; by kind of gang
 };
 
 }  // namespace berth

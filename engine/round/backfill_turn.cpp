@@ -70,9 +70,20 @@ bool Backfill::withstands(const Job& job) const {
   return is_strict && !gives_way_as_first(job);
 }
 
-void Backfill::hold_quota(const Job& job, const LimitHolds::WouldServe& would_serve) {
+void Backfill::hold_quota(const Job& job, const LimitHolds::ServedWithout& served_without) {
   const BackfillMode mode = state_.rules().backfill;
-  if (mode == BackfillMode::kEasy || mode == BackfillMode::kConservative) limits_.hold_quota(job, would_serve);
+  if (mode != BackfillMode::kEasy && mode != BackfillMode::kConservative) return;
+  // Where ranks move it has its turn by its age.
+  std::optional<Seconds> otherwise = ranks_move_ ? std::optional(now_) : expected_start(job.id);
+  if (!otherwise) otherwise = limits_.held_until(job.id);
+  limits_.hold_quota(job, is_behind_evicted(job), otherwise, served_without);
+}
+
+bool Backfill::is_behind_evicted(const Job& job) const {
+  const auto is_it = [&](const Held& held) { return held.came_back && held.borrows && held.queue != job.queue; };
+  const auto came_back = [&](std::int64_t holder) { return holders_back_.contains(holder); };
+  return std::ranges::any_of(held_, is_it) || std::ranges::any_of(set_aside_, is_it) ||
+         std::ranges::any_of(limits_.holders_above(job), came_back);
 }
 
 bool Backfill::takes_turn(const Job& job) {

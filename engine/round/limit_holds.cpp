@@ -13,6 +13,28 @@ bool fits_by_count(const QuotaLedger& quotas, const Amounts& demand) {
   return true;
 }
 
+// To start, or to grow by one task.
+Amounts demand_of_next(const QuotaLedger& quotas, const Job& job) {
+  Amounts demand = quotas.demand_to_start(job);
+  const auto has_its_gang = [](const TaskGroup& group) { return group.placed >= group.min_tasks; };
+  if (!std::ranges::all_of(job.groups, has_its_gang)) return demand;
+  const auto lacks_some = [](const TaskGroup& group) { return group.placed < group.count; };
+  if (const auto next = std::ranges::find_if(job.groups, lacks_some); next != job.groups.end())
+    quotas.add_demand(next->shape, 1, demand);
+  return demand;
+}
+
+// What is in its way above is the doing of others.
+bool fits_own_quota(const QuotaLedger& quotas, std::int32_t queue, const Amounts& demand) {
+  bool has_quota = false;
+  for (std::size_t r = 0; r < demand.size(); ++r) {
+    if (demand[r] == 0 || !quotas.has_quota_of(queue, r)) continue;
+    if (quotas.counted(queue, r) + demand[r] > quotas.quota(queue, r)) return false;
+    has_quota = true;
+  }
+  return has_quota;
+}
+
 }  // namespace
 
 LimitHolds::LimitHolds(RoundState& state, Seconds now) : state_(state), now_(now) { state_.quotas().clear_holds(); }
@@ -144,15 +166,22 @@ QuotaLedger LimitHolds::used_from(Seconds from) const {
   });
 }
 
-void LimitHolds::hold_quota(const Job& job, const WouldServe& would_serve) {
+void LimitHolds::hold_quota(const Job& job, bool is_behind_evicted, std::optional<Seconds> otherwise,
+                            const ServedWithout& served_without) {
   if (job.queue < 0 || std::ranges::find(quota_held_, job.queue, &QuotaHeld::queue) != quota_held_.end()) return;
   if (wants_to_borrow(job)) return;
   QuotaHeld& held = quota_held_.emplace_back();
   held.queue = job.queue;
   const std::vector<const RunningJob*> ending = in_the_way_of(job, held.from);
-  if (ending.empty() || !would_serve(ending)) return;
+  if (ending.empty()) return;
+  const Served served = served_without(ending, held.from);
+  const bool comes_later = !otherwise || *otherwise > held.from;
+  const bool binds_starts =
+      comes_later && (served == Served::kByEvictingAgain || (is_behind_evicted && served != Served::kNo));
+  if (!binds_starts && served < Served::kByEvictions) return;
   const QuotaLedger& quotas = state_.quotas();
   held.job = job.id;
+  held.binds = binds_starts ? Binds::kStarts : Binds::kTakingBack;
   held.spare = quotas.none();
   const Amounts demand = quotas.demand_to_start(job);
   for (std::size_t r = 0; r < demand.size(); ++r)
@@ -183,7 +212,8 @@ std::vector<const RunningJob*> LimitHolds::in_the_way_of(const Job& job, Seconds
     then.give_back(run->job.queue, state_.held_by(*run).all);
     const QuotaVerdict verdict = then.judge(job.queue, demand, end_of(job, time));
     until = time;
-    if ((verdict.admitted() && !verdict.borrows) || verdict.is_owner) return ending;
+    if ((verdict.admitted() && !verdict.borrows) || verdict.is_owner || fits_own_quota(then, job.queue, demand))
+      return ending;
   }
   return {};
 }
@@ -193,11 +223,36 @@ bool LimitHolds::is_quota_held(const Job& job) const {
   if (held == quota_held_.end() || held->job == 0 || held->job == job.id) return false;
   if (job.time_limit > Seconds(0) && now_ + job.time_limit <= held->from) return false;
   const QuotaLedger& quotas = state_.quotas();
-  const Amounts demand = quotas.demand_to_start(job);
+  const Amounts demand = demand_of_next(quotas, job);
   for (std::size_t r = 0; r < demand.size(); ++r) {
     if (quotas.has_quota_of(job.queue, r) && demand[r] > std::max<std::int64_t>(0, held->spare[r])) return true;
   }
   return false;
+}
+
+std::int64_t LimitHolds::starts_behind(const Job& job) const {
+  if (!is_quota_held(job)) return 0;
+  const auto held = std::ranges::find(quota_held_, job.queue, &QuotaHeld::queue);
+  return held->binds == Binds::kStarts ? held->job : 0;
+}
+
+std::vector<std::int64_t> LimitHolds::holders_above(const Job& job) const {
+  const QuotaLedger& quotas = state_.quotas();
+  std::vector<std::int64_t> holders;
+  for (const QuotaHold& hold : quotas.holds()) {
+    if (hold.home != job.queue && (hold.is_lent() || quotas.lies_in(job.queue, hold.queue)))
+      holders.push_back(hold.job);
+  }
+  return holders;
+}
+
+std::optional<Seconds> LimitHolds::held_until(std::int64_t job) const {
+  std::optional<Seconds> until;
+  for (const QuotaHold& hold : state_.quotas().holds()) {
+    const Seconds known = hold.from > now_ ? hold.from : hold.late_until;
+    if (hold.job == job) until = std::max(until.value_or(known), known);
+  }
+  return until;
 }
 
 void LimitHolds::note_started(const Job& job, std::span<const PlacedTask> placed) {

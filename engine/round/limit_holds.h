@@ -22,7 +22,10 @@
 // the job would be within all quotas and could be given room by taking back. Later jobs of that queue then take nothing
 // back but what is spare beside the job, or who ends by their time limits when it is expected to have the quota. Else
 // smaller ones would take the quota back past it for ever, and each evict somebody. Only while what is in its way ends
-// in time: within time limits, or what is known of them.
+// in time: within time limits, or what is known of them. Where a borrower was evicted and comes before it again, or
+// runs again, later jobs of its queue do not even start on that quota, unless something is reserved for the job by then
+// (Binds::kStarts): he would give way to each of them, be evicted by it and come first again, for ever. Not where ranks
+// move: there age bounds that, and what a queue owns it has at once.
 //
 // Time: the running jobs once for each hold, twice for a new one. Nothing while no limit refuses anybody.
 #pragma once
@@ -48,6 +51,14 @@ class HoldsRestored {
  private:
   QuotaLedger& quotas_;
   std::vector<QuotaHold> holds_;
+};
+
+// What a job would have if some others were gone.
+enum class Served : std::uint8_t {
+  kNo,
+  kByIdleRoom,
+  kByEvictions,
+  kByEvictingAgain,  // of somebody who was evicted before, and came back
 };
 
 class LimitHolds {
@@ -78,12 +89,23 @@ class LimitHolds {
   void hold(const Job& job, const Terms& terms);
   // Nobody else borrows what owners lend.
   void close_lent(const Job& job, Seconds made_at);
-  // Others use quota of its queue, and it waits: the first to do so has it next. `would_serve`: with these gone others
-  // could be evicted for it.
-  using WouldServe = std::function<bool(std::span<const RunningJob* const>)>;
-  void hold_quota(const Job& job, const WouldServe& would_serve);
+  // Others use quota of its queue, and it waits: the first to do so has it next, if it is served once those have ended.
+  using ServedWithout = std::function<Served(std::span<const RunningJob* const> ended, Seconds then_at)>;
+  enum class Binds : std::uint8_t {
+    kTakingBack,  // of later jobs of its queue
+    kStarts,      // any start of theirs
+  };
+  // `otherwise`: when it is expected to start if nobody is held back. `is_behind_evicted`: such a borrower comes first.
+  void hold_quota(const Job& job, bool is_behind_evicted, std::optional<Seconds> otherwise,
+                  const ServedWithout& served_without);
   // Another waits for quota that this one would use.
   bool is_quota_held(const Job& job) const;
+  // And it may not even start on it: the one that waits; 0 = it may.
+  std::int64_t starts_behind(const Job& job) const;
+  // Jobs of other queues that hold something on its path.
+  std::vector<std::int64_t> holders_above(const Job& job) const;
+  // When a job that holds something is expected to be admitted now.
+  std::optional<Seconds> held_until(std::int64_t job) const;
   // A job has started, or gained tasks.
   void note_started(const Job& job, std::span<const PlacedTask> placed);
 
@@ -101,6 +123,7 @@ class LimitHolds {
   struct QuotaHeld {
     std::int32_t queue = -1;
     std::int64_t job = 0;  // 0 = nobody: the first is not served by that, or not in time
+    Binds binds = Binds::kTakingBack;
     Seconds from;
     Amounts spare;
   };

@@ -14,6 +14,16 @@ Amounts used_by_all(const QuotaLedger& quotas) {
   return used;
 }
 
+bool has_surplus(const Job& job) {
+  return std::ranges::any_of(job.groups, [](const TaskGroup& group) { return group.min_tasks < group.count; });
+}
+
+// As a gang of all its tasks.
+Job in_full(Job job) {
+  for (TaskGroup& group : job.groups) group.min_tasks = group.count;
+  return job;
+}
+
 }  // namespace
 
 Pass::Pass(RoundState& state, const KeptReservations& kept, Seconds now)
@@ -194,7 +204,15 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
       if (std::optional<PassOutcome> outcome = evict_for(job, end, !verdict.is_owner)) return *std::move(outcome);
     }
     if (levels == 0) note_refused(job, verdict);
+    if (levels == 0 && !verdict.is_owner) hold_quota(job);
     return refuse(job, verdict);
+  }
+  if (const std::int64_t before = backfill_.starts_behind(job); before != 0) {
+    PassOutcome outcome = wait(job, Reason::kReserved);
+    outcome.waiting.behind_job = before;
+    outcome.waiting.queue = queue_id(job.queue);  // whose quota it is
+    outcome.keeps_room = true;
+    return outcome;
   }
   QuotaPlacing placing;
   std::int64_t would_delay = 0;
@@ -222,7 +240,9 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
       return outcome;
     }
     // Of an elastic one, its gang: what it has beyond comes later.
-    const bool is_for_gang = levels == 0 && !grows && surplus_comes_later(job, end, borrows);
+    const bool is_for_gang =
+        levels == 0 && !grows &&
+        (surplus_comes_later(job, end, borrows) || (has_surplus(job) && backfill_.starts_behind(in_full(job)) != 0));
     const int within = grows ? quotas.depth(job.queue) + 1 : levels;
     std::optional<Job> gang;
     if (is_for_gang) gang = gang_of(job);
@@ -304,8 +324,7 @@ std::optional<Amounts> Pass::starts_later(const Job& job, Seconds end, bool borr
 }
 
 bool Pass::surplus_comes_later(const Job& job, Seconds end, bool borrows) {
-  const auto has_surplus = [](const TaskGroup& group) { return group.min_tasks < group.count; };
-  if (!minds_owners(job) || std::ranges::none_of(job.groups, has_surplus) || owners_.is_empty()) return false;
+  if (!minds_owners(job) || !has_surplus(job) || owners_.is_empty()) return false;
   if (state_.quotas().choices_of(job) == 0) return owners_.come_before(job, state_.quotas().demand_in_full(job));
   const std::optional<Amounts> amounts = would_use(job, end, borrows);
   return amounts && owners_.come_before(job, *amounts);
@@ -353,13 +372,16 @@ MayEvict Pass::may_evict_for(const Job& job) const {
 }
 
 PassOutcome Pass::block(const Job& job, PassOutcome outcome, bool borrows) {
-  if (may_evict_in_this(job) && borrows && has_claim(job)) {
-    backfill_.hold_quota(job, [&](std::span<const RunningJob* const> ended) {
-      return reclaim_->would_serve(gang_of(job), last_end_of(job, now_), ended);
-    });
-  }
   if (has_claim(job)) outcome.keeps_room = backfill_.note_blocked(job, borrows) || outcome.keeps_room;
+  if (borrows) hold_quota(job);
   return outcome;
+}
+
+void Pass::hold_quota(const Job& job) {
+  if (!reclaim_ || !has_claim(job)) return;
+  backfill_.hold_quota(job, [&](std::span<const RunningJob* const> ended, Seconds then_at) {
+    return reclaim_->served_without(gang_of(job), last_end_of(job, now_), ended, then_at);
+  });
 }
 
 // A job behind a borrower that closes the pass.
@@ -466,7 +488,7 @@ std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool bor
   PassOutcome outcome;
   if (room->reservation) {
     state_.pledge(*room->reservation, std::span(&job, 1));
-    backfill_.hold(*std::move(room->reservation));
+    backfill_.hold(*std::move(room->reservation), job);
     outcome = wait(job, Reason::kReserved);
     outcome.keeps_room = true;
   } else {

@@ -145,6 +145,8 @@ class Pass {
   // It waits; what that means for those behind.
   PassOutcome block(const Job& job, PassOutcome outcome, bool borrows);
   void note_refused(const Job& job, const QuotaVerdict& verdict);
+  // The job is not within quota now.
+  void hold_quota(const Job& job);
   std::int64_t queue_id(std::int32_t queue) const;
 
   RoundState& state_;

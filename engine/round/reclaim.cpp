@@ -43,6 +43,11 @@ DemandKey reclaim_demand(const Job& gang, const Amounts& demand, Seconds end, co
   return key;
 }
 
+// How many of its tasks are in reach.
+std::size_t level_of(const Victim& victim, VictimReach reach) {
+  return reach == VictimReach::kAll ? victim.all() : reach == VictimReach::kSurplus ? victim.surplus : 0;
+}
+
 }  // namespace
 
 Seconds evicts_from(const Job& job, const RoundRules& rules) {
@@ -159,29 +164,48 @@ std::optional<RoomMade> Reclaim::take_surplus_left(const Job& job, const Reserva
   return room;
 }
 
-bool Reclaim::would_serve(const Job& gang, Seconds end, std::span<const RunningJob* const> ended) {
-  if (index().size() == 0) return false;
+Served Reclaim::served_without(const Job& gang, Seconds end, std::span<const RunningJob* const> ended,
+                               Seconds then_at) {
+  (void)index();  // marks are given
+  VictimIndex guests(state_, then_at);
+  for (const std::int64_t job : settled_) guests.retire(job);
   QuotaLedger& quotas = state_.quotas();
   Ledger& ledger = state_.ledger();
   const Ledger::Checkpoint before = ledger.checkpoint();
-  for (const RunningJob* const run : ended) {
+  const auto is_in = [](std::span<const RunningJob* const> runs, std::int64_t job) {
+    return std::ranges::find(runs, job, [](const RunningJob* run) { return run->job.id; }) != runs.end();
+  };
+  std::vector<const RunningJob*> gone(ended.begin(), ended.end());
+  for (const RunningJob& run : state_.running().all()) {
+    if (run.is_told_to_stop() && !is_in(ended, run.job.id)) gone.push_back(&run);
+  }
+  for (const RunningJob* const run : gone) {
     quotas.give_back(run->job.queue, state_.held_by(*run).all);
     for (const RunningTask& task : run->tasks) (void)ledger.release(task.holding);
   }
-  const Reaches reaches = reaches_for(gang, quotas.demand_to_start(gang), end);
-  for (std::size_t i = 0; i < index_->size(); ++i) {
-    const Victim& victim = (*index_)[i];
-    if (std::ranges::find(ended, victim.job, [](const RunningJob* run) { return run->job.id; }) != ended.end())
-      continue;
-    const std::size_t level = reaches.of[i] == VictimReach::kAll       ? victim.all()
-                              : reaches.of[i] == VictimReach::kSurplus ? victim.surplus
-                                                                       : 0;
-    for (std::size_t task = 0; task < level; ++task) (void)ledger.release(victim.tasks[task].holding);
+  const Amounts demand = quotas.demand_to_start(gang);
+  const Reaches reaches = reaches_for(guests, gang, demand, end);
+  QuotaLedger then = quotas;
+  then.clear_holds();
+  bool came_back = false;
+  for (std::size_t i = 0; i < guests.size(); ++i) {
+    if (is_in(gone, guests[i].job)) continue;
+    std::size_t level = level_of(guests[i], reaches.of[i]);
+    const std::int64_t budget = eviction_budget_of(state_, guests[i].queue);
+    if (budget >= 0 && guests[i].lost(level) > budget) level = 0;
+    came_back = came_back || (level > 0 && state_.running().find(guests[i].job)->job.eviction.evictions > 0);
+    Amounts given = then.none();
+    for (std::size_t task = 0; task < level; ++task) {
+      (void)ledger.release(guests[i].tasks[task].holding);
+      then.add_holding(guests[i].tasks[task].holding, given);
+    }
+    then.give_back(guests[i].queue, given);
   }
-  const bool fits = reaches.any && state_.placer().place_job(gang).started;
+  const bool fits = then.judge(gang.queue, demand, end).admitted() && state_.placer().place_job(gang).started;
   ledger.rollback(before);
-  for (const RunningJob* const run : ended) quotas.take(run->job.queue, state_.held_by(*run).all);
-  return fits;
+  for (const RunningJob* const run : gone) quotas.take(run->job.queue, state_.held_by(*run).all);
+  if (!fits) return Served::kNo;
+  return came_back ? Served::kByEvictingAgain : reaches.any ? Served::kByEvictions : Served::kByIdleRoom;
 }
 
 std::optional<RoomMade> Reclaim::make_room_for(const Job& job, const Amounts& demand, Seconds end,
@@ -200,7 +224,7 @@ std::optional<RoomMade> Reclaim::make_room_for(const Job& job, const Amounts& de
   std::optional<RoomMade> room;
   bool is_declined = false;
   if (index().size() > 0) {
-    Reaches reaches = reaches_for(job, demand, end);
+    Reaches reaches = reaches_for(*index_, job, demand, end);
     for (std::size_t i = 0; i < index_->size(); ++i) {
       const Victim& victim = (*index_)[i];
       const bool is_barred = victim.queue == job.queue ? !how.takes_of_own_queue : !how.takes_back;
@@ -251,16 +275,17 @@ bool Reclaim::was_put_first(const RunningJob& run, const Job& job) const {
   return order_->goes_first(run.job, job, then);
 }
 
-Reclaim::Reaches Reclaim::reaches_for(const Job& job, const Amounts& demand, Seconds end) const {
+Reclaim::Reaches Reclaim::reaches_for(const VictimIndex& victims, const Job& job, const Amounts& demand,
+                                      Seconds end) const {
   const QuotaLedger& quotas = state_.quotas();
   const std::int64_t value = state_.class_value(job);
   // By queue of a victim: may its jobs be reclaimed from, marks aside; asked once.
   enum class Known : std::uint8_t { kNot, kNo, kYes };
   std::vector<Known> known(lost_.size(), Known::kNot);
   Reaches reaches;
-  reaches.of.assign(index_->size(), VictimReach::kNone);
-  for (std::size_t i = 0; i < index_->size(); ++i) {
-    const Victim& victim = (*index_)[i];
+  reaches.of.assign(victims.size(), VictimReach::kNone);
+  for (std::size_t i = 0; i < victims.size(); ++i) {
+    const Victim& victim = victims[i];
     const auto kept = kept_for_.find(victim.job);
     if (victim.is_retired || (kept != kept_for_.end() && kept->second != job.id)) continue;
     VictimReach& reach = reaches.of[i];
@@ -289,9 +314,7 @@ Reclaim::Reaches Reclaim::reaches_for(const Job& job, const Amounts& demand, Sec
 void Reclaim::add_in_reach(const Reaches& reaches, Amounts& amounts) const {
   for (std::size_t i = 0; i < index_->size(); ++i) {
     const Victim& victim = (*index_)[i];
-    const std::size_t level = reaches.of[i] == VictimReach::kAll       ? victim.all()
-                              : reaches.of[i] == VictimReach::kSurplus ? victim.surplus
-                                                                       : 0;
+    const std::size_t level = level_of(victim, reaches.of[i]);
     for (std::size_t task = 0; task < level; ++task) state_.quotas().add_holding(victim.tasks[task].holding, amounts);
   }
 }

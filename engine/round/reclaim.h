@@ -47,6 +47,7 @@
 #include <vector>
 
 #include "engine/model/demand_key.h"
+#include "engine/round/limit_holds.h"
 #include "engine/round/room_search.h"
 #include "engine/round/room_to_come.h"
 #include "engine/round/round_state.h"
@@ -91,8 +92,9 @@ class Reclaim {
   // may have become cheaper since, but they would have to be waited for. Minimum run time and cool-down were looked at
   // when that was decided. Nothing = that is not enough, or may not be done any more.
   std::optional<RoomMade> take_surplus_left(const Job& job, const Reservation& promise, Seconds end);
-  // When these have ended there is room for the gang if everybody goes who may be evicted for it then.
-  bool would_serve(const Job& gang, Seconds end, std::span<const RunningJob* const> ended);
+  // Whether there is room for the gang at `then_at`, when these have ended and everybody goes who may be evicted for it
+  // by then, alone and within an hour's budget.
+  Served served_without(const Job& gang, Seconds end, std::span<const RunningJob* const> ended, Seconds then_at);
   // Quotas, or classes of more than one value: without them nobody is ever evicted.
   bool has_a_cause() const;
   // The job has started or gained tasks in this pass: it is no victim any more.
@@ -116,7 +118,7 @@ class Reclaim {
   const VictimIndex& index();
   // The order put the one that runs before the other, which waited when it started.
   bool was_put_first(const RunningJob& run, const Job& job) const;
-  Reaches reaches_for(const Job& job, const Amounts& demand, Seconds end) const;
+  Reaches reaches_for(const VictimIndex& victims, const Job& job, const Amounts& demand, Seconds end) const;
   bool could_suffice(const Amounts& demand, const Reaches& reaches) const;
   // What the victims within reach hold.
   void add_in_reach(const Reaches& reaches, Amounts& amounts) const;

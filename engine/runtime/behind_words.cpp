@@ -141,6 +141,10 @@ Result<SaidReason> say_behind(Database& db, const Waiting& waiting, const Snapsh
     if (late) return *std::move(late);
     return SaidReason{"room is being made for it: jobs that were told to stop are still writing their checkpoints", ""};
   }
+  if (waiting.reason == Reason::kReserved && waiting.queue != 0) {
+    return SaidReason{fmt::format("quota of its queue that it would use is kept for {}, which waits for it", other),
+                      "wait for that job to start", Remedy::kEarlierEnd};
+  }
   if (waiting.reason == Reason::kReserved) {
     return SaidReason{fmt::format("room that it would take is kept for {}, which has a reservation", other),
                       "wait for that job to start", Remedy::kEarlierEnd};

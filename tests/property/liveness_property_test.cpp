@@ -108,6 +108,14 @@ std::vector<Scene> scenes() {
        "1x8:A100; 1x8:T4",
        "q A100=8 / z T4=8",
        {{"q", few, {"gpus=8 models=A100", "gpus=8"}}, {"z", few, {"gpus=8 models=T4", "gpus=4 tasks=2 models=T4"}}}},
+      {"within its quota, which small jobs of its queue use, beside a guest who comes first",
+       "1x4:A100",
+       "g / b gpu=2 / c gpu=2",
+       {{"g", {}, {"gpus=2"}}, {"b", {"gpus=0.3"}, {"gpus=2"}}, {"c", {"gpus=1"}, {}}}},
+      {"the same under a limit above, beside a sibling who borrows",
+       "1x8:A100",
+       "p gpu=5 gpu.limit=5 / b < p gpu=1 / a < p gpu=4",
+       {{"b", {}, {"gpus=1 tasks=2"}}, {"a", {"gpus=0.3", "gpus=1", "gpus=1 tasks=2 min=1"}, {"gpus=4"}}}},
       {"another owns a part of a model",
        "1x4:A100; 1x4:T4",
        "p A100=2 / q / z",
@@ -450,7 +458,8 @@ class RandomCompany {
     const std::int64_t sure = sure_of(pool, q);
     if (sure >= 1 && random_.below(6) != 0) {
       for (int i = 0; i < 2; ++i)
-        stream.small.push_back("gpus=" + std::to_string(1 + up_to(sure > 1 ? 1 : 0)) + models);
+        stream.small.push_back("gpus=" + (random_.below(4) == 0 ? "0.3" : std::to_string(1 + up_to(sure > 1 ? 1 : 0))) +
+                               models);
       if (random_.below(4) == 0) stream.small.push_back("gpus=1 tasks=3 min=1" + models);
     }
     for (int i = random_.below(3) == 0 ? 2 : 0; i < 2; ++i) {

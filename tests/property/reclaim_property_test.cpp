@@ -334,6 +334,72 @@ TEST(ReclaimProperty, QuotaOfAModelComesBackInBoundedTime) {
   EXPECT_GT(evictions, 2 * (seeds.end - seeds.first)) << "else the test says nothing";
 }
 
+// A job of an owner waits while smaller ones of its queue use the quota that it needs, and a guest comes before all of
+// them: he gives way to whoever is within quota, is evicted, and comes first again. Without room held for it in its own
+// queue the job waits for ever in a part of these worlds.
+TEST(ReclaimProperty, SmallJobsOfItsQueueDoNotPassAnOwner) {
+  struct World {
+    const char* cluster;
+    const char* owners;
+    std::vector<const char*> small;  // of `a`
+    const char* large;
+    const char* guest;  // of `g`
+  };
+  const World worlds[] = {
+      {"1x4:A100", "g / a gpu=2 / c gpu=2", {"gpus=0.3"}, "gpus=2", "gpus=2"},
+      {"1x4:A100", "g / a gpu=2 / c gpu=2", {"gpus=1"}, "gpus=2", "gpus=2"},
+      {"1x8:A100", "p gpu=5 gpu.limit=5 / g < p gpu=1 / a < p gpu=4", {"gpus=0.3"}, "gpus=4", "gpus=1 tasks=2"},
+      {"2x8:A100", "p gpu=5 gpu.limit=5 / g < p gpu=1 / a < p gpu=4", {"gpus=1"}, "gpus=4", "gpus=1 tasks=2"},
+      {"1x8:A100",
+       "p gpu=5 gpu.limit=5 / g < p gpu=1 / a < p gpu=4",
+       {"gpus=1", "gpus=1 tasks=3 min=1"},
+       "gpus=4",
+       "gpus=1 tasks=2"}};
+  for (const World& world : worlds) {
+    for (const char* const order : {"fifo", "priority", "las"}) {
+      for (const BackfillMode mode : {BackfillMode::kEasy, BackfillMode::kConservative}) {
+        for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+          SCOPED_TRACE("seed " + std::to_string(seed) + ", " + order + ", " + std::string(backfill_mode_name(mode)) +
+                       ", " + world.owners + ", " + world.small.back());
+          Random random(seed);
+          Company company(world.cluster, world.owners);
+          company.snapshot.order_policy = order;
+          company.snapshot.rules.backfill = mode;
+          company.snapshot.rules.min_runtime = Seconds(600);
+          const auto submit = [&](const char* queue, const char* text, std::int64_t limit) {
+            const std::int64_t least = limit / 3;
+            const std::int64_t id = company.submit(
+                queue, text,
+                least + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(limit - least))));
+            company.waiting_job(id).time_limit = Seconds(limit);
+            return id;
+          };
+          const auto keep_waiting = [&](const char* queue, std::size_t count, const auto& text, std::int64_t limit) {
+            const std::int32_t index = company.departments.queue(queue);
+            const auto waits = [&](const Job& job) { return job.queue == index && !company.runs(job.id); };
+            while (static_cast<std::size_t>(std::ranges::count_if(company.snapshot.jobs, waits)) < count)
+              submit(queue, text(), limit);
+          };
+          for (int guest = 0; guest < 2; ++guest) submit("g", world.guest, 100'000);
+          std::int64_t large = 0;
+          for (std::int64_t now = 0; now < 1200 + 21600 && !(large != 0 && company.runs(large)); now += 120) {
+            company.snapshot.now = Seconds(now);
+            if (now == 1200) large = submit("a", world.large, 3600);
+            const std::size_t of_large = now >= 1200 ? 1 : 0;
+            keep_waiting(
+                "a", 3 + of_large, [&] { return world.small[random.below(world.small.size())]; }, 1800);
+            if (std::string(world.owners).ends_with("c gpu=2"))
+              keep_waiting(
+                  "c", 3, [] { return "gpus=1"; }, 1800);
+            company.round(now);
+          }
+          ASSERT_TRUE(company.runs(large)) << "others of its queue pass it";
+        }
+      }
+    }
+  }
+}
+
 // Single GPUs of two models: any idle one of a model would do for an owner of it. No order lets a job borrow one while
 // he waits, whatever its class, and whether or not it names a model or could be evicted.
 TEST(ReclaimProperty, NobodyBorrowsBeforeAnOwnerWhoWaits) {

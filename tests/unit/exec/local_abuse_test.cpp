@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include "engine/exec/local_machine.h"
 #include "engine/exec/local_process.h"
 #include "tests/unit/exec/local_fixture.h"
 
@@ -235,6 +236,17 @@ TEST_F(LocalAbuseTest, ASupervisorIsNoPartOfTheJobThatCalledBerth) {
     if (each.starts_with("BERTH_DONE_FILE=")) found.push_back(each);
   }
   EXPECT_EQ(found, std::vector<std::string>{"BERTH_DONE_FILE="});
+}
+
+// Nothing of it has ended when its host name changes.
+TEST_F(LocalAbuseTest, AMachineThatIsRenamedIsTheSameNode) {
+  const ExecutorOptions options = {{"node", ""}, {"fake_gpus", "1"}};
+  const std::string name = must(executor(options)->inventory()).at(0).name;
+  EXPECT_EQ(name, machine_name());
+  std::ofstream(path("exec/node"), std::ios::trunc) << "as-it-was-called\n";
+  const std::vector<std::string> nodes = {"as-it-was-called"};
+  EXPECT_EQ(must(executor(options)->inventory()).at(0).name, nodes.front());
+  EXPECT_TRUE(must(executor(options)->observe({}, nodes)).nodes.at(0).is_ready);
 }
 
 }  // namespace

@@ -52,6 +52,21 @@ LittleWorld busy_world(BackfillMode mode) {
   return world;
 }
 
+// Who is promised room there is known to leave it soon: that is what the first waits for.
+TEST(BackfillTest, NobodyPassesForTheTimeThatAPromiseDoesNotTake) {
+  LittleWorld world("1x8:A100");
+  world.snapshot.rules.backfill = BackfillMode::kEasy;
+  world.snapshot.rules.default_duration = at(100'000);
+  world.submit("gpus=6", at(1000));
+  world.round(at(0));
+  const std::int64_t promised = world.submit("gpus=2", at(100));
+  world.snapshot.reservations.push_back(held_room(promised, 0b11));
+  const std::int64_t big = world.submit("gpus=8", at(100));
+  const Plan plan = world.round(at(10));
+  ASSERT_NE(reservation_of(plan, big), nullptr);
+  EXPECT_LE(reservation_of(plan, big)->expected, at(1100));
+}
+
 TEST(BackfillTest, GreedyPassesTheBigJobOver) {
   LittleWorld world = busy_world(BackfillMode::kGreedy);
   const std::int64_t big = world.submit("gpus=8", at(100));
