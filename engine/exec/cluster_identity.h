@@ -1,5 +1,5 @@
-// Which cluster an executor's tasks run in. A context or a variable of the caller may name another one since: there
-// nothing of ours is, and what is told to it is done to somebody else.
+// Remembers the cluster in which an executor's tasks run, and refuses any other. kubectl's context or SLURM_CONF may
+// name another cluster later: our tasks do not run there, and our calls would change the work of others.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 namespace berth {
 
 struct ClusterIdentity {
-  std::string_view who;   // answers: "Slurm"
-  std::string_view name;  // what tells the cluster from others: "uid ..."
-  std::string_view runs;  // in it: "pods"
-  std::string_view hint;  // "set ... to the right one"
+  std::string_view who;   // the system that answered: "Slurm"
+  std::string_view name;  // the cluster's own name or number; no other cluster has it
+  std::string_view runs;  // what tasks are called there: "pods"
+  std::string_view hint;  // how to choose the right cluster: "set ... to the right one"
 };
 
-// Remembered in the executor's folder at first. kUnavailable: it is another one than is remembered there.
+// The first call writes the name into the executor's folder. kUnavailable: that folder names another cluster.
 Status check_cluster_identity(const std::string& folder, const ClusterIdentity& identity);
 
 }  // namespace berth

@@ -260,8 +260,7 @@ void LimitHolds::note_started(const Job& job, std::span<const PlacedTask> placed
   quotas.drop_holds_of(job.id);
   std::erase_if(quota_held_, [&](const QuotaHeld& held) { return held.job == job.id; });
   if (quotas.holds().empty() && quota_held_.empty()) return;
-  Amounts taken = quotas.none();
-  for (const PlacedTask& task : placed) quotas.add_holding(task.holding, taken);
+  const Amounts taken = state_.held_by(placed);
   const Seconds certain_end = job.time_limit > Seconds(0) ? now_ + job.time_limit : Seconds(kNoLimit);
   quotas.take_beside_holds(job.queue, taken, end_of(job, now_), certain_end);
   for (QuotaHeld& held : quota_held_) {

@@ -334,9 +334,9 @@ TEST(ReclaimProperty, QuotaOfAModelComesBackInBoundedTime) {
   EXPECT_GT(evictions, 2 * (seeds.end - seeds.first)) << "else the test says nothing";
 }
 
-// A job of an owner waits while smaller ones of its queue use the quota that it needs, and a guest comes before all of
-// them: he gives way to whoever is within quota, is evicted, and comes first again. Without room held for it in its own
-// queue the job waits for ever in a part of these worlds.
+// Small jobs use the quota that a large job of their queue waits for, and a guest is first in the order. The guest
+// gives way to each small job, is evicted, and is first again. Where nothing keeps the quota for the large job, it
+// waits for ever in some of these worlds.
 TEST(ReclaimProperty, SmallJobsOfItsQueueDoNotPassAnOwner) {
   struct World {
     const char* cluster;
