@@ -57,8 +57,10 @@ std::string_view sentence_of_places() {
         if (option.is_place) names.emplace_back(option.name);
       }
     }
-    return fmt::format("What says where its tasks are found changes only while it runs nothing: {}.",
-                       join(names, ", "));
+    return fmt::format(
+        "What says where its tasks are found changes only while it runs nothing: {}. A file that is gone may be named "
+        "anew.",
+        join(names, ", "));
   }();
   return sentence;
 }

@@ -244,7 +244,7 @@ class Executor {
 
 struct ExecutorOption {
   std::string_view name;
-  std::string_view kind;  // "text", "path" (absolute), "duration", "integer", "boolean"
+  std::string_view kind;  // "text", "path" (absolute), "file" (its path), "duration", "integer", "boolean"
   std::string_view default_value;
   std::string_view sentence;
   bool is_place = false;  // where its tasks are found: it stays as it is while one lives

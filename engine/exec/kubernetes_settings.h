@@ -10,7 +10,7 @@ namespace berth {
 
 inline constexpr ExecutorOption kKubernetesExecutorOptions[] = {
     {"kubectl", "text", "kubectl", "The kubectl to use: a name in PATH, or a path."},
-    {"kubeconfig", "path", "", "Its configuration file; empty = kubectl's own choice ($KUBECONFIG, ~/.kube/config).",
+    {"kubeconfig", "file", "", "Its configuration file; empty = kubectl's own choice ($KUBECONFIG, ~/.kube/config).",
      true},
     {"context", "text", "", "Context of that file; empty = its current one.", true},
     {"namespace", "text", "default", "Where the pods of its jobs are.", true},

@@ -20,7 +20,7 @@ namespace berth {
 inline constexpr ExecutorOption kSlurmExecutorOptions[] = {
     {"partition", "text", "", "The partition to submit to, and of whose nodes to ask; empty = Slurm's default one."},
     {"shared_folder", "path", "", "A folder that this machine and the nodes see; empty = the executor's own.", true},
-    {"conf", "path", "", "Path of slurm.conf; empty = SLURM_CONF, or the system's.", true},
+    {"conf", "file", "", "Path of slurm.conf; empty = SLURM_CONF, or the system's.", true},
     {"poll_interval", "duration", "1s", "Slurm is asked for its jobs and nodes no more often than this."},
     {"pending_limit", "duration", "60s", "A job that waits in Slurm's own queue for longer is reported."},
     {"timeout", "duration", "30s", "How long a call may take."},

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -99,5 +100,11 @@ struct Job {
 
 // The job without the tasks that may join later.
 Job gang_of(const Job& job);
+
+// All tasks of the gang are placed; it may still lack tasks beyond.
+bool has_its_gang(const Job& job);
+
+// `jobs`: in id order. Null: none has that id.
+const Job* find_job(std::span<const Job> jobs, std::int64_t id);
 
 }  // namespace berth

@@ -255,6 +255,7 @@ QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Secon
       if (depth_[q] < verdict.borrow_depth) {
         verdict.borrow_depth = depth_[q];
         verdict.borrowed = static_cast<std::int32_t>(r);
+        verdict.borrowed_by = after - own;
       }
       over = q;
       above_quota = after - own;

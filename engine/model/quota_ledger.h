@@ -58,6 +58,7 @@ struct QuotaVerdict {
   bool borrows = false;           // admitted, but not within the quota of every queue on its path
   int borrow_depth = kNowhere;    // of the queue nearest the root whose quota it exceeds
   std::int32_t borrowed = -1;     // the resource of which it exceeds that
+  std::int64_t borrowed_by = 0;   // by so much
   std::int32_t queue = -1;        // where it is short
   std::int32_t resource = -1;
   std::int64_t short_by = 0;

@@ -19,8 +19,8 @@ class QueuePrognosis {
         starves_since_(snapshot.queues.size(), std::vector<Seconds>(after.resource_count(), Seconds(-1))) {
     for (const Placement& placement : plan.placements) ++placed_now_[{placement.job, placement.group}];
     for (const Waiting& waiting : plan.waiting) {
-      const auto job = std::ranges::lower_bound(snapshot.jobs, waiting.job, {}, &Job::id);
-      if (job == snapshot.jobs.end() || job->id != waiting.job) continue;
+      const Job* const job = find_job(snapshot.jobs, waiting.job);
+      if (job == nullptr) continue;
       add_waiting(*job);
       if (waiting.reason != Reason::kDependency) note_starving(*job);
     }

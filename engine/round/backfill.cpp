@@ -34,16 +34,12 @@ Backfill::Backfill(RoundState& state, const KeptReservations& kept, Seconds now)
     } else if (std::ranges::all_of(reservation.tasks, [&](const ReservedTask& task) {
                  return may_use_node(state.ledger(), task.holding);
                })) {
-      const auto job = std::ranges::lower_bound(jobs_, reservation.job, {}, &Job::id);
-      const bool is_known = job != jobs_.end() && job->id == reservation.job;
-      hold(reservation, is_known ? end_of(*job) - now_ : state_.rules().default_duration);
+      const Job* const job = find_job(jobs_, reservation.job);
+      hold(reservation, job != nullptr ? end_of(*job) - now_ : state_.rules().default_duration);
     }
   }
   if (!ranks_move_ || kept_.empty()) return;
-  for (Kept& each : kept_) {
-    const auto job = std::ranges::lower_bound(kept.jobs, each.reservation.job, {}, &Job::id);
-    if (job != kept.jobs.end() && job->id == each.reservation.job) each.job = &*job;
-  }
+  for (Kept& each : kept_) each.job = find_job(jobs_, each.reservation.job);
   std::erase_if(kept_, [](const Kept& each) { return each.job == nullptr; });
   begin_with_kept();
 }

@@ -137,6 +137,7 @@ class Backfill {
   struct Asker {
     const Job& job;
     bool borrows;
+    int within = 0;  // whatever models it is placed on, the quotas of so many queues of its path, from the root down
   };
   // The reservation of that one holds nothing until the next job's turn, if it gives way to the job.
   bool give_way(std::int64_t holder, const Asker& asker);

@@ -96,16 +96,18 @@ bool Backfill::is_kept_for_borrowers(const Asker& asker) const {
 bool Backfill::comes_before_borrowers(const Job& job, const Asker& asker) const {
   return std::ranges::all_of(held_, [&](const Held& held) {
     if (!keeps_for_borrower(held, asker)) return true;
-    const auto holder = std::ranges::lower_bound(jobs_, held.reservation.job, {}, &Job::id);
-    return holder != jobs_.end() && holder->id == held.reservation.job && comes_before(job, *holder);
+    const Job* const holder = find_job(jobs_, held.reservation.job);
+    return holder != nullptr && comes_before(job, *holder);
   });
 }
 
 bool Backfill::is_owner_against(const Asker& asker, std::int32_t queue) const {
   const QuotaLedger& quotas = state_.quotas();
-  return !asker.borrows || (quotas.governs() && asker.job.queue >= 0 &&
-                            quotas.may_reclaim(asker.job.queue, quotas.demand_to_start(asker.job), queue, 0,
-                                               last_end_of(asker.job, now_)));
+  if (!asker.borrows) return true;
+  if (!quotas.governs() || asker.job.queue < 0) return false;
+  const int fork = quotas.fork_depth(asker.job.queue, queue);
+  return (fork >= 0 && fork < asker.within) ||
+         quotas.may_reclaim(asker.job.queue, quotas.demand_to_start(asker.job), queue, 0, last_end_of(asker.job, now_));
 }
 
 bool Backfill::is_closed_by_guest_of(const Asker& asker) const {
@@ -135,7 +137,7 @@ bool Backfill::borrows_above(const Held& held, const Job& job) const {
 bool Backfill::gives_way_to(const QueueCloser& closer, const Job& job) const {
   const QuotaLedger& quotas = state_.quotas();
   const bool may_borrow = !closer.withstands && closer.queue >= 0 && closer.queue != job.queue && quotas.governs();
-  return may_borrow && is_owner_against({job, true}, closer.queue) &&
+  return may_borrow && is_owner_against({.job = job, .borrows = true}, closer.queue) &&
          !quotas.may_reclaim(closer.queue, closer.demand, job.queue, 0, closer.end);
 }
 

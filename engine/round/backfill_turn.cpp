@@ -25,8 +25,7 @@ bool Backfill::close_behind(const Job& job, bool borrows) {
 
 bool Backfill::note_closed(const Job& job) {
   if (!ranks_move_ || row_of(job) != nullptr) return false;
-  const auto has_its_gang = [](const TaskGroup& group) { return group.placed >= group.min_tasks; };
-  if (std::ranges::all_of(job.groups, has_its_gang)) return false;
+  if (has_its_gang(job)) return false;
   const QuotaLedger& quotas = state_.quotas();
   if (closed_by_ == 0) return take_queues_over(job);
   if (quotas.governs() && !quotas.judge(job.queue, quotas.demand_to_start(job), last_end_of(job, now_)).admitted())

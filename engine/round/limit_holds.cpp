@@ -16,8 +16,7 @@ bool fits_by_count(const QuotaLedger& quotas, const Amounts& demand) {
 // To start, or to grow by one task.
 Amounts demand_of_next(const QuotaLedger& quotas, const Job& job) {
   Amounts demand = quotas.demand_to_start(job);
-  const auto has_its_gang = [](const TaskGroup& group) { return group.placed >= group.min_tasks; };
-  if (!std::ranges::all_of(job.groups, has_its_gang)) return demand;
+  if (!has_its_gang(job)) return demand;
   const auto lacks_some = [](const TaskGroup& group) { return group.placed < group.count; };
   if (const auto next = std::ranges::find_if(job.groups, lacks_some); next != job.groups.end())
     quotas.add_demand(next->shape, 1, demand);

@@ -133,7 +133,7 @@ Pass::Placing Pass::place(const Job& job, Seconds end, int levels, Claim claim) 
     placing.result = place_within_quota(state_.quotas(), state_.ledger(), job, end, try_placing, levels);
   };
   try_within_quota();
-  const Backfill::Asker asker{job, claim != Claim::kOwner};
+  const Backfill::Asker asker{.job = job, .borrows = claim != Claim::kOwner, .within = levels};
   while (!placing.result.outcome.started && claim != Claim::kUnknown && has_claim(job) && placing.would_delay != 0 &&
          backfill_.give_way(placing.would_delay, asker)) {
     try_within_quota();
@@ -303,8 +303,7 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
 }
 
 bool Pass::grows_later(const Job& job) const {
-  const auto has_its_gang = [](const TaskGroup& group) { return group.placed >= group.min_tasks; };
-  return !is_second_ && state_.quotas().governs() && job.queue >= 0 && std::ranges::all_of(job.groups, has_its_gang);
+  return !is_second_ && state_.quotas().governs() && job.queue >= 0 && has_its_gang(job);
 }
 
 bool Pass::minds_owners(const Job& job) const {
@@ -363,7 +362,7 @@ bool Pass::would_take_back_if_shorter(const Job& job) const {
   const QuotaLedger& quotas = state_.quotas();
   return may_evict_in_this(job) && quotas.governs() && job.queue >= 0 && may_evict_others(job, state_.rules(), now_) &&
          quotas.has_quota_for(job.queue, quotas.demand_to_start(job), last_end_of(job, now_)) &&
-         backfill_.would_matter_if_shorter({job, false});
+         backfill_.would_matter_if_shorter({.job = job, .borrows = false});
 }
 
 MayEvict Pass::may_evict_for(const Job& job) const {
@@ -434,7 +433,7 @@ bool Pass::waits_for_victims(const Job& job) const {
 std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool borrows) {
   if (!reclaim_ || waits_for_victims(job)) return std::nullopt;
   const Amounts before = used_by_all(state_.quotas());
-  const Backfill::Asker asker{job, borrows};
+  const Backfill::Asker asker{.job = job, .borrows = borrows};
   std::optional<BesidePromised> beside(std::in_place, *this, job.id);
   const bool is_closed = backfill_.closed_by(job) != 0;
   const bool is_withstood = job.queue >= 0 && backfill_.is_withstood(asker);

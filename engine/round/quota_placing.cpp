@@ -52,16 +52,26 @@ bool ask_for_less(Job& job) {
   return asks_for_less;
 }
 
-// So many tasks placed use what the placement uses too much of.
-std::int64_t tasks_too_many(const QuotaLedger& quotas, const QuotaVerdict& refusal,
-                            std::span<const PlacedTask> placed) {
+// What a placement uses too much of.
+struct Excess {
+  std::size_t resource = 0;
+  std::int64_t amount = 0;
+};
+
+Excess excess_of(const QuotaVerdict& verdict) {
+  if (verdict.admitted()) return {static_cast<std::size_t>(verdict.borrowed), verdict.borrowed_by};
+  return {static_cast<std::size_t>(verdict.resource), verdict.short_by};
+}
+
+// So many tasks placed use that.
+std::int64_t tasks_too_many(const QuotaLedger& quotas, const Excess& excess, std::span<const PlacedTask> placed) {
   std::int64_t of_one = 0;
   for (const PlacedTask& task : placed) {
     Amounts held = quotas.none();
     quotas.add_holding(task.holding, held);
-    of_one = std::max(of_one, held[static_cast<std::size_t>(refusal.resource)]);
+    of_one = std::max(of_one, held[excess.resource]);
   }
-  return of_one == 0 ? 0 : (refusal.short_by + of_one - 1) / of_one;
+  return of_one == 0 ? 0 : (excess.amount + of_one - 1) / of_one;
 }
 
 // Without that many of its surplus tasks; false: nothing would be left to place.
@@ -185,12 +195,12 @@ QuotaPlacing place_within_quota(const QuotaLedger& quotas, Ledger& ledger, const
     const std::vector<PlacedTask> placed = std::exchange(result.outcome.placed, {});
     result.outcome.started = false;
     const bool is_refused = !result.verdict.admitted();
-    const std::int64_t too_many = is_refused ? tasks_too_many(quotas, result.verdict, placed) : 0;
+    const Excess excess = excess_of(result.verdict);
+    const std::int64_t too_many = tasks_too_many(quotas, excess, placed);
     if (is_refused ? too_many > 0 && ask_without_surplus(wanted, too_many) : ask_for_less(wanted)) continue;
     if (is_refused) wanted = in_full;
-    const std::int32_t short_of = is_refused ? result.verdict.resource : result.verdict.borrowed;
-    const ModelSet used_up = quotas.resource(static_cast<std::size_t>(short_of)).models;
-    if (is_refused && used_up != 0 && keep_more_off(kept_off, wanted, used_up, model_count, too_many)) {
+    const ModelSet used_up = quotas.resource(excess.resource).models;
+    if (used_up != 0 && keep_more_off(kept_off, wanted, used_up, model_count, too_many)) {
       result.narrowed = true;
       continue;
     }

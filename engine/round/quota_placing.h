@@ -2,12 +2,10 @@
 //
 // Which device models a job counts for is known only when it is placed. A placement that uses more of a model than its
 // quota or a limit has left is taken back and tried again with fewer tasks there: as many as were too many go elsewhere
-// first. Tasks that must be near each other keep off the model altogether. Tasks beyond the gang are asked for only as
-// far as the quota takes them.
+// first. So a gang may be within quota on several models together. Tasks that must be near each other keep off the
+// model altogether. Tasks beyond the gang are asked for only as far as the quota takes them.
 //
-// What is a queue's own comes before what it borrows: on_own_models() says which models those are. A gang whose tasks
-// only together with quotas of several models are within quota counts as borrowing when the score does not happen to
-// spread it so.
+// What is a queue's own comes before what it borrows: on_own_models() says which models those are.
 #pragma once
 
 #include <functional>

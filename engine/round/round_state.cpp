@@ -93,8 +93,8 @@ Status RoundState::add_running(RunningJob job) {
 }
 
 void RoundState::pledge(const Reservation& promise, std::span<const Job> jobs) {
-  const auto job = std::ranges::lower_bound(jobs, promise.job, {}, &Job::id);
-  if (!quotas_.governs() || job == jobs.end() || job->id != promise.job || job->queue < 0) return;
+  const Job* const job = find_job(jobs, promise.job);
+  if (!quotas_.governs() || job == nullptr || job->queue < 0) return;
   drop_pledge(job->id);
   Pledge pledge{job->queue, held_by(promise.tasks), {}};
   for (const RunningJob& run : running_.all()) {

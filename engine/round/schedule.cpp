@@ -314,8 +314,8 @@ class ScheduleRun {
 
   // Its id; 0 = none.
   std::int64_t queue_of(std::int64_t job) const {
-    const auto found = std::ranges::lower_bound(snapshot_.jobs, job, {}, &Job::id);
-    return found == snapshot_.jobs.end() || found->id != job ? 0 : queue_id(found->queue);
+    const Job* const found = find_job(snapshot_.jobs, job);
+    return found == nullptr ? 0 : queue_id(found->queue);
   }
 
   std::int64_t queue_id(std::int32_t queue) const {

@@ -118,8 +118,8 @@ void drop_void_promises(RoundState& state, std::span<const Job> jobs, Seconds no
     if (state.rules().withdraws_evictions()) return true;
     const auto may_use = [&](const ReservedTask& task) { return may_use_node(state.ledger(), task.holding); };
     if (!std::ranges::all_of(row.tasks, may_use)) return true;
-    const auto job = std::ranges::lower_bound(jobs, row.job, {}, &Job::id);
-    if (job == jobs.end() || job->id != row.job) return false;
+    const Job* const job = find_job(jobs, row.job);
+    if (job == nullptr) return false;
     const bool is_broken = !is_room_for(row, *job, state) || !outranks_its_victims(state, *job) ||
                            (job->queue >= 0 && is_void(state, *job, row, now));
     if (!is_broken) state.pledge(row, jobs);

@@ -547,9 +547,8 @@ class WhatIfSearch : private ForkedRound {
     if (victims.empty()) return {};
     std::vector<std::size_t> growing;  // elastic ones that have tasks left to place: who is gone does not grow
     for (const ProposedVictim& victim : victims) {
-      const auto entry = std::ranges::lower_bound(snapshot_.jobs, victim.job, {}, &Job::id);
-      if (entry != snapshot_.jobs.end() && entry->id == victim.job)
-        growing.push_back(static_cast<std::size_t>(entry - snapshot_.jobs.begin()));
+      if (const Job* const entry = find_job(snapshot_.jobs, victim.job); entry != nullptr)
+        growing.push_back(static_cast<std::size_t>(entry - snapshot_.jobs.data()));
     }
     const auto evict = [&](const std::vector<ProposedVictim>& some) {
       std::set<std::int64_t> gone;

@@ -47,6 +47,13 @@ Status check_path(const std::string& path) {
                 fmt::format("from here it is '{}'", std::filesystem::absolute(path, error).string()));
 }
 
+// Nothing is reached by it any more. Its name may have changed; should another name lead to another cluster, that one
+// is told nothing (exec/cluster_identity.h).
+bool is_gone(const ExecutorOption& option, const std::string& value) {
+  std::error_code error;
+  return option.kind == "file" && !value.empty() && !std::filesystem::exists(value, error);
+}
+
 // This file drives the work, and what it tells executors to start now, it will know.
 Status enter_home(Runtime& runtime, const std::vector<ExecutorRecord>& records) {
   Database& db = runtime.db();
@@ -72,7 +79,7 @@ Status check_executor(Runtime& runtime, const ExecutorRecord& executor) {
   BERTH_ASSIGN(const ExecutorType* type, find_executor_type(executor.type));
   for (const ExecutorOption& option : type->options) {
     const auto given = executor.options.find(option.name);
-    if (option.kind == "path" && given != executor.options.end())
+    if ((option.kind == "path" || option.kind == "file") && given != executor.options.end())
       BERTH_TRY(check_path(given->second).in_option(option.name));
   }
   Status made = open_executor(runtime, executor).status();
@@ -85,7 +92,8 @@ Status change_executor(Change& change, const ExecutorRecord& executor) {
   BERTH_ASSIGN(const ExecutorOptions had, read_executor_options(*type, before.options));
   BERTH_ASSIGN(const ExecutorOptions has, read_executor_options(*type, executor.options));
   for (const ExecutorOption& option : type->options) {
-    if (!option.is_place || had.find(option.name)->second == has.find(option.name)->second) continue;
+    const std::string& place = had.find(option.name)->second;
+    if (!option.is_place || place == has.find(option.name)->second || is_gone(option, place)) continue;
     Status idle = check_idle(change.db(), executor);
     if (idle.ok()) continue;
     return std::move(idle)

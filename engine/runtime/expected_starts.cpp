@@ -50,10 +50,7 @@ Status tell_expected_starts(Runtime& runtime, const Snapshot& snapshot) {
   BERTH_ASSIGN(const Settings settings, read_settings(db));
   if (settings.eta_jobs == 0 || settings.eta_share == 0) return {};
   BERTH_ASSIGN(std::vector<std::int64_t> jobs, jobs_to_tell(db, settings.eta_jobs));
-  std::erase_if(jobs, [&](std::int64_t id) {
-    const auto job = std::ranges::lower_bound(snapshot.jobs, id, {}, &Job::id);
-    return job == snapshot.jobs.end() || job->id != id;
-  });
+  std::erase_if(jobs, [&](std::int64_t id) { return find_job(snapshot.jobs, id) == nullptr; });
   if (jobs.empty()) return {};
   BERTH_ASSIGN(const bool may, may_play(db, settings.eta_share));
   if (!may) return {};

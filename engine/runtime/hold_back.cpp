@@ -44,9 +44,8 @@ void HoldBack::hold(std::int64_t job, std::int64_t assertion, std::int64_t like_
 
 bool HoldBack::hold_surplus(const Job& job, std::int64_t assertion) {
   std::vector<AssertionHold>& held = round_.loaded.snapshot.surplus_holds;
-  const auto needs = [](const TaskGroup& group) { return group.placed < group.min_tasks; };
   const auto wants_more = [](const TaskGroup& group) { return group.count > std::max(group.min_tasks, group.placed); };
-  const bool is_elastic = std::ranges::any_of(job.groups, needs) && std::ranges::any_of(job.groups, wants_more);
+  const bool is_elastic = !has_its_gang(job) && std::ranges::any_of(job.groups, wants_more);
   if (is_elastic && insert({job.id, assertion, 0}, held)) return true;
   std::erase_if(held, [&](const AssertionHold& each) { return each.job == job.id; });
   return false;
@@ -99,8 +98,7 @@ bool HoldBack::hold_those_kept_off() {
   const std::vector<Job>& jobs = round_.loaded.snapshot.jobs;
   for (const KeptOffNodes& each : all) {
     const std::int64_t assertion = kept_off_[each.job].second;
-    const auto job = std::ranges::lower_bound(jobs, each.job, {}, &Job::id);
-    if (!starts(each) && !hold_surplus(*job, assertion)) hold(each.job, assertion, 0);
+    if (!starts(each) && !hold_surplus(*find_job(jobs, each.job), assertion)) hold(each.job, assertion, 0);
   }
   std::erase_if(all, [&](const KeptOffNodes& each) { return !starts(each); });
   return all.size() < before;
@@ -119,9 +117,8 @@ Result<std::optional<PlanWithout>> HoldBack::plan_without(const Culprit& culprit
   if (plans_ == kMostPlans) return std::optional<PlanWithout>();
   if (!first_) first_ = round_.schedule;
   const std::vector<Job>& jobs = round_.loaded.snapshot.jobs;
-  const auto found = std::ranges::lower_bound(jobs, culprit.job, {}, &Job::id);
-  if (found == jobs.end() || found->id != culprit.job ||
-      find_hold(round_.loaded.snapshot.holds, culprit.job) != nullptr)
+  const Job* const found = find_job(jobs, culprit.job);
+  if (found == nullptr || find_hold(round_.loaded.snapshot.holds, culprit.job) != nullptr)
     return std::optional<PlanWithout>();  // holding it does not help
   const Job& job = *found;
   if (!keep_off(culprit)) {

@@ -46,8 +46,8 @@ std::string say_borrowed_quota(const Snapshot& snapshot, std::int32_t queue, std
 // If all of it that may counts for that resource.
 bool is_within_quota(const Waiting& waiting, const Snapshot& snapshot, const QuotaLedger& quotas, std::int32_t queue,
                      std::size_t resource) {
-  const auto found = std::ranges::lower_bound(snapshot.jobs, waiting.job, {}, &Job::id);
-  if (found == snapshot.jobs.end() || found->id != waiting.job) return false;
+  const Job* const found = find_job(snapshot.jobs, waiting.job);
+  if (found == nullptr) return false;
   Job job = *found;
   const ModelSet models = quotas.resource(resource).models;
   for (TaskGroup& group : job.groups) {

@@ -9,10 +9,6 @@ namespace berth {
 
 namespace {
 
-bool lacks_only_surplus(const Job& job) {
-  return std::ranges::all_of(job.groups, [](const TaskGroup& group) { return group.placed >= group.min_tasks; });
-}
-
 // Work of a run of `elapsed` that an eviction undoes.
 Seconds unsaved_work(const EvictionTerms& terms, Seconds elapsed) {
   if (terms.checkpoint_grace > Seconds(0)) return Seconds(0);
@@ -80,7 +76,7 @@ void TimedRun::try_waiting() {
       start_or_grow(slot, outcome.placed, now_);
     } else {
       const bool alone = outcome.keeps_room || outcome.is_held_back ||
-                         (options_.rules.backfill != BackfillMode::kGreedy && lacks_only_surplus(jobs_[slot].job));
+                         (options_.rules.backfill != BackfillMode::kGreedy && has_its_gang(jobs_[slot].job));
       waiting_->tried(alone ? Tried::kFailedAlone : Tried::kFailed);
     }
   }

@@ -7,10 +7,7 @@ namespace berth {
 namespace {
 
 // What failed stays failed until something is released.
-bool only_shrinks(const Job& job) {
-  return job.groups.size() == 1 ||
-         std::ranges::none_of(job.groups, [](const TaskGroup& group) { return group.placed < group.min_tasks; });
-}
+bool only_shrinks(const Job& job) { return job.groups.size() == 1 || has_its_gang(job); }
 
 bool takes_one_more(const Job& job, const Floor& floor) {
   return std::ranges::any_of(job.groups, [&](const TaskGroup& group) {
