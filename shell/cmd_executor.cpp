@@ -59,7 +59,7 @@ std::string_view sentence_of_places() {
     }
     return fmt::format(
         "What says where its tasks are found changes only while it runs nothing: {}. A file that is gone may be named "
-        "anew.",
+        "anew once the cluster is known.",
         join(names, ", "));
   }();
   return sentence;

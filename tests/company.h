@@ -61,6 +61,8 @@ class Company {
   std::int32_t queue_of(std::int64_t id) { return runs(id) ? running_job(id).job.queue : waiting_job(id).queue; }
   Job& waiting_job(std::int64_t id) { return *std::ranges::find(snapshot.jobs, id, &Job::id); }
   RunningJob& running_job(std::int64_t id) { return *find_running(id); }
+  // It ends by itself before the next round.
+  void finish(std::int64_t id) { duration_[id] = 0; }
   // From now on nothing ends by itself.
   void last_for_ever() {
     for (auto& [job, duration] : duration_) duration = 1'000'000'000;

@@ -108,7 +108,7 @@ class KubernetesExecutor : public Executor {
   }
 
  private:
-  // Where Berth may not ask which cluster it is, nobody knows. Calls after the first stay with that cluster.
+  // Where Berth may never ask which cluster it is, nobody knows. Calls after the first stay with that cluster.
   Status check_cluster() {
     if (is_checked_) return {};
     BERTH_TRY(kubectl_.pin_context());
@@ -117,11 +117,12 @@ class KubernetesExecutor : public Executor {
         reply.first(KubectlReason::kForbidden) != nullptr || reply.first(KubectlReason::kNotFound) != nullptr;
     if (!may_not_ask) BERTH_TRY(reply.status());
     const std::string uid = may_not_ask ? std::string() : read_kubernetes_uid(reply.output);
-    if (!uid.empty()) {
-      BERTH_TRY(check_cluster_identity(context_.folder, {"kubectl", uid, "pods",
-                                                         "set kubectl's context, or option 'context', to the right "
-                                                         "one"}));
-    }
+    BERTH_TRY(check_cluster_identity(
+        context_.folder,
+        {"kubectl", uid, "pods",
+         uid.empty()
+             ? "give Berth the right to get namespace kube-system, or set kubectl's context to the right cluster"
+             : "set kubectl's context, or option 'context', to the right one"}));
     is_checked_ = true;
     return {};
   }

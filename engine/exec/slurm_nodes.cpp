@@ -206,9 +206,10 @@ std::optional<Seconds> read_slurm_kill_wait(std::string_view text) {
 
 std::string read_slurm_cluster(std::string_view text) {
   const std::string_view name = config_value(text, "ClusterName");
-  if (name.empty()) return {};
   const std::string_view host = config_value(text, "SlurmctldHost[0]");
-  return fmt::format("{} at {}:{}", name, host.substr(0, host.find('(')), config_value(text, "SlurmctldPort"));
+  const std::string_view port = config_value(text, "SlurmctldPort");
+  if (name.empty() || host.empty() || port.empty()) return {};  // half an answer is none
+  return fmt::format("{} at {}:{}", name, host.substr(0, host.find('(')), port);
 }
 
 }  // namespace berth

@@ -107,8 +107,13 @@ void Backfill::bind(const Reservation& row, const Job& job, bool borrows, Second
 
 bool Backfill::is_over(const Job& job, const Reservation& row, const QuotaVerdict& refusal) const {
   if (!limits_.may_admit(job)) return true;
-  return refusal.reason == Reason::kLenderKeeps && !refusal.is_owner && limits_.wants_to_borrow(job) &&
-         row.expected + state_.rules().reservation_ttl <= now_;
+  const bool is_lent = refusal.reason == Reason::kLenderKeeps && !refusal.is_owner && limits_.wants_to_borrow(job);
+  if (!is_lent || now_ < row.expected + state_.rules().reservation_ttl) return false;
+  // What others borrow comes back to be lent; what owners use may not.
+  return std::ranges::none_of(state_.running().all(), [&](const RunningJob& run) {
+    const std::uint32_t all = state_.quotas().all_marks(run.job.queue);
+    return (run.quota_mark & all) != all && !is_late(run);
+  });
 }
 
 bool Backfill::gives_way(bool borrows, const Reservation& row) const {

@@ -232,7 +232,10 @@ bool LimitHolds::is_quota_held(const Job& job) const {
 std::int64_t LimitHolds::starts_behind(const Job& job) const {
   if (!is_quota_held(job)) return 0;
   const auto held = std::ranges::find(quota_held_, job.queue, &QuotaHeld::queue);
-  return held->binds == Binds::kStarts ? held->job : 0;
+  if (held->binds != Binds::kStarts) return 0;
+  Seconds end = end_of(job, now_);
+  if (end >= Seconds(kNoLimit)) end = now_ + state_.rules().default_duration;
+  return end <= held->from ? 0 : held->job;
 }
 
 std::vector<std::int64_t> LimitHolds::holders_above(const Job& job) const {

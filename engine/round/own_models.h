@@ -10,10 +10,17 @@
 
 namespace berth {
 
-// What it would be on the models of each such quota alone, where that has room until `end`, as in QuotaLedger::judge.
+// What it would be on the models of each such quota alone, where that has room until `end`, as in QuotaLedger::judge. A
+// quota of gpu stands for the models of which the queue has none.
 std::vector<Job> on_each_own_model(const QuotaLedger& quotas, const Job& job, Seconds end);
-// What it would count for with as many tasks on each of them as the quota has room for. Nothing = they have not room
-// for all, or one suffices.
-std::optional<Amounts> across_own_models(const QuotaLedger& quotas, const Job& job);
+
+// A gang, each part on the models of one quota.
+struct Parts {
+  Amounts demand;
+  std::vector<TaskGroup> groups;
+};
+// With as many tasks on each of them as the quota has room for: of its queue's quotas, and of those of each queue above.
+// Nothing of quotas that have not room for all, or of which one suffices.
+std::vector<Parts> across_own_models(const QuotaLedger& quotas, const Job& job);
 
 }  // namespace berth

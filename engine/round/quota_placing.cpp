@@ -100,7 +100,8 @@ constexpr int kTimesByExcess = 8;  // then they double
 
 // How many tasks of the group may do without the models.
 std::int32_t divisible_tasks(const TaskGroup& group, ModelSet models, std::size_t model_count) {
-  const bool may_divide = group.shape.gpu_count > 0 && group.locality == Locality::kAny;
+  const bool lies_anywhere = group.locality == Locality::kAny || !group.locality_required;
+  const bool may_divide = group.shape.gpu_count > 0 && lies_anywhere;
   return may_divide && models_left(group.shape, models, model_count) != 0 ? group.count - group.placed : 0;
 }
 

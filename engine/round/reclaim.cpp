@@ -10,9 +10,6 @@ namespace berth {
 
 namespace {
 
-constexpr int kMostTries = 16;           // of placing one job
-constexpr std::size_t kMostSpares = 16;  // victims that are each left out for a try
-
 // Without what is kept of a quota for the job itself.
 class WithoutItsPledge {
  public:
@@ -89,15 +86,17 @@ std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end, const st
   if (search.is_promised) (void)index();  // marks are given beside what is promised
   beside_ = search.is_promised ? QuotaLedger::Beside::kMarked : QuotaLedger::Beside::kUsed;
   const WithoutItsPledge lifted(state_, search.is_promised ? state_.pledge_of(job.id) : nullptr);
-  const auto try_it = [&](const Job& wanted, const Amounts& demand) {
-    return make_room_for(wanted, demand, end, before_search, search);
+  const auto try_it = [&](const Job& wanted, const Amounts& demand, std::span<const TaskGroup> parts) {
+    return make_room_for({wanted, gang_of(wanted), demand, end, parts}, before_search, search);
   };
-  if (std::optional<RoomMade> room = try_it(job, quotas.demand_to_start(job))) return room;
+  if (std::optional<RoomMade> room = try_it(job, quotas.demand_to_start(job), {})) return room;
   for (const Job& narrowed : on_each_own_model(quotas, job, end)) {
-    if (std::optional<RoomMade> room = try_it(narrowed, quotas.demand_to_start(narrowed))) return room;
+    if (std::optional<RoomMade> room = try_it(narrowed, quotas.demand_to_start(narrowed), {})) return room;
   }
-  const std::optional<Amounts> across = across_own_models(quotas, job);
-  return across ? try_it(job, *across) : std::nullopt;
+  for (const Parts& parts : across_own_models(quotas, job)) {
+    if (std::optional<RoomMade> room = try_it(job, parts.demand, parts.groups)) return room;
+  }
+  return std::nullopt;
 }
 
 std::optional<RoomMade> Reclaim::take_surplus_left(const Job& job, const Reservation& promise, Seconds end) {
@@ -208,13 +207,13 @@ Served Reclaim::served_without(const Job& gang, Seconds end, std::span<const Run
   return came_back ? Served::kByEvictingAgain : reaches.any ? Served::kByEvictions : Served::kByIdleRoom;
 }
 
-std::optional<RoomMade> Reclaim::make_room_for(const Job& job, const Amounts& demand, Seconds end,
-                                               const std::function<void()>& before_search, const Search& how) {
-  if (!has_a_chance(job, demand, end)) return std::nullopt;
-  const Job gang = gang_of(job);
+std::optional<RoomMade> Reclaim::make_room_for(Wanted wanted, const std::function<void()>& before_search,
+                                               const Search& how) {
+  const Job& job = wanted.job;
+  if (!has_a_chance(job, wanted.demand, wanted.end)) return std::nullopt;
   // Whom it may evict depends on the job itself when it has been evicted before.
   const bool fails_alike = job.eviction.evicted_for.empty();
-  DemandKey key = reclaim_demand(gang, demand, end, state_.quotas());
+  DemandKey key = reclaim_demand(wanted.gang, wanted.demand, wanted.end, state_.quotas());
   key.push_back(how.kind * 8 + (how.takes_back ? 4 : 0) + (how.takes_of_own_queue ? 2 : 0) + (how.is_promised ? 1 : 0));
   for (const std::vector<std::int64_t>* const jobs : {&how.spared, &how.left_in_time}) {
     key.push_back(static_cast<std::int64_t>(jobs->size()));
@@ -223,21 +222,24 @@ std::optional<RoomMade> Reclaim::make_room_for(const Job& job, const Amounts& de
   if (fails_alike && failed_.contains(key)) return std::nullopt;
   std::optional<RoomMade> room;
   bool is_declined = false;
+  bool is_prepared = false;
+  const auto try_it = [&] {
+    const Reaches reaches = reaches_of(wanted, how);
+    if (!reaches.any || !could_suffice(wanted.demand, reaches)) return false;
+    if (!std::exchange(is_prepared, true)) before_search();
+    VictimChoice choice(state_, *index_, lost_);
+    std::optional<JobOutcome> outcome = search(wanted, reaches, choice);
+    is_declined = outcome && how.declines && how.declines(jobs_of(choice));
+    if (is_declined) choice.clear();
+    if (outcome && !is_declined) room = carry_out(job, *std::move(outcome), reaches, choice);
+    return true;
+  };
   if (index().size() > 0) {
-    Reaches reaches = reaches_for(*index_, job, demand, end);
-    for (std::size_t i = 0; i < index_->size(); ++i) {
-      const Victim& victim = (*index_)[i];
-      const bool is_barred = victim.queue == job.queue ? !how.takes_of_own_queue : !how.takes_back;
-      if (is_barred || std::ranges::find(how.spared, victim.job) != how.spared.end())
-        reaches.of[i] = VictimReach::kNone;
-    }
-    if (reaches.any && could_suffice(demand, reaches)) {
-      before_search();
-      VictimChoice choice(state_, *index_, lost_);
-      std::optional<JobOutcome> outcome = search(gang, demand, end, reaches, choice);
-      is_declined = outcome && how.declines && how.declines(jobs_of(choice));
-      if (is_declined) choice.clear();
-      if (outcome && !is_declined) room = carry_out(job, *std::move(outcome), reaches, choice);
+    (void)try_it();
+    const bool may_own = state_.quotas().governs() && job.queue >= 0 && !how.is_promised;
+    const int path = may_own ? state_.quotas().depth(job.queue) + 1 : 0;
+    for (wanted.within = path; wanted.within > 0 && !room && !is_declined; --wanted.within) {
+      if (!try_it()) break;  // with fewer even less is in reach
     }
   }
   if (room) {
@@ -246,6 +248,19 @@ std::optional<RoomMade> Reclaim::make_room_for(const Job& job, const Amounts& de
     failed_.insert(std::move(key));
   }
   return room;
+}
+
+// But for those that the asker spares.
+Reclaim::Reaches Reclaim::reaches_of(const Wanted& wanted, const Search& how) const {
+  Reaches reaches = reaches_for(*index_, wanted.job, wanted.demand, wanted.end, wanted.within);
+  reaches.any = false;
+  for (std::size_t i = 0; i < index_->size(); ++i) {
+    const Victim& victim = (*index_)[i];
+    const bool is_barred = victim.queue == wanted.job.queue ? !how.takes_of_own_queue : !how.takes_back;
+    if (is_barred || std::ranges::find(how.spared, victim.job) != how.spared.end()) reaches.of[i] = VictimReach::kNone;
+    reaches.any = reaches.any || reaches.of[i] != VictimReach::kNone;
+  }
+  return reaches;
 }
 
 std::vector<const RunningJob*> Reclaim::jobs_of(const VictimChoice& choice) const {
@@ -275,8 +290,14 @@ bool Reclaim::was_put_first(const RunningJob& run, const Job& job) const {
   return order_->goes_first(run.job, job, then);
 }
 
-Reclaim::Reaches Reclaim::reaches_for(const VictimIndex& victims, const Job& job, const Amounts& demand,
-                                      Seconds end) const {
+// Evicted so often, it has that much longer to itself: else it would serve a stream of higher classes for ever.
+bool Reclaim::has_its_rest(const RunningJob& run) const {
+  const Seconds rest(state_.rules().eviction_cooldown.value() * run.job.eviction.evictions);
+  return cools_down(run) && now_ < run.start + rest;
+}
+
+Reclaim::Reaches Reclaim::reaches_for(const VictimIndex& victims, const Job& job, const Amounts& demand, Seconds end,
+                                      int within) const {
   const QuotaLedger& quotas = state_.quotas();
   const std::int64_t value = state_.class_value(job);
   // By queue of a victim: may its jobs be reclaimed from, marks aside; asked once.
@@ -293,13 +314,18 @@ Reclaim::Reaches Reclaim::reaches_for(const VictimIndex& victims, const Job& job
       const bool was_evicted_for =
           std::ranges::find(job.eviction.evicted_for, victim.job) != job.eviction.evicted_for.end();
       const bool is_lower = victim.class_value < value && !was_evicted_for;
-      if (is_lower && !was_put_first(*state_.running().find(victim.job), job)) reach = VictimReach::kAll;
+      const RunningJob& run = *state_.running().find(victim.job);
+      if (is_lower && !was_put_first(run, job) && !has_its_rest(run)) reach = VictimReach::kAll;
     } else {
       Known& may = known[victim.queue < 0 ? known.size() - 1 : static_cast<std::size_t>(victim.queue)];
-      if (may == Known::kNot)
-        may = quotas.may_reclaim(job.queue, demand, victim.queue, 0, end, beside_) ? Known::kYes : Known::kNo;
+      const int fork = quotas.fork_depth(job.queue, victim.queue);
+      const bool is_within = fork >= 0 && fork < std::min(within, kMarkedDepths);
+      if (may == Known::kNot) {
+        const bool is_owner = is_within || quotas.may_reclaim(job.queue, demand, victim.queue, 0, end, beside_);
+        may = is_owner ? Known::kYes : Known::kNo;
+      }
       if (may == Known::kNo) continue;
-      const std::uint32_t bit = 1u << quotas.fork_depth(job.queue, victim.queue);
+      const std::uint32_t bit = 1u << fork;
       if ((victim.marks & bit) == 0) {
         reach = VictimReach::kAll;
       } else if (victim.surplus > 0 && ((victim.marks >> kMarkedDepths) & bit) == 0) {
@@ -329,154 +355,6 @@ bool Reclaim::could_suffice(const Amounts& demand, const Reaches& reaches) const
     if (demand[r] > room[r]) return false;
   }
   return true;
-}
-
-// Victims whose use stands in the way of the quota, until the gang is admitted.
-bool Reclaim::make_room_in_quota(const Job& gang, const Amounts& demand, Seconds end, const Reaches& reaches,
-                                 VictimChoice& choice) {
-  const QuotaLedger& quotas = state_.quotas();
-  QuotaVerdict verdict = quotas.judge(gang.queue, demand, end);
-  const auto raise_if_it_helps = [&](std::size_t i, std::size_t level) {
-    const std::size_t before = choice.level(i);
-    if (level <= before || !choice.raise(i, level)) return;
-    const QuotaVerdict now = quotas.judge(gang.queue, demand, end);
-    const bool helps = now.admitted() || now.queue != verdict.queue || now.resource != verdict.resource ||
-                       now.short_by < verdict.short_by;
-    if (helps) {
-      verdict = now;
-    } else {
-      choice.lower(i, before);
-    }
-  };
-  for (std::size_t i = 0; i < index_->size() && !verdict.admitted(); ++i) {
-    if (reaches.of[i] == VictimReach::kNone) continue;
-    for (std::size_t level = 1; level <= (*index_)[i].surplus && !verdict.admitted(); ++level)
-      raise_if_it_helps(i, level);
-  }
-  for (std::size_t i = 0; i < index_->size() && !verdict.admitted(); ++i) {
-    if (reaches.of[i] == VictimReach::kAll) raise_if_it_helps(i, (*index_)[i].all());
-  }
-  return verdict.admitted();
-}
-
-std::optional<JobOutcome> Reclaim::search(const Job& gang, const Amounts& demand, Seconds end, const Reaches& reaches,
-                                          VictimChoice& choice) {
-  if (!make_room_in_quota(gang, demand, end, reaches, choice)) return std::nullopt;
-  RoomSearch search(state_, *index_, reaches.of, choice, now_);
-  for (const TaskGroup& group : gang.groups) {
-    if (!search.make_room(group)) return std::nullopt;
-  }
-  Ledger& ledger = state_.ledger();
-  const Ledger::Checkpoint before = ledger.checkpoint();
-  for (int tries = 0; tries < kMostTries; ++tries) {
-    JobOutcome outcome = try_placing(gang, end, choice);
-    if (outcome.started) {
-      outcome = spare(gang, end, choice, std::move(outcome), before);
-      const Amounts taken = state_.held_by(outcome.placed);
-      const bool is_allowed = !choice.chosen().empty() && keeps_the_rules(gang, taken, end, choice);
-      ledger.rollback(before);
-      return is_allowed ? std::optional(std::move(outcome)) : std::nullopt;
-    }
-    if (!search.make_one_more(gang.groups[static_cast<std::size_t>(outcome.group)])) return std::nullopt;
-  }
-  return std::nullopt;
-}
-
-JobOutcome Reclaim::try_placing(const Job& gang, Seconds end, const VictimChoice& choice) {
-  Ledger& ledger = state_.ledger();
-  const Ledger::Checkpoint before = ledger.checkpoint();
-  for (const std::size_t victim : choice.chosen()) {
-    for (std::size_t i = 0; i < choice.level(victim); ++i) {
-      (void)ledger.release((*index_)[victim].tasks[i].holding);
-    }
-  }
-  QuotaPlacing placing = place_within_quota(state_.quotas(), ledger, gang, end,
-                                            [&](const Job& wanted, bool) { return state_.placer().place_job(wanted); });
-  if (!placing.outcome.started) ledger.rollback(before);
-  return std::move(placing.outcome);
-}
-
-// First those whose place the job did not take; then each other one for whose sake it could lie elsewhere.
-JobOutcome Reclaim::spare(const Job& gang, Seconds end, VictimChoice& choice, JobOutcome outcome,
-                          Ledger::Checkpoint before) {
-  Ledger& ledger = state_.ledger();
-  QuotaLedger& quotas = state_.quotas();
-  const Amounts taken = state_.held_by(outcome.placed);
-  std::vector<std::size_t> dearest_first = choice.chosen();
-  std::ranges::sort(dearest_first, std::greater<>());
-  for (const std::size_t v : dearest_first) {
-    const Victim& victim = (*index_)[v];
-    const auto may_stay = [&](std::size_t from, std::size_t to) {
-      const Ledger::Checkpoint here = ledger.checkpoint();
-      bool fits = true;
-      for (std::size_t i = from; i < to && fits; ++i) fits = ledger.place(victim.tasks[i].holding).ok();
-      const Amounts held = index_->amounts(state_, v, from, to);
-      quotas.take(victim.queue, held);
-      fits = fits && quotas.judge(gang.queue, taken, end).admitted();
-      quotas.give_back(victim.queue, held);
-      if (!fits) ledger.rollback(here);
-      return fits;
-    };
-    const Ledger::Checkpoint with_all = ledger.checkpoint();
-    const std::size_t chosen = choice.level(v);
-    if (chosen > victim.surplus) {
-      if (!may_stay(victim.surplus, chosen)) continue;
-      choice.lower(v, victim.surplus);
-    }
-    for (std::size_t i = choice.level(v); i-- > 0;) {
-      if (!may_stay(i, i + 1)) continue;
-      index_->put_back(v, i, choice.level(v));
-      choice.lower(v, choice.level(v) - 1);
-    }
-    if (chosen > victim.surplus && !choice.is_within_budget(v)) {
-      ledger.rollback(with_all);
-      (void)choice.raise(v, chosen);
-    }
-  }
-  if (choice.chosen().size() > kMostSpares) return outcome;
-  dearest_first = choice.chosen();
-  std::ranges::sort(dearest_first, std::greater<>());
-  for (const std::size_t v : dearest_first) {
-    if (choice.chosen().size() == 1) break;  // without any it did not fit
-    const std::size_t level = choice.level(v);
-    ledger.rollback(before);
-    choice.lower(v, 0);
-    JobOutcome without = try_placing(gang, end, choice);
-    if (without.started) {
-      outcome = std::move(without);
-      continue;
-    }
-    choice.raise(v, level);
-  }
-  return outcome;
-}
-
-bool Reclaim::keeps_the_rules(const Job& job, const Amounts& taken, Seconds end, const VictimChoice& choice) {
-  QuotaLedger& quotas = state_.quotas();
-  std::uint32_t lost_marks = 0;  // of jobs of the same queue
-  for (const std::size_t v : choice.chosen()) {
-    const Victim& victim = (*index_)[v];
-    if (victim.queue == job.queue) {
-      if (choice.level(v) == victim.all()) lost_marks |= victim.marks & ((1u << kMarkedDepths) - 1);
-      continue;
-    }
-    const std::uint32_t marks = choice.level(v) <= victim.surplus ? victim.marks >> kMarkedDepths : victim.marks;
-    if (!quotas.may_reclaim(job.queue, taken, victim.queue, marks, end, beside_)) return false;
-  }
-  if (lost_marks == 0) return true;
-  // The marks that the job will get once the victims of its queue are gone.
-  const auto for_each_of_queue = [&](const auto& visit) {
-    for (const std::size_t v : choice.chosen()) {
-      const Victim& victim = (*index_)[v];
-      if (victim.queue != job.queue || choice.level(v) != victim.all()) continue;
-      visit(*state_.running().find(victim.job));
-    }
-  };
-  for_each_of_queue([&](const RunningJob& run) { state_.unmark(run.job.queue, state_.held_by(run), run.quota_mark); });
-  const std::uint32_t gained = quotas.mark(job.queue, taken);
-  quotas.unmark(job.queue, taken, gained);
-  for_each_of_queue([&](const RunningJob& run) { state_.mark(run.job.queue, state_.held_by(run), 0, run.quota_mark); });
-  return (lost_marks & ~gained) == 0;
 }
 
 // Compared with those in reach that were not chosen.

@@ -110,25 +110,36 @@ class Reclaim {
     bool any = false;
   };
 
-  // `demand`: what its gang counts for.
-  std::optional<RoomMade> make_room_for(const Job& job, const Amounts& demand, Seconds end,
-                                        const std::function<void()>& before_search, const Search& search);
+  // What room is made for.
+  struct Wanted {
+    const Job& job;
+    Job gang;
+    const Amounts& demand;  // of the gang
+    Seconds end;
+    std::span<const TaskGroup> parts;  // of the gang, each on its models; none = as it is
+    // It stays within the quotas of so many queues of its path, from the root down, and may take of others what it may
+    // once those nearer to it have given what they use beyond their quotas, or its queue what lower classes use.
+    int within = 0;
+  };
+  std::optional<RoomMade> make_room_for(Wanted wanted, const std::function<void()>& before_search,
+                                        const Search& search);
   bool has_a_chance(const Job& job, const Amounts& demand, Seconds end) const;
   std::vector<const RunningJob*> jobs_of(const VictimChoice& choice) const;
   const VictimIndex& index();
   // The order put the one that runs before the other, which waited when it started.
   bool was_put_first(const RunningJob& run, const Job& job) const;
-  Reaches reaches_for(const VictimIndex& victims, const Job& job, const Amounts& demand, Seconds end) const;
+  bool has_its_rest(const RunningJob& run) const;
+  Reaches reaches_for(const VictimIndex& victims, const Job& job, const Amounts& demand, Seconds end,
+                      int within = 0) const;
+  Reaches reaches_of(const Wanted& wanted, const Search& search) const;
   bool could_suffice(const Amounts& demand, const Reaches& reaches) const;
   // What the victims within reach hold.
   void add_in_reach(const Reaches& reaches, Amounts& amounts) const;
-  bool make_room_in_quota(const Job& gang, const Amounts& demand, Seconds end, const Reaches& reaches,
-                          VictimChoice& choice);
-  std::optional<JobOutcome> search(const Job& gang, const Amounts& demand, Seconds end, const Reaches& reaches,
-                                   VictimChoice& choice);
+  bool make_room_in_quota(const Wanted& wanted, const Reaches& reaches, VictimChoice& choice);
+  std::optional<JobOutcome> search(const Wanted& wanted, const Reaches& reaches, VictimChoice& choice);
   // With the victims' tasks gone from the ledger; there when placed, else the ledger is as before.
-  JobOutcome try_placing(const Job& gang, Seconds end, const VictimChoice& choice);
-  JobOutcome spare(const Job& gang, Seconds end, VictimChoice& choice, JobOutcome outcome, Ledger::Checkpoint before);
+  JobOutcome try_placing(const Wanted& wanted, const VictimChoice& choice);
+  JobOutcome spare(const Wanted& wanted, VictimChoice& choice, JobOutcome outcome, Ledger::Checkpoint before);
   bool keeps_the_rules(const Job& job, const Amounts& taken, Seconds end, const VictimChoice& choice);
   RoomMade carry_out(const Job& job, JobOutcome outcome, const Reaches& reaches, VictimChoice& choice);
   VictimChoiceReason why_chosen(const Victim& victim, const Reaches& reaches, const VictimChoice& choice) const;

@@ -86,14 +86,21 @@ bool is_void(const RoundState& state, const Job& job, const Reservation& row, Se
   const Amounts amounts = state.held_by(row.tasks);
   QuotaLedger then = state.quotas();
   then.clear_holds();
+  QuotaLedger marked = state.quotas();  // when all have gone who make room for it
+  for (const RunningJob& run : state.running().all()) {
+    if (!run.makes_room_for_a_job() || run.stops_for != job.id) continue;
+    const RoundState::Held held = state.held_by(run);
+    marked.unmark(run.job.queue, held.gang, run.quota_mark & ((1u << kMarkedDepths) - 1));
+    marked.unmark(run.job.queue, held.surplus, run.quota_mark >> kMarkedDepths);
+  }
   for (const auto& [other, pledge] : state.pledges())  // of older promises
     then.count_promise(pledge.queue, pledge.amounts, pledge.leaving, 1);
   const Seconds end = last_end_of(job, now);
   for (const RunningJob& run : state.running().all()) {
     if (!run.makes_room_for_a_job() || run.stops_for != job.id) continue;
     const bool takes_back = run.stop_rule == EvictionRule::kReclaim;
-    const bool still_may = !takes_back || state.quotas().may_reclaim(job.queue, amounts, run.job.queue, run.quota_mark,
-                                                                     end, QuotaLedger::Beside::kMarked);
+    const bool still_may = !takes_back || marked.may_reclaim(job.queue, amounts, run.job.queue, run.quota_mark, end,
+                                                             QuotaLedger::Beside::kMarked);
     if (!still_may) return true;
     then.give_back(run.job.queue, state.held_by(run).all);
   }

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "engine/base/private_folder.h"
+#include "engine/exec/cluster_identity.h"
 #include "engine/runtime/node_watch.h"
 #include "engine/store/database_home.h"
 
@@ -47,11 +48,13 @@ Status check_path(const std::string& path) {
                 fmt::format("from here it is '{}'", std::filesystem::absolute(path, error).string()));
 }
 
-// Nothing is reached by it any more. Its name may have changed; should another name lead to another cluster, that one
-// is told nothing (exec/cluster_identity.h).
-bool is_gone(const ExecutorOption& option, const std::string& value) {
+// Nothing is reached by it any more. Its name may have changed; should another name lead to another cluster than the
+// one that is known, that one is told nothing.
+bool is_gone(const Database& db, const ExecutorRecord& executor, const ExecutorOption& option,
+             const std::string& value) {
   std::error_code error;
-  return option.kind == "file" && !value.empty() && !std::filesystem::exists(value, error);
+  return option.kind == "file" && !value.empty() && !std::filesystem::exists(value, error) &&
+         knows_cluster(fmt::format("{}/{}", executors_folder(db), executor.name));
 }
 
 // This file drives the work, and what it tells executors to start now, it will know.
@@ -93,7 +96,8 @@ Status change_executor(Change& change, const ExecutorRecord& executor) {
   BERTH_ASSIGN(const ExecutorOptions has, read_executor_options(*type, executor.options));
   for (const ExecutorOption& option : type->options) {
     const std::string& place = had.find(option.name)->second;
-    if (!option.is_place || place == has.find(option.name)->second || is_gone(option, place)) continue;
+    if (!option.is_place || place == has.find(option.name)->second || is_gone(change.db(), executor, option, place))
+      continue;
     Status idle = check_idle(change.db(), executor);
     if (idle.ok()) continue;
     return std::move(idle)

@@ -43,7 +43,8 @@ constexpr Knob kKnobs[] = {
     {"eviction_budget", KnobType::kGpuHours, "any", 0, 1000000000,
      "GPU-hours of work that evictions may cost the jobs of one queue in an hour; any = no bound"},
     {"eviction_cooldown", KnobType::kDuration, "10m", 0, 365 * kDay,
-     "how long a job that was evicted runs at least after its next start"},
+     "how long a job that was evicted runs at least after its next start; before a higher class of its queue evicts it "
+     "again, so long for each time"},
     {"filter_policy", KnobType::kFilterPolicy, "none", 0, 0,
      "a policy in Lua whose feasible() says on which nodes a task may run"},
     {"gpu_hour_price", KnobType::kNumber, "1", 0, 1000000,

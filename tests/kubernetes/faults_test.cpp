@@ -81,6 +81,17 @@ TEST_F(KubernetesFaults, AnotherClusterIsToldNothing) {
   EXPECT_EQ(must(executor_->observe(live(launch), {})).tasks[0].phase, TaskPhase::kStarting);
 }
 
+TEST_F(KubernetesFaults, AClusterThatMayNotBeAskedIsNotTakenForTheKnownOne) {
+  const Launch launch = launch_of(21);
+  EXPECT_EQ(launch_one(*executor_, launch).state, DeliveryState::kDone);
+  use({});
+  server_.fail(answer("GET", "/api/v1/namespaces/kube-system", 403, "Forbidden", "no right"));
+  const Status seen = executor_->observe(live(launch), {}).status();
+  EXPECT_EQ(seen.code(), Code::kUnavailable);
+  EXPECT_THAT(seen.message(), HasSubstr("does not let Berth ask"));
+  EXPECT_EQ(must(executor_->observe(live(launch), {})).tasks[0].phase, TaskPhase::kStarting);
+}
+
 TEST_F(KubernetesFaults, AClusterThatDoesNotSayWhichItIsIsToldNothing) {
   server_.fail(answer("GET", "/api/v1/namespaces/kube-system", 500, "InternalError", "etcd is gone"));
   const Launch launch = launch_of(21);

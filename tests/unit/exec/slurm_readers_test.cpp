@@ -213,6 +213,7 @@ TEST(SlurmNodes, SwitchesAreRacks) {
                                "SlurmctldHost[1]        = head2\nSlurmctldPort           = 6817\n"),
             "ml at head1:6817");
   EXPECT_EQ(read_slurm_cluster("Slurmctld(primary) at head1 is DOWN\n"), "");
+  EXPECT_EQ(read_slurm_cluster("ClusterName             = ml\n"), "");
 }
 
 TEST(SlurmNodes, ReservationsCloseWholeNodes) {
