@@ -19,8 +19,8 @@ struct Parts {
   Amounts demand;
   std::vector<TaskGroup> groups;
 };
-// With as many tasks on each of them as the quota has room for: of its queue's quotas, and of those of each queue above.
-// Nothing of quotas that have not room for all, or of which one suffices.
+// With as many tasks on each of them as the quota has room for: of its queue's quotas, and of those of each queue
+// above. Nothing of quotas that have not room for all, or of which one suffices.
 std::vector<Parts> across_own_models(const QuotaLedger& quotas, const Job& job);
 
 }  // namespace berth

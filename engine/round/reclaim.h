@@ -7,7 +7,8 @@
 //             does but not what it has beyond, only that
 //   priority  a job of the same queue with a strictly lower class; b counts against every quota that v counted against.
 //             Not one that started while b waited because the order put it first, as by its age: b would end it as soon
-//             as it may, and the next b again
+//             as it may, and the next b again. One that was evicted n times before runs n times the cool-down first:
+//             else a stream of higher classes would evict it for ever
 // and only if v is preemptible, is not stopping, has run for its minimum run time and, if evicted before, for the
 // cool-down; started or grew in an earlier pass; by priority, never evicted b (EvictionTerms::evicted_for); and its
 // queue has budget left for what v would lose. b's quota counts as far as it lasts until b's end. b must have waited
@@ -15,6 +16,11 @@
 //
 // A b that several device models suit takes back its queue's quota of any of them: it is tried as it is, then on the
 // models of each quota with room alone, then with as many tasks on each as its quota has room for.
+//
+// Victims are judged together: what one of them gives back may be what lets b take from another. A first search asks
+// who is in reach as things are. If that makes no room, a second one takes b for an owner in the first queues of its
+// path, from the root down: all of them, then fewer. It first evicts whoever keeps b from being within their quotas -
+// those of the same branch, or of a lower class - and then from elsewhere what the nodes lack.
 //
 // Also where b is refused by quota - a limit, a borrow limit, what a lender keeps - it may be that evicting makes it
 // admitted: a higher class takes the place of a lower one when their queue is at its limit.
@@ -34,7 +40,7 @@
 // took counts at once.
 //
 // Costs: a job whose queue has nothing to reclaim is turned away after a look at each queue, one for whom all victims
-// together would not suffice after a look at each victim; a demand that failed is not searched for again in the pass
+// together would not suffice after two looks at each victim; a demand that failed is not searched for again in the pass
 // until something was evicted. The rest looks at every node once and at some again.
 #pragma once
 

@@ -1,7 +1,8 @@
 // An owner gets his quota back wherever the rules let him: every set of jobs that may be evicted for a gang is tried,
-// and if one makes room, the round finds one, too; and whom it evicts, it may.
+// and if one makes room, the round finds one, too; and whom it evicts, it may. All tasks ask for one GPU, so room is a
+// number by device model. Rules of time are off.
 //
-// All tasks ask for one GPU, so room is a number by device model. Rules of time are off.
+// And who borrows what owners lend gets it in his turn, though others come all the time.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -233,6 +234,42 @@ TEST(OwnerProperty, GetsItsQuotaBackWhereverTheRulesLetIt) {
   }
   EXPECT_GT(feasible * 3, seeds.end - seeds.first);
   EXPECT_GT(evicted * 4, seeds.end - seeds.first);
+}
+
+TEST(OwnerProperty, ABorrowerKeepsItsPlaceUnderALendLimit) {
+  const Seeds seeds = wanted_seeds(40);
+  for (std::uint64_t seed = seeds.first; seed < seeds.end; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(seed);
+    Company company("10x8:A100", "v gpu=16 gpu.borrow=16 / ads gpu=16 gpu.lend=4 / oth gpu=8 / res gpu=23");
+    company.snapshot.order_policy = "fifo";
+    company.snapshot.rules.backfill = BackfillMode::kEasy;
+    const auto submit = [&](const char* queue, const std::string& text, std::int64_t duration) {
+      const std::int64_t id = company.submit(queue, text, duration);
+      company.waiting_job(id).time_limit = Seconds(duration);
+      return id;
+    };
+    const auto submit_some = [&](const char* queue, std::int64_t most) {
+      constexpr std::int64_t kDurations[] = {1800, 3600, 7200, 21600};
+      const std::int32_t index = company.departments.queue(queue);
+      for (auto n = std::ranges::count(company.snapshot.jobs, index, &Job::queue); n < most; ++n)
+        (void)submit(queue, "gpus=" + std::to_string(1 << random.below(3)), kDurations[random.below(4)]);
+    };
+    constexpr std::int64_t kComes = 7200;
+    constexpr std::int64_t kBound = 20 * 3600;
+    std::int64_t big = 0;
+    std::int64_t now = 0;
+    for (; now <= kComes + kBound && (big == 0 || !company.runs(big)); now += 300) {
+      company.snapshot.now = Seconds(now);
+      submit_some("v", big == 0 ? 4 : 5);
+      submit_some("oth", 4);
+      submit_some("res", 2);
+      if (random.below(8) == 0) submit_some("ads", 2);
+      if (now == kComes) big = submit("v", "gpus=8 tasks=4", 3600);
+      (void)company.round(now);
+    }
+    EXPECT_TRUE(company.runs(big)) << "it waits after " << (now - kComes) / 3600 << " h";
+  }
 }
 
 }  // namespace
