@@ -19,7 +19,7 @@ struct ClusterIdentity {
 // The first call writes the name into the executor's folder. kUnavailable: that folder names another cluster, or one,
 // and nobody may ask which one answers now.
 Status check_cluster_identity(const std::string& folder, const ClusterIdentity& identity);
-// That folder names one: another will be told nothing.
+// That folder names a cluster. check_cluster_identity() refuses any other.
 bool knows_cluster(const std::string& folder);
 
 }  // namespace berth

@@ -17,10 +17,10 @@
 // A b that several device models suit takes back its queue's quota of any of them: it is tried as it is, then on the
 // models of each quota with room alone, then with as many tasks on each as its quota has room for.
 //
-// Victims are judged together: what one of them gives back may be what lets b take from another. A first search asks
-// who is in reach as things are. If that makes no room, a second one takes b for an owner in the first queues of its
-// path, from the root down: all of them, then fewer. It first evicts whoever keeps b from being within their quotas -
-// those of the same branch, or of a lower class - and then from elsewhere what the nodes lack.
+// Victims are judged together: one eviction may be what allows the next. A first search looks at who may be evicted as
+// things are. If it makes no room, a second search requires that b fits the quotas of all queues on its path; a third
+// requires that of all but the lowest, and so on up to the root. Such a search first evicts jobs that use too much of
+// these quotas, in the same branch or of a lower class. Then it evicts jobs elsewhere until the nodes have room.
 //
 // Also where b is refused by quota - a limit, a borrow limit, what a lender keeps - it may be that evicting makes it
 // admitted: a higher class takes the place of a lower one when their queue is at its limit.

@@ -48,8 +48,8 @@ Status check_path(const std::string& path) {
                 fmt::format("from here it is '{}'", std::filesystem::absolute(path, error).string()));
 }
 
-// Nothing is reached by it any more. Its name may have changed; should another name lead to another cluster than the
-// one that is known, that one is told nothing.
+// The file is gone, so the executor reaches no cluster through it. A new path may lead to another cluster: the executor
+// tells that one nothing, because it knows its own.
 bool is_gone(const Database& db, const ExecutorRecord& executor, const ExecutorOption& option,
              const std::string& value) {
   std::error_code error;

@@ -5,7 +5,6 @@
 // And who borrows what owners lend gets it in his turn, though others come all the time.
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <map>
 #include <set>
 #include <vector>
