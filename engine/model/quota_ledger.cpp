@@ -252,11 +252,7 @@ QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Secon
       if (after <= own) continue;
       if (after - own > terms.borrow_limit) return refuse(Reason::kQuota, after - own - terms.borrow_limit);
       borrows = true;
-      if (depth_[q] < verdict.borrow_depth) {
-        verdict.borrow_depth = depth_[q];
-        verdict.borrowed = static_cast<std::int32_t>(r);
-        verdict.borrowed_by = after - own;
-      }
+      verdict.over |= depth_bit(depth_[q]);
       over = q;
       above_quota = after - own;
     }

@@ -38,8 +38,8 @@
 // reclaim for themselves. Does not know where tasks run.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -52,22 +52,25 @@ namespace berth {
 
 inline constexpr int kMarkedDepths = 16;  // see RunningJob::quota_mark
 
+// A set of depths of queues on a path: the root has depth 0. All from the last one on count as one.
+inline constexpr int kTrackedDepths = 32;
+constexpr std::uint32_t depth_bit(int depth) { return 1u << std::min(depth, kTrackedDepths - 1); }
+// The first `levels`, from the root down.
+constexpr std::uint32_t first_depths(int levels) { return levels >= kTrackedDepths ? ~0u : (1u << levels) - 1; }
+
 struct QuotaVerdict {
   Reason reason = Reason::kNone;  // kNone = admitted; kQuota, kLimit, kLenderKeeps, kReserved
   bool is_owner = false;          // of kLenderKeeps: within its quota, which others have borrowed
   bool borrows = false;           // admitted, but not within the quota of every queue on its path
-  int borrow_depth = kNowhere;    // of the queue nearest the root whose quota it exceeds
-  std::int32_t borrowed = -1;     // the resource of which it exceeds that
-  std::int64_t borrowed_by = 0;   // by so much
+  std::uint32_t over = 0;         // bits of the depths of the queues whose quotas it exceeds; see depth_bit()
   std::int32_t queue = -1;        // where it is short
   std::int32_t resource = -1;
   std::int64_t short_by = 0;
   std::int64_t held_for = 0;  // of kReserved: the job that room under a limit is held for
 
-  static constexpr int kNowhere = std::numeric_limits<int>::max();
   bool admitted() const { return reason == Reason::kNone; }
-  // Admitted, and within the quotas of the first `levels` queues of its path, from the root down.
-  bool within(int levels) const { return admitted() && borrow_depth >= levels; }
+  // Admitted, and within the quotas of the queues of its path at these depths.
+  bool within(std::uint32_t depths) const { return admitted() && (over & depths) == 0; }
 };
 
 // Room under the limit of a queue that a job waits for. Jobs of that queue and of those below it that do not end by

@@ -3,7 +3,6 @@
 // Such a job counts for none of them before it is placed, so no quota of a model is taken back for it as it is.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "engine/model/quota_ledger.h"
@@ -13,14 +12,5 @@ namespace berth {
 // What it would be on the models of each such quota alone, where that has room until `end`, as in QuotaLedger::judge. A
 // quota of gpu stands for the models of which the queue has none.
 std::vector<Job> on_each_own_model(const QuotaLedger& quotas, const Job& job, Seconds end);
-
-// A gang, each part on the models of one quota.
-struct Parts {
-  Amounts demand;
-  std::vector<TaskGroup> groups;
-};
-// With as many tasks on each of them as the quota has room for: of its queue's quotas, and of those of each queue
-// above. Nothing of quotas that have not room for all, or of which one suffices.
-std::vector<Parts> across_own_models(const QuotaLedger& quotas, const Job& job);
 
 }  // namespace berth

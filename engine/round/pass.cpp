@@ -130,7 +130,7 @@ Pass::Placing Pass::place(const Job& job, Seconds end, int levels, Claim claim) 
   };
   const auto try_within_quota = [&] {
     placing.would_delay = 0;
-    placing.result = place_within_quota(state_.quotas(), state_.ledger(), job, end, try_placing, levels);
+    placing.result = place_within_quota(state_.quotas(), state_.ledger(), job, end, try_placing, first_depths(levels));
   };
   try_within_quota();
   const Backfill::Asker asker{.job = job, .borrows = claim != Claim::kOwner, .within = levels};

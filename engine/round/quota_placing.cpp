@@ -1,31 +1,15 @@
 #include "engine/round/quota_placing.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace berth {
 
 namespace {
 
-// What the shape may use but for `models`.
-ModelSet models_left(const TaskShape& shape, ModelSet models, std::size_t model_count) {
-  const ModelSet all = model_count >= 64 ? ~ModelSet{0} : (ModelSet{1} << model_count) - 1;
-  return (shape.models == 0 ? all : shape.models) & ~models;
-}
-
-// False: none of the models that some group may use is left.
-bool leave_out_models(Job& job, ModelSet models, std::size_t model_count) {
-  bool some_left = true;
-  for (TaskGroup& group : job.groups) {
-    if (group.shape.gpu_count == 0) continue;
-    group.shape.models = models_left(group.shape, models, model_count);
-    some_left = some_left && group.shape.models != 0;
-  }
-  return some_left;
-}
-
 // The job with as many surplus tasks as its quota takes.
-Job within_quota(const QuotaLedger& quotas, const Job& job, int levels) {
+Job within_quota(const QuotaLedger& quotas, const Job& job, std::uint32_t own) {
   Job wanted = job;
   Amounts demand = quotas.demand_to_start(job);
   for (TaskGroup& group : wanted.groups) {
@@ -33,7 +17,7 @@ Job within_quota(const QuotaLedger& quotas, const Job& job, int levels) {
     Amounts one_more = demand;
     for (; tasks < group.count; ++tasks) {
       quotas.add_demand(group.shape, 1, one_more);
-      if (!quotas.judge(job.queue, one_more).within(levels)) break;
+      if (!quotas.judge(job.queue, one_more).within(own)) break;
       demand = one_more;
     }
     group.count = tasks;
@@ -41,177 +25,177 @@ Job within_quota(const QuotaLedger& quotas, const Job& job, int levels) {
   return wanted;
 }
 
-// With half as many surplus tasks; false: it has none.
-bool ask_for_less(Job& job) {
-  bool asks_for_less = false;
-  for (TaskGroup& group : job.groups) {
-    const std::int32_t least = std::max(group.min_tasks, group.placed);
-    asks_for_less = asks_for_less || group.count > least;
-    group.count = least + (group.count - least) / 2;
-  }
-  return asks_for_less;
+bool must_share_node(const TaskGroup& group) {
+  return group.locality_required && (group.locality == Locality::kNode || group.locality == Locality::kLinkGroup);
 }
 
-// What a placement uses too much of.
-struct Excess {
-  std::size_t resource = 0;
-  std::int64_t amount = 0;
-};
+bool must_share_rack(const TaskGroup& group) { return group.locality_required && group.locality == Locality::kRack; }
 
-Excess excess_of(const QuotaVerdict& verdict) {
-  if (verdict.admitted()) return {static_cast<std::size_t>(verdict.borrowed), verdict.borrowed_by};
-  return {static_cast<std::size_t>(verdict.resource), verdict.short_by};
-}
-
-// So many tasks placed use that.
-std::int64_t tasks_too_many(const QuotaLedger& quotas, const Excess& excess, std::span<const PlacedTask> placed) {
-  std::int64_t of_one = 0;
+// Device models, those first on which most of the tasks lie.
+std::vector<std::size_t> most_used_models(const Cluster& cluster, std::span<const PlacedTask> placed) {
+  std::vector<std::int64_t> tasks(cluster.models.size(), 0);
   for (const PlacedTask& task : placed) {
-    Amounts held = quotas.none();
-    quotas.add_holding(task.holding, held);
-    of_one = std::max(of_one, held[excess.resource]);
+    const NodeKind& kind = cluster.kind_of(static_cast<std::size_t>(task.holding.node));
+    if (task.holding.devices != 0) ++tasks[static_cast<std::size_t>(kind.model)];
   }
-  return of_one == 0 ? 0 : (excess.amount + of_one - 1) / of_one;
+  std::vector<std::size_t> models(tasks.size());
+  std::iota(models.begin(), models.end(), std::size_t{0});
+  std::ranges::stable_sort(models, std::greater<>(), [&](std::size_t model) { return tasks[model]; });
+  return models;
 }
 
-// Without that many of its surplus tasks; false: nothing would be left to place.
-bool ask_without_surplus(Job& job, std::int64_t too_many) {
-  bool places_some = false;
-  bool has_surplus = false;
-  for (auto group = job.groups.rbegin(); group != job.groups.rend(); ++group) {
-    const std::int32_t least = std::max(group->min_tasks, group->placed);
-    const auto fewer = static_cast<std::int32_t>(std::min<std::int64_t>(too_many, group->count - least));
-    has_surplus = has_surplus || fewer > 0;
-    group->count -= std::max(0, fewer);
-    too_many -= std::max(0, fewer);
-    places_some = places_some || group->count > group->placed;
-  }
-  return has_surplus && places_some;
-}
+// Places a job part by part: of each group so many tasks on each model as the quota takes there.
+class PlacingInParts {
+ public:
+  PlacingInParts(const QuotaLedger& quotas, Ledger& ledger, const Job& job, Seconds end, const TryPlacing& place,
+                 std::uint32_t own, std::vector<std::size_t> models)
+      : quotas_(quotas),
+        ledger_(ledger),
+        job_(job),
+        end_(end),
+        place_(place),
+        own_(own),
+        models_(std::move(models)),
+        rest_(job),
+        taken_(quotas.none()) {}
 
-// Tasks that use none of these models.
-struct KeptOff {
-  ModelSet models = 0;
-  std::int64_t tasks = 0;
-  int times = 0;  // raised
-};
-
-constexpr int kTimesByExcess = 8;  // then they double
-
-// How many tasks of the group may do without the models.
-std::int32_t divisible_tasks(const TaskGroup& group, ModelSet models, std::size_t model_count) {
-  const bool lies_anywhere = group.locality == Locality::kAny || !group.locality_required;
-  const bool may_divide = group.shape.gpu_count > 0 && lies_anywhere;
-  return may_divide && models_left(group.shape, models, model_count) != 0 ? group.count - group.placed : 0;
-}
-
-// So many more tasks keep off the models; false: no more of them can.
-bool keep_more_off(std::vector<KeptOff>& all, const Job& job, ModelSet models, std::size_t model_count,
-                   std::int64_t more) {
-  std::int64_t most = 0;
-  for (const TaskGroup& group : job.groups) most += divisible_tasks(group, models, model_count);
-  auto kept = std::ranges::find(all, models, &KeptOff::models);
-  if (kept == all.end()) kept = all.insert(all.end(), KeptOff{.models = models});
-  if (more <= 0 || kept->tasks >= most) {
-    all.erase(kept);
-    return false;
-  }
-  kept->tasks = std::min(most, kept->tasks + (++kept->times > kTimesByExcess ? std::max(more, kept->tasks) : more));
-  return true;
-}
-
-// Those that keep off models are placed first, the rest of the job after them.
-JobOutcome place_in_parts(Ledger& ledger, const Job& job, std::span<const KeptOff> kept_off, const TryPlacing& place) {
-  if (kept_off.empty()) return place(job, false);
-  const std::size_t model_count = ledger.cluster().models.size();
-  const Ledger::Checkpoint before = ledger.checkpoint();
-  Job rest = job;
-  std::vector<PlacedTask> placed;
-  JobOutcome outcome;
-  const auto add_part = [&](const Job& part) {
-    outcome = place(part, true);
-    if (!outcome.started) return false;
-    for (const PlacedTask& task : outcome.placed) {
-      TaskGroup& group = rest.groups[static_cast<std::size_t>(task.group)];
-      ++group.placed;
-      placed.push_back(task);
+  // What every group needs, then what they would like.
+  JobOutcome place_all() {
+    const Ledger::Checkpoint before = ledger_.checkpoint();
+    for (std::size_t g = 0; g < job_.groups.size(); ++g) {
+      const bool is_alone = job_.groups.size() == 1;
+      place_group(g, is_alone ? job_.groups[g].count : job_.groups[g].min_tasks);
+      if (rest_.groups[g].placed >= job_.groups[g].min_tasks) continue;
+      ledger_.rollback(before);
+      return outcome_without(g);
     }
-    return true;
-  };
-  const auto lacks = [](const TaskGroup& group) { return group.placed < group.min_tasks; };
-  bool is_placed = true;
-  for (const KeptOff& off : kept_off) {
-    Job part = rest;
-    std::int64_t left = off.tasks;
-    for (std::size_t g = part.groups.size(); g-- > 0;) {
-      TaskGroup& group = part.groups[g];
-      const auto tasks =
-          static_cast<std::int32_t>(std::min<std::int64_t>(left, divisible_tasks(group, off.models, model_count)));
-      if (tasks > 0) group.shape.models = models_left(group.shape, off.models, model_count);
-      group.count = group.min_tasks = group.placed + tasks;
-      left -= tasks;
-    }
-    is_placed = is_placed && (left == off.tasks || add_part(part));
-  }
-  const bool has_rest =
-      std::ranges::any_of(rest.groups, [](const TaskGroup& group) { return group.placed < group.count; });
-  // What is surplus may be missing.
-  if (is_placed && has_rest) is_placed = add_part(rest) || !std::ranges::any_of(rest.groups, lacks);
-  if (!is_placed) {
-    ledger.rollback(before);
-    const auto group = static_cast<std::size_t>(outcome.group);
-    outcome.fits += rest.groups[group].placed - job.groups[group].placed;
-    outcome.needed = std::max(0, job.groups[group].min_tasks - job.groups[group].placed);
-    if (outcome.fits > 0 && outcome.reason == Reason::kNone) outcome.reason = Reason::kGang;
+    for (std::size_t g = 0; g < job_.groups.size(); ++g) place_group(g, job_.groups[g].count);
+    JobOutcome outcome;
+    outcome.started = !placed_.empty();
+    outcome.placed = std::move(placed_);
     return outcome;
   }
-  outcome = {};
-  outcome.started = true;
-  outcome.placed = std::move(placed);
-  return outcome;
-}
+  // Of what the quota takes, something found no place.
+  bool lacks_room() const { return lacks_room_; }
+  const Amounts& taken() const { return taken_; }
+
+ private:
+  JobOutcome outcome_without(std::size_t g) const {
+    const TaskGroup& group = job_.groups[g];
+    JobOutcome outcome;
+    outcome.reason = most_ > 0 ? Reason::kGang : Reason::kNone;
+    outcome.group = static_cast<std::int32_t>(g);
+    outcome.fits = most_;
+    outcome.needed = std::max(0, group.min_tasks - group.placed);
+    return outcome;
+  }
+
+  // Up to the target, all in one rack where they must be.
+  void place_group(std::size_t g, std::int32_t target) {
+    TaskGroup& group = rest_.groups[g];
+    most_ = 0;
+    if (!must_share_rack(group) || group.anchor >= 0) return place_on_models(g, target);
+    const Cluster& cluster = ledger_.cluster();
+    std::vector<bool> is_tried(cluster.racks.size(), false);
+    for (std::size_t n = 0; n < cluster.nodes.size() && group.placed < group.min_tasks; ++n) {
+      const std::int32_t rack = cluster.nodes[n].rack;
+      if (rack < 0 || is_tried[static_cast<std::size_t>(rack)]) continue;
+      is_tried[static_cast<std::size_t>(rack)] = true;
+      const Ledger::Checkpoint before = ledger_.checkpoint();
+      const std::size_t placed = placed_.size();
+      const Amounts taken = taken_;
+      const TaskGroup as_it_was = group;
+      group.anchor = static_cast<NodeIndex>(n);
+      place_on_models(g, target);
+      if (group.placed >= group.min_tasks) return;
+      ledger_.rollback(before);
+      placed_.resize(placed);
+      taken_ = taken;
+      group = as_it_was;
+    }
+  }
+
+  void place_on_models(std::size_t g, std::int32_t target) {
+    const TaskShape shape = rest_.groups[g].shape;
+    if (shape.gpu_count == 0) return place_some(g, shape, target);
+    for (const std::size_t model : models_) {
+      TaskShape narrowed = shape;
+      narrowed.models = ModelSet{1} << model;
+      if (shape.models == 0 || (shape.models & narrowed.models) != 0) place_some(g, narrowed, target);
+    }
+  }
+
+  void place_some(std::size_t g, const TaskShape& shape, std::int32_t target) {
+    TaskGroup& group = rest_.groups[g];
+    const std::int32_t most = tasks_within_quota(shape, target - group.placed);
+    const std::int32_t least = must_share_node(group) ? std::max(1, group.min_tasks - group.placed) : 1;
+    if (most < least) return;
+    Job part = rest_;
+    for (TaskGroup& other : part.groups) other.count = other.min_tasks = other.placed;
+    TaskGroup& mine = part.groups[g];
+    mine.shape = shape;
+    mine.count += most;
+    mine.min_tasks += least;
+    const JobOutcome outcome = place_(part, true);
+    lacks_room_ = lacks_room_ || static_cast<std::int32_t>(outcome.placed.size()) < most;
+    for (const PlacedTask& task : outcome.placed) {
+      quotas_.add_holding(task.holding, taken_);
+      if (group.anchor < 0) group.anchor = task.holding.node;
+      if (group.anchor == task.holding.node) group.anchor_devices |= task.holding.devices;
+      ++group.placed;
+      placed_.push_back(task);
+    }
+    most_ = std::max(most_, group.placed - job_.groups[g].placed);
+  }
+
+  // Beside those that are placed.
+  std::int32_t tasks_within_quota(const TaskShape& shape, std::int32_t wanted) const {
+    std::int32_t fit = 0;
+    for (std::int32_t too_many = wanted + 1; too_many - fit > 1;) {
+      const std::int32_t tasks = fit + (too_many - fit) / 2;
+      Amounts then = taken_;
+      quotas_.add_demand(shape, tasks, then);
+      (quotas_.judge(job_.queue, then, end_).within(own_) ? fit : too_many) = tasks;
+    }
+    return fit;
+  }
+
+  const QuotaLedger& quotas_;
+  Ledger& ledger_;
+  const Job& job_;
+  Seconds end_;
+  const TryPlacing& place_;
+  std::uint32_t own_;
+  std::vector<std::size_t> models_;
+  Job rest_;
+  Amounts taken_;
+  std::vector<PlacedTask> placed_;
+  std::int32_t most_ = 0;  // tasks of the group that found a place together
+  bool lacks_room_ = false;
+};
 
 }  // namespace
 
 QuotaPlacing place_within_quota(const QuotaLedger& quotas, Ledger& ledger, const Job& job, Seconds end,
-                                const TryPlacing& place, int levels) {
+                                const TryPlacing& place, std::uint32_t own) {
   QuotaPlacing result;
   if (!quotas.governs() || job.queue < 0) {
     result.outcome = place(job, false);
     return result;
   }
-  Job wanted = within_quota(quotas, job, levels);
-  Job in_full = wanted;  // on the models that are left
-  std::vector<KeptOff> kept_off;
-  const std::size_t model_count = ledger.cluster().models.size();
-  for (;;) {
-    const Ledger::Checkpoint before = ledger.checkpoint();
-    result.outcome = place_in_parts(ledger, wanted, kept_off, place);
-    if (!result.outcome.started) return result;
-    Amounts taken = quotas.none();
-    for (const PlacedTask& task : result.outcome.placed) quotas.add_holding(task.holding, taken);
-    result.verdict = quotas.judge(job.queue, taken, end);
-    if (result.verdict.within(levels)) return result;
-    ledger.rollback(before);
-    const std::vector<PlacedTask> placed = std::exchange(result.outcome.placed, {});
-    result.outcome.started = false;
-    const bool is_refused = !result.verdict.admitted();
-    const Excess excess = excess_of(result.verdict);
-    const std::int64_t too_many = tasks_too_many(quotas, excess, placed);
-    if (is_refused ? too_many > 0 && ask_without_surplus(wanted, too_many) : ask_for_less(wanted)) continue;
-    if (is_refused) wanted = in_full;
-    const ModelSet used_up = quotas.resource(excess.resource).models;
-    if (used_up != 0 && keep_more_off(kept_off, wanted, used_up, model_count, too_many)) {
-      result.narrowed = true;
-      continue;
-    }
-    if (used_up == 0 || !leave_out_models(wanted, used_up, model_count)) {
-      result.narrowed = false;
-      return result;
-    }
-    result.narrowed = true;
-    in_full = wanted;
-  }
+  const Ledger::Checkpoint before = ledger.checkpoint();
+  result.outcome = place(within_quota(quotas, job, own), false);
+  if (!result.outcome.started) return result;
+  Amounts taken = quotas.none();
+  for (const PlacedTask& task : result.outcome.placed) quotas.add_holding(task.holding, taken);
+  result.verdict = quotas.judge(job.queue, taken, end);
+  if (result.verdict.within(own)) return result;
+  ledger.rollback(before);
+  PlacingInParts parts(quotas, ledger, job, end, place, own, most_used_models(ledger.cluster(), result.outcome.placed));
+  result.outcome = parts.place_all();
+  if (result.outcome.started) result.verdict = quotas.judge(job.queue, parts.taken(), end);
+  result.narrowed = parts.lacks_room();
+  return result;
 }
 
 std::optional<Job> on_own_models(const QuotaLedger& quotas, const Job& job, Seconds end, int levels) {
@@ -224,7 +208,7 @@ std::optional<Job> on_own_models(const QuotaLedger& quotas, const Job& job, Seco
     if ((allowed & models) == 0) return std::nullopt;
     if ((allowed & ~models) != 0) group.shape.models = allowed & models;
   }
-  if (!quotas.judge(job.queue, quotas.demand_to_start(own), end).within(levels)) return std::nullopt;
+  if (!quotas.judge(job.queue, quotas.demand_to_start(own), end).within(first_depths(levels))) return std::nullopt;
   return own;
 }
 

@@ -1,9 +1,9 @@
 // Places a job where its quota has room.
 //
-// Which device models a job counts for is known only when it is placed. A placement that uses more of a model than its
-// quota or a limit has left is taken back and tried again with fewer tasks there: as many as were too many go elsewhere
-// first. So a gang may be within quota on several models together. Tasks that must be near each other keep off the
-// model altogether. Tasks beyond the gang are asked for only as far as the quota takes them.
+// Which device models a job counts for is known only when it is placed. A placement that uses more than a quota or a
+// limit has left is taken back. Then the job is placed in parts, as many tasks on each model as the quota takes there:
+// first on the model where most would have lain. So a gang may be within quota on several models together, also in one
+// rack. Tasks beyond the gang are asked for only as far as the quota takes them.
 //
 // What is a queue's own comes before what it borrows: on_own_models() says which models those are.
 #pragma once
@@ -19,16 +19,16 @@ namespace berth {
 struct QuotaPlacing {
   JobOutcome outcome;     // its tasks are in the ledger, uncommitted, when started
   QuotaVerdict verdict;   // of the last placement; not admitted only when not started
-  bool narrowed = false;  // tasks kept off models, and elsewhere they do not fit now
+  bool narrowed = false;  // not started: the quota would take it on other models, but there is no room there
 };
 
-// Tries a job on the ledger, like Placer::place_job. `is_part`: some of its tasks only, others will follow.
+// Tries a job on the ledger, like Placer::place_job. `is_part`: some of its tasks only, others may follow.
 using TryPlacing = std::function<JobOutcome(const Job& job, bool is_part)>;
 
-// `end`: of the job, see QuotaLedger::judge. `levels`: it stays within the quotas of so many queues of its path, from
-// the root down.
+// `end`: of the job, see QuotaLedger::judge. `own`: it stays within the quotas of the queues of its path at these
+// depths.
 QuotaPlacing place_within_quota(const QuotaLedger& quotas, Ledger& ledger, const Job& job, Seconds end,
-                                const TryPlacing& place, int levels = 0);
+                                const TryPlacing& place, std::uint32_t own = 0);
 
 // The job on models of which the first `levels` queues of its path have quota left; nothing: there are none, or by
 // count it would borrow from them.

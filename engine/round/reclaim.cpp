@@ -33,16 +33,31 @@ class WithoutItsPledge {
   std::optional<RoundState::Pledge> pledge_;
 };
 
-DemandKey reclaim_demand(const Job& gang, const Amounts& demand, Seconds end, const QuotaLedger& quotas) {
-  DemandKey key = {gang.queue, gang.priority_class, quotas.looks_at_end() ? end.value() : 0};
+DemandKey reclaim_demand(const Job& job, std::span<const TaskGroup> groups, const Amounts& demand, Seconds end,
+                         const QuotaLedger& quotas) {
+  DemandKey key = {job.queue, job.priority_class, quotas.looks_at_end() ? end.value() : 0};
   key.insert(key.end(), demand.begin(), demand.end());
-  for (const TaskGroup& group : gang.groups) append_demand(group, key);
+  for (const TaskGroup& group : groups) append_demand(group, key);
   return key;
 }
 
-// How many of its tasks are in reach.
-std::size_t level_of(const Victim& victim, VictimReach reach) {
-  return reach == VictimReach::kAll ? victim.all() : reach == VictimReach::kSurplus ? victim.surplus : 0;
+constexpr int kMostLevels = 4;  // of a path of which all sets are tried
+
+// Sets of depths of a path; those come first that lie near its end.
+std::vector<std::uint32_t> depth_sets(int levels) {
+  std::vector<std::uint32_t> sets;
+  if (levels > kMostLevels) {
+    for (int first = levels; first >= 0; --first) sets.push_back(first_depths(std::min(first, kMarkedDepths)));
+    return sets;
+  }
+  for (std::uint32_t from_end = 0; from_end < 1u << levels; ++from_end) {
+    std::uint32_t set = 0;
+    for (int depth = 0; depth < levels; ++depth) {
+      if ((from_end >> (levels - 1 - depth) & 1) != 0) set |= depth_bit(depth);
+    }
+    sets.push_back(set);
+  }
+  return sets;
 }
 
 }  // namespace
@@ -86,17 +101,16 @@ std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end, const st
   if (search.is_promised) (void)index();  // marks are given beside what is promised
   beside_ = search.is_promised ? QuotaLedger::Beside::kMarked : QuotaLedger::Beside::kUsed;
   const WithoutItsPledge lifted(state_, search.is_promised ? state_.pledge_of(job.id) : nullptr);
-  const auto try_it = [&](const Job& wanted, const Amounts& demand, std::span<const TaskGroup> parts) {
-    return make_room_for({wanted, gang_of(wanted), demand, end, parts}, before_search, search);
+  const auto try_it = [&](const Job& wanted, bool of_all) {
+    const Job gang = gang_of(wanted);
+    const Amounts demand = quotas.demand_to_start(wanted);
+    return make_room_for({job, gang_of(job), gang.groups, demand, end, of_all}, before_search, search);
   };
-  if (std::optional<RoomMade> room = try_it(job, quotas.demand_to_start(job), {})) return room;
+  if (std::optional<RoomMade> room = try_it(job, false)) return room;
   for (const Job& narrowed : on_each_own_model(quotas, job, end)) {
-    if (std::optional<RoomMade> room = try_it(narrowed, quotas.demand_to_start(narrowed), {})) return room;
+    if (std::optional<RoomMade> room = try_it(narrowed, false)) return room;
   }
-  for (const Parts& parts : across_own_models(quotas, job)) {
-    if (std::optional<RoomMade> room = try_it(job, parts.demand, parts.groups)) return room;
-  }
-  return std::nullopt;
+  return search.is_promised ? std::nullopt : try_it(job, true);
 }
 
 std::optional<RoomMade> Reclaim::take_surplus_left(const Job& job, const Reservation& promise, Seconds end) {
@@ -122,7 +136,7 @@ std::optional<RoomMade> Reclaim::take_surplus_left(const Job& job, const Reserva
   };
   std::vector<Other> others;
   for (const RunningJob& run : state_.running().all()) {
-    if (!has_surplus_on(run, promise.tasks) || !may_take_surplus(state_, job, amounts, run, end)) continue;
+    if (!may_take_surplus(state_, state_.quotas(), job, amounts, run, end)) continue;
     Eviction eviction{.job = run.job.id,
                       .beneficiary = job.id,
                       .rule = run.job.queue == job.queue ? EvictionRule::kPriority : EvictionRule::kReclaim,
@@ -139,12 +153,20 @@ std::optional<RoomMade> Reclaim::take_surplus_left(const Job& job, const Reserva
     }
     room.evictions.push_back(std::move(eviction));
   }
-  const auto is_admitted = [&] { return then.judge(job.queue, amounts, end).admitted(); };
+  const auto judge = [&] { return then.judge(job.queue, amounts, end); };
   for (const Other& other : others) {
-    if (is_admitted()) break;
-    take(room.evictions[other.eviction], *other.run, other.run->tasks[other.task]);
+    const QuotaVerdict verdict = judge();
+    if (verdict.admitted()) break;
+    const RunningTask& task = other.run->tasks[other.task];
+    Amounts held = then.none();
+    then.add_holding(task.holding, held);
+    then.give_back(other.run->job.queue, held);
+    const bool helps = is_nearer(judge(), verdict);
+    then.take(other.run->job.queue, held);
+    if (helps) take(room.evictions[other.eviction], *other.run, task);
   }
-  bool fits = !room.evictions.empty() && is_admitted();
+  std::erase_if(room.evictions, [](const Eviction& eviction) { return eviction.tasks.empty(); });
+  bool fits = !room.evictions.empty() && judge().admitted();
   for (const ReservedTask& task : promise.tasks) fits = fits && ledger.place(task.holding).ok();
   ledger.rollback(before);
   if (!fits) return std::nullopt;
@@ -189,7 +211,7 @@ Served Reclaim::served_without(const Job& gang, Seconds end, std::span<const Run
   bool came_back = false;
   for (std::size_t i = 0; i < guests.size(); ++i) {
     if (is_in(gone, guests[i].job)) continue;
-    std::size_t level = level_of(guests[i], reaches.of[i]);
+    std::size_t level = guests[i].in_reach(reaches.of[i]);
     const std::int64_t budget = eviction_budget_of(state_, guests[i].queue);
     if (budget >= 0 && guests[i].lost(level) > budget) level = 0;
     came_back = came_back || (level > 0 && state_.running().find(guests[i].job)->job.eviction.evictions > 0);
@@ -210,49 +232,44 @@ Served Reclaim::served_without(const Job& gang, Seconds end, std::span<const Run
 std::optional<RoomMade> Reclaim::make_room_for(Wanted wanted, const std::function<void()>& before_search,
                                                const Search& how) {
   const Job& job = wanted.job;
-  if (!has_a_chance(job, wanted.demand, wanted.end)) return std::nullopt;
+  if (!has_a_chance(wanted)) return std::nullopt;
   // Whom it may evict depends on the job itself when it has been evicted before.
   const bool fails_alike = job.eviction.evicted_for.empty();
-  DemandKey key = reclaim_demand(wanted.gang, wanted.demand, wanted.end, state_.quotas());
-  key.push_back(how.kind * 8 + (how.takes_back ? 4 : 0) + (how.takes_of_own_queue ? 2 : 0) + (how.is_promised ? 1 : 0));
+  DemandKey key = reclaim_demand(job, wanted.groups, wanted.demand, wanted.end, state_.quotas());
+  key.push_back(how.kind * 16 + (wanted.of_all ? 8 : 0) + (how.takes_back ? 4 : 0) + (how.takes_of_own_queue ? 2 : 0) +
+                (how.is_promised ? 1 : 0));
   for (const std::vector<std::int64_t>* const jobs : {&how.spared, &how.left_in_time}) {
     key.push_back(static_cast<std::int64_t>(jobs->size()));
     key.insert(key.end(), jobs->begin(), jobs->end());
   }
   if (fails_alike && failed_.contains(key)) return std::nullopt;
-  std::optional<RoomMade> room;
+  const bool is_owner = wanted.of_all && state_.quotas().governs() && job.queue >= 0;
   bool is_declined = false;
   bool is_prepared = false;
-  const auto try_it = [&] {
-    const Reaches reaches = reaches_of(wanted, how);
-    if (!reaches.any || !could_suffice(wanted.demand, reaches)) return false;
-    if (!std::exchange(is_prepared, true)) before_search();
-    VictimChoice choice(state_, *index_, lost_);
-    std::optional<JobOutcome> outcome = search(wanted, reaches, choice);
-    is_declined = outcome && how.declines && how.declines(jobs_of(choice));
-    if (is_declined) choice.clear();
-    if (outcome && !is_declined) room = carry_out(job, *std::move(outcome), reaches, choice);
-    return true;
-  };
   if (index().size() > 0) {
-    (void)try_it();
-    const bool may_own = state_.quotas().governs() && job.queue >= 0 && !how.is_promised;
-    const int path = may_own ? state_.quotas().depth(job.queue) + 1 : 0;
-    for (wanted.within = path; wanted.within > 0 && !room && !is_declined; --wanted.within) {
-      if (!try_it()) break;  // with fewer even less is in reach
+    for (const std::uint32_t own : depth_sets(is_owner ? state_.quotas().depth(job.queue) + 1 : 0)) {
+      wanted.own = own;
+      const Reaches reaches = reaches_of(wanted, how);
+      if (!reaches.any || !could_suffice(wanted.demand, reaches)) continue;
+      if (!std::exchange(is_prepared, true)) before_search();
+      VictimChoice choice(state_, *index_, lost_);
+      std::optional<JobOutcome> outcome =
+          wanted.of_all ? search_among_all(wanted, reaches, choice) : search(wanted, reaches, choice);
+      if (!outcome) continue;
+      is_declined = how.declines && how.declines(jobs_of(choice));
+      if (is_declined) break;
+      failed_.clear();
+      return carry_out(job, *std::move(outcome), reaches, choice);
     }
   }
-  if (room) {
-    failed_.clear();
-  } else if (fails_alike && !is_declined) {
-    failed_.insert(std::move(key));
-  }
-  return room;
+  if (fails_alike && !is_declined) failed_.insert(std::move(key));
+  return std::nullopt;
 }
 
 // But for those that the asker spares.
 Reclaim::Reaches Reclaim::reaches_of(const Wanted& wanted, const Search& how) const {
-  Reaches reaches = reaches_for(*index_, wanted.job, wanted.demand, wanted.end, wanted.within);
+  Reaches reaches =
+      wanted.of_all ? reaches_within(wanted) : reaches_for(*index_, wanted.job, wanted.demand, wanted.end);
   reaches.any = false;
   for (std::size_t i = 0; i < index_->size(); ++i) {
     const Victim& victim = (*index_)[i];
@@ -270,13 +287,14 @@ std::vector<const RunningJob*> Reclaim::jobs_of(const VictimChoice& choice) cons
 }
 
 // Some queue on the path has quota left for the gang, or somebody could be of a lower class.
-bool Reclaim::has_a_chance(const Job& job, const Amounts& demand, Seconds end) const {
+bool Reclaim::has_a_chance(const Wanted& wanted) const {
   const QuotaLedger& quotas = state_.quotas();
-  const std::int64_t value = state_.class_value(job);
+  const std::int64_t value = state_.class_value(wanted.job);
   const bool has_lower_class = value > 0 || std::ranges::any_of(state_.setup().priority_classes,
                                                                 [&](const auto& other) { return other.value < value; });
   if (has_lower_class) return true;
-  return quotas.governs() && quotas.has_quota_for(job.queue, demand, end);
+  if (wanted.of_all && quotas.choices_of(wanted.gang) != 0) return true;  // it counts for no model yet
+  return quotas.governs() && quotas.has_quota_for(wanted.job.queue, wanted.demand, wanted.end);
 }
 
 bool Reclaim::was_put_first(const RunningJob& run, const Job& job) const {
@@ -296,10 +314,27 @@ bool Reclaim::has_its_rest(const RunningJob& run) const {
   return cools_down(run) && now_ < run.start + rest;
 }
 
-Reclaim::Reaches Reclaim::reaches_for(const VictimIndex& victims, const Job& job, const Amounts& demand, Seconds end,
-                                      int within) const {
+// By priority, in its own queue.
+bool Reclaim::may_go_by_class(const Victim& victim, const Job& job) const {
+  if (victim.class_value >= state_.class_value(job)) return false;
+  if (std::ranges::find(job.eviction.evicted_for, victim.job) != job.eviction.evicted_for.end()) return false;
+  const RunningJob& run = *state_.running().find(victim.job);
+  return !was_put_first(run, job) && !has_its_rest(run);
+}
+
+bool Reclaim::is_out_of_reach(const Victim& victim, const Job& job) const {
+  const auto kept = kept_for_.find(victim.job);
+  return victim.is_retired || (kept != kept_for_.end() && kept->second != job.id);
+}
+
+VictimReach Reclaim::reach_beyond(const Victim& victim, int fork) {
+  if ((victim.gang_marks() >> fork & 1) == 0) return VictimReach::kAll;
+  return victim.surplus > 0 && (victim.surplus_marks() >> fork & 1) == 0 ? VictimReach::kSurplus : VictimReach::kNone;
+}
+
+Reclaim::Reaches Reclaim::reaches_for(const VictimIndex& victims, const Job& job, const Amounts& demand,
+                                      Seconds end) const {
   const QuotaLedger& quotas = state_.quotas();
-  const std::int64_t value = state_.class_value(job);
   // By queue of a victim: may its jobs be reclaimed from, marks aside; asked once.
   enum class Known : std::uint8_t { kNot, kNo, kYes };
   std::vector<Known> known(lost_.size(), Known::kNot);
@@ -307,40 +342,70 @@ Reclaim::Reaches Reclaim::reaches_for(const VictimIndex& victims, const Job& job
   reaches.of.assign(victims.size(), VictimReach::kNone);
   for (std::size_t i = 0; i < victims.size(); ++i) {
     const Victim& victim = victims[i];
-    const auto kept = kept_for_.find(victim.job);
-    if (victim.is_retired || (kept != kept_for_.end() && kept->second != job.id)) continue;
-    VictimReach& reach = reaches.of[i];
+    if (is_out_of_reach(victim, job)) continue;
     if (victim.queue == job.queue) {
-      const bool was_evicted_for =
-          std::ranges::find(job.eviction.evicted_for, victim.job) != job.eviction.evicted_for.end();
-      const bool is_lower = victim.class_value < value && !was_evicted_for;
-      const RunningJob& run = *state_.running().find(victim.job);
-      if (is_lower && !was_put_first(run, job) && !has_its_rest(run)) reach = VictimReach::kAll;
+      if (may_go_by_class(victim, job)) reaches.of[i] = VictimReach::kAll;
     } else {
       Known& may = known[victim.queue < 0 ? known.size() - 1 : static_cast<std::size_t>(victim.queue)];
-      const int fork = quotas.fork_depth(job.queue, victim.queue);
-      const bool is_within = fork >= 0 && fork < std::min(within, kMarkedDepths);
-      if (may == Known::kNot) {
-        const bool is_owner = is_within || quotas.may_reclaim(job.queue, demand, victim.queue, 0, end, beside_);
-        may = is_owner ? Known::kYes : Known::kNo;
-      }
-      if (may == Known::kNo) continue;
-      const std::uint32_t bit = 1u << fork;
-      if ((victim.marks & bit) == 0) {
-        reach = VictimReach::kAll;
-      } else if (victim.surplus > 0 && ((victim.marks >> kMarkedDepths) & bit) == 0) {
-        reach = VictimReach::kSurplus;
-      }
+      if (may == Known::kNot)
+        may = quotas.may_reclaim(job.queue, demand, victim.queue, 0, end, beside_) ? Known::kYes : Known::kNo;
+      if (may == Known::kYes) reaches.of[i] = reach_beyond(victim, quotas.fork_depth(job.queue, victim.queue));
     }
-    reaches.any = reaches.any || reach != VictimReach::kNone;
+    reaches.any = reaches.any || reaches.of[i] != VictimReach::kNone;
   }
   return reaches;
+}
+
+Reclaim::Reaches Reclaim::reaches_within(const Wanted& wanted) const {
+  const Job& job = wanted.job;
+  Reaches reaches;
+  reaches.of.assign(index_->size(), VictimReach::kNone);
+  std::vector<Gone> lower;
+  for (std::size_t i = 0; i < index_->size(); ++i) {
+    const Victim& victim = (*index_)[i];
+    if (is_out_of_reach(victim, job)) continue;
+    if (victim.queue == job.queue) {
+      if (may_go_by_class(victim, job)) lower.push_back({i, victim.all()});
+      continue;
+    }
+    const int fork = state_.quotas().fork_depth(job.queue, victim.queue);
+    if (fork >= 0 && fork < kMarkedDepths && (wanted.own >> fork & 1) != 0) reaches.of[i] = reach_beyond(victim, fork);
+  }
+  if (!lower.empty()) {
+    const std::uint32_t has = wanted.own | marks_without(lower, job, wanted.demand);
+    for (const Gone& gone : lower) {
+      if (((*index_)[gone.victim].gang_marks() & ~has) == 0) reaches.of[gone.victim] = VictimReach::kAll;
+    }
+  }
+  return reaches;
+}
+
+std::uint32_t Reclaim::marks_without(std::span<const Gone> all_gone, const Job& job, const Amounts& taken) const {
+  QuotaLedger& quotas = state_.quotas();
+  const auto unmark = [&](const Gone& gone, std::size_t from, std::size_t to, std::uint32_t marks, std::int64_t sign) {
+    Amounts amounts = index_->amounts(state_, gone.victim, from, to);
+    for (std::int64_t& amount : amounts) amount *= sign;
+    quotas.unmark((*index_)[gone.victim].queue, amounts, marks);
+  };
+  const auto unmark_all = [&](std::int64_t sign) {
+    for (const Gone& gone : all_gone) {
+      const Victim& victim = (*index_)[gone.victim];
+      const std::size_t surplus = std::min(gone.level, victim.surplus);
+      unmark(gone, 0, surplus, victim.surplus_marks(), sign);
+      unmark(gone, surplus, gone.level, victim.gang_marks(), sign);
+    }
+  };
+  unmark_all(1);
+  const std::uint32_t gained = quotas.mark(job.queue, taken);
+  quotas.unmark(job.queue, taken, gained);
+  unmark_all(-1);
+  return gained;
 }
 
 void Reclaim::add_in_reach(const Reaches& reaches, Amounts& amounts) const {
   for (std::size_t i = 0; i < index_->size(); ++i) {
     const Victim& victim = (*index_)[i];
-    const std::size_t level = level_of(victim, reaches.of[i]);
+    const std::size_t level = victim.in_reach(reaches.of[i]);
     for (std::size_t task = 0; task < level; ++task) state_.quotas().add_holding(victim.tasks[task].holding, amounts);
   }
 }
@@ -428,6 +493,8 @@ RoomMade Reclaim::carry_out(const Job& job, JobOutcome outcome, const Reaches& r
     run.job.eviction.evicted_for.push_back(job.id);
     if (!eviction.whole) {
       for (std::size_t i = 0; i < level; ++i) eviction.tasks.push_back({victim.tasks[i].group, victim.tasks[i].task});
+      const auto key = [](const TaskName& task) { return std::pair(task.group, task.task); };
+      std::ranges::sort(eviction.tasks, std::greater<>(), key);
       (void)state_.shrink(victim.job, eviction.tasks);
     } else if (stop > now_) {
       eviction.stop_at = run.stop_at = stop;

@@ -15,21 +15,22 @@
 // for the pending delay, since it came or was evicted itself.
 //
 // A b that several device models suit takes back its queue's quota of any of them: it is tried as it is, then on the
-// models of each quota with room alone, then with as many tasks on each as its quota has room for.
+// models of each quota with room alone.
 //
-// Victims are judged together: one eviction may be what allows the next. A first search looks at who may be evicted as
-// things are. If it makes no room, a second search requires that b fits the quotas of all queues on its path; a third
-// requires that of all but the lowest, and so on up to the root. Such a search first evicts jobs that use too much of
-// these quotas, in the same branch or of a lower class. Then it evicts jobs elsewhere until the nodes have room.
+// Victims are judged together: one eviction may be what allows the next. The first search looks at who may be evicted
+// as things are, and adds victims where room is missing. Where that fails, a second search starts from the other end.
+// For each set of queues on b's path it asks: if b were within the quotas of these, whom could it evict? All of them
+// go, as far as budgets allow; does b fit then, and within these quotas? If so, each without whom it still fits is
+// spared. So room is made wherever the rules allow it; sets of queues near b are tried first.
 //
 // Also where b is refused by quota - a limit, a borrow limit, what a lender keeps - it may be that evicting makes it
 // admitted: a higher class takes the place of a lower one when their queue is at its limit.
 //
-// Evictions are decided only together with a complete placement of b's gang that its quota admits. Victims are found
-// node by node, cheapest first (room_search.h, victims.h); then, dearest first, each one without which b still fits is
-// spared, in whole or in part. What is freed is b's in the same step; when victims get a grace to write checkpoints,
-// all stop when the last grace ends, and a reservation holds their room for b. Surplus tasks of elastic jobs end at
-// once.
+// Evictions are decided only together with a complete placement of b's gang that its quota admits. The first search
+// finds victims node by node, cheapest first (room_search.h, victims.h). Then, dearest first, each one without which b
+// still fits is spared, in whole or in part. What is freed is b's in the same step; when victims get a grace to write
+// checkpoints, all stop when the last grace ends, and a reservation holds their room for b. Surplus tasks of elastic
+// jobs end at once.
 //
 // Room that running jobs leave anyhow is on its way (room_to_come.h): b that it will do for waits for it.
 //
@@ -41,7 +42,8 @@
 //
 // Costs: a job whose queue has nothing to reclaim is turned away after a look at each queue, one for whom all victims
 // together would not suffice after two looks at each victim; a demand that failed is not searched for again in the pass
-// until something was evicted. The rest looks at every node once and at some again.
+// until something was evicted. The first search looks at every node once and at some again; the second at every victim
+// once for each set of queues, and places the job again and again only when it fits.
 #pragma once
 
 #include <functional>
@@ -120,33 +122,54 @@ class Reclaim {
   struct Wanted {
     const Job& job;
     Job gang;
-    const Amounts& demand;  // of the gang
+    const std::vector<TaskGroup>& groups;  // of the gang, on the models where room is looked for
+    const Amounts& demand;                 // of these
     Seconds end;
-    std::span<const TaskGroup> parts;  // of the gang, each on its models; none = as it is
-    // It stays within the quotas of so many queues of its path, from the root down, and may take of others what it may
-    // once those nearer to it have given what they use beyond their quotas, or its queue what lower classes use.
-    int within = 0;
+    bool of_all = false;    // by the second search
+    std::uint32_t own = 0;  // there: who may be evicted once it is within the quotas of its path at these depths
   };
   std::optional<RoomMade> make_room_for(Wanted wanted, const std::function<void()>& before_search,
                                         const Search& search);
-  bool has_a_chance(const Job& job, const Amounts& demand, Seconds end) const;
+  bool has_a_chance(const Wanted& wanted) const;
   std::vector<const RunningJob*> jobs_of(const VictimChoice& choice) const;
   const VictimIndex& index();
   // The order put the one that runs before the other, which waited when it started.
   bool was_put_first(const RunningJob& run, const Job& job) const;
   bool has_its_rest(const RunningJob& run) const;
-  Reaches reaches_for(const VictimIndex& victims, const Job& job, const Amounts& demand, Seconds end,
-                      int within = 0) const;
+  Reaches reaches_for(const VictimIndex& victims, const Job& job, const Amounts& demand, Seconds end) const;
+  // If it were within the quotas at these depths.
+  Reaches reaches_within(const Wanted& wanted) const;
   Reaches reaches_of(const Wanted& wanted, const Search& search) const;
+  bool may_go_by_class(const Victim& victim, const Job& job) const;
+  bool is_out_of_reach(const Victim& victim, const Job& job) const;
+  // Of others, marked less than that at the fork.
+  static VictimReach reach_beyond(const Victim& victim, int fork);
+  // A victim at a level.
+  struct Gone {
+    std::size_t victim = 0;
+    std::size_t level = 0;
+  };
+  // The marks that the job gets for `taken` once these have gone.
+  std::uint32_t marks_without(std::span<const Gone> gone, const Job& job, const Amounts& taken) const;
   bool could_suffice(const Amounts& demand, const Reaches& reaches) const;
   // What the victims within reach hold.
   void add_in_reach(const Reaches& reaches, Amounts& amounts) const;
+  // To being admitted; another reason to refuse counts, too.
+  static bool is_nearer(const QuotaVerdict& now, const QuotaVerdict& before);
   bool make_room_in_quota(const Wanted& wanted, const Reaches& reaches, VictimChoice& choice);
   std::optional<JobOutcome> search(const Wanted& wanted, const Reaches& reaches, VictimChoice& choice);
-  // With the victims' tasks gone from the ledger; there when placed, else the ledger is as before.
-  JobOutcome try_placing(const Wanted& wanted, const VictimChoice& choice);
-  JobOutcome spare(const Wanted& wanted, VictimChoice& choice, JobOutcome outcome, Ledger::Checkpoint before);
-  bool keeps_the_rules(const Job& job, const Amounts& taken, Seconds end, const VictimChoice& choice);
+  std::optional<JobOutcome> search_among_all(const Wanted& wanted, const Reaches& reaches, VictimChoice& choice);
+  void end_chosen(const VictimChoice& choice);
+  // On the ledger, from which the victims have gone and which stays as it is. The first good one; fit(): by the rules.
+  std::optional<JobOutcome> place(const Wanted& wanted, const std::function<bool(const JobOutcome&)>& is_good);
+  std::optional<JobOutcome> fit(const Wanted& wanted, const VictimChoice& choice);
+  void spare_unused(const Wanted& wanted, VictimChoice& choice, const JobOutcome& outcome);
+  void spare_all(const Wanted& wanted, VictimChoice& choice, JobOutcome& outcome);
+  enum class Spare : std::uint8_t { kGang, kSurplus };
+  void spare_some(const Wanted& wanted, std::span<const std::size_t> victims, Spare what, VictimChoice& choice,
+                  JobOutcome& outcome);
+  void spare_tasks(const Wanted& wanted, std::size_t victim, VictimChoice& choice, JobOutcome& outcome);
+  bool keeps_the_rules(const Job& job, const Amounts& taken, Seconds end, const VictimChoice& choice) const;
   RoomMade carry_out(const Job& job, JobOutcome outcome, const Reaches& reaches, VictimChoice& choice);
   VictimChoiceReason why_chosen(const Victim& victim, const Reaches& reaches, const VictimChoice& choice) const;
 

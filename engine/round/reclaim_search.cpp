@@ -14,8 +14,12 @@ constexpr std::size_t kMostSpares = 16;  // victims that are each left out for a
 
 }  // namespace
 
-// Victims whose use stands in the way of the quota, until the gang is admitted, and within the quotas that it is to
-// stay within.
+bool Reclaim::is_nearer(const QuotaVerdict& now, const QuotaVerdict& before) {
+  return now.admitted() || now.queue != before.queue || now.resource != before.resource ||
+         now.short_by < before.short_by;
+}
+
+// Victims whose use stands in the way of the quota, until the gang is admitted.
 bool Reclaim::make_room_in_quota(const Wanted& wanted, const Reaches& reaches, VictimChoice& choice) {
   const auto judge = [&] { return state_.quotas().judge(wanted.job.queue, wanted.demand, wanted.end); };
   QuotaVerdict verdict = judge();
@@ -24,10 +28,7 @@ bool Reclaim::make_room_in_quota(const Wanted& wanted, const Reaches& reaches, V
     const std::size_t before = choice.level(i);
     if (level <= before || !choice.raise(i, level)) return;
     const QuotaVerdict now = judge();
-    const bool helps = now.within(wanted.within) || now.queue != verdict.queue || now.resource != verdict.resource ||
-                       now.short_by < verdict.short_by || now.borrow_depth > verdict.borrow_depth ||
-                       now.borrowed != verdict.borrowed || now.borrowed_by < verdict.borrowed_by;
-    if (helps) {
+    if (is_nearer(now, verdict)) {
       verdict = now;
       has_helped = true;
     } else {
@@ -37,62 +38,103 @@ bool Reclaim::make_room_in_quota(const Wanted& wanted, const Reaches& reaches, V
   // A verdict names one resource: who holds another is looked at again when that one has enough.
   do {
     has_helped = false;
-    for (std::size_t i = 0; i < index_->size() && !verdict.within(wanted.within); ++i) {
+    for (std::size_t i = 0; i < index_->size() && !verdict.admitted(); ++i) {
       if (reaches.of[i] == VictimReach::kNone) continue;
-      for (std::size_t level = 1; level <= (*index_)[i].surplus && !verdict.within(wanted.within); ++level)
+      for (std::size_t level = 1; level <= (*index_)[i].surplus && !verdict.admitted(); ++level)
         raise_if_it_helps(i, level);
     }
-    for (std::size_t i = 0; i < index_->size() && !verdict.within(wanted.within); ++i) {
+    for (std::size_t i = 0; i < index_->size() && !verdict.admitted(); ++i) {
       if (reaches.of[i] == VictimReach::kAll) raise_if_it_helps(i, (*index_)[i].all());
     }
-  } while (has_helped && !verdict.within(wanted.within));
-  return verdict.within(wanted.within);
+  } while (has_helped && !verdict.admitted());
+  return verdict.admitted();
 }
 
 std::optional<JobOutcome> Reclaim::search(const Wanted& wanted, const Reaches& reaches, VictimChoice& choice) {
   if (!make_room_in_quota(wanted, reaches, choice)) return std::nullopt;
   RoomSearch search(state_, *index_, reaches.of, choice, now_);
-  const std::span<const TaskGroup> parts = wanted.parts.empty() ? std::span(wanted.gang.groups) : wanted.parts;
-  for (const TaskGroup& part : parts) {
-    if (!search.make_room(part)) return std::nullopt;
+  for (const TaskGroup& group : wanted.groups) {
+    if (!search.make_room(group)) return std::nullopt;
   }
   Ledger& ledger = state_.ledger();
   const Ledger::Checkpoint before = ledger.checkpoint();
   for (int tries = 0; tries < kMostTries; ++tries) {
-    JobOutcome outcome = try_placing(wanted, choice);
-    if (outcome.started) {
-      outcome = spare(wanted, choice, std::move(outcome), before);
-      const Amounts taken = state_.held_by(outcome.placed);
-      const bool is_allowed = !choice.chosen().empty() && keeps_the_rules(wanted.gang, taken, wanted.end, choice);
-      ledger.rollback(before);
-      return is_allowed ? std::optional(std::move(outcome)) : std::nullopt;
+    end_chosen(choice);
+    std::int32_t lacking = 0;
+    std::optional<JobOutcome> outcome = place(wanted, [&](const JobOutcome& tried) {
+      lacking = tried.group;
+      return tried.started;
+    });
+    if (outcome && choice.chosen().size() > kMostSpares) spare_unused(wanted, choice, *outcome);
+    ledger.rollback(before);
+    if (!outcome) {
+      if (!search.make_one_more(wanted.groups[static_cast<std::size_t>(lacking)])) return std::nullopt;
+      continue;
     }
-    const auto lacking = static_cast<std::size_t>(wanted.parts.empty() ? outcome.group : tries);
-    if (!search.make_one_more(parts[lacking % parts.size()])) return std::nullopt;
+    if (choice.chosen().size() <= kMostSpares) {
+      end_chosen(choice);
+      spare_all(wanted, choice, *outcome);
+      ledger.rollback(before);
+    }
+    const bool is_allowed =
+        !choice.chosen().empty() && keeps_the_rules(wanted.gang, state_.held_by(outcome->placed), wanted.end, choice);
+    return is_allowed ? std::move(outcome) : std::nullopt;
   }
   return std::nullopt;
 }
 
-JobOutcome Reclaim::try_placing(const Wanted& wanted, const VictimChoice& choice) {
+std::optional<JobOutcome> Reclaim::search_among_all(const Wanted& wanted, const Reaches& reaches,
+                                                    VictimChoice& choice) {
+  for (std::size_t v = 0; v < index_->size(); ++v) {
+    const std::size_t surplus = (*index_)[v].surplus;
+    const std::size_t most = (*index_)[v].in_reach(reaches.of[v]);
+    if (most > 0 && !choice.raise(v, most) && surplus > 0 && surplus < most) (void)choice.raise(v, surplus);
+  }
   Ledger& ledger = state_.ledger();
   const Ledger::Checkpoint before = ledger.checkpoint();
-  for (const std::size_t victim : choice.chosen()) {
-    for (std::size_t i = 0; i < choice.level(victim); ++i) {
-      (void)ledger.release((*index_)[victim].tasks[i].holding);
-    }
-  }
-  QuotaPlacing placing = place_within_quota(
-      state_.quotas(), ledger, wanted.gang, wanted.end,
-      [&](const Job& part, bool) { return state_.placer().place_job(part); }, wanted.within);
-  if (!placing.outcome.started) ledger.rollback(before);
-  return std::move(placing.outcome);
+  end_chosen(choice);
+  std::optional<JobOutcome> outcome = fit(wanted, choice);
+  if (outcome) spare_all(wanted, choice, *outcome);
+  ledger.rollback(before);
+  return outcome;
 }
 
-// First those whose place the job did not take; then each other one for whose sake it could lie elsewhere.
-JobOutcome Reclaim::spare(const Wanted& wanted, VictimChoice& choice, JobOutcome outcome, Ledger::Checkpoint before) {
+void Reclaim::end_chosen(const VictimChoice& choice) {
+  for (const std::size_t v : choice.chosen()) {
+    for (std::size_t i = 0; i < choice.level(v); ++i) (void)state_.ledger().release((*index_)[v].tasks[i].holding);
+  }
+}
+
+std::optional<JobOutcome> Reclaim::place(const Wanted& wanted, const std::function<bool(const JobOutcome&)>& is_good) {
+  QuotaLedger& quotas = state_.quotas();
+  Ledger& ledger = state_.ledger();
+  const auto place = [&](const Job& part, bool) { return state_.placer().place_job(part); };
+  // Which models it takes decides whether the rules are kept.
+  std::vector<std::uint32_t> all_own;
+  if (quotas.choices_of(wanted.gang) != 0) all_own = {~0u, wanted.own};
+  all_own.push_back(0);
+  const Ledger::Checkpoint before = ledger.checkpoint();
+  for (const std::uint32_t own : all_own) {
+    JobOutcome outcome = place_within_quota(quotas, ledger, wanted.gang, wanted.end, place, own).outcome;
+    ledger.rollback(before);
+    if (is_good(outcome)) return outcome;
+  }
+  return std::nullopt;
+}
+
+std::optional<JobOutcome> Reclaim::fit(const Wanted& wanted, const VictimChoice& choice) {
+  if (choice.chosen().empty()) return std::nullopt;
+  return place(wanted, [&](const JobOutcome& outcome) {
+    return outcome.started && keeps_the_rules(wanted.gang, state_.held_by(outcome.placed), wanted.end, choice);
+  });
+}
+
+// Those whose place the job does not take.
+void Reclaim::spare_unused(const Wanted& wanted, VictimChoice& choice, const JobOutcome& outcome) {
   Ledger& ledger = state_.ledger();
   QuotaLedger& quotas = state_.quotas();
   const Amounts taken = state_.held_by(outcome.placed);
+  for (const PlacedTask& task : outcome.placed) (void)ledger.place(task.holding);
   std::vector<std::size_t> dearest_first = choice.chosen();
   std::ranges::sort(dearest_first, std::greater<>());
   for (const std::size_t v : dearest_first) {
@@ -103,7 +145,7 @@ JobOutcome Reclaim::spare(const Wanted& wanted, VictimChoice& choice, JobOutcome
       for (std::size_t i = from; i < to && fits; ++i) fits = ledger.place(victim.tasks[i].holding).ok();
       const Amounts held = index_->amounts(state_, v, from, to);
       quotas.take(victim.queue, held);
-      fits = fits && quotas.judge(wanted.job.queue, taken, wanted.end).within(wanted.within);
+      fits = fits && quotas.judge(wanted.job.queue, taken, wanted.end).admitted();
       quotas.give_back(victim.queue, held);
       if (!fits) ledger.rollback(here);
       return fits;
@@ -124,48 +166,83 @@ JobOutcome Reclaim::spare(const Wanted& wanted, VictimChoice& choice, JobOutcome
       (void)choice.raise(v, chosen);
     }
   }
-  if (choice.chosen().size() > kMostSpares) return outcome;
-  dearest_first = choice.chosen();
-  std::ranges::sort(dearest_first, std::greater<>());
-  for (const std::size_t v : dearest_first) {
-    if (choice.chosen().size() == 1) break;  // without any it did not fit
-    const std::size_t level = choice.level(v);
-    ledger.rollback(before);
-    choice.lower(v, 0);
-    JobOutcome without = try_placing(wanted, choice);
-    if (without.started) {
-      outcome = std::move(without);
-      continue;
-    }
-    choice.raise(v, level);
-  }
-  return outcome;
 }
 
-bool Reclaim::keeps_the_rules(const Job& job, const Amounts& taken, Seconds end, const VictimChoice& choice) {
-  QuotaLedger& quotas = state_.quotas();
-  std::uint32_t lost_marks = 0;  // of jobs of the same queue
-  for (const std::size_t v : choice.chosen()) {
+// Whole jobs before surplus tasks, which are lost more lightly.
+void Reclaim::spare_all(const Wanted& wanted, VictimChoice& choice, JobOutcome& outcome) {
+  for (const Spare what : {Spare::kGang, Spare::kSurplus}) {
+    std::vector<std::size_t> dearest_first;
+    for (const std::size_t v : choice.chosen()) {
+      if (what == Spare::kSurplus ? choice.level(v) <= (*index_)[v].surplus : choice.level(v) > (*index_)[v].surplus)
+        dearest_first.push_back(v);
+    }
+    std::ranges::sort(dearest_first, std::greater<>());
+    if (!dearest_first.empty()) spare_some(wanted, dearest_first, what, choice, outcome);
+  }
+}
+
+// All of them at once; where that will not do, each half of them.
+void Reclaim::spare_some(const Wanted& wanted, std::span<const std::size_t> victims, Spare what, VictimChoice& choice,
+                         JobOutcome& outcome) {
+  Ledger& ledger = state_.ledger();
+  const Ledger::Checkpoint here = ledger.checkpoint();
+  const std::vector<std::size_t> levels = choice.levels();
+  for (const std::size_t v : victims) {
     const Victim& victim = (*index_)[v];
-    if (victim.queue == job.queue) {
-      if (choice.level(v) == victim.all()) lost_marks |= victim.marks & ((1u << kMarkedDepths) - 1);
+    const std::size_t level = what == Spare::kGang ? victim.surplus : 0;
+    for (std::size_t i = level; i < levels[v]; ++i) (void)ledger.place(victim.tasks[i].holding);
+    choice.lower(v, level);
+  }
+  const auto is_within_budget = [&](std::size_t v) { return choice.is_within_budget(v); };
+  if (std::ranges::all_of(victims, is_within_budget)) {
+    if (std::optional<JobOutcome> without = fit(wanted, choice)) {
+      outcome = *std::move(without);
+      return;
+    }
+  }
+  ledger.rollback(here);
+  choice.restore(levels);
+  if (victims.size() > 1) {
+    const std::size_t half = victims.size() / 2;
+    spare_some(wanted, victims.first(half), what, choice, outcome);
+    spare_some(wanted, victims.subspan(half), what, choice, outcome);
+  } else if (what == Spare::kSurplus) {
+    spare_tasks(wanted, victims.front(), choice, outcome);
+  }
+}
+
+void Reclaim::spare_tasks(const Wanted& wanted, std::size_t v, VictimChoice& choice, JobOutcome& outcome) {
+  Ledger& ledger = state_.ledger();
+  for (std::size_t i = choice.level(v); i-- > 0 && choice.level(v) > 1;) {
+    const Ledger::Checkpoint with_it = ledger.checkpoint();
+    const std::size_t level = choice.level(v);
+    (void)ledger.place((*index_)[v].tasks[i].holding);
+    index_->put_back(v, i, level);
+    choice.lower(v, level - 1);
+    if (std::optional<JobOutcome> without = fit(wanted, choice)) {
+      outcome = *std::move(without);
       continue;
     }
-    const std::uint32_t marks = choice.level(v) <= victim.surplus ? victim.marks >> kMarkedDepths : victim.marks;
-    if (!quotas.may_reclaim(job.queue, taken, victim.queue, marks, end, beside_)) return false;
+    ledger.rollback(with_it);
+    (void)choice.raise(v, level);
   }
-  if (lost_marks == 0) return true;
-  // The marks that the job will get once the victims are gone.
-  const auto for_each_gone = [&](const auto& visit) {
-    for (const std::size_t v : choice.chosen()) {
-      if (choice.level(v) == (*index_)[v].all()) visit(*state_.running().find((*index_)[v].job));
+}
+
+bool Reclaim::keeps_the_rules(const Job& job, const Amounts& taken, Seconds end, const VictimChoice& choice) const {
+  std::uint32_t lost_marks = 0;  // of jobs of the same queue
+  std::vector<Gone> gone;
+  for (const std::size_t v : choice.chosen()) {
+    const Victim& victim = (*index_)[v];
+    const bool is_whole = choice.level(v) > victim.surplus;
+    gone.push_back({v, choice.level(v)});
+    if (victim.queue == job.queue) {
+      if (is_whole) lost_marks |= victim.gang_marks();
+      continue;
     }
-  };
-  for_each_gone([&](const RunningJob& run) { state_.unmark(run.job.queue, state_.held_by(run), run.quota_mark); });
-  const std::uint32_t gained = quotas.mark(job.queue, taken);
-  quotas.unmark(job.queue, taken, gained);
-  for_each_gone([&](const RunningJob& run) { state_.mark(run.job.queue, state_.held_by(run), 0, run.quota_mark); });
-  return (lost_marks & ~gained) == 0;
+    const std::uint32_t marks = is_whole ? victim.gang_marks() : victim.surplus_marks();
+    if (!state_.quotas().may_reclaim(job.queue, taken, victim.queue, marks, end, beside_)) return false;
+  }
+  return lost_marks == 0 || (lost_marks & ~marks_without(gone, job, taken)) == 0;
 }
 
 }  // namespace berth

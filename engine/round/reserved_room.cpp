@@ -45,12 +45,12 @@ bool is_room_for(const Reservation& reservation, const Job& job, const RoundStat
   return true;
 }
 
-bool may_take_surplus(const RoundState& state, const Job& job, const Amounts& amounts, const RunningJob& run,
-                      Seconds end) {
+bool may_take_surplus(const RoundState& state, const QuotaLedger& quotas, const Job& job, const Amounts& amounts,
+                      const RunningJob& run, Seconds end) {
   if (run.is_told_to_stop() || !run.job.eviction.preemptible) return false;
   if (run.job.queue == job.queue) return state.class_value(run.job) < state.class_value(job);
-  return state.quotas().may_reclaim(job.queue, amounts, run.job.queue, run.quota_mark >> kMarkedDepths, end,
-                                    QuotaLedger::Beside::kMarked);
+  return quotas.may_reclaim(job.queue, amounts, run.job.queue, run.quota_mark >> kMarkedDepths, end,
+                            QuotaLedger::Beside::kMarked);
 }
 
 std::vector<ReservedTask> reserved_tasks(std::span<const PlacedTask> placed, const Cluster& cluster) {

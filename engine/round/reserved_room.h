@@ -19,7 +19,7 @@ bool may_use_node(const Ledger& ledger, const Holding& holding);
 bool is_room_for(const Reservation& reservation, const Job& job, const RoundState& state);
 // The job, which is to get `amounts` until `end`, may take the surplus tasks of that one: they are not told to stop
 // with the victims, but end when the victims have gone.
-bool may_take_surplus(const RoundState& state, const Job& job, const Amounts& amounts, const RunningJob& run,
-                      Seconds end);
+bool may_take_surplus(const RoundState& state, const QuotaLedger& quotas, const Job& job, const Amounts& amounts,
+                      const RunningJob& run, Seconds end);
 
 }  // namespace berth

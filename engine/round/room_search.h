@@ -22,9 +22,6 @@
 
 namespace berth {
 
-// How far a victim may go for the job that asks.
-enum class VictimReach : std::uint8_t { kNone, kSurplus, kAll };
-
 class RoomSearch {
  public:
   RoomSearch(const RoundState& state, const VictimIndex& index, std::span<const VictimReach> reach,

@@ -77,6 +77,26 @@ bool outranks_its_victims(const RoundState& state, const Job& job) {
   });
 }
 
+// Without the marks of those who make room for the job, and of surplus tasks that it may take when they have gone.
+QuotaLedger marked_without_leaving(const RoundState& state, const Job& job) {
+  QuotaLedger marked = state.quotas();
+  for (const RunningJob& run : state.running().all()) {
+    const std::uint32_t surplus_marks = run.quota_mark >> kMarkedDepths;
+    if (run.makes_room_for_a_job() && run.stops_for == job.id) {
+      const RoundState::Held held = state.held_by(run);
+      marked.unmark(run.job.queue, held.gang, run.quota_mark & ((1u << kMarkedDepths) - 1));
+      marked.unmark(run.job.queue, held.surplus, surplus_marks);
+      continue;
+    }
+    const int fork = marked.fork_depth(job.queue, run.job.queue);
+    const bool is_taken = run.job.queue == job.queue ? state.class_value(run.job) < state.class_value(job)
+                                                     : fork >= 0 && (surplus_marks >> fork & 1) == 0;
+    if (run.is_told_to_stop() || !run.job.eviction.preemptible || !is_taken) continue;
+    marked.unmark(run.job.queue, state.held_by(run).surplus, surplus_marks);
+  }
+  return marked;
+}
+
 bool is_void(const RoundState& state, const Job& job, const Reservation& row, Seconds now) {
   if (!state.quotas().governs()) {  // nobody owns anything any more
     return std::ranges::any_of(state.running().all(), [&](const RunningJob& run) {
@@ -86,13 +106,7 @@ bool is_void(const RoundState& state, const Job& job, const Reservation& row, Se
   const Amounts amounts = state.held_by(row.tasks);
   QuotaLedger then = state.quotas();
   then.clear_holds();
-  QuotaLedger marked = state.quotas();  // when all have gone who make room for it
-  for (const RunningJob& run : state.running().all()) {
-    if (!run.makes_room_for_a_job() || run.stops_for != job.id) continue;
-    const RoundState::Held held = state.held_by(run);
-    marked.unmark(run.job.queue, held.gang, run.quota_mark & ((1u << kMarkedDepths) - 1));
-    marked.unmark(run.job.queue, held.surplus, run.quota_mark >> kMarkedDepths);
-  }
+  const QuotaLedger marked = marked_without_leaving(state, job);
   for (const auto& [other, pledge] : state.pledges())  // of older promises
     then.count_promise(pledge.queue, pledge.amounts, pledge.leaving, 1);
   const Seconds end = last_end_of(job, now);
@@ -107,7 +121,7 @@ bool is_void(const RoundState& state, const Job& job, const Reservation& row, Se
   if (then.judge(job.queue, amounts, end).admitted()) return false;
   for (const RunningJob& run : state.running().all()) {
     const RoundState::Held held = state.held_by(run);
-    if (held.has_surplus && may_take_surplus(state, job, amounts, run, end))
+    if (held.has_surplus && may_take_surplus(state, marked, job, amounts, run, end))
       then.give_back(run.job.queue, held.surplus);
   }
   return !then.judge(job.queue, amounts, end).admitted();

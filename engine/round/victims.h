@@ -21,6 +21,9 @@ bool cools_down(const RunningJob& run);
 // From when on the rules of time and kind allow to evict it, whoever asks; kNever = they do not.
 Seconds evictable_from(const RunningJob& run, const RoundRules& rules);
 
+// How far a victim may go for the job that asks.
+enum class VictimReach : std::uint8_t { kNone, kSurplus, kAll };
+
 // One that they allow to evict now.
 struct Victim {
   std::int64_t job = 0;
@@ -39,6 +42,11 @@ struct Victim {
   bool is_retired = false;            // it has made room, or started or grown, in this pass
 
   std::size_t all() const { return tasks.size(); }
+  std::size_t in_reach(VictimReach reach) const {
+    return reach == VictimReach::kAll ? all() : reach == VictimReach::kSurplus ? surplus : 0;
+  }
+  std::uint32_t gang_marks() const { return marks & ((1u << kMarkedDepths) - 1); }
+  std::uint32_t surplus_marks() const { return marks >> kMarkedDepths; }
   // At that level its queue loses what it is entitled to, and would take it back from somebody else.
   bool loses_quota(std::size_t level) const { return level > surplus ? is_within_quota : is_surplus_within_quota; }
   // milli-GPU-seconds that are lost at a level.
