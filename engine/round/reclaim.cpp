@@ -101,14 +101,25 @@ std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end, const st
   if (search.is_promised) (void)index();  // marks are given beside what is promised
   beside_ = search.is_promised ? QuotaLedger::Beside::kMarked : QuotaLedger::Beside::kUsed;
   const WithoutItsPledge lifted(state_, search.is_promised ? state_.pledge_of(job.id) : nullptr);
-  const auto try_it = [&](const Job& wanted, bool of_all) {
+  using Price = std::optional<VictimChoice::Cost>;
+  const auto try_it = [&](const Job& wanted, bool of_all, Price* price = nullptr) {
     const Job gang = gang_of(wanted);
     const Amounts demand = quotas.demand_to_start(wanted);
-    return make_room_for({job, gang_of(job), gang.groups, demand, end, of_all}, before_search, search);
+    return make_room_for({job, gang_of(job), gang.groups, demand, end, of_all}, before_search, search, price);
   };
-  if (std::optional<RoomMade> room = try_it(job, false)) return room;
-  for (const Job& narrowed : on_each_own_model(quotas, job, end)) {
-    if (std::optional<RoomMade> room = try_it(narrowed, false)) return room;
+  const std::vector<Job> narrowed = on_each_own_model(quotas, job, end);
+  const Job* cheapest = &job;
+  Price least;
+  for (std::size_t i = 0; !narrowed.empty() && i <= narrowed.size(); ++i) {
+    const Job& way = i == 0 ? job : narrowed[i - 1];
+    Price price;
+    (void)try_it(way, false, &price);
+    if (!price || (least && *least <= *price)) continue;
+    cheapest = &way;
+    least = price;
+  }
+  if (narrowed.empty() || least) {
+    if (std::optional<RoomMade> room = try_it(*cheapest, false)) return room;
   }
   return search.is_promised ? std::nullopt : try_it(job, true);
 }
@@ -230,7 +241,7 @@ Served Reclaim::served_without(const Job& gang, Seconds end, std::span<const Run
 }
 
 std::optional<RoomMade> Reclaim::make_room_for(Wanted wanted, const std::function<void()>& before_search,
-                                               const Search& how) {
+                                               const Search& how, std::optional<VictimChoice::Cost>* price) {
   const Job& job = wanted.job;
   if (!has_a_chance(wanted)) return std::nullopt;
   // Whom it may evict depends on the job itself when it has been evicted before.
@@ -258,6 +269,10 @@ std::optional<RoomMade> Reclaim::make_room_for(Wanted wanted, const std::functio
       if (!outcome) continue;
       is_declined = how.declines && how.declines(jobs_of(choice));
       if (is_declined) break;
+      if (price != nullptr) {
+        *price = choice.cost();
+        return std::nullopt;
+      }
       failed_.clear();
       return carry_out(job, *std::move(outcome), reaches, choice);
     }

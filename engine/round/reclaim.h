@@ -14,8 +14,8 @@
 // queue has budget left for what v would lose. b's quota counts as far as it lasts until b's end. b must have waited
 // for the pending delay, since it came or was evicted itself.
 //
-// A b that several device models suit takes back its queue's quota of any of them: it is tried as it is, then on the
-// models of each quota with room alone.
+// A b that several device models suit takes back its queue's quota of any of them: it is tried as it is, and on the
+// models of each quota with room alone. Where several ways make room, the one that costs least is taken.
 //
 // Victims are judged together: one eviction may be what allows the next. The first search looks at who may be evicted
 // as things are, and adds victims where room is missing. Where that fails, a second search starts from the other end.
@@ -128,8 +128,9 @@ class Reclaim {
     bool of_all = false;    // by the second search
     std::uint32_t own = 0;  // there: who may be evicted once it is within the quotas of its path at these depths
   };
-  std::optional<RoomMade> make_room_for(Wanted wanted, const std::function<void()>& before_search,
-                                        const Search& search);
+  // With `price`, which is set when room can be made, nothing is done.
+  std::optional<RoomMade> make_room_for(Wanted wanted, const std::function<void()>& before_search, const Search& search,
+                                        std::optional<VictimChoice::Cost>* price = nullptr);
   bool has_a_chance(const Wanted& wanted) const;
   std::vector<const RunningJob*> jobs_of(const VictimChoice& choice) const;
   const VictimIndex& index();

@@ -234,29 +234,18 @@ bool RoomSearch::make_room_in_rack(const TaskGroup& group) {
   }
   const std::vector<std::size_t> before = choice_.levels();
   std::optional<std::vector<std::size_t>> best;
-  std::optional<Cost> least;
+  std::optional<VictimChoice::Cost> least;
   for (const std::vector<NodeIndex>& nodes : racks) {
     std::int64_t missing = needed_of(group);
     for (const NodeIndex node : nodes) missing -= count(node, unit, needed_of(group));
-    if (make_room_on(unit, nodes, missing) && (!least || cost_so_far() < *least)) {
+    if (make_room_on(unit, nodes, missing) && (!least || choice_.cost() < *least)) {
       best = choice_.levels();
-      least = cost_so_far();
+      least = choice_.cost();
     }
     choice_.restore(before);
   }
   if (best) choice_.restore(*best);
   return best.has_value();
-}
-
-RoomSearch::Cost RoomSearch::cost_so_far() const {
-  Cost cost;
-  for (const std::size_t v : choice_.chosen()) {
-    const Victim& victim = index_[v];
-    cost.highest_class = std::max(cost.highest_class, victim.class_value);
-    cost.loses_quota = cost.loses_quota || victim.loses_quota(choice_.level(v));
-    cost.lost += victim.lost(choice_.level(v)) + victim.policy_cost;
-  }
-  return cost;
 }
 
 bool RoomSearch::make_room(const TaskGroup& group) {

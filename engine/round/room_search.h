@@ -12,8 +12,6 @@
 // tries the placement, and asks for more room if it does not hold.
 #pragma once
 
-#include <compare>
-#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -56,14 +54,6 @@ class RoomSearch {
     bool is_better_than(const Offer& other) const;
   };
 
-  struct Cost {
-    std::int64_t highest_class = std::numeric_limits<std::int64_t>::min();
-    bool loses_quota = false;
-    std::int64_t lost = 0;  // milli-GPU-seconds of work, and what a policy adds
-
-    auto operator<=>(const Cost&) const = default;
-  };
-
   bool make_room_in_rack(const TaskGroup& group);
   bool make_room_on(const Unit& unit, std::span<const NodeIndex> nodes, std::int64_t missing);
   std::vector<NodeIndex> nodes_for(const TaskGroup& group) const;
@@ -72,7 +62,6 @@ class RoomSearch {
   Offer offer(NodeIndex node, const Unit& unit);
   std::size_t next_level(std::size_t victim, NodeIndex node, bool whole) const;
   bool take(const Offer& offer);
-  Cost cost_so_far() const;  // of those chosen
 
   const RoundState& state_;
   const VictimIndex& index_;

@@ -181,4 +181,15 @@ void VictimChoice::restore(const std::vector<std::size_t>& levels) {
   }
 }
 
+VictimChoice::Cost VictimChoice::cost() const {
+  Cost cost;
+  for (const std::size_t v : chosen_) {
+    const Victim& victim = index_[v];
+    cost.highest_class = std::max(cost.highest_class, victim.class_value);
+    cost.loses_quota = cost.loses_quota || victim.loses_quota(level(v));
+    cost.lost += victim.lost(level(v)) + victim.policy_cost;
+  }
+  return cost;
+}
+
 }  // namespace berth

@@ -5,6 +5,8 @@
 // all. Surplus tasks that turn out to serve nobody are put behind those that do, and so stay.
 #pragma once
 
+#include <compare>
+#include <limits>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -103,6 +105,14 @@ class VictimChoice {
   // than all of a job that writes a checkpoint.
   bool is_within_budget(std::size_t victim, std::int64_t more = 0) const;
   void clear();
+  struct Cost {
+    std::int64_t highest_class = std::numeric_limits<std::int64_t>::min();
+    bool loses_quota = false;  // somebody does
+    std::int64_t lost = 0;     // milli-GPU-seconds of work, and what a policy adds
+
+    auto operator<=>(const Cost&) const = default;
+  };
+  Cost cost() const;
 
   // The ones chosen, first chosen first.
   const std::vector<std::size_t>& chosen() const { return chosen_; }
