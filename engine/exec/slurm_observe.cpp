@@ -144,6 +144,14 @@ bool SlurmObserver::has_lost_its_pilot_on(const std::string& node) const {
                              [&](const SlurmJob& job) { return !is_it(job) || is_slurm_end(job.state); });
 }
 
+// The one that was there when the task started.
+bool SlurmObserver::has_kept_its_pilot(const std::string& node, Seconds started) const {
+  const std::string name = slurm_pilot_name(options_.database, node);
+  return std::ranges::any_of(listing_.jobs, [&](const SlurmJob& job) {
+    return job.name == name && job.state == SlurmState::kRunning && job.started <= started;
+  });
+}
+
 // Of launches that have steps on other nodes yet.
 void SlurmObserver::note_lost_steps(std::span<const LiveTask> tasks, Views& views) {
   if (!options_.is_pilot) return;
@@ -165,6 +173,9 @@ TaskObservation SlurmObserver::judge(const LiveTask& task, View& view) const {
     facts.job = step_on(task.launch, task.node);
     facts.is_gone = view.lost_nodes.contains(task.node);
   }
+  if (facts.is_step && facts.job == nullptr && facts.record != nullptr && facts.record->started)
+    facts.has_pilot = has_kept_its_pilot(task.node, *facts.record->started);
+  facts.listed = Seconds(listing_.asked_ms / 1000);
   if (facts.job != nullptr && facts.job->state == SlurmState::kCancelled)
     facts.is_asked_to_end = SlurmLaunchFolder(slurm_launch_folder(options_, task.launch)).is_asked_to_end();
   TaskObservation seen = judge_slurm_task(task, facts);

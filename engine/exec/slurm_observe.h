@@ -53,6 +53,7 @@ class SlurmObserver {
   // A launch in pilot jobs has one step for each of its nodes.
   const SlurmJob* step_on(const LaunchKey& key, const std::string& node) const;
   bool has_lost_its_pilot_on(const std::string& node) const;
+  bool has_kept_its_pilot(const std::string& node, Seconds started) const;
   void note_lost_steps(std::span<const LiveTask> tasks, Views& views);
   TaskObservation judge(const LiveTask& task, View& view) const;
   void add_unknown(const Views& views, Observation& seen);

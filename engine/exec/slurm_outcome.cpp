@@ -28,6 +28,14 @@ void judge_record(const SlurmTaskRecord& record, const SlurmTaskFacts& facts, Ta
 // Slurm ended it for a reason of its own: what its tasks made of that is not theirs.
 bool is_slurms_own_end(SlurmState state) { return state == SlurmState::kNodeFailed || state == SlurmState::kPreempted; }
 
+constexpr Seconds kMargin{5};
+
+// All that is heard of others is CONT: Slurm sends it before it ends a step, which it kills after KillWait, and when it
+// wakes one that was suspended.
+bool was_only_woken(const SlurmTaskRecord& record, const SlurmTaskFacts& facts, const TaskObservation& seen) {
+  return facts.has_pilot && (seen.succeeded() || *record.ended > record.told + facts.slurm_kill_wait + kMargin);
+}
+
 // What the task made of it when others told it to end is no end of its own.
 void judge_by_others(const SlurmTaskRecord& record, const SlurmTaskFacts& facts, TaskObservation& seen) {
   const SlurmJob* const job = facts.job;
@@ -39,8 +47,13 @@ void judge_by_others(const SlurmTaskRecord& record, const SlurmTaskFacts& facts,
     seen.detail = "the process that waited for it was killed";
   }
   if (job == nullptr && facts.is_step && by_others) {
+    if (was_only_woken(record, facts, seen)) {
+      // Whether the pilot outlives it, a later look says.
+      if (facts.listed <= *record.ended + kMargin) seen.phase = TaskPhase::kRunning;
+      return;
+    }
     seen.phase = TaskPhase::kVanished;
-    seen.detail = "the pilot job of its node was ended";
+    seen.detail = facts.has_pilot ? "its step was ended" : "the pilot job of its node was ended";
   }
   if (job == nullptr) return;
   if (by_others && !is_slurm_end(job->state)) {  // Slurm will say why
@@ -68,7 +81,6 @@ bool is_stopped_unstarted(const SlurmTaskFacts& facts) {
   if (facts.claim != kStoppedClaim || (facts.record != nullptr && facts.record->started)) return false;
   if (facts.job == nullptr) return true;
   const SlurmJob& job = *facts.job;
-  constexpr Seconds kMargin{5};
   const bool may_run_on = job.state == SlurmState::kCancelled && job.started.value() >= 0 && job.started < job.ended &&
                           facts.now - job.ended < facts.slurm_kill_wait + facts.kill_wait + kMargin;
   return job.state != SlurmState::kRunning && job.state != SlurmState::kEnding && !may_run_on;

@@ -18,6 +18,7 @@ struct SlurmTaskFacts {
   bool is_current = true;         // listed after the launch was submitted, and well after its claim was taken
   bool is_gone = false;           // of what Slurm does not list: for long enough (slurm_absence.h)
   bool is_step = false;           // of a pilot job: who ends that means no single task
+  bool has_pilot = false;         // such a step that has ended: the job that held its node for it runs on
   bool is_trying = false;         // such a step: its script waits until Slurm has room for it
   std::optional<SlurmSubmission> submission;
   std::optional<std::string> claim;
@@ -25,6 +26,7 @@ struct SlurmTaskFacts {
   std::string complaint;         // of the script
   bool is_asked_to_end = false;  // by Berth, whether its script has heard it or not; looked up for cancelled jobs
   Seconds now;
+  Seconds listed;         // when Slurm was asked what it lists
   Seconds pending_limit;  // longer in Slurm's queue, and it is stuck
   Seconds kill_wait;      // of the script
   Seconds slurm_kill_wait;

@@ -75,7 +75,10 @@ void read_slurm_record(std::string_view text, std::string_view node,
     if ((verb == "signal" || verb == "stop") && !record.is_left) record.was_told = record.was_told || !record.ended;
     // The task may be quicker to end than its script to note what it heard.
     const bool is_in_time = !record.ended || (record.code != 0 && Seconds(moment) <= *record.ended + Seconds(1));
-    if (verb == "told") record.was_told_by_others = record.was_told_by_others || is_in_time;
+    if (verb == "told" && is_in_time) {
+      record.was_told_by_others = true;
+      record.told = Seconds(moment);
+    }
     if (verb == "left") record.is_left = record.is_left || !record.ended;
     std::int32_t code = 0;
     std::int64_t amount = 0;

@@ -41,6 +41,7 @@ struct SlurmTaskRecord {
   bool is_late = false;
   bool was_told = false;
   bool was_told_by_others = false;  // by Slurm, as it seems
+  Seconds told{-1};                 // the last time
   bool is_left = false;             // its watcher was killed, and it was ended for that
   TaskUse use;
 };

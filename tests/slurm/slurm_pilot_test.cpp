@@ -91,6 +91,21 @@ TEST_F(Slurm, AStepForWhichSlurmHasNoRoomWaits) {
   EXPECT_EQ(out(27), "up\n");
 }
 
+TEST_F(Slurm, AStepThatWasSuspendedEndsWell) {
+  executor_ = make({{"pilot", "true"}});
+  const Launch launch =
+      launch_of(28, "echo up >>$OUT; for i in 1 2 3 4 5 6; do sleep 0.5; done; echo end >>$OUT", {{"n1"}});
+  ASSERT_TRUE(eventually([&] { return deliver(launch).state == DeliveryState::kDone; }));
+  ASSERT_TRUE(eventually([&] { return out(28) == "up\n"; }));
+  const std::string pilot = test::shell("squeue -h -t R -o '%A %j' | grep -- -pilot- | cut -d' ' -f1 | tr -d '\\n'");
+  shell("scontrol suspend " + pilot);
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  shell("scontrol resume " + pilot);
+  EXPECT_TRUE(eventually([&] { return all(launch, TaskPhase::kEnded); }, 60)) << look(launch)[0].detail;
+  EXPECT_TRUE(look(launch)[0].succeeded());
+  EXPECT_EQ(out(28), "up\nend\n");
+}
+
 TEST_F(Slurm, WhoLosesThePilotOfOneNodeIsLost) {
   executor_ = make({{"pilot", "true"}});
   const Launch gang = launch_of(25, "echo up >>$OUT; sleep 300", {{"n1"}, {"n2"}});
