@@ -41,6 +41,18 @@ DemandKey reclaim_demand(const Job& job, std::span<const TaskGroup> groups, cons
   return key;
 }
 
+// Depths of the queue's path at which a quota is as large as the demand.
+std::uint32_t depths_that_suffice(const QuotaLedger& quotas, std::int32_t queue, const Amounts& demand) {
+  std::uint32_t depths = 0;
+  for (std::int32_t q = queue; q >= 0; q = quotas.queues()[static_cast<std::size_t>(q)].parent) {
+    bool suffices = true;
+    for (std::size_t r = 0; r < demand.size() && suffices; ++r)
+      suffices = demand[r] == 0 || !quotas.has_quota_of(queue, r) || demand[r] <= quotas.quota(q, r);
+    if (suffices) depths |= depth_bit(quotas.depth(q));
+  }
+  return depths;
+}
+
 constexpr int kMostLevels = 4;  // of a path of which all sets are tried
 
 // Sets of depths of a path; those come first that lie near its end.
@@ -254,11 +266,14 @@ std::optional<RoomMade> Reclaim::make_room_for(Wanted wanted, const std::functio
     key.insert(key.end(), jobs->begin(), jobs->end());
   }
   if (fails_alike && failed_.contains(key)) return std::nullopt;
-  const bool is_owner = wanted.of_all && state_.quotas().governs() && job.queue >= 0;
+  const QuotaLedger& quotas = state_.quotas();
+  const bool is_owner = wanted.of_all && quotas.governs() && job.queue >= 0;
+  const std::uint32_t sufficing = is_owner ? depths_that_suffice(quotas, job.queue, wanted.demand) : 0;
   bool is_declined = false;
   bool is_prepared = false;
   if (index().size() > 0) {
-    for (const std::uint32_t own : depth_sets(is_owner ? state_.quotas().depth(job.queue) + 1 : 0)) {
+    for (const std::uint32_t own : depth_sets(is_owner ? quotas.depth(job.queue) + 1 : 0)) {
+      if ((own & ~sufficing) != 0) continue;
       wanted.own = own;
       const Reaches reaches = reaches_of(wanted, how);
       if (!reaches.any || !could_suffice(wanted.demand, reaches)) continue;
