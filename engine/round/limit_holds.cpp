@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/round/quota_placing.h"
+
 namespace berth {
 
 namespace {
@@ -45,14 +47,16 @@ Seconds LimitHolds::end_of(const Job& job, Seconds start) const {
 
 bool LimitHolds::may_admit(const Job& job) const {
   const QuotaLedger& quotas = state_.quotas();
-  const Amounts demand = quotas.demand_to_start(job);
-  for (std::size_t r = 0; r < demand.size(); ++r) {
-    if (demand[r] == 0 || !quotas.is_governed(r) || !quotas.counts_for(job.queue, r)) continue;
-    for (std::int32_t q = job.queue; q >= 0; q = state_.setup().queues[static_cast<std::size_t>(q)].parent) {
-      if (demand[r] > quotas.most(q, r, now_)) return false;
+  const auto fits = [&](const Amounts& demand) {
+    for (std::size_t r = 0; r < demand.size(); ++r) {
+      if (demand[r] == 0 || !quotas.is_governed(r) || !quotas.counts_for(job.queue, r)) continue;
+      for (std::int32_t q = job.queue; q >= 0; q = state_.setup().queues[static_cast<std::size_t>(q)].parent) {
+        if (demand[r] > quotas.most(q, r, now_)) return false;
+      }
     }
-  }
-  return true;
+    return true;
+  };
+  return divide_demand(quotas, job, fits).has_value();
 }
 
 std::optional<Seconds> LimitHolds::admitted_from(const Job& job) const {
@@ -74,7 +78,6 @@ std::optional<Seconds> LimitHolds::first_end(const Job& job, const std::function
   if (!may_admit(job)) return std::nullopt;
   QuotaLedger then = state_.quotas();
   then.clear_holds();
-  const Amounts demand = then.demand_to_start(job);
   std::vector<std::pair<Seconds, const RunningJob*>> ends;
   for (const RunningJob& run : state_.running().all()) {
     if (counts(run)) ends.emplace_back(expected_end_of(run, state_.rules(), now_), &run);
@@ -85,7 +88,10 @@ std::optional<Seconds> LimitHolds::first_end(const Job& job, const std::function
     for (; i < ends.size() && ends[i].first == time; ++i) {
       then.give_back(ends[i].second->job.queue, state_.held_by(*ends[i].second).all);
     }
-    if (has_room(then) && then.judge(job.queue, demand, end_of(job, time)).admitted()) return time;
+    const auto is_admitted = [&](const Amounts& demand) {
+      return then.judge(job.queue, demand, end_of(job, time)).admitted();
+    };
+    if (has_room(then) && divide_demand(then, job, is_admitted)) return time;
   }
   return std::nullopt;
 }

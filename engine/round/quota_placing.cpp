@@ -1,6 +1,7 @@
 #include "engine/round/quota_placing.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <utility>
 
@@ -25,6 +26,19 @@ Job within_quota(const QuotaLedger& quotas, const Job& job, std::uint32_t own) {
   return wanted;
 }
 
+// So many of the tasks fit beside what is taken.
+std::int32_t most_that_fit(const QuotaLedger& quotas, const TaskShape& shape, const Amounts& taken, std::int32_t wanted,
+                           const std::function<bool(const Amounts&)>& fits) {
+  std::int32_t fit = 0;
+  for (std::int32_t too_many = wanted + 1; too_many - fit > 1;) {
+    const std::int32_t tasks = fit + (too_many - fit) / 2;
+    Amounts then = taken;
+    quotas.add_demand(shape, tasks, then);
+    (fits(then) ? fit : too_many) = tasks;
+  }
+  return fit;
+}
+
 bool must_share_node(const TaskGroup& group) {
   return group.locality_required && (group.locality == Locality::kNode || group.locality == Locality::kLinkGroup);
 }
@@ -44,6 +58,8 @@ std::vector<std::size_t> most_used_models(const Cluster& cluster, std::span<cons
   return models;
 }
 
+constexpr int kMostTurns = 4;  // of groups
+
 // Places a job part by part: of each group so many tasks on each model as the quota takes there.
 class PlacingInParts {
  public:
@@ -59,27 +75,64 @@ class PlacingInParts {
         rest_(job),
         taken_(quotas.none()) {}
 
-  // What every group needs, then what they would like.
+  // What every group needs, then what they would like. Groups with less choice of models come first; one that finds no
+  // place comes first the next time. Then the other models are tried first.
   JobOutcome place_all() {
-    const Ledger::Checkpoint before = ledger_.checkpoint();
-    for (std::size_t g = 0; g < job_.groups.size(); ++g) {
-      const bool is_alone = job_.groups.size() == 1;
-      place_group(g, is_alone ? job_.groups[g].count : job_.groups[g].min_tasks);
-      if (rest_.groups[g].placed >= job_.groups[g].min_tasks) continue;
-      ledger_.rollback(before);
-      return outcome_without(g);
+    JobOutcome why_not;
+    for (int times = 0; times < 2; ++times) {
+      std::vector<std::size_t> order = groups_by_choice();
+      for (int tries = 0; tries < kMostTurns; ++tries) {
+        std::optional<std::size_t> lacking;
+        JobOutcome outcome = place_in(order, lacking);
+        if (!lacking) return outcome;
+        if (times == 0 && tries == 0) why_not = std::move(outcome);
+        if (*lacking == order.front()) break;
+        const auto late = std::ranges::find(order, *lacking);
+        std::rotate(order.begin(), late, late + 1);
+      }
+      std::ranges::reverse(models_);
     }
-    for (std::size_t g = 0; g < job_.groups.size(); ++g) place_group(g, job_.groups[g].count);
-    JobOutcome outcome;
-    outcome.started = !placed_.empty();
-    outcome.placed = std::move(placed_);
-    return outcome;
+    return why_not;
   }
   // Of what the quota takes, something found no place.
   bool lacks_room() const { return lacks_room_; }
   const Amounts& taken() const { return taken_; }
 
  private:
+  std::vector<std::size_t> groups_by_choice() const {
+    const auto choice = [&](std::size_t g) {
+      const TaskShape& shape = job_.groups[g].shape;
+      const auto may_use = [&](std::size_t model) { return shape.models == 0 || (shape.models >> model & 1) != 0; };
+      return std::pair(shape.gpu_count == 0 ? 0 : std::ranges::count_if(models_, may_use), -shape.gpu_count);
+    };
+    std::vector<std::size_t> order(job_.groups.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, {}, choice);
+    return order;
+  }
+
+  // `lacking`: the group that does not get what it needs; the ledger is as before then.
+  JobOutcome place_in(std::span<const std::size_t> order, std::optional<std::size_t>& lacking) {
+    const Ledger::Checkpoint before = ledger_.checkpoint();
+    rest_ = job_;
+    taken_ = quotas_.none();
+    placed_.clear();
+    for (const std::size_t g : order) {
+      const bool is_alone = job_.groups.size() == 1;
+      place_group(g, is_alone ? job_.groups[g].count : job_.groups[g].min_tasks);
+      if (rest_.groups[g].placed >= job_.groups[g].min_tasks) continue;
+      ledger_.rollback(before);
+      lacking = g;
+      return outcome_without(g);
+    }
+    for (const std::size_t g : order) place_group(g, job_.groups[g].count);
+    std::ranges::stable_sort(placed_, {}, &PlacedTask::group);
+    JobOutcome outcome;
+    outcome.started = !placed_.empty();
+    outcome.placed = placed_;
+    return outcome;
+  }
+
   JobOutcome outcome_without(std::size_t g) const {
     const TaskGroup& group = job_.groups[g];
     JobOutcome outcome;
@@ -150,14 +203,8 @@ class PlacingInParts {
 
   // Beside those that are placed.
   std::int32_t tasks_within_quota(const TaskShape& shape, std::int32_t wanted) const {
-    std::int32_t fit = 0;
-    for (std::int32_t too_many = wanted + 1; too_many - fit > 1;) {
-      const std::int32_t tasks = fit + (too_many - fit) / 2;
-      Amounts then = taken_;
-      quotas_.add_demand(shape, tasks, then);
-      (quotas_.judge(job_.queue, then, end_).within(own_) ? fit : too_many) = tasks;
-    }
-    return fit;
+    return most_that_fit(quotas_, shape, taken_, wanted,
+                         [&](const Amounts& then) { return quotas_.judge(job_.queue, then, end_).within(own_); });
   }
 
   const QuotaLedger& quotas_;
@@ -196,6 +243,32 @@ QuotaPlacing place_within_quota(const QuotaLedger& quotas, Ledger& ledger, const
   if (result.outcome.started) result.verdict = quotas.judge(job.queue, parts.taken(), end);
   result.narrowed = parts.lacks_room();
   return result;
+}
+
+std::optional<Amounts> divide_demand(const QuotaLedger& quotas, const Job& job,
+                                     const std::function<bool(const Amounts&)>& fits) {
+  const ModelSet choices = quotas.choices_of(job);
+  std::vector<const TaskGroup*> groups;
+  for (const TaskGroup& group : job.groups) groups.push_back(&group);
+  const auto may_choose = [&](const TaskGroup* group) {
+    return group->shape.gpu_count > 0 && (group->shape.models == 0 || std::popcount(group->shape.models & choices) > 1);
+  };
+  std::ranges::stable_sort(groups, {}, [&](const TaskGroup* group) { return choices != 0 && may_choose(group); });
+  Amounts taken = quotas.none();
+  for (const TaskGroup* const group : groups) {
+    std::int32_t left = std::max(0, group->min_tasks - group->placed);
+    TaskShape shape = group->shape;
+    const bool is_divided = choices != 0 && may_choose(group);
+    for (ModelSet models = is_divided ? choices : 1; models != 0 && left > 0; models &= models - 1) {
+      if (is_divided) shape.models = models & -models;
+      if (is_divided && group->shape.models != 0 && (group->shape.models & shape.models) == 0) continue;
+      const std::int32_t tasks = most_that_fit(quotas, shape, taken, left, fits);
+      quotas.add_demand(shape, tasks, taken);
+      left -= tasks;
+    }
+    if (left > 0) return std::nullopt;
+  }
+  return taken;
 }
 
 std::optional<Job> on_own_models(const QuotaLedger& quotas, const Job& job, Seconds end, int levels) {

@@ -30,6 +30,11 @@ using TryPlacing = std::function<JobOutcome(const Job& job, bool is_part)>;
 QuotaPlacing place_within_quota(const QuotaLedger& quotas, Ledger& ledger, const Job& job, Seconds end,
                                 const TryPlacing& place, std::uint32_t own = 0);
 
+// What the gang counts for, divided over the models so that it fits, part by part; nothing = it does not. Room on nodes
+// is not looked at.
+std::optional<Amounts> divide_demand(const QuotaLedger& quotas, const Job& job,
+                                     const std::function<bool(const Amounts&)>& fits);
+
 // The job on models of which the first `levels` queues of its path have quota left; nothing: there are none, or by
 // count it would borrow from them.
 std::optional<Job> on_own_models(const QuotaLedger& quotas, const Job& job, Seconds end, int levels);

@@ -78,6 +78,7 @@ Status for_each_step(
   }
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const auto& [before, after] = steps[i];
+    if (!before && !after) continue;  // only in a damaged history
     BERTH_TRY(each({changes[i].moment, changes[i].time, changes[i].version}, {&columns, before ? &*before : nullptr},
                    {&columns, after ? &*after : nullptr}));
   }

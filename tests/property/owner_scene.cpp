@@ -98,6 +98,7 @@ std::int64_t OwnerScene::submit_owner() {
     text += " locality=node preferred=1";
   } else if (!is_fraction && tasks < 4 && one_in(5)) {
     text += " / gpus=" + std::to_string(up_to(2)) + " tasks=" + std::to_string(up_to(2)) + (one_in(2) ? " cpu=10" : "");
+    if (company.snapshot.cluster.models.size() > 1 && one_in(2)) text += one_in(2) ? " models=A100" : " models=T4";
   }
   const std::int64_t id = company.submit("q", text);
   owner_ = company.waiting_job(id).groups;
