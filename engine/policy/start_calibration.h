@@ -69,7 +69,7 @@ class StartCalibration {
   struct Bucket {
     std::deque<Told> told;
     std::size_t gone = 0;  // left the front
-    double level50 = 0.5;  // quantiles asked for now
+    double level50 = 0.5;  // quantiles that are asked for
     double level90 = 0.9;
     std::size_t starts = 0;  // among `told`
   };

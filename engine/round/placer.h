@@ -30,6 +30,11 @@ struct PlacedTask {
   Holding holding;
 };
 
+// All tasks of the group lie on one node, or they do not run.
+inline bool must_share_node(const TaskGroup& group) {
+  return group.locality_required && (group.locality == Locality::kNode || group.locality == Locality::kLinkGroup);
+}
+
 struct JobOutcome {
   bool started = false;            // at least min_tasks of every group hold now, and something new was placed
   std::vector<PlacedTask> placed;  // the new ones; empty when not started

@@ -39,10 +39,6 @@ std::int32_t most_that_fit(const QuotaLedger& quotas, const TaskShape& shape, co
   return fit;
 }
 
-bool must_share_node(const TaskGroup& group) {
-  return group.locality_required && (group.locality == Locality::kNode || group.locality == Locality::kLinkGroup);
-}
-
 bool must_share_rack(const TaskGroup& group) { return group.locality_required && group.locality == Locality::kRack; }
 
 // Device models, those first on which most of the tasks lie.
@@ -79,7 +75,8 @@ class PlacingInParts {
   // place comes first the next time. Then the other models are tried first.
   JobOutcome place_all() {
     JobOutcome why_not;
-    for (int times = 0; times < 2; ++times) {
+    const int orders_of_models = models_.size() > 1 ? 2 : 1;
+    for (int times = 0; times < orders_of_models; ++times) {
       std::vector<std::size_t> order = groups_by_choice();
       for (int tries = 0; tries < kMostTurns; ++tries) {
         std::optional<std::size_t> lacking;

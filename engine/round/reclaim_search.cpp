@@ -111,7 +111,8 @@ std::optional<JobOutcome> Reclaim::place(const Wanted& wanted, const std::functi
   const auto place = [&](const Job& part, bool) { return state_.placer().place_job(part); };
   // Which models it takes decides whether the rules are kept.
   std::vector<std::uint32_t> all_own;
-  if (quotas.choices_of(wanted.gang) != 0) all_own = {~0u, wanted.own};
+  if (quotas.choices_of(wanted.gang) != 0) all_own.push_back(~0u);
+  if (!all_own.empty() && wanted.own != 0) all_own.push_back(wanted.own);
   all_own.push_back(0);
   const Ledger::Checkpoint before = ledger.checkpoint();
   for (const std::uint32_t own : all_own) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <tuple>
 
 #include "engine/policy/feasibility.h"
@@ -61,10 +60,6 @@ struct FreeRoom {
 
 std::int32_t needed_of(const TaskGroup& group) { return std::max(0, group.min_tasks - group.placed); }
 
-bool needs_one_node(const TaskGroup& group) {
-  return group.locality_required && (group.locality == Locality::kNode || group.locality == Locality::kLinkGroup);
-}
-
 std::int32_t units_in(const NodeView& node, const TaskGroup& group, std::int32_t tasks, std::int32_t most) {
   if (tasks == 1) return copies_that_fit(node, group.shape, most);
   if (group.shape.is_fraction() || group.shape.gpu_count == 0) {
@@ -105,7 +100,7 @@ std::vector<NodeIndex> RoomSearch::nodes_for(const TaskGroup& group) const {
     const NodeKind& kind = ledger.cluster().kind_of(n);
     if (!ledger.accepts_tasks(node) || !state_.may_ever_run(kind, group.shape)) continue;
     if (group.anchor >= 0 && group.locality_required) {
-      if (needs_one_node(group) && node != group.anchor) continue;
+      if (must_share_node(group) && node != group.anchor) continue;
       if (group.locality == Locality::kRack && all[n].rack != all[static_cast<std::size_t>(group.anchor)].rack)
         continue;
     }
@@ -253,14 +248,14 @@ bool RoomSearch::make_room(const TaskGroup& group) {
   if (needed == 0) return true;
   if (group.locality_required && group.locality == Locality::kRack) return make_room_in_rack(group);
   const std::vector<NodeIndex> nodes = nodes_for(group);
-  const Unit unit{&group, needs_one_node(group) ? needed : 1};
-  std::int64_t missing = needs_one_node(group) ? 1 : needed;
+  const Unit unit{&group, must_share_node(group) ? needed : 1};
+  std::int64_t missing = must_share_node(group) ? 1 : needed;
   for (const NodeIndex node : nodes) missing -= count(node, unit, needed);
   return make_room_on(unit, nodes, missing);
 }
 
 bool RoomSearch::make_one_more(const TaskGroup& group) {
-  const Unit unit{&group, needs_one_node(group) ? std::max(1, needed_of(group)) : 1};
+  const Unit unit{&group, must_share_node(group) ? std::max(1, needed_of(group)) : 1};
   return make_room_on(unit, nodes_for(group), 1);
 }
 

@@ -89,7 +89,6 @@ class OwnerScene {
   void change(Then& then, const Allocation& task, std::int64_t sign) const;
   void unmark(Then& then, const Allocation& task, std::int32_t queue, std::uint32_t marks, std::int64_t sign) const;
 
-  static bool fits(const NodeRoom& node, const TaskShape& shape);
   static std::int64_t copies(const NodeRoom& node, const TaskShape& shape);
   std::vector<std::vector<std::size_t>> sites(const Then& then) const;
   bool fits_alone(const Then& then) const;
