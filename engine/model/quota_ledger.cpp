@@ -27,8 +27,6 @@ std::int64_t capacity_of(const Cluster& cluster, const QuotaResource& resource) 
   return total;
 }
 
-std::uint32_t mark_bit(int depth) { return depth < kMarkedDepths ? 1u << depth : 0; }
-
 }  // namespace
 
 QuotaLedger::QuotaLedger(const Cluster& cluster, std::span<const Queue> queues, const QuotaTable& table, Seconds now)
@@ -49,7 +47,7 @@ QuotaLedger::QuotaLedger(const Cluster& cluster, std::span<const Queue> queues, 
        {&quota_, &used_, &uncounted_, &marked_, &pledged_, &kept_, &promised_, &promised_below_}) {
     amounts->assign(size, 0);
   }
-  changes_.assign(row_count(), 0);
+  prints_.assign(row_count(), 0);
   depth_.assign(row_count(), 0);
   above_.assign(row_count(), row_count());
   for (std::size_t q = 0; q < queues.size(); ++q) {
@@ -359,71 +357,6 @@ void QuotaLedger::take_beside_holds(std::int32_t queue, const Amounts& amounts, 
   }
 }
 
-template <class More>
-void QuotaLedger::change_use_of(std::int32_t queue, std::size_t resource, const More& more) {
-  std::int64_t change = 0;
-  for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
-    const std::size_t i = at(q, resource);
-    used_[i] += more(q);
-    if (has_promises_[resource] == 0) continue;
-    promised_below_[i] += change;
-    const std::int64_t after = std::max({std::int64_t{0}, kept_[i] - used_[i], promised_below_[i]});
-    change = after - promised_[i];
-    promised_[i] = after;
-  }
-  promised_to_all_[resource] += change;
-}
-
-template <class Counts>
-std::int64_t QuotaLedger::beyond(std::size_t resource, const Amounts& amounts, const Leaving& leaving,
-                                 const Counts& counts) {
-  std::int64_t more = amounts[resource];
-  for (const auto& [queue, held] : leaving) more -= counts(queue) ? held[resource] : 0;
-  return std::max<std::int64_t>(0, more);
-}
-
-void QuotaLedger::count_promise(std::int32_t queue, const Amounts& amounts, const Leaving& leaving, std::int64_t sign) {
-  ++changes_of_all_;
-  counted_promises_ += sign;
-  for (std::size_t q = row(queue); q < row_count(); q = above(q)) ++changes_[q];
-  for (KeptRoom& kept : kept_rooms_) {
-    DueRoom* const due = due_to(queue, kept);
-    const auto is_of_the_same = [&](std::int32_t other) { return due_to(other, kept) == due; };
-    (due != nullptr ? due->amount : kept.spare) -= sign * beyond(kept.resource, amounts, leaving, is_of_the_same);
-  }
-  Leaving counted;
-  for (const auto& [other, held] : leaving) counted.emplace_back(other, counting(other, held));
-  const Amounts own = counting(queue, amounts);
-  for (std::size_t r = 0; r < resource_count(); ++r) {
-    const auto lies_below = [&](std::size_t q) {
-      return [this, branch = index_of(q)](std::int32_t other) { return lies_in(other, branch); };
-    };
-    const auto more = [&](std::size_t q) { return sign * beyond(r, amounts, leaving, lies_below(q)); };
-    change_use_of(queue, r, more);
-    for (std::size_t q = row(queue); q < row_count(); q = above(q))
-      uncounted_[at(q, r)] += more(q) - sign * beyond(r, own, counted, lies_below(q));
-    used_by_all_[r] += sign * beyond(r, amounts, leaving, [](std::int32_t) { return true; });
-  }
-}
-
-void QuotaLedger::change_usage(std::int32_t queue, const Amounts& amounts, std::int64_t sign) {
-  ++changes_of_all_;
-  for (std::size_t q = row(queue); q < row_count(); q = above(q)) ++changes_[q];
-  for (KeptRoom& kept : kept_rooms_) {
-    DueRoom* const due = due_to(queue, kept);
-    (due != nullptr ? due->amount : kept.spare) -= sign * amounts[kept.resource];
-  }
-  for (std::size_t r = 0; r < resource_count(); ++r) {
-    const std::int64_t more = sign * amounts[r];
-    if (more == 0) continue;
-    change_use_of(queue, r, [&](std::size_t) { return more; });
-    if (unowned_[at(row(queue), r)] != 0) {
-      for (std::size_t q = row(queue); q < row_count(); q = above(q)) uncounted_[at(q, r)] += more;
-    }
-    used_by_all_[r] += more;
-  }
-}
-
 std::int64_t QuotaLedger::kept_idle(std::int32_t queue, std::size_t resource) const {
   const std::size_t i = at(row(queue), resource);
   return std::max<std::int64_t>(0, kept_[i] - used_[i]);
@@ -475,10 +408,6 @@ void QuotaLedger::add_capacity(const Amounts& amounts, std::int64_t sign) {
   for (std::size_t r = 0; r < resource_count(); ++r) capacity_[r] += sign * amounts[r];
 }
 
-void QuotaLedger::take(std::int32_t queue, const Amounts& amounts) { change_usage(queue, amounts, 1); }
-
-void QuotaLedger::give_back(std::int32_t queue, const Amounts& amounts) { change_usage(queue, amounts, -1); }
-
 void QuotaLedger::clear_marks() { std::ranges::fill(marked_, 0); }
 
 bool QuotaLedger::asks_for_governed(const Amounts& amounts) const {
@@ -502,19 +431,6 @@ bool QuotaLedger::fits_quota(std::size_t row, const Amounts& amounts, Seconds un
   return true;
 }
 
-void QuotaLedger::pledge(std::int32_t queue, const Amounts& amounts, const Leaving& leaving, std::uint32_t levels,
-                         std::int64_t sign) {
-  ++changes_of_all_;
-  const Amounts own = counting(queue, amounts);
-  Leaving counted;
-  for (const auto& [other, held] : leaving) counted.emplace_back(other, counting(other, held));
-  for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
-    if ((levels & mark_bit(depth_[q])) == 0) continue;
-    const auto lies_below = [this, branch = index_of(q)](std::int32_t other) { return lies_in(other, branch); };
-    for (std::size_t r = 0; r < resource_count(); ++r) pledged_[at(q, r)] += sign * beyond(r, own, counted, lies_below);
-  }
-}
-
 std::uint32_t QuotaLedger::mark(std::int32_t queue, const Amounts& amounts, std::uint32_t already,
                                 std::uint32_t wanted) {
   if (!governs_) return already;
@@ -529,11 +445,11 @@ std::uint32_t QuotaLedger::mark(std::int32_t queue, const Amounts& amounts, std:
   return marks;
 }
 
-void QuotaLedger::unmark(std::int32_t queue, const Amounts& amounts, std::uint32_t marks) {
+void QuotaLedger::count_marks(std::int32_t queue, const Amounts& amounts, std::uint32_t marks, std::int64_t sign) {
   const Amounts counted = counting(queue, amounts);
   for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
     if ((marks & mark_bit(depth_[q])) == 0) continue;
-    for (std::size_t r = 0; r < resource_count(); ++r) marked_[at(q, r)] -= counted[r];
+    for (std::size_t r = 0; r < resource_count(); ++r) marked_[at(q, r)] += sign * counted[r];
   }
 }
 

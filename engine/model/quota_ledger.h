@@ -51,6 +51,7 @@
 namespace berth {
 
 inline constexpr int kMarkedDepths = 16;  // see RunningJob::quota_mark
+constexpr std::uint32_t mark_bit(int depth) { return depth < kMarkedDepths ? 1u << depth : 0; }
 
 // A set of depths of queues on a path: the root has depth 0. All from the last one on count as one.
 inline constexpr int kTrackedDepths = 32;
@@ -212,7 +213,11 @@ class QuotaLedger {
   // Marks what takes `amounts` (already taken) wherever `wanted` says and it fits, beyond `already`; returns all its
   // marks.
   std::uint32_t mark(std::int32_t queue, const Amounts& amounts, std::uint32_t already = 0, std::uint32_t wanted = ~0u);
-  void unmark(std::int32_t queue, const Amounts& amounts, std::uint32_t marks);
+  void unmark(std::int32_t queue, const Amounts& amounts, std::uint32_t marks) {
+    count_marks(queue, amounts, marks, -1);
+  }
+  // `sign` 1: whether or not that fits, as to undo -1.
+  void count_marks(std::int32_t queue, const Amounts& amounts, std::uint32_t marks, std::int64_t sign);
   void clear_marks();
   // The marks that a job of `queue` could have.
   std::uint32_t all_marks(std::int32_t queue) const;
@@ -249,10 +254,11 @@ class QuotaLedger {
   // `queue` is `branch`, or lies below it.
   bool lies_in(std::int32_t queue, std::int32_t branch) const;
   int depth(std::int32_t queue) const { return depth_[row(queue)]; }
-  // Grows with every take() and give_back(), of anybody and of the queue or one below it: who keeps something that
-  // depends on usage compares. That of anybody also with every pledge().
-  std::uint64_t changes() const { return changes_of_all_; }
-  std::uint64_t changes(std::int32_t queue) const { return changes_[row(queue)]; }
+  // Equal where use is equal, of anybody and of the queue and those below it, also after something was tried and
+  // undone: who keeps an answer that depends on use compares. That of anybody knows what is pledged, too. Different use
+  // has the same print in one case of 2^34 or more: a sum with random weights (Zobrist 1970).
+  std::uint64_t usage_print() const { return print_; }
+  std::uint64_t usage_print(std::int32_t queue) const { return prints_[row(queue)]; }
 
  private:
   struct KeptRoom {
@@ -300,6 +306,8 @@ class QuotaLedger {
   static std::int64_t beyond(std::size_t resource, const Amounts& amounts, const Leaving& leaving,
                              const Counts& counts);
   void change_usage(std::int32_t queue, const Amounts& amounts, std::int64_t sign);
+  // So much more of what is used does not count.
+  void count_out(std::size_t row, std::size_t resource, std::int64_t more);
   // `more(q)`: at each row of the path.
   template <class More>
   void change_use_of(std::int32_t queue, std::size_t resource, const More& more);
@@ -347,9 +355,9 @@ class QuotaLedger {
   std::vector<KeptRoom> kept_rooms_;
   std::vector<QuotaHold> holds_;
   std::pair<Seconds, std::int64_t> asking_{Seconds(kNoLimit), 0};
-  Seconds certain_end_{kNoLimit};  // of the job that is asked about
-  std::vector<std::uint64_t> changes_;
-  std::uint64_t changes_of_all_ = 0;
+  Seconds certain_end_{kNoLimit};      // of the job that is asked about
+  std::vector<std::uint64_t> prints_;  // by row
+  std::uint64_t print_ = 0;
 };
 
 }  // namespace berth

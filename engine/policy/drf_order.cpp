@@ -48,7 +48,7 @@ class DrfRanking : public QueueRanking {
  private:
   struct Known {
     bool is_known = false;
-    std::uint64_t changes = 0;
+    std::uint64_t print = 0;
     double share = 0;
     std::vector<double> usage;  // by resource counted, as part of the capacity
   };
@@ -58,8 +58,8 @@ class DrfRanking : public QueueRanking {
 
   const Known& known_of(std::int32_t queue) {
     Known& known = known_[row(queue)];
-    if (known.is_known && known.changes == usage_.changes(queue)) return known;
-    known = {.is_known = true, .changes = usage_.changes(queue), .share = 0, .usage = own_usage(queue)};
+    if (known.is_known && known.print == usage_.usage_print(queue)) return known;
+    known = {.is_known = true, .print = usage_.usage_print(queue), .share = 0, .usage = own_usage(queue)};
     if (queue >= 0) add_children(children_[row(queue)], known.usage);
     for (std::size_t i = 0; i < resources_.size(); ++i) {
       if (counts_[i] != 0) known.share = std::max(known.share, known.usage[i]);

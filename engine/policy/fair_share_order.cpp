@@ -65,7 +65,7 @@ class FairShareRanking : public QueueRanking {
   using Key = std::tuple<bool, std::int32_t, double, double, std::int64_t>;
   struct Known {
     Key key;
-    std::uint64_t changes = 0;
+    std::uint64_t print = 0;
   };
 
   // Requests of children are requests of the parent.
@@ -80,7 +80,7 @@ class FairShareRanking : public QueueRanking {
 
   const Key& key_of(std::int32_t queue) {
     const std::size_t row = queue < 0 ? queues_.size() : static_cast<std::size_t>(queue);
-    if (keys_[row].changes != usage_.changes(queue)) renew(row);
+    if (keys_[row].print != usage_.usage_print(queue)) renew(row);
     return keys_[row].key;
   }
 
@@ -119,7 +119,7 @@ class FairShareRanking : public QueueRanking {
     } else {
       keys_[row].key = {!is_below, -queues_[row].priority_band, of_share, -queues_[row].weight, queues_[row].id};
     }
-    keys_[row].changes = usage_.changes(queue);
+    keys_[row].print = usage_.usage_print(queue);
   }
 
   std::span<const Queue> queues_;

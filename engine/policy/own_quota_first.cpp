@@ -16,8 +16,8 @@ OwnQuotaFirst::OwnQuotaFirst(const OrderInput& input, std::unique_ptr<Rewindable
 bool OwnQuotaFirst::may_be_own(const Job& job) {
   if (job.queue < 0 || usage_->depth(job.queue) + 1 < levels_) return false;
   Known& known = known_[static_cast<std::size_t>(job.queue)];
-  if (known.levels != levels_ || known.changes != usage_->changes()) {
-    known = {usage_->changes(), levels_, usage_->models_within(job.queue, levels_)};
+  if (known.levels != levels_ || known.print != usage_->usage_print()) {
+    known = {usage_->usage_print(), levels_, usage_->models_within(job.queue, levels_)};
   }
   return std::ranges::all_of(job.groups, [&](const TaskGroup& group) {
     const TaskShape& shape = group.shape;

@@ -35,7 +35,7 @@ class OwnQuotaFirst : public JobSequence {
  private:
   // Models of which quota is left, as of a change of the usage.
   struct Known {
-    std::uint64_t changes = 0;
+    std::uint64_t print = 0;
     int levels = 0;
     ModelSet models = 0;
   };

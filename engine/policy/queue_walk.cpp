@@ -19,7 +19,7 @@ PlaceInQueue place_in_queue(const Job& job, const OrderInput& input) {
 class QueueWalk : public RewindableSequence {
  public:
   QueueWalk(const OrderInput& input, const QuotaLedger& usage, std::unique_ptr<QueueRanking> ranking)
-      : queues_(input.queues), usage_(usage), ranking_(std::move(ranking)), seen_(usage.changes()) {
+      : queues_(input.queues), usage_(usage), ranking_(std::move(ranking)), seen_(usage.usage_print()) {
     const std::size_t rows = queues_.size() + 1;
     children_.resize(rows);
     sort_jobs(input);
@@ -43,8 +43,8 @@ class QueueWalk : public RewindableSequence {
   }
 
   std::optional<std::int32_t> next() override {
-    if (usage_.changes() != seen_) {
-      seen_ = usage_.changes();
+    if (usage_.usage_print() != seen_) {
+      seen_ = usage_.usage_print();
       ranking_->usage_changed();
       at_ = kNowhere;
     }

@@ -25,7 +25,7 @@ double wpai_extra(const Job& job, const OrderInput& input) {
 
 class WpaiSequence : public RewindableSequence {
  public:
-  explicit WpaiSequence(const OrderInput& input) : input_(input), usage_(input), seen_((*usage_).changes()) {
+  explicit WpaiSequence(const OrderInput& input) : input_(input), usage_(input), seen_((*usage_).usage_print()) {
     std::map<DemandKey, std::size_t> known;
     for (std::size_t i = 0; i < input.jobs.size(); ++i) {
       const Job& job = input.jobs[i];
@@ -57,8 +57,8 @@ class WpaiSequence : public RewindableSequence {
   }
 
   std::optional<std::int32_t> next() override {
-    if ((*usage_).changes() != seen_) {
-      seen_ = (*usage_).changes();
+    if ((*usage_).usage_print() != seen_) {
+      seen_ = (*usage_).usage_print();
       rank_groups();
     }
     while (!first_.empty()) {
@@ -85,9 +85,9 @@ class WpaiSequence : public RewindableSequence {
     std::vector<Amounts> demands;  // by what they may choose
     std::vector<Waiter> jobs;
     std::size_t next = 0;
-    double covered = -1;        // score without the extra
-    std::uint64_t changes = 0;  // of the root above the queue, when that was worked out
-    std::uint32_t stamp = 0;    // of its entry in first_ that counts
+    double covered = -1;      // score without the extra
+    std::uint64_t print = 0;  // of the root above the queue, when that was worked out
+    std::uint32_t stamp = 0;  // of its entry in first_ that counts
   };
   // The best job left of a group.
   struct Head {
@@ -107,9 +107,9 @@ class WpaiSequence : public RewindableSequence {
     for (std::size_t i = 0; i < groups_.size(); ++i) {
       Group& group = groups_[i];
       if (group.next == group.jobs.size()) continue;
-      const std::uint64_t changes = (*usage_).changes(group.root);
-      if (group.covered >= 0 && changes == group.changes) continue;
-      group.changes = changes;
+      const std::uint64_t print = (*usage_).usage_print(group.root);
+      if (group.covered >= 0 && print == group.print) continue;
+      group.print = print;
       const double own = own_part(group);
       const double covered = kOwnWeight * own + kBorrowedWeight * (1 - own);
       if (covered == group.covered) continue;

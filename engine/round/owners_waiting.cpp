@@ -72,12 +72,12 @@ bool OwnersWaiting::borrows_from_one_who_waits(const Borrower& borrower) {
   const QuotaLedger& quotas = state_.quotas();
   const auto [known, is_new] = answers_.try_emplace(borrower);
   Answer& answer = known->second;
-  if (is_new || answer.changes != quotas.changes()) {
+  if (is_new || answer.print != quotas.usage_print()) {
     const auto takes_back = [&](Kind& kind) {
       return quotas.may_reclaim(kind.queue, kind.demand, borrower.queue, borrower.marks, kind.end) &&
              somebody_waits(kind);
     };
-    answer = {quotas.changes(), std::ranges::any_of(kinds_, takes_back)};
+    answer = {quotas.usage_print(), std::ranges::any_of(kinds_, takes_back)};
   }
   return answer.is_owned;
 }

@@ -45,9 +45,9 @@ class OwnersWaiting {
     std::uint32_t marks = 0;
     auto operator<=>(const Borrower&) const = default;
   };
-  // As the quotas were after so many changes.
+  // At that print of usage.
   struct Answer {
-    std::uint64_t changes = 0;
+    std::uint64_t print = 0;
     bool is_owned = false;
   };
 

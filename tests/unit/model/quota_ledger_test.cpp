@@ -55,8 +55,35 @@ TEST(QuotaLedgerTest, UseOfAQueueCountsForAllAbove) {
   EXPECT_EQ(ledger.used_by_all(0), 5000);
   ledger.give_back(world("c"), world.gpus(ledger, 3));
   EXPECT_EQ(ledger.used(world("b"), 0), 0);
-  EXPECT_EQ(ledger.changes(world("b")), 2u);
-  EXPECT_EQ(ledger.changes(world("d")), 0u);
+}
+
+TEST(QuotaLedgerTest, EqualUseHasAnEqualPrint) {
+  const World world("a gpu=10 / b < a gpu=4 / c < b gpu=2 / d");
+  QuotaLedger ledger = world.ledger();
+  const Amounts two = world.gpus(ledger, 2);
+  const QuotaLedger::Leaving nobody;
+  ledger.take(world("c"), two);
+  const std::uint64_t all = ledger.usage_print();
+  const std::uint64_t of_b = ledger.usage_print(world("b"));
+  const std::uint64_t of_d = ledger.usage_print(world("d"));
+
+  ledger.give_back(world("c"), two);
+  ledger.take(world("b"), two);
+  EXPECT_NE(ledger.usage_print(), all) << "the same in b, but not in c";
+  EXPECT_NE(ledger.usage_print(world("b")), of_b);
+  EXPECT_EQ(ledger.usage_print(world("d")), of_d);
+  ledger.give_back(world("b"), two);
+  ledger.take(world("c"), two);
+  EXPECT_EQ(ledger.usage_print(), all);
+  EXPECT_EQ(ledger.usage_print(world("b")), of_b);
+
+  ledger.pledge(world("d"), two, nobody, 1, 1);
+  EXPECT_NE(ledger.usage_print(), all);
+  ledger.count_promise(world("a"), two, nobody, 1);
+  ledger.pledge(world("d"), two, nobody, 1, -1);
+  EXPECT_NE(ledger.usage_print(), all);
+  ledger.count_promise(world("a"), two, nobody, -1);
+  EXPECT_EQ(ledger.usage_print(), all);
 }
 
 TEST(QuotaLedgerTest, AParentWithoutARowHasTheQuotasOfItsChildren) {
