@@ -390,45 +390,42 @@ Reclaim::Reaches Reclaim::reaches_within(const Wanted& wanted) const {
   const Job& job = wanted.job;
   Reaches reaches;
   reaches.of.assign(index_->size(), VictimReach::kNone);
-  std::vector<Gone> lower;
+  std::vector<std::size_t> lower;
   for (std::size_t i = 0; i < index_->size(); ++i) {
     const Victim& victim = (*index_)[i];
     if (is_out_of_reach(victim, job)) continue;
     if (victim.queue == job.queue) {
-      if (may_go_by_class(victim, job)) lower.push_back({i, victim.all()});
+      if (may_go_by_class(victim, job)) lower.push_back(i);
       continue;
     }
     const int fork = state_.quotas().fork_depth(job.queue, victim.queue);
     if (fork >= 0 && fork < kMarkedDepths && (wanted.own >> fork & 1) != 0) reaches.of[i] = reach_beyond(victim, fork);
   }
   if (!lower.empty()) {
-    const std::uint32_t has = wanted.own | marks_without(lower, job, wanted.demand);
-    for (const Gone& gone : lower) {
-      if (((*index_)[gone.victim].gang_marks() & ~has) == 0) reaches.of[gone.victim] = VictimReach::kAll;
+    const std::uint32_t has = wanted.own | state_.marks_before_lower(job, wanted.demand);
+    for (const std::size_t i : lower) {
+      if (((*index_)[i].gang_marks() & ~has) == 0) reaches.of[i] = VictimReach::kAll;
     }
   }
   return reaches;
 }
 
-std::uint32_t Reclaim::marks_without(std::span<const Gone> all_gone, const Job& job, const Amounts& taken) const {
-  QuotaLedger& quotas = state_.quotas();
-  const auto unmark = [&](const Gone& gone, std::size_t from, std::size_t to, std::uint32_t marks, std::int64_t sign) {
-    Amounts amounts = index_->amounts(state_, gone.victim, from, to);
-    for (std::int64_t& amount : amounts) amount *= sign;
-    quotas.unmark((*index_)[gone.victim].queue, amounts, marks);
-  };
-  const auto unmark_all = [&](std::int64_t sign) {
-    for (const Gone& gone : all_gone) {
-      const Victim& victim = (*index_)[gone.victim];
-      const std::size_t surplus = std::min(gone.level, victim.surplus);
-      unmark(gone, 0, surplus, victim.surplus_marks(), sign);
-      unmark(gone, surplus, gone.level, victim.gang_marks(), sign);
+std::uint32_t Reclaim::marks_without(const VictimChoice& choice, const Job& job, const Amounts& taken) const {
+  const auto count = [&](std::int64_t sign) {
+    for (const std::size_t v : choice.chosen()) {
+      const Victim& victim = (*index_)[v];
+      if (victim.queue == job.queue) continue;  // of a lower class, and gives its marks whether it goes or not
+      const std::size_t surplus = std::min(choice.level(v), victim.surplus);
+      const auto count_marks = [&](std::size_t from, std::size_t to, std::uint32_t marks) {
+        state_.quotas().count_marks(victim.queue, index_->amounts(state_, v, from, to), marks, sign);
+      };
+      count_marks(0, surplus, victim.surplus_marks());
+      count_marks(surplus, choice.level(v), victim.gang_marks());
     }
   };
-  unmark_all(1);
-  const std::uint32_t gained = quotas.mark(job.queue, taken);
-  quotas.unmark(job.queue, taken, gained);
-  unmark_all(-1);
+  count(-1);
+  const std::uint32_t gained = state_.marks_before_lower(job, taken);
+  count(1);
   return gained;
 }
 

@@ -5,7 +5,8 @@
 //   reclaim   a job v of another queue that runs on what it borrowed from b's (QuotaLedger::may_reclaim): once b runs
 //             it is within its quota, and v does not count against the quota of its own - of an elastic v, if its gang
 //             does but not what it has beyond, only that
-//   priority  a job of the same queue with a strictly lower class; b counts against every quota that v counted against.
+//   priority  a job of the same queue with a strictly lower class; b counts against every quota that v counted against,
+//             with the marks that lower classes of the queue give it when it starts (RoundState::start).
 //             Not one that started while b waited because the order put it first, as by its age: b would end it as soon
 //             as it may, and the next b again. One that was evicted n times before runs n times the cool-down first:
 //             else a stream of higher classes would evict it for ever
@@ -145,13 +146,8 @@ class Reclaim {
   bool is_out_of_reach(const Victim& victim, const Job& job) const;
   // Of others, marked less than that at the fork.
   static VictimReach reach_beyond(const Victim& victim, int fork);
-  // A victim at a level.
-  struct Gone {
-    std::size_t victim = 0;
-    std::size_t level = 0;
-  };
   // The marks that the job gets for `taken` once these have gone.
-  std::uint32_t marks_without(std::span<const Gone> gone, const Job& job, const Amounts& taken) const;
+  std::uint32_t marks_without(const VictimChoice& choice, const Job& job, const Amounts& taken) const;
   bool could_suffice(const Amounts& demand, const Reaches& reaches) const;
   // What the victims within reach hold.
   void add_in_reach(const Reaches& reaches, Amounts& amounts) const;

@@ -231,11 +231,9 @@ void Reclaim::spare_tasks(const Wanted& wanted, std::size_t v, VictimChoice& cho
 
 bool Reclaim::keeps_the_rules(const Job& job, const Amounts& taken, Seconds end, const VictimChoice& choice) const {
   std::uint32_t lost_marks = 0;  // of jobs of the same queue
-  std::vector<Gone> gone;
   for (const std::size_t v : choice.chosen()) {
     const Victim& victim = (*index_)[v];
     const bool is_whole = choice.level(v) > victim.surplus;
-    gone.push_back({v, choice.level(v)});
     if (victim.queue == job.queue) {
       if (is_whole) lost_marks |= victim.gang_marks();
       continue;
@@ -243,7 +241,7 @@ bool Reclaim::keeps_the_rules(const Job& job, const Amounts& taken, Seconds end,
     const std::uint32_t marks = is_whole ? victim.gang_marks() : victim.surplus_marks();
     if (!state_.quotas().may_reclaim(job.queue, taken, victim.queue, marks, end, beside_)) return false;
   }
-  return lost_marks == 0 || (lost_marks & ~marks_without(gone, job, taken)) == 0;
+  return lost_marks == 0 || (lost_marks & ~marks_without(choice, job, taken)) == 0;
 }
 
 }  // namespace berth

@@ -62,9 +62,68 @@ std::uint32_t RoundState::mark(std::int32_t queue, const Held& held, std::uint32
   return gang | surplus << kMarkedDepths;
 }
 
-void RoundState::unmark(std::int32_t queue, const Held& held, std::uint32_t marks) {
-  quotas_.unmark(queue, held.gang, marks & kGangMarks);
-  quotas_.unmark(queue, held.surplus, marks >> kMarkedDepths);
+void RoundState::count_marks(std::int32_t queue, const Held& held, std::uint32_t marks, std::int64_t sign) {
+  quotas_.count_marks(queue, held.gang, marks & kGangMarks, sign);
+  quotas_.count_marks(queue, held.surplus, marks >> kMarkedDepths, sign);
+}
+
+void RoundState::note_class(const Job& job) {
+  const auto [lowest, is_new] = lowest_class_.try_emplace(job.queue, class_value(job));
+  if (!is_new) lowest->second = std::min(lowest->second, class_value(job));
+}
+
+std::vector<const RunningJob*> RoundState::marked_below(const Job& job) const {
+  std::vector<const RunningJob*> below;
+  const auto lowest = lowest_class_.find(job.queue);
+  const std::int64_t value = class_value(job);
+  if (lowest == lowest_class_.end() || lowest->second >= value) return below;
+  for (const RunningJob& run : running_.all()) {
+    if (run.job.queue == job.queue && run.job.id != job.id && run.job.eviction.preemptible && !run.is_told_to_stop() &&
+        (run.quota_mark & kGangMarks) != 0 && class_value(run.job) < value)
+      below.push_back(&run);
+  }
+  return below;
+}
+
+std::uint32_t RoundState::marks_before_lower(const Job& job, const Amounts& amounts) {
+  const std::vector<const RunningJob*> lower = marked_below(job);
+  for (const RunningJob* const run : lower) count_marks(job.queue, held_by(*run), run->quota_mark, -1);
+  const std::uint32_t marks = quotas_.mark(job.queue, amounts);
+  quotas_.unmark(job.queue, amounts, marks);
+  for (const RunningJob* const run : lower) count_marks(job.queue, held_by(*run), run->quota_mark, 1);
+  return marks;
+}
+
+std::uint32_t RoundState::take_marks_of_lower(const Job& job, const Held& held, std::uint32_t marks) {
+  const std::uint32_t missing = quotas_.all_marks(job.queue) & ~marks;
+  if (missing == 0) return marks;
+  std::vector<const RunningJob*> lower = marked_below(job);
+  std::ranges::sort(lower, {}, [&](const RunningJob* run) {
+    return std::tuple(class_value(run->job), Seconds(0) - run->start, -run->job.id);
+  });
+  for (int depth = quotas_.depth(job.queue); depth >= 0 && !lower.empty(); --depth) {
+    const std::uint32_t bit = missing & mark_bit(depth);
+    if (bit == 0) continue;
+    const std::uint32_t of_depth = bit | bit << kMarkedDepths;
+    std::size_t given = 0;
+    for (; given < lower.size() && (marks & bit) == 0; ++given) {
+      const RunningJob& run = *lower[given];
+      if ((run.quota_mark & bit) == 0) continue;
+      count_marks(job.queue, held_by(run), run.quota_mark & of_depth, -1);
+      marks = mark(job.queue, held, marks, bit);
+    }
+    const bool is_gained = (marks & bit) != 0;
+    for (std::size_t i = 0; i < given; ++i) {
+      const RunningJob& run = *lower[i];
+      if (is_gained) {
+        running_.change(run.job.id)->quota_mark &= ~of_depth;
+      } else {
+        count_marks(job.queue, held_by(run), run.quota_mark & of_depth, 1);
+      }
+    }
+    marks_are_stale_ = marks_are_stale_ || is_gained;  // they may have given more than it takes
+  }
+  return marks;
 }
 
 void RoundState::count_capacity(const Holding& holding, std::int64_t sign) {
@@ -88,6 +147,7 @@ Status RoundState::add_running(RunningJob job) {
   quotas_.take(job.job.queue, held_by(job).all);
   marks_are_stale_ = true;
   marks_are_claims_ = true;
+  note_class(job.job);
   running_.add(std::move(job));
   return {};
 }
@@ -168,7 +228,9 @@ void RoundState::start(const Job& job, std::span<const PlacedTask> placed, Secon
   }
   quotas_.take(job.queue, more);
   if (!quotas_.governs()) return;
-  const std::uint32_t marks = mark(job.queue, held_by(*run));
+  note_class(job);
+  const Held held = held_by(*run);
+  const std::uint32_t marks = take_marks_of_lower(job, held, mark(job.queue, held));
   if ((run->quota_mark & ~marks) != 0) marks_are_stale_ = true;  // more surplus than quota: what covered it is free
   if (stands_behind_guests(job.queue, marks)) marks_are_stale_ = true;
   run->quota_mark = marks;

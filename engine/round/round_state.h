@@ -98,7 +98,11 @@ class RoundState {
 
   // Marks of a job that holds that; see QuotaLedger::mark and RunningJob::quota_mark.
   std::uint32_t mark(std::int32_t queue, const Held& held, std::uint32_t already = 0, std::uint32_t wanted = ~0u);
-  void unmark(std::int32_t queue, const Held& held, std::uint32_t marks);
+  void unmark(std::int32_t queue, const Held& held, std::uint32_t marks) { count_marks(queue, held, marks, -1); }
+  void count_marks(std::int32_t queue, const Held& held, std::uint32_t marks, std::int64_t sign);
+  // The marks that a gang of the job would get now, if it took those amounts: a job that starts takes the marks of
+  // running jobs of lower classes of its queue where it would have none.
+  std::uint32_t marks_before_lower(const Job& job, const Amounts& amounts);
 
   // On some node of the kind, were it empty: the shape fits, and the policy lets it.
   bool may_ever_run(const NodeKind& kind, const TaskShape& shape) const {
@@ -126,6 +130,11 @@ class RoundState {
  private:
   // It is within the quota of some queue below one in whose quota it has no place: guests may have it.
   bool stands_behind_guests(std::int32_t queue, std::uint32_t marks) const;
+  void note_class(const Job& job);
+  // Running jobs of the job's queue with marks, of lower classes; those that could not be evicted as guests keep them.
+  std::vector<const RunningJob*> marked_below(const Job& job) const;
+  // Besides `marks`, those that such jobs have: of the lowest class first, of the newest first. All its marks.
+  std::uint32_t take_marks_of_lower(const Job& job, const Held& held, std::uint32_t marks);
   // `are_claims`: all anew, of what they are. `only_kept`: none that a job had not.
   void give_marks(bool are_claims, bool only_kept = false);
   static void find_anchor(RunningJob& job, std::int32_t group);
@@ -137,9 +146,10 @@ class RoundState {
   QuotaLedger quotas_;
   RunningJobs running_;
   Placer placer_;
-  std::map<std::int64_t, Pledge> pledges_;  // by job
-  bool marks_are_stale_ = false;            // quota was freed since they were last renewed
-  bool marks_are_claims_ = false;           // some came with add_running(): more may be promised than there is quota
+  std::map<std::int64_t, Pledge> pledges_;             // by job
+  std::map<std::int32_t, std::int64_t> lowest_class_;  // of jobs that ran here, by queue
+  bool marks_are_stale_ = false;                       // quota was freed since they were last renewed
+  bool marks_are_claims_ = false;  // some came with add_running(): more may be promised than there is quota
 };
 
 }  // namespace berth

@@ -155,13 +155,26 @@ void OwnerScene::take_stock() {
     for (const Allocation& task : tasks_of(run.job.id)) {
       const bool is_of_gang = task.task < run.job.groups[0].min_tasks;
       change(now_there_, task, -1);
-      unmark(now_there_, task, run.job.queue,
-             is_of_gang ? run.quota_mark & kGangMarks : run.quota_mark >> kMarkedDepths, -1);
+      if (!gives_marks(run)) {
+        unmark(now_there_, task, run.job.queue,
+               is_of_gang ? run.quota_mark & kGangMarks : run.quota_mark >> kMarkedDepths, -1);
+      }
       for (std::int32_t q = run.job.queue; q >= 0; q = queue(q).parent)
         now_there_.used[static_cast<std::size_t>(q)][model_of(task)] += milli_of(task);
     }
     if (run.job.eviction.preemptible && !run.is_told_to_stop()) add_steps(run);
   }
+}
+
+std::int64_t OwnerScene::class_of(const Job& job) const {
+  const std::int32_t index = job.priority_class;
+  return index < 0 ? 0 : company.snapshot.priority_classes[static_cast<std::size_t>(index)].value;
+}
+
+// To the owner, which is of a higher class.
+bool OwnerScene::gives_marks(const RunningJob& run) const {
+  return run.job.queue == path_.back() && run.job.eviction.preemptible && !run.is_told_to_stop() &&
+         class_of(run.job) < class_value_;
 }
 
 void OwnerScene::add_steps(const RunningJob& run) {
@@ -174,9 +187,7 @@ void OwnerScene::add_steps(const RunningJob& run) {
   surplus.is_gang = false;
   surplus.marks = run.quota_mark >> kMarkedDepths;
   if (run.job.queue == path_.back()) {
-    const std::int32_t index = run.job.priority_class;
-    const std::int64_t value = index < 0 ? 0 : company.snapshot.priority_classes[static_cast<std::size_t>(index)].value;
-    if (value >= class_value_) return;
+    if (class_of(run.job) >= class_value_) return;
   } else {
     int fork = 0;
     while (lies_in(run.job.queue, path_[static_cast<std::size_t>(fork)])) ++fork;
@@ -250,7 +261,7 @@ bool OwnerScene::makes_room(VictimSet set) const {
     }
     for (const Allocation& task : step.holds) {
       change(then, task, 1);
-      unmark(then, task, step.queue, step.marks, 1);
+      if (step.queue != path_.back()) unmark(then, task, step.queue, step.marks, 1);
       for (std::int32_t q = step.queue; q >= 0; q = queue(q).parent)
         then.used[static_cast<std::size_t>(q)][model_of(task)] -= milli_of(task);
     }

@@ -3,7 +3,8 @@
 // Counts for itself, from rows: it shares no code with the ledgers and the searches that it looks at. The rules:
 //   - a job of another queue may go where, at the fork of the two paths, it does not count within quota, and the owner
 //     is within its quota afterwards; surplus tasks of an elastic job go by themselves, by their own marks
-//   - a job of the owner's queue may go if its class is lower, and the owner counts within each quota that it did
+//   - a job of the owner's queue may go if its class is lower, and the owner counts within each quota that it did;
+//     it counts there before all of lower classes
 //   - limits and borrow limits hold afterwards; where somebody keeps what it owns, the owner stays within all quotas
 // Rules of time and budgets are off.
 #pragma once
@@ -82,6 +83,8 @@ class OwnerScene {
   void submit_another(const std::string& queue);
   void fill();
   void take_stock();
+  std::int64_t class_of(const Job& job) const;
+  bool gives_marks(const RunningJob& run) const;
   void add_steps(const RunningJob& run);
   std::vector<Allocation> tasks_of(std::int64_t job) const;
   std::int64_t milli_of(const Allocation& task) const;
