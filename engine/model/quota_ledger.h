@@ -51,7 +51,8 @@
 namespace berth {
 
 inline constexpr int kMarkedDepths = 16;  // see RunningJob::quota_mark
-constexpr std::uint32_t mark_bit(int depth) { return depth < kMarkedDepths ? 1u << depth : 0; }
+// None below 0, or too deep.
+constexpr std::uint32_t mark_bit(int depth) { return depth >= 0 && depth < kMarkedDepths ? 1u << depth : 0; }
 
 // A set of depths of queues on a path: the root has depth 0. All from the last one on count as one.
 inline constexpr int kTrackedDepths = 32;

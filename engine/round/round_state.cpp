@@ -54,6 +54,14 @@ RoundState::Held RoundState::held_by(const RunningJob& job) const {
   return held;
 }
 
+Amounts RoundState::surplus_on(const RunningJob& job, std::span<const ReservedTask> tasks) const {
+  Amounts amounts = quotas_.none();
+  for (const std::size_t task : surplus_tasks(job)) {
+    if (lies_on(job.tasks[task].holding, tasks)) quotas_.add_holding(job.tasks[task].holding, amounts);
+  }
+  return amounts;
+}
+
 std::uint32_t RoundState::mark(std::int32_t queue, const Held& held, std::uint32_t already, std::uint32_t wanted) {
   const std::uint32_t gang = quotas_.mark(queue, held.gang, already & kGangMarks, wanted & kGangMarks);
   if (!held.has_surplus) return gang;
@@ -160,12 +168,11 @@ void RoundState::pledge(const Reservation& promise, std::span<const Job> jobs) {
   for (const RunningJob& run : running_.all()) {
     const bool is_victim = run.makes_room_for_a_job() && run.stops_for == job->id;
     // Surplus tasks are taken when the victims have gone.
-    const bool is_to_shrink = !is_victim && has_surplus_on(run, promise.tasks);
-    if (!is_victim && !is_to_shrink) continue;
-    if (is_victim) pledge.leaving.emplace_back(run.job.queue, held_by(run).all);
-    const int fork = quotas_.fork_depth(job->queue, run.job.queue);
-    const bool takes_back = is_to_shrink || run.stop_rule == EvictionRule::kReclaim;
-    if (takes_back && fork >= 0 && fork < kMarkedDepths) pledge.levels |= 1u << fork;
+    Amounts leaves = is_victim ? held_by(run).all : surplus_on(run, promise.tasks);
+    if (std::ranges::all_of(leaves, [](std::int64_t amount) { return amount == 0; })) continue;
+    pledge.leaving.emplace_back(run.job.queue, std::move(leaves));
+    const bool takes_back = !is_victim || run.stop_rule == EvictionRule::kReclaim;
+    if (takes_back) pledge.levels |= mark_bit(quotas_.fork_depth(job->queue, run.job.queue));
   }
   quotas_.pledge(pledge.queue, pledge.amounts, pledge.leaving, pledge.levels, 1);
   pledges_.emplace(job->id, std::move(pledge));

@@ -130,6 +130,8 @@ class RoundState {
  private:
   // It is within the quota of some queue below one in whose quota it has no place: guests may have it.
   bool stands_behind_guests(std::int32_t queue, std::uint32_t marks) const;
+  // Of its surplus tasks those that lie there.
+  Amounts surplus_on(const RunningJob& job, std::span<const ReservedTask> tasks) const;
   void note_class(const Job& job);
   // Running jobs of the job's queue with marks, of lower classes; those that could not be evicted as guests keep them.
   std::vector<const RunningJob*> marked_below(const Job& job) const;
