@@ -404,7 +404,9 @@ Reclaim::Reaches Reclaim::reaches_within(const Wanted& wanted) const {
   if (!lower.empty()) {
     const std::uint32_t has = wanted.own | state_.marks_before_lower(job, wanted.demand);
     for (const std::size_t i : lower) {
-      if (((*index_)[i].gang_marks() & ~has) == 0) reaches.of[i] = VictimReach::kAll;
+      const Victim& victim = (*index_)[i];
+      const VictimReach at_least = victim.surplus > 0 ? VictimReach::kSurplus : VictimReach::kNone;
+      reaches.of[i] = (victim.gang_marks() & ~has) == 0 ? VictimReach::kAll : at_least;
     }
   }
   return reaches;
@@ -490,7 +492,18 @@ RoomMade Reclaim::carry_out(const Job& job, JobOutcome outcome, const Reaches& r
     const Victim& victim = (*index_)[step.victim];
     if (step.level == victim.all()) last_stop = std::max(last_stop, victim.stop);
   }
-  for (const auto& [v, level, why] : steps) {
+  const auto is_left_for_then = [&](const Step& step) {
+    return step.level < (*index_)[step.victim].all() && last_stop > now_;
+  };
+  const auto lost_of = [&](const Victim& victim) -> std::int64_t& {
+    return lost_[victim.queue < 0 ? lost_.size() - 1 : static_cast<std::size_t>(victim.queue)];
+  };
+  for (const Step& step : steps) {
+    const Victim& victim = (*index_)[step.victim];
+    if (!is_left_for_then(step)) lost_of(victim) += victim.lost(step.level);
+  }
+  for (const Step& step : steps) {
+    const auto& [v, level, why] = step;
     const Victim& victim = (*index_)[v];
     Eviction eviction{.job = victim.job,
                       .beneficiary = job.id,
@@ -500,23 +513,23 @@ RoomMade Reclaim::carry_out(const Job& job, JobOutcome outcome, const Reaches& r
                       .stop_at = now_,
                       .why = why,
                       .candidates = static_cast<std::int32_t>(candidates)};
-    if (!eviction.whole && last_stop > now_) {
+    if (is_left_for_then(step)) {
       keep_for(job.id, victim.job);
       continue;
     }
     RunningJob& run = *state_.running().change(victim.job);
     Seconds stop = victim.stop;
-    std::int64_t& lost = lost_[victim.queue < 0 ? lost_.size() - 1 : static_cast<std::size_t>(victim.queue)];
     if (eviction.whole && stop < last_stop) {
       // What it works on is lost, too, as far as the budget lets it.
-      const std::int64_t more = lost_work(run, last_stop);
+      const std::int64_t by_then = lost_work(run, last_stop);
       const std::int64_t budget = eviction_budget_of(state_, victim.queue);
-      if (budget < 0 || lost + more <= budget) {
+      std::int64_t& lost = lost_of(victim);
+      if (budget < 0 || lost + by_then - eviction.lost <= budget) {
         stop = last_stop;
-        eviction.lost = more;
+        lost += by_then - eviction.lost;
+        eviction.lost = by_then;
       }
     }
-    lost += eviction.lost;
     run.job.eviction.evicted_for.push_back(job.id);
     if (!eviction.whole) {
       for (std::size_t i = 0; i < level; ++i) eviction.tasks.push_back({victim.tasks[i].group, victim.tasks[i].task});

@@ -39,7 +39,7 @@
 // runs, and what is marked is not evicted for another queue; by priority, classes strictly rise. So no job evicts one
 // that evicted it, unless quotas have changed in between: then an owner comes back. Classes may change, too; there the
 // list in EvictionTerms stands for the promise. Lost work per queue and hour is bounded by the budget: what this pass
-// took counts at once.
+// took counts at once. Surplus tasks that are left for last count when they go, with what they worked on until then.
 //
 // Costs: a job whose queue has nothing to reclaim is turned away after a look at each queue, one for whom all victims
 // together would not suffice after two looks at each victim; a demand that failed is not searched for again in the pass

@@ -43,7 +43,9 @@ TEST(OwnerProperty, GetsItsQuotaBackWhereverTheRulesLetIt) {
   std::size_t feasible = 0;
   std::size_t evicted = 0;
   const Seeds seeds = wanted_seeds(2500);
-  for (std::uint64_t seed = seeds.first; seed < seeds.end; ++seed) {
+  constexpr std::uint64_t kFound[] = {73763};  // each showed something once
+  for (std::uint64_t i = 0; i < seeds.end - seeds.first + std::size(kFound); ++i) {
+    const std::uint64_t seed = i < std::size(kFound) ? kFound[i] : seeds.first + i - std::size(kFound);
     const Shop& shop = kShops[seed % std::size(kShops)];
     OwnerScene scene(shop.cluster, shop.tree, seed);
     const std::int64_t owner = scene.submit_owner();

@@ -117,7 +117,7 @@ class Witness {
         const int fork = state.quotas().fork_depth(beneficiary.queue, victim.job.queue);
         ASSERT_GE(fork, 0);
         const std::uint32_t bit = 1u << (e.whole ? fork : fork + kMarkedDepths);
-        ASSERT_EQ(victim.quota_mark & bit, 0u) << "it was within its quota";
+        ASSERT_TRUE((victim.quota_mark & bit) == 0 || gave_its_marks(plan, victim)) << "it was within its quota";
       } else {
         ASSERT_EQ(victim.job.queue, beneficiary.queue);
         ASSERT_LT(state.class_value(victim.job), state.class_value(beneficiary));
@@ -128,6 +128,19 @@ class Witness {
       if (!e.whole && !has_limits_ && is_from_elsewhere) look_at_places(plan, e);
       look_at_loss(e, victim);
     }
+  }
+
+  // A job of a higher class of its queue starts in this round.
+  bool gave_its_marks(const Plan& plan, const RunningJob& victim) const {
+    const auto value = [&](const Job& job) {
+      return job.priority_class < 0
+                 ? 0
+                 : company_.snapshot.priority_classes[static_cast<std::size_t>(job.priority_class)].value;
+    };
+    return std::ranges::any_of(plan.placements, [&](const Placement& placement) {
+      const auto job = std::ranges::find(company_.snapshot.jobs, placement.job, &Job::id);
+      return job != company_.snapshot.jobs.end() && job->queue == victim.job.queue && value(*job) > value(victim.job);
+    });
   }
 
   // Counted from the rows: each task that goes loses its own time since it came, or since the job's last checkpoint.
@@ -212,7 +225,10 @@ TEST(ReclaimProperty, KeepsItsPromises) {
   std::size_t evictions = 0;
   std::size_t late_tasks = 0;
   std::size_t surplus_tasks = 0;
-  for (std::uint64_t seed = 1; seed <= 48 && !HasFatalFailure(); ++seed) {
+  std::vector<std::uint64_t> seeds = {119, 191};  // each showed something once
+  for (std::uint64_t seed = 1; seed <= 48; ++seed) seeds.push_back(seed);
+  for (const std::uint64_t seed : seeds) {
+    if (HasFatalFailure()) break;
     BusyCompany company(seed);
     Witness witness(company);
     for (int round = 0; round < 70 && !HasFatalFailure(); ++round) {
