@@ -48,13 +48,10 @@ Status check_path(const std::string& path) {
                 fmt::format("from here it is '{}'", std::filesystem::absolute(path, error).string()));
 }
 
-// The file is gone, so the executor reaches no cluster through it. A new path may lead to another cluster: the executor
-// tells that one nothing, because it knows its own.
-bool is_gone(const Database& db, const ExecutorRecord& executor, const ExecutorOption& option,
-             const std::string& value) {
-  std::error_code error;
-  return option.kind == "file" && !value.empty() && !std::filesystem::exists(value, error) &&
-         knows_cluster(fmt::format("{}/{}", executors_folder(db), executor.name));
+// Another file may lead to another cluster. An executor that knows its own asks and tells that one nothing, and the
+// file can be changed back.
+bool leads_to_its_cluster(const Database& db, const ExecutorRecord& executor, const ExecutorOption& option) {
+  return option.kind == "file" && knows_cluster(fmt::format("{}/{}", executors_folder(db), executor.name));
 }
 
 // This file drives the work, and what it tells executors to start now, it will know.
@@ -95,9 +92,8 @@ Status change_executor(Change& change, const ExecutorRecord& executor) {
   BERTH_ASSIGN(const ExecutorOptions had, read_executor_options(*type, before.options));
   BERTH_ASSIGN(const ExecutorOptions has, read_executor_options(*type, executor.options));
   for (const ExecutorOption& option : type->options) {
-    const std::string& place = had.find(option.name)->second;
-    if (!option.is_place || place == has.find(option.name)->second || is_gone(change.db(), executor, option, place))
-      continue;
+    const bool is_same = had.find(option.name)->second == has.find(option.name)->second;
+    if (!option.is_place || is_same || leads_to_its_cluster(change.db(), executor, option)) continue;
     Status idle = check_idle(change.db(), executor);
     if (idle.ok()) continue;
     return std::move(idle)
