@@ -47,7 +47,7 @@ TEST_F(ExecutorsTest, AnotherConfigurationIsTakenWhereTheClusterIsKnown) {
   EXPECT_EQ(alter("kubeconfig", "/etc/hosts").code(), Code::kConflict);
   learn_its_cluster();
   EXPECT_OK(alter("kubeconfig", "/etc/hosts"));
-  EXPECT_OK(alter("kubeconfig", "")) << "a wrong one is taken back, though tasks live";
+  EXPECT_OK(alter("kubeconfig", ""));  // a wrong one is taken back, though tasks live
   EXPECT_EQ(alter("namespace", "research").code(), Code::kConflict);
 }
 
