@@ -39,38 +39,48 @@ constexpr Shop kShops[] = {
     {"2x4:A100", "d gpu=5 gpu.lend=3 / q < d gpu=3 gpu.lend=1 / sib < d gpu=2 / o gpu=3 gpu.lend=2"},
 };
 
-TEST(OwnerProperty, GetsItsQuotaBackWhereverTheRulesLetIt) {
+struct Counts {
   std::size_t feasible = 0;
   std::size_t evicted = 0;
+};
+
+void look_at_an_owner(OwnerScene& scene, const std::string& what, Counts& counts) {
+  const std::int64_t owner = scene.submit_owner();
+  if (!scene.is_small()) return;
+  const std::optional<VictimSet> possible = scene.find_room();
+  const std::string before = scene.print();
+  Company& company = scene.company;
+  const Plan plan = scene.next_round();
+  const std::optional<VictimSet> chosen = scene.set_of(plan.evictions);
+  SCOPED_TRACE(what + ", " + company.snapshot.order_policy + ", job " + std::to_string(owner) + "\n" + before +
+               "possible:" + scene.print(possible.value_or(0)) + ", chosen:" + scene.print(chosen.value_or(0)));
+  ASSERT_TRUE(chosen.has_value()) << "somebody is evicted who may not";
+  for (const Eviction& eviction : plan.evictions) EXPECT_EQ(eviction.beneficiary, owner);
+  // Elastic jobs may grow into what is idle.
+  const bool is_alone = std::ranges::all_of(plan.placements, [&](const Placement& p) { return p.job == owner; });
+  const bool is_one_step = company.runs(owner) && is_alone && !scene.has_graces() && !scene.has_lend_limits();
+  // Near each other is dearer than apart.
+  const bool asks_for_near = company.runs(owner) && !company.running_job(owner).job.groups[0].locality_required;
+  EXPECT_TRUE(!is_one_step || asks_for_near || scene.is_minimal(*chosen)) << "somebody is evicted in vain";
+  for (int rounds = 0; rounds < 5 && !company.runs(owner); ++rounds) (void)scene.next_round();
+  EXPECT_TRUE(!possible || !is_alone || company.runs(owner)) << "it waits";
+  counts.feasible += possible ? 1 : 0;
+  counts.evicted += plan.evictions.size();
+}
+
+TEST(OwnerProperty, GetsItsQuotaBackWhereverTheRulesLetIt) {
+  Counts counts;
   const Seeds seeds = wanted_seeds(2500);
   constexpr std::uint64_t kFound[] = {73763};  // each showed something once
   for (std::uint64_t i = 0; i < seeds.end - seeds.first + std::size(kFound); ++i) {
     const std::uint64_t seed = i < std::size(kFound) ? kFound[i] : seeds.first + i - std::size(kFound);
     const Shop& shop = kShops[seed % std::size(kShops)];
     OwnerScene scene(shop.cluster, shop.tree, seed);
-    const std::int64_t owner = scene.submit_owner();
-    if (!scene.is_small()) continue;
-    const std::optional<VictimSet> possible = scene.find_room();
-    Company& company = scene.company;
-    std::int64_t now = scene.now() + 60;
-    const Plan plan = company.round(now);
-    const std::optional<VictimSet> chosen = scene.set_of(plan.evictions);
-    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + shop.tree + ", " + company.snapshot.order_policy + ", job " +
-                 std::to_string(owner) + "\n" + scene.print() + "possible:" + scene.print(possible.value_or(0)) +
-                 ", chosen:" + scene.print(chosen.value_or(0)));
-    ASSERT_TRUE(chosen.has_value()) << "somebody is evicted who may not";
-    for (const Eviction& eviction : plan.evictions) EXPECT_EQ(eviction.beneficiary, owner);
-    const bool is_one_step = company.runs(owner) && !scene.has_graces() && !scene.has_lend_limits();
-    // Near each other is dearer than apart.
-    const bool asks_for_near = company.runs(owner) && !company.running_job(owner).job.groups[0].locality_required;
-    EXPECT_TRUE(!is_one_step || asks_for_near || scene.is_minimal(*chosen)) << "somebody is evicted in vain";
-    for (int rounds = 0; rounds < 5 && !company.runs(owner); ++rounds) company.round(now += 60);
-    EXPECT_TRUE(!possible || company.runs(owner)) << "it waits";
-    feasible += possible ? 1 : 0;
-    evicted += plan.evictions.size();
+    for (const char* const which : {"first", "second"})
+      look_at_an_owner(scene, "seed " + std::to_string(seed) + ", " + which + " owner: " + shop.tree, counts);
   }
-  EXPECT_GT(feasible * 4, seeds.end - seeds.first);
-  EXPECT_GT(evicted * 8, seeds.end - seeds.first);
+  const std::uint64_t cases = seeds.end - seeds.first;
+  EXPECT_TRUE(cases < 100 || (counts.feasible > cases / 4 && counts.evicted > cases / 8)) << "the test says nothing";
 }
 
 TEST(OwnerProperty, ABorrowerKeepsItsPlaceUnderALendLimit) {

@@ -67,10 +67,7 @@ void OwnerScene::fill() {
   }
   for (int times = 0; times < 2; ++times) {
     company.round(now_ += 60);
-    const std::vector<Job> waiting = company.snapshot.jobs;
-    for (const Job& job : waiting) {
-      if (!company.runs(job.id)) company.cancel(job.id);
-    }
+    cancel_who_waits();
     for (int i = 0; i < 3; ++i) company.round(now_ += 60);
   }
   for (std::uint64_t i = random_.below(3); i > 0 && !company.snapshot.running.empty(); --i)
@@ -78,7 +75,15 @@ void OwnerScene::fill() {
   for (int i = 0; i < 4; ++i) company.round(now_ += 60);
 }
 
+void OwnerScene::cancel_who_waits() {
+  const std::vector<Job> jobs = company.snapshot.jobs;
+  for (const Job& job : jobs) {
+    if (!company.runs(job.id)) company.cancel(job.id);
+  }
+}
+
 std::int64_t OwnerScene::submit_owner() {
+  cancel_who_waits();
   const auto one_in = [&](std::uint64_t n) { return random_.below(n) == 0; };
   const auto up_to = [&](std::uint64_t n) { return 1 + random_.below(n); };
   const bool is_fraction = has_fractions_ && one_in(2);
@@ -102,6 +107,7 @@ std::int64_t OwnerScene::submit_owner() {
   }
   const std::int64_t id = company.submit("q", text);
   owner_ = company.waiting_job(id).groups;
+  owner_tasks_.clear();
   for (const TaskGroup& group : owner_)
     owner_tasks_.insert(owner_tasks_.end(), static_cast<std::size_t>(group.min_tasks), &group.shape);
   take_stock();
@@ -142,6 +148,8 @@ void OwnerScene::unmark(Then& then, const Allocation& task, std::int32_t q, std:
 }
 
 void OwnerScene::take_stock() {
+  now_there_ = {};
+  steps_.clear();
   const Cluster& cluster = company.snapshot.cluster;
   for (std::size_t n = 0; n < cluster.nodes.size(); ++n) {
     const NodeKind& kind = cluster.kind_of(n);

@@ -37,7 +37,7 @@ class OwnerScene {
   // Fills the cluster, by random jobs of all queues, with orders and backfill modes drawn; the owner's queue is q.
   OwnerScene(std::string_view cluster, std::string_view tree, std::uint64_t seed);
 
-  // Submits a gang of q, of which nobody says that it can start. To be called once.
+  // Submits a gang of q, of which nobody says that it can start. Nobody else waits then.
   std::int64_t submit_owner();
   // Few enough steps that all sets of them can be tried.
   bool is_small() const { return steps_.size() <= (owner_.size() > 1 ? 9U : 12U); }
@@ -51,7 +51,7 @@ class OwnerScene {
   std::string print(VictimSet set) const;
   std::string print() const;
 
-  std::int64_t now() const { return now_; }
+  Plan next_round() { return company.round(now_ += 60); }
   // Some victims may write checkpoints: they do not end at once.
   bool has_graces() const { return has_graces_; }
   // Somebody has a lend limit: more victims may be needed than nodes and quotas say.
@@ -82,6 +82,7 @@ class OwnerScene {
   bool is_legal(VictimSet set) const;
   void submit_another(const std::string& queue);
   void fill();
+  void cancel_who_waits();
   void take_stock();
   std::int64_t class_of(const Job& job) const;
   bool gives_marks(const RunningJob& run) const;
