@@ -177,7 +177,7 @@ void LimitHolds::hold_quota(const Job& job, bool is_behind_evicted, std::optiona
   if (wants_to_borrow(job)) return;
   QuotaHeld& held = quota_held_.emplace_back();
   held.queue = job.queue;
-  const std::vector<const RunningJob*> ending = in_the_way_of(job, held.from);
+  const std::vector<const RunningJob*> ending = in_the_way_of(job, held);
   if (ending.empty()) return;
   const Served served = served_without(ending, held.from);
   const bool comes_later = !otherwise || *otherwise > held.from;
@@ -197,26 +197,32 @@ void LimitHolds::hold_quota(const Job& job, bool is_behind_evicted, std::optiona
   }
 }
 
-std::vector<const RunningJob*> LimitHolds::in_the_way_of(const Job& job, Seconds& until) const {
-  std::vector<std::pair<Seconds, const RunningJob*>> ends;
+std::vector<const RunningJob*> LimitHolds::in_the_way_of(const Job& job, QuotaHeld& held) const {
+  struct End {
+    Seconds time;
+    const RunningJob* run;
+    bool is_late;
+  };
+  std::vector<End> ends;
+  const RoundRules& rules = state_.rules();
   for (const RunningJob& run : state_.running().all()) {
     const Seconds known = run.job.expected_end(run.start);
-    const Seconds end = run.job.time_limit > Seconds(0) ? run.start + run.job.time_limit
-                        : known >= run.start            ? known
-                                                        : run.start + state_.rules().default_duration;
-    if (end > now_ && state_.quotas().lies_in(run.job.queue, job.queue))
-      ends.emplace_back(expected_end_of(run, state_.rules(), now_), &run);
+    const Seconds usual = known >= run.start ? known : run.start + rules.default_duration;
+    const Seconds last = run.job.time_limit > Seconds(0) ? run.start + run.job.time_limit : usual;
+    if (last + rules.reservation_ttl > now_ && state_.quotas().lies_in(run.job.queue, job.queue))
+      ends.push_back({expected_end_of(run, rules, now_), &run, usual <= now_});
   }
-  std::ranges::sort(ends, {}, [](const auto& end) { return std::pair(end.first, end.second->job.id); });
+  std::ranges::sort(ends, {}, [](const End& end) { return std::pair(end.time, end.run->job.id); });
   QuotaLedger then = state_.quotas();
   then.clear_holds();
   const Amounts demand = then.demand_to_start(job);
   std::vector<const RunningJob*> ending;
-  for (const auto& [time, run] : ends) {
+  for (const auto& [time, run, is_late] : ends) {
     ending.push_back(run);
     then.give_back(run->job.queue, state_.held_by(*run).all);
     const QuotaVerdict verdict = then.judge(job.queue, demand, end_of(job, time));
-    until = time;
+    held.from = time;
+    held.is_late = held.is_late || is_late;
     if ((verdict.admitted() && !verdict.borrows) || verdict.is_owner || fits_own_quota(then, job.queue, demand))
       return ending;
   }
@@ -239,6 +245,7 @@ std::int64_t LimitHolds::starts_behind(const Job& job) const {
   if (!is_quota_held(job)) return 0;
   const auto held = std::ranges::find(quota_held_, job.queue, &QuotaHeld::queue);
   if (held->binds != Binds::kStarts) return 0;
+  if (held->is_late) return held->job;
   Seconds end = end_of(job, now_);
   if (end >= Seconds(kNoLimit)) end = now_ + state_.rules().default_duration;
   return end <= held->from ? 0 : held->job;

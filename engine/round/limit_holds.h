@@ -22,11 +22,11 @@
 // the job would be within all quotas and could be given room by taking back. Later jobs of that queue then take nothing
 // back but what is spare beside the job, or who ends by their time limits when it is expected to have the quota. Else
 // smaller ones would take the quota back past it for ever, and each evict somebody. Only while what is in its way ends
-// in time: within time limits, or what is known of them. Where a borrower was evicted and comes before it again, or
-// runs again, later jobs of its queue do not even start on that quota, unless something is reserved for the job by then
-// (Binds::kStarts): he would give way to each of them, be evicted by it and come first again, for ever. Who ends by
-// then as far as is known starts all the same, as EASY lets him pass. Not where ranks move: there age bounds that, and
-// what a queue owns it has at once.
+// in time: within time limits, or what is known of them and reservation_ttl. Where a borrower was evicted and comes
+// before it again, or runs again, later jobs of its queue do not even start on that quota, unless something is reserved
+// for the job by then (Binds::kStarts): he would give way to each of them, be evicted by it and come first again, for
+// ever. Who ends by then as far as is known starts all the same, as EASY lets him pass - by time limits, while
+// something is late. Not where ranks move: there age bounds that, and what a queue owns it has at once.
 //
 // Time: the running jobs once for each hold, twice for a new one. Nothing while no limit refuses anybody.
 #pragma once
@@ -126,11 +126,12 @@ class LimitHolds {
     std::int64_t job = 0;  // 0 = nobody: the first is not served by that, or not in time
     Binds binds = Binds::kTakingBack;
     Seconds from;
+    bool is_late = false;  // what is in its way runs longer than was known: only time limits count
     Amounts spare;
   };
   // Which running jobs of its queue must end so that its quotas have room for the job, and when the last does; none =
   // that is not in sight.
-  std::vector<const RunningJob*> in_the_way_of(const Job& job, Seconds& until) const;
+  std::vector<const RunningJob*> in_the_way_of(const Job& job, QuotaHeld& held) const;
 
   RoundState& state_;
   Seconds now_;
