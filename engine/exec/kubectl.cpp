@@ -75,9 +75,12 @@ class QuietPipes {
   struct sigaction before_ = {};
 };
 
+constexpr std::string_view kCommandEnded = "command terminated with exit code ";  // of kubectl exec
+
 KubectlReply not_asked() {
   KubectlReply reply;
   reply.is_unreachable = true;
+  reply.was_asked = false;
   reply.failures.push_back({KubectlReason::kOther, "not asked: the API server did not answer before"});
   return reply;
 }
@@ -123,6 +126,14 @@ std::string KubectlReply::complaint() const {
   return failures.empty() ? "kubectl failed and does not say why" : "kubectl: " + failures.back().message;
 }
 
+bool KubectlReply::was_command_killed() const {
+  constexpr int kBySignal = 128;
+  return std::ranges::any_of(failures, [](const KubectlFailure& failure) {
+    const std::size_t place = failure.message.find(kCommandEnded);
+    return place != std::string::npos && std::atoi(failure.message.c_str() + place + kCommandEnded.size()) > kBySignal;
+  });
+}
+
 Status KubectlReply::status() const { return is_ok ? Status() : Status(Code::kUnavailable, complaint()); }
 
 Kubectl::Kubectl(const KubernetesSettings& settings, const std::string& folder)
@@ -156,7 +167,8 @@ Result<KubectlReply> Kubectl::call(const KubectlCall& call) const {
   reply.failures = read_kubectl_failures(said.error);
   if (said.timed_out) reply.failures.push_back({KubectlReason::kOther, said.complaint("kubectl")});
   reply.is_unreachable = std::ranges::all_of(reply.failures, [](const KubectlFailure& failure) {
-    return failure.reason == KubectlReason::kOther && failure.message.find("rror from server") == std::string::npos;
+    return failure.reason == KubectlReason::kOther && failure.message.find("rror from server") == std::string::npos &&
+           failure.message.find(kCommandEnded) == std::string::npos;
   });
   return reply;
 }

@@ -35,12 +35,15 @@ struct KubectlFailure {
 struct KubectlReply {
   bool is_ok = false;
   bool is_unreachable = false;  // nobody answered, or not in time, or it was not even asked
+  bool was_asked = true;
   std::string output;
   std::vector<KubectlFailure> failures;  // a line of its complaints each
 
   const KubectlFailure* first(KubectlReason reason) const;
   // For a person; names the right that is missing.
   std::string complaint() const;
+  // Of exec: a signal ended the command in the pod.
+  bool was_command_killed() const;
   Status status() const;
 };
 

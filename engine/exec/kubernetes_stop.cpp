@@ -60,10 +60,10 @@ class PodStopper {
     BERTH_ASSIGN(const std::vector<KubectlReply> replies, kubectl_.call_all(calls));
     std::vector<std::string> signalled;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (replies[i].is_ok) {
-        signalled.push_back(all[i].pod);
-        continue;
-      }
+      // Where it could not be heard of, it may have been sent. A program that ends at once takes the command with it.
+      const bool was_sent = replies[i].is_ok || replies[i].was_command_killed();
+      if (was_sent || (replies[i].is_unreachable && replies[i].was_asked)) signalled.push_back(all[i].pod);
+      if (was_sent) continue;
       note(all[i], replies[i].is_unreachable ? DeliveryState::kUnknown : DeliveryState::kRefused,
            fmt::format("SIG{} was not sent: {}", all[i].of->signal, replies[i].complaint()));
     }

@@ -425,6 +425,7 @@ TaskObservation LocalExecutor::observe_record(const TaskKey& key, const Claims& 
     seen.is_out_of_time = record->end->is_out_of_time;
     seen.is_out_of_memory = record->end->is_out_of_memory;
     seen.was_told = record->end->was_told;
+    seen.is_untold = !seen.was_told;
     seen.use = record->end->use;
     seen.detail = record->end->detail;
   }

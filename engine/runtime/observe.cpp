@@ -256,9 +256,10 @@ class Observer {
                     seen.use.memory_peak, seen.said_done || is_own_end);
   }
 
-  // Well, while its executor could not yet be told that it is to stop.
+  // Well, before its executor told it that it is to stop, or could be told that.
   Result<bool> ended_untold(const LiveRun& run, const TaskObservation& seen) {
     if (!seen.succeeded() || seen.was_told) return false;
+    if (seen.is_untold) return true;
     BERTH_ASSIGN(Statement row, runtime_.db().prepare("SELECT 1 FROM outbox WHERE run_id = ?1 AND executor_id = ?2 AND "
                                                       "kind <> 'launch' LIMIT 1"));
     const bool is_still_to_be_told = row.with(run.id, executor_.id).next();

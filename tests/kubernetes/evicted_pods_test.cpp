@@ -115,11 +115,12 @@ TEST_F(EvictedPods, WaitAgainHoweverTheyEndInTheirGrace) {
 // The stub knows no `kubectl exec`: a program that says it was done stands before the real one.
 class SignalledPods : public EvictedPods {
  protected:
+  virtual std::string exec() const { return "exit 0"; }
   std::string terms() const override { return ", checkpoint_signal = USR1, checkpoint_grace = 1m"; }
   std::string kubectl() override {
     const std::string path = folder_ / "kubectl";
-    std::ofstream(path) << "#!/bin/sh\nfor word in \"$@\"; do [ \"$word\" = exec ] && exit 0; done\nexec "
-                        << kubectl_program() << " \"$@\"\n";
+    std::ofstream(path) << "#!/bin/sh\nfor word in \"$@\"; do [ \"$word\" = exec ] && { " << exec()
+                        << "; }; done\nexec " << kubectl_program() << " \"$@\"\n";
     std::filesystem::permissions(path, std::filesystem::perms::owner_all);
     return path;
   }
@@ -135,6 +136,22 @@ TEST_F(SignalledPods, EndAfterTheirSignalWhateverTheClockOfTheirNodeSays) {
   berth("RUN ALL");
   EXPECT_EQ(count("jobs WHERE name IN ('g1', 'g2') AND state = 'pending' AND failures + losses = 0"), 2);
   EXPECT_EQ(count("jobs WHERE name = 'g3' AND state = 'finished'"), 1);
+}
+
+// The program saves and ends at once: its container takes the command with it that has sent the signal.
+class QuickPods : public SignalledPods {
+ protected:
+  std::string exec() const override { return "echo 'command terminated with exit code 137' >&2; exit 137"; }
+};
+
+TEST_F(QuickPods, WaitAgainThoughTheSignalTookItsSenderAlong) {
+  take_back();
+  berth("RUN ALL");
+  server_.set_status(pod_of_job("g1"), status(ended_status(0, "Completed")));
+  server_.set_status(pod_of_job("g2"), status(ended_status(0, "Completed"), "done"));
+  berth("RUN ALL");
+  EXPECT_EQ(count("jobs WHERE name = 'g1' AND state = 'pending' AND failures + losses = 0"), 1);
+  EXPECT_EQ(count("jobs WHERE name = 'g2' AND state = 'finished'"), 1);
 }
 
 // The pod ends well between Berth's last look and the deletion, which takes its end away with it.

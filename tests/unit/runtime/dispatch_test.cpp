@@ -21,6 +21,7 @@ struct Script {
   TaskPhase phase = TaskPhase::kAbsent;  // of all tasks that are asked about
   std::vector<TaskKey> strays = {};
   TaskBegin begin = TaskBegin::kUnknown;
+  bool is_untold = false;
   bool is_kept_out = false;
   bool may_wait = false;
   bool are_nodes_ready = true;
@@ -53,6 +54,7 @@ class ScriptedExecutor : public Executor {
       each.key = task.key;
       each.phase = script_.phase;
       each.begin = script_.begin;
+      each.is_untold = script_.is_untold;
       each.is_kept_out = script_.is_kept_out;
       each.may_wait = script_.may_wait;
     }
@@ -227,6 +229,28 @@ TEST_F(Dispatch, AJobThatComesToWaitIsHeldForItsStrayElsewhere) {
   EXPECT_EQ(job_state(job), "held");
   EXPECT_ERROR(runtime_->change([&](Change& c) { return release_job(c, job); }).status(), Code::kConflict,
                "still runs from before");
+}
+
+// Its executor was told to stop it, but it had ended by then.
+TEST_F(Dispatch, WhatEndedWellBeforeItWasToldIsDone) {
+  const std::int64_t id = start("quick");
+  must_have(dispatch());
+  script_.phase = TaskPhase::kRunning;
+  must_have(observe());
+  EXPECT_OK(change(
+      *other_,
+      [&](Change& c) -> Status {
+        BERTH_ASSIGN(const std::optional<LiveRun> run, live_run_of(c.db(), id));
+        return stop_run(c, *run, RunState::kEvicted, "reclaim");
+      },
+      env_.now()));
+  must_have(dispatch());
+  EXPECT_EQ(script_.stopped.size(), 2u);
+  script_.phase = TaskPhase::kEnded;
+  script_.is_untold = true;
+  must_have(observe());
+  EXPECT_EQ(run_state(id), "succeeded");
+  EXPECT_EQ(job_state(id), "finished");
 }
 
 TEST_F(Dispatch, WhatIsNotKnownToBeTakenInIsToldAgainUnderItsKey) {
