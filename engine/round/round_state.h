@@ -69,6 +69,8 @@ class RoundState {
     bool has_surplus = false;
   };
   Held held_by(const RunningJob& job) const;
+  // Of a task on a node that is not up, which gives its room to nobody; see QuotaLedger::add_capacity.
+  void count_capacity(const Holding& holding, std::int64_t sign);
   Amounts held_by(std::span<const ReservedTask> tasks) const;
   Amounts held_by(std::span<const PlacedTask> tasks) const;
   // Who uses what without the running jobs of which `ends` is true.
@@ -140,8 +142,6 @@ class RoundState {
   // `are_claims`: all anew, of what they are. `only_kept`: none that a job had not.
   void give_marks(bool are_claims, bool only_kept = false);
   static void find_anchor(RunningJob& job, std::int32_t group);
-  // Of a task on a node that is not up; see QuotaLedger::add_capacity.
-  void count_capacity(const Holding& holding, std::int64_t sign);
 
   RoundSetup setup_;
   Ledger ledger_;

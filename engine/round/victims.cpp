@@ -165,6 +165,8 @@ void VictimChoice::set(std::size_t victim, std::size_t level) {
   } else {
     state_.quotas().take(v.queue, index_.amounts(state_, victim, level, before));
   }
+  for (std::size_t task = std::min(before, level); task < std::max(before, level); ++task)
+    state_.count_capacity(v.tasks[task].holding, level > before ? -1 : 1);
   levels_[victim] = level;
 }
 

@@ -41,7 +41,7 @@ constexpr TableRules kRules[] = {
     {"device_slots", ""},
     {"devices", "health=keep"},
     {"drains", "reason=text"},
-    {"evictions", "rule=keep state=keep"},
+    {"evictions", "rule=keep state=keep why=keep"},
     {"executors", "name=executor type=keep options=empty state=keep error=drop"},
     {"foreign_use", "what=work"},
     {"gone_devices", ""},
