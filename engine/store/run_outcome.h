@@ -2,8 +2,8 @@
 //
 // A task that ended after it was told to stop for an eviction (LiveRun::told_at) was ended by the eviction, however it
 // ended: exit code 0 says that it saved its work, not that the work is done. It is done if the task says so (see
-// engine/exec/done_file.h), or if it ended well before its executor told it to stop, as far as that is certain, or could
-// be told. All other tasks ended by themselves: well, badly, or lost.
+// engine/exec/done_file.h), or if it ended well before its executor told it to stop, as far as that is certain, or
+// could be told. All other tasks ended by themselves: well, badly, or lost.
 #pragma once
 
 #include <string>
