@@ -35,6 +35,8 @@ constexpr std::array<ReasonName, 12> kReasonNames = {{{"AlreadyExists", KubectlR
                                                       {"Gone", KubectlReason::kExpired},
                                                       {"ResourceExpired", KubectlReason::kExpired}}};
 
+constexpr std::string_view kCommandEnded = "command terminated with exit code ";
+
 // The server's own word for it: in brackets, "Error from server (Conflict): ...", in some places with a small e.
 KubectlReason reason_of(std::string_view line) {
   for (const std::string_view opening : {"rror from server (", "logged in to the server ("}) {
@@ -46,7 +48,8 @@ KubectlReason reason_of(std::string_view line) {
   }
   const bool is_invalid =
       line.find("is invalid:") != std::string_view::npos || line.starts_with("The request is invalid");
-  return is_invalid ? KubectlReason::kInvalid : KubectlReason::kOther;
+  if (is_invalid) return KubectlReason::kInvalid;
+  return line.find(kCommandEnded) != std::string_view::npos ? KubectlReason::kCommandEnded : KubectlReason::kOther;
 }
 
 bool goes_on(std::string_view line) { return line.starts_with(' ') || line.starts_with("* "); }
@@ -74,8 +77,6 @@ class QuietPipes {
  private:
   struct sigaction before_ = {};
 };
-
-constexpr std::string_view kCommandEnded = "command terminated with exit code ";  // of kubectl exec
 
 KubectlReply not_asked() {
   KubectlReply reply;
@@ -128,10 +129,10 @@ std::string KubectlReply::complaint() const {
 
 bool KubectlReply::was_command_killed() const {
   constexpr int kBySignal = 128;
-  return std::ranges::any_of(failures, [](const KubectlFailure& failure) {
-    const std::size_t place = failure.message.find(kCommandEnded);
-    return place != std::string::npos && std::atoi(failure.message.c_str() + place + kCommandEnded.size()) > kBySignal;
-  });
+  const KubectlFailure* const ended = first(KubectlReason::kCommandEnded);
+  if (ended == nullptr) return false;
+  const std::size_t code = ended->message.find(kCommandEnded) + kCommandEnded.size();
+  return std::atoi(ended->message.c_str() + code) > kBySignal;
 }
 
 Status KubectlReply::status() const { return is_ok ? Status() : Status(Code::kUnavailable, complaint()); }
@@ -167,8 +168,7 @@ Result<KubectlReply> Kubectl::call(const KubectlCall& call) const {
   reply.failures = read_kubectl_failures(said.error);
   if (said.timed_out) reply.failures.push_back({KubectlReason::kOther, said.complaint("kubectl")});
   reply.is_unreachable = std::ranges::all_of(reply.failures, [](const KubectlFailure& failure) {
-    return failure.reason == KubectlReason::kOther && failure.message.find("rror from server") == std::string::npos &&
-           failure.message.find(kCommandEnded) == std::string::npos;
+    return failure.reason == KubectlReason::kOther && failure.message.find("rror from server") == std::string::npos;
   });
   return reply;
 }

@@ -25,6 +25,7 @@ enum class KubectlReason : std::uint8_t {
   kInvalid,       // 400, 422: as it is written, never
   kTooMany,       // 429: not now
   kExpired,       // 410: the list went on for too long
+  kCommandEnded,  // of exec: the command ran in the pod, and did not end with 0
   kOther,         // whatever else; whether it was done is not known
 };
 struct KubectlFailure {
@@ -35,7 +36,7 @@ struct KubectlFailure {
 struct KubectlReply {
   bool is_ok = false;
   bool is_unreachable = false;  // nobody answered, or not in time, or it was not even asked
-  bool was_asked = true;
+  bool was_asked = true;        // false: nobody answered a call beside it
   std::string output;
   std::vector<KubectlFailure> failures;  // a line of its complaints each
 

@@ -307,9 +307,10 @@ class QuotaLedger {
   static std::int64_t beyond(std::size_t resource, const Amounts& amounts, const Leaving& leaving,
                              const Counts& counts);
   void change_usage(std::int32_t queue, const Amounts& amounts, std::int64_t sign);
-  // So much more of what is used does not count.
-  void count_out(std::size_t row, std::size_t resource, std::int64_t more);
-  // `more(q)`: at each row of the path.
+  enum class Counter : std::uint8_t { kUsed, kUncounted, kPledged, kPromises };
+  // `more(q)`: of what is used, or of that what does not count, at each row of the path.
+  template <class More>
+  void count_on_path(Counter counter, std::int32_t queue, std::size_t resource, const More& more);
   template <class More>
   void change_use_of(std::int32_t queue, std::size_t resource, const More& more);
   // What stays promised to all after `row` has taken `demand` more.

@@ -7,9 +7,8 @@ namespace berth {
 
 namespace {
 
-enum class Counter : std::uint8_t { kUsed, kUncounted, kPledged, kPromises };
-
 // What so much more of a counter adds to a print. The weight is one of splitmix64, made odd.
+template <class Counter>
 std::uint64_t print_of(Counter counter, std::size_t at, std::int64_t more) {
   std::uint64_t weight = (at * 4 + static_cast<std::uint64_t>(counter) + 1) * 0x9e3779b97f4a7c15;
   weight = (weight ^ (weight >> 30)) * 0xbf58476d1ce4e5b9;
@@ -20,31 +19,31 @@ std::uint64_t print_of(Counter counter, std::size_t at, std::int64_t more) {
 }  // namespace
 
 template <class More>
-void QuotaLedger::change_use_of(std::int32_t queue, std::size_t resource, const More& more) {
-  std::int64_t change = 0;
+void QuotaLedger::count_on_path(Counter counter, std::int32_t queue, std::size_t resource, const More& more) {
+  std::vector<std::int64_t>& amounts = counter == Counter::kUsed ? used_ : uncounted_;
   std::uint64_t print = 0;
   for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
-    const std::size_t i = at(q, resource);
-    const std::int64_t used = more(q);
-    used_[i] += used;
-    print += print_of(Counter::kUsed, i, used);
+    const std::int64_t amount = more(q);
+    amounts[at(q, resource)] += amount;
+    print += print_of(counter, at(q, resource), amount);
     prints_[q] += print;
-    if (has_promises_[resource] == 0) continue;
+  }
+  print_ += print;
+}
+
+template <class More>
+void QuotaLedger::change_use_of(std::int32_t queue, std::size_t resource, const More& more) {
+  count_on_path(Counter::kUsed, queue, resource, more);
+  if (has_promises_[resource] == 0) return;
+  std::int64_t change = 0;
+  for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
+    const std::size_t i = at(q, resource);
     promised_below_[i] += change;
     const std::int64_t after = std::max({std::int64_t{0}, kept_[i] - used_[i], promised_below_[i]});
     change = after - promised_[i];
     promised_[i] = after;
   }
   promised_to_all_[resource] += change;
-  print_ += print;
-}
-
-void QuotaLedger::count_out(std::size_t row, std::size_t resource, std::int64_t more) {
-  if (more == 0) return;
-  uncounted_[at(row, resource)] += more;
-  const std::uint64_t print = print_of(Counter::kUncounted, at(row, resource), more);
-  for (std::size_t q = row; q < row_count(); q = above(q)) prints_[q] += print;
-  print_ += print;
 }
 
 template <class Counts>
@@ -72,8 +71,8 @@ void QuotaLedger::count_promise(std::int32_t queue, const Amounts& amounts, cons
     };
     const auto more = [&](std::size_t q) { return sign * beyond(r, amounts, leaving, lies_below(q)); };
     change_use_of(queue, r, more);
-    for (std::size_t q = row(queue); q < row_count(); q = above(q))
-      count_out(q, r, more(q) - sign * beyond(r, own, counted, lies_below(q)));
+    count_on_path(Counter::kUncounted, queue, r,
+                  [&](std::size_t q) { return more(q) - sign * beyond(r, own, counted, lies_below(q)); });
     used_by_all_[r] += sign * beyond(r, amounts, leaving, [](std::int32_t) { return true; });
   }
 }
@@ -86,10 +85,9 @@ void QuotaLedger::change_usage(std::int32_t queue, const Amounts& amounts, std::
   for (std::size_t r = 0; r < resource_count(); ++r) {
     const std::int64_t more = sign * amounts[r];
     if (more == 0) continue;
-    change_use_of(queue, r, [&](std::size_t) { return more; });
-    if (unowned_[at(row(queue), r)] != 0) {
-      for (std::size_t q = row(queue); q < row_count(); q = above(q)) count_out(q, r, more);
-    }
+    const auto everywhere = [&](std::size_t) { return more; };
+    change_use_of(queue, r, everywhere);
+    if (unowned_[at(row(queue), r)] != 0) count_on_path(Counter::kUncounted, queue, r, everywhere);
     used_by_all_[r] += more;
   }
 }

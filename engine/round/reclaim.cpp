@@ -195,7 +195,7 @@ std::optional<RoomMade> Reclaim::take_surplus_left(const Job& job, const Reserva
   if (!fits) return std::nullopt;
   for (const Eviction& eviction : room.evictions) {
     const std::int32_t queue = state_.running().find(eviction.job)->job.queue;
-    lost_[queue < 0 ? lost_.size() - 1 : static_cast<std::size_t>(queue)] += eviction.lost;
+    lost_of(queue) += eviction.lost;
     (void)state_.shrink(eviction.job, eviction.tasks);
     settle(eviction.job);
   }
@@ -399,7 +399,7 @@ Reclaim::Reaches Reclaim::reaches_within(const Wanted& wanted) const {
       continue;
     }
     const int fork = state_.quotas().fork_depth(job.queue, victim.queue);
-    if (fork >= 0 && fork < kMarkedDepths && (wanted.own >> fork & 1) != 0) reaches.of[i] = reach_beyond(victim, fork);
+    if ((wanted.own & mark_bit(fork)) != 0) reaches.of[i] = reach_beyond(victim, fork);
   }
   if (!lower.empty()) {
     const std::uint32_t has = wanted.own | state_.marks_before_lower(job, wanted.demand);
@@ -495,12 +495,9 @@ RoomMade Reclaim::carry_out(const Job& job, JobOutcome outcome, const Reaches& r
   const auto is_left_for_then = [&](const Step& step) {
     return step.level < (*index_)[step.victim].all() && last_stop > now_;
   };
-  const auto lost_of = [&](const Victim& victim) -> std::int64_t& {
-    return lost_[victim.queue < 0 ? lost_.size() - 1 : static_cast<std::size_t>(victim.queue)];
-  };
   for (const Step& step : steps) {
     const Victim& victim = (*index_)[step.victim];
-    if (!is_left_for_then(step)) lost_of(victim) += victim.lost(step.level);
+    if (!is_left_for_then(step)) lost_of(victim.queue) += victim.lost(step.level);
   }
   for (const Step& step : steps) {
     const auto& [v, level, why] = step;
@@ -523,7 +520,7 @@ RoomMade Reclaim::carry_out(const Job& job, JobOutcome outcome, const Reaches& r
       // What it works on is lost, too, as far as the budget lets it.
       const std::int64_t by_then = lost_work(run, last_stop);
       const std::int64_t budget = eviction_budget_of(state_, victim.queue);
-      std::int64_t& lost = lost_of(victim);
+      std::int64_t& lost = lost_of(victim.queue);
       if (budget < 0 || lost + by_then - eviction.lost <= budget) {
         stop = last_stop;
         lost += by_then - eviction.lost;

@@ -170,6 +170,11 @@ class Reclaim {
   RoomMade carry_out(const Job& job, JobOutcome outcome, const Reaches& reaches, VictimChoice& choice);
   VictimChoiceReason why_chosen(const Victim& victim, const Reaches& reaches, const VictimChoice& choice) const;
 
+  // Milli-GPU-seconds that the queue has lost this hour.
+  std::int64_t& lost_of(std::int32_t queue) {
+    return lost_[queue < 0 ? lost_.size() - 1 : static_cast<std::size_t>(queue)];
+  }
+
   RoundState& state_;
   Seconds now_;
   const QueueOrder* order_;

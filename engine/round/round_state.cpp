@@ -70,9 +70,10 @@ std::uint32_t RoundState::mark(std::int32_t queue, const Held& held, std::uint32
   return gang | surplus << kMarkedDepths;
 }
 
-void RoundState::count_marks(std::int32_t queue, const Held& held, std::uint32_t marks, std::int64_t sign) {
-  quotas_.count_marks(queue, held.gang, marks & kGangMarks, sign);
-  quotas_.count_marks(queue, held.surplus, marks >> kMarkedDepths, sign);
+void RoundState::count_marks(QuotaLedger& quotas, std::int32_t queue, const Held& held, std::uint32_t marks,
+                             std::int64_t sign) {
+  quotas.count_marks(queue, held.gang, marks & kGangMarks, sign);
+  quotas.count_marks(queue, held.surplus, marks >> kMarkedDepths, sign);
 }
 
 void RoundState::note_class(const Job& job) {

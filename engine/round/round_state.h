@@ -69,10 +69,10 @@ class RoundState {
     bool has_surplus = false;
   };
   Held held_by(const RunningJob& job) const;
-  // Of a task on a node that is not up, which gives its room to nobody; see QuotaLedger::add_capacity.
-  void count_capacity(const Holding& holding, std::int64_t sign);
   Amounts held_by(std::span<const ReservedTask> tasks) const;
   Amounts held_by(std::span<const PlacedTask> tasks) const;
+  // Of a task on a node that is not up, which gives its room to nobody; see QuotaLedger::add_capacity.
+  void count_capacity(const Holding& holding, std::int64_t sign);
   // Who uses what without the running jobs of which `ends` is true.
   template <class Ends>
   QuotaLedger quotas_without(const Ends& ends) const {
@@ -101,7 +101,12 @@ class RoundState {
   // Marks of a job that holds that; see QuotaLedger::mark and RunningJob::quota_mark.
   std::uint32_t mark(std::int32_t queue, const Held& held, std::uint32_t already = 0, std::uint32_t wanted = ~0u);
   void unmark(std::int32_t queue, const Held& held, std::uint32_t marks) { count_marks(queue, held, marks, -1); }
-  void count_marks(std::int32_t queue, const Held& held, std::uint32_t marks, std::int64_t sign);
+  void count_marks(std::int32_t queue, const Held& held, std::uint32_t marks, std::int64_t sign) {
+    count_marks(quotas_, queue, held, marks, sign);
+  }
+  // In a ledger of the caller's.
+  static void count_marks(QuotaLedger& quotas, std::int32_t queue, const Held& held, std::uint32_t marks,
+                          std::int64_t sign);
   // The marks that a gang of the job would get now, if it took those amounts: a job that starts takes the marks of
   // running jobs of lower classes of its queue where it would have none.
   std::uint32_t marks_before_lower(const Job& job, const Amounts& amounts);

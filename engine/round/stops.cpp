@@ -83,9 +83,7 @@ QuotaLedger marked_without_leaving(const RoundState& state, const Job& job) {
   for (const RunningJob& run : state.running().all()) {
     const std::uint32_t surplus_marks = run.quota_mark >> kMarkedDepths;
     if (run.makes_room_for_a_job() && run.stops_for == job.id) {
-      const RoundState::Held held = state.held_by(run);
-      marked.unmark(run.job.queue, held.gang, run.quota_mark & ((1u << kMarkedDepths) - 1));
-      marked.unmark(run.job.queue, held.surplus, surplus_marks);
+      RoundState::count_marks(marked, run.job.queue, state.held_by(run), run.quota_mark, -1);
       continue;
     }
     const int fork = marked.fork_depth(job.queue, run.job.queue);

@@ -50,7 +50,7 @@ Status check_path(const std::string& path) {
 
 // Another file may lead to another cluster. An executor that knows its own asks and tells that one nothing, and the
 // file can be changed back.
-bool leads_to_its_cluster(const Database& db, const ExecutorRecord& executor, const ExecutorOption& option) {
+bool may_lead_elsewhere(const Database& db, const ExecutorRecord& executor, const ExecutorOption& option) {
   return option.kind == "file" && knows_cluster(fmt::format("{}/{}", executors_folder(db), executor.name));
 }
 
@@ -93,7 +93,7 @@ Status change_executor(Change& change, const ExecutorRecord& executor) {
   BERTH_ASSIGN(const ExecutorOptions has, read_executor_options(*type, executor.options));
   for (const ExecutorOption& option : type->options) {
     const bool is_same = had.find(option.name)->second == has.find(option.name)->second;
-    if (!option.is_place || is_same || leads_to_its_cluster(change.db(), executor, option)) continue;
+    if (!option.is_place || is_same || may_lead_elsewhere(change.db(), executor, option)) continue;
     Status idle = check_idle(change.db(), executor);
     if (idle.ok()) continue;
     return std::move(idle)

@@ -117,7 +117,8 @@ class Witness {
         const int fork = state.quotas().fork_depth(beneficiary.queue, victim.job.queue);
         ASSERT_GE(fork, 0);
         const std::uint32_t bit = 1u << (e.whole ? fork : fork + kMarkedDepths);
-        ASSERT_TRUE((victim.quota_mark & bit) == 0 || gave_its_marks(plan, victim)) << "it was within its quota";
+        ASSERT_TRUE((victim.quota_mark & bit) == 0 || gave_its_marks(plan, state, victim.job))
+            << "it was within its quota";
       } else {
         ASSERT_EQ(victim.job.queue, beneficiary.queue);
         ASSERT_LT(state.class_value(victim.job), state.class_value(beneficiary));
@@ -131,15 +132,10 @@ class Witness {
   }
 
   // A job of a higher class of its queue starts in this round.
-  bool gave_its_marks(const Plan& plan, const RunningJob& victim) const {
-    const auto value = [&](const Job& job) {
-      return job.priority_class < 0
-                 ? 0
-                 : company_.snapshot.priority_classes[static_cast<std::size_t>(job.priority_class)].value;
-    };
+  bool gave_its_marks(const Plan& plan, const RoundState& state, const Job& victim) const {
     return std::ranges::any_of(plan.placements, [&](const Placement& placement) {
-      const auto job = std::ranges::find(company_.snapshot.jobs, placement.job, &Job::id);
-      return job != company_.snapshot.jobs.end() && job->queue == victim.job.queue && value(*job) > value(victim.job);
+      const Job* const job = find_job(company_.snapshot.jobs, placement.job);
+      return job != nullptr && job->queue == victim.queue && state.class_value(*job) > state.class_value(victim);
     });
   }
 

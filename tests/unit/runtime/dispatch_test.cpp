@@ -231,7 +231,7 @@ TEST_F(Dispatch, AJobThatComesToWaitIsHeldForItsStrayElsewhere) {
                "still runs from before");
 }
 
-// Its executor was told to stop it, but it had ended by then.
+// The task ends before its executor tells it to stop.
 TEST_F(Dispatch, WhatEndedWellBeforeItWasToldIsDone) {
   const std::int64_t id = start("quick");
   must_have(dispatch());
