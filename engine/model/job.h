@@ -91,6 +91,10 @@ struct Job {
     return time_limit > Seconds(0) ? start + time_limit : Seconds(-1);
   }
 
+  // Who is earlier comes first, among equals. Evicted once it keeps its place; evicted again it comes anew: one that is
+  // evicted as often as it starts would be first for ever.
+  Seconds in_line_since() const { return eviction.evictions > 1 ? std::max(submit, eviction.last_eviction) : submit; }
+
   MilliGpu gpu_total() const {
     MilliGpu total;
     for (const TaskGroup& group : groups) total += group.shape.gpu_total() * group.count;

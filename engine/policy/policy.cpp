@@ -29,11 +29,11 @@ std::unique_ptr<JobSequence> QueueOrder::begin(const OrderInput& input) const {
 
 bool QueueOrder::goes_first(const Job& one, const Job& other, const OrderInput& input) const {
   (void)input;
-  return std::tie(one.submit, one.id) < std::tie(other.submit, other.id);
+  return std::pair(one.in_line_since(), one.id) < std::pair(other.in_line_since(), other.id);
 }
 
 bool KeyedOrder::goes_first(const Job& one, const Job& other, const OrderInput& input) const {
-  const auto place = [&](const Job& job) { return std::tuple(key(job, input), job.submit, job.id); };
+  const auto place = [&](const Job& job) { return std::tuple(key(job, input), job.in_line_since(), job.id); };
   return place(one) < place(other);
 }
 

@@ -66,8 +66,8 @@ class KeyedOrder;
 class QueueOrder {
  public:
   virtual ~QueueOrder() = default;
-  // Indices into input.jobs, first to try first. A permutation; ties broken by (submit, id). The order of two jobs does
-  // not depend on the others, so a simulation may order only those that came.
+  // Indices into input.jobs, first to try first. A permutation; ties broken by (Job::in_line_since, id). The order of
+  // two jobs does not depend on the others, so a simulation may order only those that came.
   virtual std::vector<std::int32_t> order(const OrderInput& input) const = 0;
   // The same as a sequence. An order that looks at what the queues use now (fair_share) answers step by step here; the
   // rank of a queue must then depend on what it uses, not on which of its jobs is next, so that leaving out jobs that
@@ -91,8 +91,8 @@ class QueueOrder {
 
 using OrderKey = std::array<std::int64_t, 2>;  // smaller first
 
-// An order by a key of each job, ties by (submit, id). One that is not fixed (priority) puts the earlier of two jobs
-// first that are alike but for submit time and id.
+// An order by a key of each job, ties by (Job::in_line_since, id). One that is not fixed (qssf) puts the earlier of two
+// jobs first that are alike but for that time and id.
 class KeyedOrder : public QueueOrder {
  public:
   // Looks at everything in `input` but its jobs.

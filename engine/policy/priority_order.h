@@ -1,11 +1,11 @@
 // priority: the higher class first, and waiting counts.
 //
-// effective priority = value of the job's class + whole aging intervals waited (no class counts as 0; an interval of 0
-// turns aging off). Highest first, ties by (submit, id).
+// effective priority = value of the job's class + aging intervals waited (no class counts as 0; an interval of 0 turns
+// aging off). Highest first, ties by (Job::in_line_since, id). Parts of an interval count: else two jobs would change
+// places in each interval, and a reservation of the first with them. So the order of two that wait stays as it is.
 //
-// No starvation: a job of class value p stands behind a newer job of class value q > p only if that one was submitted
-// less than (q - p) aging intervals after it. (Submitted x >= (q - p) intervals earlier, it has waited at least q - p
-// whole intervals more, rounded down or not; at equality the earlier submit time decides.)
+// No starvation: a job of class value p stands behind a newer job of class value q > p only if that one came less than
+// (q - p) aging intervals after it.
 #pragma once
 
 #include "engine/policy/policy.h"
@@ -15,6 +15,7 @@ namespace berth {
 class PriorityOrder : public KeyedOrder {
  public:
   OrderKey key(const Job& job, const OrderInput& input) const override;
+  bool is_fixed() const override { return true; }
 };
 
 }  // namespace berth

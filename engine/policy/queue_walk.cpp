@@ -8,12 +8,12 @@ namespace berth {
 
 namespace {
 
-using PlaceInQueue = std::tuple<std::int64_t, std::int32_t, Seconds, std::int64_t>;
+using PlaceInQueue = std::tuple<std::int64_t, bool, Seconds, std::int64_t>;
 
 PlaceInQueue place_in_queue(const Job& job, const OrderInput& input) {
   const std::int64_t value =
       job.priority_class < 0 ? 0 : input.priority_classes[static_cast<std::size_t>(job.priority_class)].value;
-  return {~value, ~job.eviction.evictions, job.submit, job.id};  // ~ turns any order round
+  return {~value, job.eviction.evictions != 1, job.in_line_since(), job.id};  // ~ turns any order round
 }
 
 class QueueWalk : public RewindableSequence {

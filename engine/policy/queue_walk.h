@@ -1,9 +1,10 @@
 // What orders that compare queues share: a walk down the queue tree that stops at the next job.
 //
 // At every level the child goes first that ranks first among those with jobs left; in the queue that it ends at, jobs
-// go by higher class, then the more often evicted (an eviction is made up for by going first among equals), then
-// (submit, id). Ranks may move while the walk goes on: they are asked anew after every change of usage. Jobs of an
-// inner queue itself go before those of the queues below it; jobs without a queue are those of one more root.
+// go by higher class, then those evicted once (that is made up for by going first among equals), then
+// (Job::in_line_since, id). Ranks may move while the walk goes on: they are asked anew after every change of usage.
+// Jobs of an inner queue itself go before those of the queues below it; jobs without a queue are those of one more
+// root.
 //
 // A step costs the number of children on the way down after a change of usage, else nothing to speak of.
 #pragma once

@@ -17,7 +17,8 @@ constexpr double kBorrowedWeight = 1e3;
 constexpr double kMostExtra = 499;
 
 double wpai_extra(const Job& job, const OrderInput& input) {
-  const double minutes = static_cast<double>(std::max<std::int64_t>(0, (input.now - job.submit).value())) / 60.0;
+  const double minutes =
+      static_cast<double>(std::max<std::int64_t>(0, (input.now - job.in_line_since()).value())) / 60.0;
   double extra = input.knobs.wpai_wait_bonus * minutes;
   if (job.gpu_utilisation_pct >= 0) extra -= input.knobs.wpai_low_use_penalty * (100.0 - job.gpu_utilisation_pct);
   return std::clamp(extra, -kMostExtra, kMostExtra);
@@ -41,7 +42,7 @@ class WpaiSequence : public RewindableSequence {
     for (Group& group : groups_) {
       std::ranges::sort(group.jobs, {}, [&](const Waiter& waiter) {
         const Job& job = input.jobs[static_cast<std::size_t>(waiter.job)];
-        return std::tuple(-waiter.extra, job.submit, job.id);
+        return std::tuple(-waiter.extra, job.in_line_since(), job.id);
       });
     }
     rank_groups();
@@ -92,14 +93,14 @@ class WpaiSequence : public RewindableSequence {
   // The best job left of a group.
   struct Head {
     double score = 0;
-    Seconds submit;
+    Seconds since;  // in line
     std::int64_t id = 0;
     std::size_t group = 0;
     std::uint32_t stamp = 0;
 
     // Later in the order.
     bool operator<(const Head& other) const {
-      return std::tuple(-score, submit, id) > std::tuple(-other.score, other.submit, other.id);
+      return std::tuple(-score, since, id) > std::tuple(-other.score, other.since, other.id);
     }
   };
 
@@ -131,7 +132,7 @@ class WpaiSequence : public RewindableSequence {
     if (group.next == group.jobs.size()) return;
     const Waiter& waiter = group.jobs[group.next];
     const Job& job = input_.jobs[static_cast<std::size_t>(waiter.job)];
-    first_.push({group.covered + waiter.extra, job.submit, job.id, index, group.stamp});
+    first_.push({group.covered + waiter.extra, job.in_line_since(), job.id, index, group.stamp});
   }
 
   // What it needs to start, on each model that it may choose.

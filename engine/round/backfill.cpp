@@ -401,11 +401,12 @@ void Backfill::note_refused(const Job& job, const QuotaVerdict& refusal) {
   const std::int64_t holder = limits_.holder_of(job, refusal);
   if (row == nullptr && holder != 0 && !take_limit_over(job, holder)) return note_behind(job, refusal);
   Reservation kept = row != nullptr ? *row : Reservation{.job = job.id, .made_at = now_, .expected = now_, .tasks = {}};
+  const std::optional<Seconds> admitted =
+      row == nullptr || row->expected > now_ ? limits_.admitted_from(job) : std::nullopt;
+  if (admitted) kept.expected = row != nullptr ? std::min(row->expected, *admitted) : *admitted;
   if (row == nullptr) {
-    const std::optional<Seconds> admitted = limits_.admitted_from(job);
     if (!admitted) return;
-    kept.expected = *admitted;
-    new_at_limits_.emplace_back(job.id, Age(job.submit, job.id));
+    new_at_limits_.emplace_back(job.id, Age(job.in_line_since(), job.id));
   }
   if (mode == BackfillMode::kEasy || mode == BackfillMode::kConservative) {
     if (row == nullptr || ranks_move_ || holder == 0) keep_row(job, std::move(kept));

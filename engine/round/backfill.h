@@ -249,7 +249,7 @@ class Backfill {
   bool keeps_for_borrower(const Held& held, const Asker& asker) const;
   bool comes_before(const Job& job, const Job& other) const;
 
-  using Age = std::pair<Seconds, std::int64_t>;  // submit time and id
+  using Age = std::pair<Seconds, std::int64_t>;  // since when it is in line, and id
   struct Waiter {
     Job job;
     bool borrows = false;

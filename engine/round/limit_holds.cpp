@@ -181,8 +181,10 @@ void LimitHolds::hold_quota(const Job& job, bool is_behind_evicted, std::optiona
   if (ending.empty()) return;
   const Served served = served_without(ending, held.from);
   const bool comes_later = !otherwise || *otherwise > held.from;
+  const bool waits_long = otherwise && *otherwise > held.from + state_.rules().reservation_ttl;
   const bool binds_starts =
-      comes_later && (served == Served::kByEvictingAgain || (is_behind_evicted && served != Served::kNo));
+      comes_later && (served == Served::kByEvictingAgain || (is_behind_evicted && served != Served::kNo) ||
+                      (waits_long && served == Served::kByEvictions));
   if (!binds_starts && served < Served::kByEvictions) return;
   const QuotaLedger& quotas = state_.quotas();
   held.job = job.id;

@@ -330,9 +330,9 @@ bool Reclaim::has_a_chance(const Wanted& wanted) const {
 bool Reclaim::was_put_first(const RunningJob& run, const Job& job) const {
   if (run.start <= std::max(job.submit, job.eviction.last_eviction)) return false;
   if (order_ == nullptr || input_ == nullptr)
-    return std::tie(run.job.submit, run.job.id) < std::tie(job.submit, job.id);
+    return std::pair(run.job.in_line_since(), run.job.id) < std::pair(job.in_line_since(), job.id);
   const bool do_ranks_move = order_->keyed() == nullptr;
-  if (do_ranks_move && run.job.submit + state_.rules().most_behind() < job.submit) return true;
+  if (do_ranks_move && run.job.in_line_since() + state_.rules().most_behind() < job.in_line_since()) return true;
   OrderInput then = *input_;
   then.now = run.start;
   return order_->goes_first(run.job, job, then);

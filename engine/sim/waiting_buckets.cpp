@@ -31,7 +31,7 @@ const DemandKey& WaitingBuckets::key_of(const Job& job) {
 }
 
 WaitingBuckets::Place WaitingBuckets::place_of(const Job& job, std::int32_t slot) const {
-  return {is_fixed_ ? order_.key(job, input_) : OrderKey{}, job.submit, job.id, slot, &job};
+  return {is_fixed_ ? order_.key(job, input_) : OrderKey{}, job.in_line_since(), job.id, slot, &job};
 }
 
 void WaitingBuckets::add(const Job& job, std::int32_t slot) {

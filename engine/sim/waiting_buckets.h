@@ -2,7 +2,7 @@
 //
 // Jobs whose failure means the same are one bucket: when one of them cannot start, none of the others behind it can in
 // this pass. What makes two jobs alike depends on the rules (Alike). A bucket keeps its jobs sorted; a pass merges the
-// buckets. Under an order that is not fixed a bucket is sorted by (submit, id), see KeyedOrder.
+// buckets. Under an order that is not fixed a bucket is sorted by (Job::in_line_since, id).
 //
 // Where a failure depends on the nodes alone - greedy, no quotas, no evictions, one kind of job - what a pass places
 // only takes room, so what failed stays failed until something is released, and then still unless one task more fits
@@ -48,14 +48,14 @@ class WaitingBuckets : public WaitingJobs {
  private:
   struct Place {
     OrderKey key;
-    Seconds submit;
+    Seconds since;  // in line
     std::int64_t id = 0;
     std::int32_t slot = 0;
     const Job* job = nullptr;
 
     bool operator<(const Place& other) const {
       if (key != other.key) return key < other.key;
-      return submit != other.submit ? submit < other.submit : id < other.id;
+      return since != other.since ? since < other.since : id < other.id;
     }
   };
   struct Failure {

@@ -414,6 +414,38 @@ TEST(ReclaimProperty, SmallJobsOfItsQueueDoNotPassAnOwner) {
   }
 }
 
+// A guest that needs the whole cluster is evicted by an owner who always has the next job, as often as it starts. Who
+// comes after it starts all the same, also of its own queue.
+TEST(ReclaimProperty, WhoIsEvictedAgainLetsOthersBefore) {
+  for (const char* const order : {"priority", "fifo", "las", "fair_share", "drf", "wpai"}) {
+    for (const BackfillMode mode : {BackfillMode::kEasy, BackfillMode::kConservative, BackfillMode::kNone}) {
+      for (const char* const queue_of_second : {"second", "first"}) {
+        SCOPED_TRACE(std::string(order) + ", " + std::string(backfill_mode_name(mode)) + ", " + queue_of_second);
+        Company company("1x8:A100", "owner gpu=1 / first / second / other");
+        company.snapshot.order_policy = order;
+        company.snapshot.rules.backfill = mode;
+        const auto submit = [&](const char* queue, const char* text, std::int64_t duration) {
+          const std::int64_t id = company.submit(queue, text, duration);
+          company.waiting_job(id).time_limit = Seconds(duration);
+          return id;
+        };
+        std::int64_t of_owner = 0;
+        std::int64_t second = 0;
+        std::int64_t small = 0;
+        for (std::int64_t now = 0; now < 24 * 3600 && (second == 0 || !company.runs(second)); now += 300) {
+          company.snapshot.now = Seconds(now);
+          if (of_owner == 0 || company.runs(of_owner)) of_owner = submit("owner", "gpus=1", 3600);
+          if (now == 0) submit("first", "gpus=8", 7200);
+          if (now == 600) second = submit(queue_of_second, "gpus=8", 300);
+          if (now >= 600 && (small == 0 || company.runs(small))) small = submit("other", "gpus=1", 600);
+          company.round(now);
+        }
+        EXPECT_TRUE(company.runs(second));
+      }
+    }
+  }
+}
+
 // Single GPUs of two models: any idle one of a model would do for an owner of it. No order lets a job borrow one while
 // he waits, whatever its class, and whether or not it names a model or could be evicted.
 TEST(ReclaimProperty, NobodyBorrowsBeforeAnOwnerWhoWaits) {

@@ -53,7 +53,7 @@ TEST(OrdersTest, PriorityByClassThenAge) {
   const std::vector<PriorityClass> classes{{.id = 1, .name = "low", .value = 1}, {.id = 2, .name = "high", .value = 3}};
   const std::vector<Job> jobs = jobs_from({"class=0 submit=0", "class=1 submit=150", "class=1 submit=250", "submit=0"});
   OrderInput input = input_at(300, jobs, classes, 100);
-  EXPECT_EQ(ids_in_order(PriorityOrder(), input), (Ids{1, 2, 4, 3})) << "4, 4, 3, 3";
+  EXPECT_EQ(ids_in_order(PriorityOrder(), input), (Ids{2, 1, 3, 4})) << "4.5, 4, 3.5, 3";
   input.aging_interval = Seconds(0);
   EXPECT_EQ(ids_in_order(PriorityOrder(), input), (Ids{2, 3, 1, 4})) << "no aging";
 }
