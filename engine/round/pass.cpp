@@ -433,35 +433,56 @@ bool Pass::waits_for_victims(const Job& job) const {
 std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool borrows) {
   if (!reclaim_ || waits_for_victims(job)) return std::nullopt;
   const Amounts before = used_by_all(state_.quotas());
-  const Backfill::Asker asker{.job = job, .borrows = borrows};
+  Backfill::Asker asker{.job = job, .borrows = borrows};
   std::optional<BesidePromised> beside(std::in_place, *this, job.id);
   const bool is_closed = backfill_.closed_by(job) != 0;
-  const bool is_withstood = job.queue >= 0 && backfill_.is_withstood(asker);
+  bool is_withstood = job.queue >= 0 && backfill_.is_withstood(asker);
+  bool as_owner = false;
+  Reclaim::Price at_most;
   bool comes_back = false;
   std::function<bool(std::span<const RunningJob* const>)> declines;
-  const auto make_room = [&](Backfill::Keep keep) {
+  const auto make_room = [&](Backfill::Keep keep, Reclaim::Price* price) {
     std::optional<Backfill::Fence> fence;
     const bool takes_back = keep == Backfill::Keep::kIdle;
-    const bool takes_of_own_queue = !takes_back || !borrows;
-    return reclaim_->make_room(job, end, [&] { fence.emplace(backfill_, asker, keep); },
-                               {.kind = static_cast<std::int64_t>(keep),
-                                .takes_of_own_queue = takes_of_own_queue,
-                                .takes_back = !backfill_.is_quota_held(job),
-                                .is_promised = backfill_.holds_room_for(job.id),
-                                .spared = takes_back ? backfill_.passers_of(asker) : std::vector<std::int64_t>(),
-                                .left_in_time = backfill_.left_in_time_by(job),
-                                .declines = declines});
+    const bool takes_of_own_queue = !takes_back || !asker.borrows;
+    return reclaim_->make_room(
+        job, end, [&] { fence.emplace(backfill_, asker, keep); },
+        {.kind = static_cast<std::int64_t>(keep),
+         .takes_of_own_queue = takes_of_own_queue,
+         .takes_back = !backfill_.is_quota_held(job),
+         .is_promised = backfill_.holds_room_for(job.id),
+         .as_owner = as_owner,
+         .at_most = at_most,
+         .spared = takes_back ? backfill_.passers_of(asker) : std::vector<std::int64_t>(),
+         .left_in_time = backfill_.left_in_time_by(job),
+         .declines = declines},
+        price);
   };
-  const auto make_room_somewhere = [&] {
+  const auto make_room_somewhere = [&](Reclaim::Price* price = nullptr) {
     std::optional<RoomMade> made;
-    if (!is_closed) made = make_room(Backfill::Keep::kNodes);
-    if (!made && !comes_back && is_withstood) made = make_room(Backfill::Keep::kIdle);
+    if (!is_closed) made = make_room(Backfill::Keep::kNodes, price);
+    const bool is_found = made || (price != nullptr && *price);
+    if (!is_found && !comes_back && is_withstood) made = make_room(Backfill::Keep::kIdle, price);
+    return made;
+  };
+  // One that borrows now may be an owner once lower classes of its queue have gone: what borrowers keep is open to it.
+  const auto ask_as_owner = [&](Reclaim::Price* price) {
+    asker.borrows = false;
+    is_withstood = backfill_.is_withstood(asker);
+    as_owner = true;
+    std::optional<RoomMade> made = make_room_somewhere(price);
+    if (price == nullptr) return made;
+    asker.borrows = borrows;
+    is_withstood = backfill_.is_withstood(asker);
+    as_owner = false;
     return made;
   };
   std::optional<RoomMade> room;
   if (const Reservation* const promise = backfill_.promise_to(job.id))
     room = reclaim_->take_surplus_left(job, *promise, end);
   const bool is_kept = is_closed ? is_withstood : job.queue >= 0 && backfill_.is_kept_for_borrowers(asker);
+  const bool may_own = !room && is_kept && borrows && !backfill_.holds_room_for(job.id);
+  if (may_own) (void)ask_as_owner(&at_most);
   if (!room && is_kept) {
     if (is_closed && backfill_.closer_gives_way() && backfill_.is_closed_by_guest_of(asker)) {
       if (std::optional<PassOutcome> outcome = take_idle(job, end, asker)) return outcome;
@@ -478,6 +499,11 @@ std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool bor
     comes_back = false;
     declines = {};
     room = make_room_somewhere();
+  }
+  if (!room && may_own && std::exchange(at_most, std::nullopt)) {
+    declines = {};
+    comes_back = false;
+    room = ask_as_owner(nullptr);
   }
   beside.reset();
   if (!room) return std::nullopt;

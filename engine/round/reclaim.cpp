@@ -107,33 +107,35 @@ const VictimIndex& Reclaim::index() {
 }
 
 std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end, const std::function<void()>& before_search,
-                                           const Search& search) {
+                                           const Search& search, Price* price) {
   if (!may_evict_others(job, state_.rules(), now_) || room_to_come_.serves(job, end)) return std::nullopt;
   const QuotaLedger& quotas = state_.quotas();
   if (search.is_promised) (void)index();  // marks are given beside what is promised
   beside_ = search.is_promised ? QuotaLedger::Beside::kMarked : QuotaLedger::Beside::kUsed;
   const WithoutItsPledge lifted(state_, search.is_promised ? state_.pledge_of(job.id) : nullptr);
-  using Price = std::optional<VictimChoice::Cost>;
-  const auto try_it = [&](const Job& wanted, bool of_all, Price* price = nullptr) {
+  const auto try_it = [&](const Job& wanted, bool of_all, Price* its_price) {
     const Job gang = gang_of(wanted);
     const Amounts demand = quotas.demand_to_start(wanted);
-    return make_room_for({job, gang_of(job), gang.groups, demand, end, of_all}, before_search, search, price);
+    return make_room_for({job, gang_of(job), gang.groups, demand, end, of_all, 0, search.as_owner}, before_search,
+                         search, its_price);
   };
+  if (search.as_owner) return try_it(job, true, price);
   const std::vector<Job> narrowed = on_each_own_model(quotas, job, end);
   const Job* cheapest = &job;
   Price least;
   for (std::size_t i = 0; !narrowed.empty() && i <= narrowed.size(); ++i) {
     const Job& way = i == 0 ? job : narrowed[i - 1];
-    Price price;
-    (void)try_it(way, false, &price);
-    if (!price || (least && *least <= *price)) continue;
+    Price its_price;
+    (void)try_it(way, false, &its_price);
+    if (!its_price || (least && *least <= *its_price)) continue;
     cheapest = &way;
-    least = price;
+    least = its_price;
   }
   if (narrowed.empty() || least) {
-    if (std::optional<RoomMade> room = try_it(*cheapest, false)) return room;
+    std::optional<RoomMade> room = try_it(*cheapest, false, price);
+    if (room || (price != nullptr && *price)) return room;
   }
-  return search.is_promised ? std::nullopt : try_it(job, true);
+  return search.is_promised ? std::nullopt : try_it(job, true, price);
 }
 
 std::optional<RoomMade> Reclaim::take_surplus_left(const Job& job, const Reservation& promise, Seconds end) {
@@ -253,14 +255,14 @@ Served Reclaim::served_without(const Job& gang, Seconds end, std::span<const Run
 }
 
 std::optional<RoomMade> Reclaim::make_room_for(Wanted wanted, const std::function<void()>& before_search,
-                                               const Search& how, std::optional<VictimChoice::Cost>* price) {
+                                               const Search& how, Price* price) {
   const Job& job = wanted.job;
   if (!has_a_chance(wanted)) return std::nullopt;
   // Whom it may evict depends on the job itself when it has been evicted before.
   const bool fails_alike = job.eviction.evicted_for.empty();
   DemandKey key = reclaim_demand(job, wanted.groups, wanted.demand, wanted.end, state_.quotas());
-  key.push_back(how.kind * 16 + (wanted.of_all ? 8 : 0) + (how.takes_back ? 4 : 0) + (how.takes_of_own_queue ? 2 : 0) +
-                (how.is_promised ? 1 : 0));
+  key.push_back(how.kind * 32 + (how.as_owner ? 16 : 0) + (wanted.of_all ? 8 : 0) + (how.takes_back ? 4 : 0) +
+                (how.takes_of_own_queue ? 2 : 0) + (how.is_promised ? 1 : 0));
   for (const std::vector<std::int64_t>* const jobs : {&how.spared, &how.left_in_time}) {
     key.push_back(static_cast<std::int64_t>(jobs->size()));
     key.insert(key.end(), jobs->begin(), jobs->end());
@@ -269,11 +271,13 @@ std::optional<RoomMade> Reclaim::make_room_for(Wanted wanted, const std::functio
   const QuotaLedger& quotas = state_.quotas();
   const bool is_owner = wanted.of_all && quotas.governs() && job.queue >= 0;
   const std::uint32_t sufficing = is_owner ? depths_that_suffice(quotas, job.queue, wanted.demand) : 0;
+  const int levels = is_owner ? quotas.depth(job.queue) + 1 : 0;
+  const std::uint32_t least = how.as_owner ? first_depths(std::min(levels, kMarkedDepths)) : 0;
   bool is_declined = false;
   bool is_prepared = false;
   if (index().size() > 0) {
-    for (const std::uint32_t own : depth_sets(is_owner ? quotas.depth(job.queue) + 1 : 0)) {
-      if ((own & ~sufficing) != 0) continue;
+    for (const std::uint32_t own : depth_sets(levels)) {
+      if ((own & ~sufficing) != 0 || (least & ~own) != 0) continue;
       wanted.own = own;
       const Reaches reaches = reaches_of(wanted, how);
       if (!reaches.any || !could_suffice(wanted.demand, reaches)) continue;
@@ -284,6 +288,10 @@ std::optional<RoomMade> Reclaim::make_room_for(Wanted wanted, const std::functio
       if (!outcome) continue;
       is_declined = how.declines && how.declines(jobs_of(choice));
       if (is_declined) break;
+      if (how.at_most && choice.cost() > *how.at_most) {
+        is_declined = true;
+        continue;
+      }
       if (price != nullptr) {
         *price = choice.cost();
         return std::nullopt;

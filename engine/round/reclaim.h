@@ -90,13 +90,18 @@ class Reclaim {
     // Room was promised to it, and its victims have gone: it takes the surplus tasks that were left for last. Its quota
     // counts as when that was decided, whatever its queue has borrowed since.
     bool is_promised = false;
-    std::vector<std::int64_t> spared = {};        // jobs that are not evicted for it
-    std::vector<std::int64_t> left_in_time = {};  // whose reservations it may use: `before_search` keeps them open
+    // It is to be within all quotas of its path once the victims have gone, those of its own queue with them.
+    bool as_owner = false;
+    std::optional<VictimChoice::Cost> at_most = {};  // they cost no more
+    std::vector<std::int64_t> spared = {};           // jobs that are not evicted for it
+    std::vector<std::int64_t> left_in_time = {};     // whose reservations it may use: `before_search` keeps them open
     // Nobody is evicted when it says so of those who would be.
     std::function<bool(std::span<const RunningJob* const>)> declines = {};
   };
+  // With `price`, which is set when room can be made, nothing is done.
+  using Price = std::optional<VictimChoice::Cost>;
   std::optional<RoomMade> make_room(const Job& job, Seconds end, const std::function<void()>& before_search,
-                                    const Search& search);
+                                    const Search& search, Price* price = nullptr);
   // The victims of the job have gone: the surplus tasks that lie where it is to be, which were left for last. Others
   // may have become cheaper since, but they would have to be waited for. Minimum run time and cool-down were looked at
   // when that was decided. Nothing = that is not enough, or may not be done any more.
@@ -128,10 +133,10 @@ class Reclaim {
     Seconds end;
     bool of_all = false;    // by the second search
     std::uint32_t own = 0;  // there: who may be evicted once it is within the quotas of its path at these depths
+    bool as_owner = false;  // see Search
   };
-  // With `price`, which is set when room can be made, nothing is done.
   std::optional<RoomMade> make_room_for(Wanted wanted, const std::function<void()>& before_search, const Search& search,
-                                        std::optional<VictimChoice::Cost>* price = nullptr);
+                                        Price* price);
   bool has_a_chance(const Wanted& wanted) const;
   std::vector<const RunningJob*> jobs_of(const VictimChoice& choice) const;
   const VictimIndex& index();

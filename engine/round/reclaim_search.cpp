@@ -126,7 +126,10 @@ std::optional<JobOutcome> Reclaim::place(const Wanted& wanted, const std::functi
 std::optional<JobOutcome> Reclaim::fit(const Wanted& wanted, const VictimChoice& choice) {
   if (choice.chosen().empty()) return std::nullopt;
   return place(wanted, [&](const JobOutcome& outcome) {
-    return outcome.started && keeps_the_rules(wanted.gang, state_.held_by(outcome.placed), wanted.end, choice);
+    if (!outcome.started) return false;
+    if (wanted.as_owner && state_.quotas().judge(wanted.job.queue, state_.held_by(outcome.placed), wanted.end).borrows)
+      return false;
+    return keeps_the_rules(wanted.gang, state_.held_by(outcome.placed), wanted.end, choice);
   });
 }
 
