@@ -120,11 +120,12 @@ Result<Output> show_loans(Session& session, const Arguments& arguments) {
 Result<Output> show_borrowing(Session& session, const Arguments& arguments) {
   (void)arguments;
   const Seconds now = engine_of(session).now();
-  BERTH_ASSIGN(ResultTable table,
-               query_table(session,
-                           "SELECT borrower, lender, resource, amount, datetime(since, 'unixepoch') AS since, ?1 - "
-                           "since AS lasts FROM borrowing ORDER BY resource, borrower_id, lender_id IS NULL, lender_id",
-                           now));
+  BERTH_ASSIGN(
+      ResultTable table,
+      query_table(session,
+                  "SELECT borrower, lender, resource, amount, datetime(since, 'unixepoch') AS since, ?1 - "
+                  "max(since, 0) AS lasts FROM borrowing ORDER BY resource, borrower_id, lender_id IS NULL, lender_id",
+                  now));
   constexpr std::size_t kAmount = 3;
   constexpr std::size_t kLasts = 5;
   BERTH_TRY(print_amounts(session, table, kAmount));

@@ -293,11 +293,10 @@ Result<std::vector<KubectlReply>> delete_pods(const Kubectl& kubectl, std::span<
 
 Result<std::vector<KubectlReply>> label_pods(const Kubectl& kubectl, std::span<const std::string> names,
                                              const std::string& label) {
-  constexpr std::size_t kPodsPerCall = 5;  // kubectl asks twice for each
   std::vector<KubectlCall> calls;
-  for (std::size_t from = 0; from < names.size(); from += kPodsPerCall) {
+  for (std::size_t from = 0; from < names.size(); from += kPodsPerLabelCall) {
     KubectlCall& call = calls.emplace_back(KubectlCall{{"label", "pods", "--overwrite", "--output=name"}});
-    const auto some = names.subspan(from, std::min(kPodsPerCall, names.size() - from));
+    const auto some = names.subspan(from, std::min(kPodsPerLabelCall, names.size() - from));
     call.words.insert(call.words.end(), some.begin(), some.end());
     call.words.push_back(label);
   }

@@ -31,7 +31,8 @@ Result<std::vector<KubernetesPod>> list_pods(const Kubectl& kubectl, const Kuber
 // Ends them, ten to a call, without waiting; those that are gone are fine. One reply for each call.
 Result<std::vector<KubectlReply>> delete_pods(const Kubectl& kubectl, std::span<const std::string> names,
                                               std::vector<std::string> words);
-// `label`: KEY=VALUE. One reply for each call.
+inline constexpr std::size_t kPodsPerLabelCall = 5;  // kubectl asks twice for each
+// `label`: KEY=VALUE, or KEY- to take it off. One reply for each call.
 Result<std::vector<KubectlReply>> label_pods(const Kubectl& kubectl, std::span<const std::string> names,
                                              const std::string& label);
 

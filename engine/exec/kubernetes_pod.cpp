@@ -181,6 +181,7 @@ void observe_end(const KubernetesPod& pod, TaskObservation& seen) {
   seen.is_out_of_time = pod.reason == "DeadlineExceeded";
   // A pod that is over goes as soon as it is deleted; one that is still there ended after that, by its node's clock.
   seen.was_told = pod.was_signalled || (pod.is_deleting && pod.ended + kClockSkew >= pod.deleted);
+  seen.is_untold = !seen.was_told;
   seen.said_done = says_done(pod.end_message);
   const bool is_plain = pod.end_reason == "Completed" || pod.end_reason == "Error";
   seen.detail = pod.trouble;

@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
+#include <utility>
 
+#include "engine/base/text.h"
 #include "engine/exec/kubernetes_json.h"
 #include "engine/exec/kubernetes_launch.h"
 #include "engine/exec/kubernetes_manifest.h"
@@ -28,7 +32,8 @@ class PodStopper {
   PodStopper(const Kubectl& kubectl, std::optional<std::string>& eviction_version, std::size_t count)
       : kubectl_(kubectl), eviction_version_(eviction_version), deliveries_(count) {}
 
-  Status end(const std::vector<StopWork>& all) {
+  Status end(std::vector<StopWork> all) {
+    BERTH_TRY(leave_ended(all));
     if (all.empty()) return {};
     BERTH_TRY(discover());
     if (eviction_version_->empty()) return erase(all);
@@ -52,29 +57,70 @@ class PodStopper {
   }
 
   Status signal(const std::vector<StopWork>& all) {
+    const std::set<std::string> labelled = label(all);
+    std::vector<StopWork> to_tell;
+    std::ranges::copy_if(all, std::back_inserter(to_tell),
+                         [&](const auto& work) { return labelled.contains(work.pod); });
     std::vector<KubectlCall> calls;
-    for (const StopWork& work : all) {
+    for (const StopWork& work : to_tell) {
       calls.push_back({{"exec", work.pod, fmt::format("--container={}", kPodContainer), "--", "/bin/sh", "-c",
                         pod_signal_command(work.of->signal)}});
     }
     BERTH_ASSIGN(const std::vector<KubectlReply> replies, kubectl_.call_all(calls));
-    std::vector<std::string> signalled;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      // Where it could not be heard of, it may have been sent. A program that ends at once takes the command with it.
-      const bool was_sent = replies[i].is_ok || replies[i].was_command_killed();
-      if (was_sent || (replies[i].is_unreachable && replies[i].was_asked)) signalled.push_back(all[i].pod);
-      if (was_sent) continue;
-      note(all[i], replies[i].is_unreachable ? DeliveryState::kUnknown : DeliveryState::kRefused,
-           fmt::format("SIG{} was not sent: {}", all[i].of->signal, replies[i].complaint()));
+    std::vector<std::string> untold;
+    for (std::size_t i = 0; i < to_tell.size(); ++i) {
+      // A program that ends at once takes the command with it.
+      if (replies[i].is_ok || replies[i].was_command_killed()) continue;
+      // Where it could not be heard of, it may have been sent.
+      if (!replies[i].is_unreachable || !replies[i].was_asked) untold.push_back(to_tell[i].pod);
+      note_unsent(to_tell[i], replies[i]);
     }
-    // Without the label its clock says whether a pod ended before that.
-    (void)label_pods(kubectl_, signalled, fmt::format("{}=true", kPodSignalledLabel)).status();
+    (void)label_pods(kubectl_, untold, fmt::format("{}-", kPodSignalledLabel)).status();
     return {};
   }
 
   std::vector<Delivery> take() { return std::move(deliveries_); }
 
  private:
+  // Pods that are over stay: their end says how, and would go with them.
+  Status leave_ended(std::vector<StopWork>& all) {
+    std::vector<KubectlCall> calls;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (i % kKubectlBatch == 0) {
+        calls.push_back({{"get", "pods", "--ignore-not-found", "--no-headers",
+                          "--output=custom-columns=NAME:.metadata.name,PHASE:.status.phase"}});
+      }
+      calls.back().words.push_back(all[i].pod);
+    }
+    BERTH_ASSIGN(const std::vector<KubectlReply> replies, kubectl_.call_all(calls));
+    std::set<std::string> ended;
+    for (const KubectlReply& reply : replies) {
+      for (const std::string_view line : split(reply.output, '\n')) {
+        const std::string_view phase = trim(line.substr(std::min(line.find(' '), line.size())));
+        if (phase == "Succeeded" || phase == "Failed") ended.emplace(line.substr(0, line.find(' ')));
+      }
+    }
+    std::erase_if(all, [&](const StopWork& work) { return ended.contains(work.pod); });
+    return {};
+  }
+
+  // Before their signal is sent: a pod that ends well without the label was told by nobody. Those that have it.
+  std::set<std::string> label(const std::vector<StopWork>& all) {
+    std::vector<std::string> names;
+    for (const StopWork& work : all) names.push_back(work.pod);
+    const Result<std::vector<KubectlReply>> replies =
+        label_pods(kubectl_, names, fmt::format("{}=true", kPodSignalledLabel));
+    std::set<std::string> labelled;
+    if (!replies.ok()) return labelled;
+    for (const KubectlReply& reply : *replies) {
+      for (const std::string_view line : split(reply.output, '\n')) labelled.emplace(line.substr(line.find('/') + 1));
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!labelled.contains(all[i].pod)) note_unsent(all[i], (*replies)[i / kPodsPerLabelCall]);
+    }
+    return labelled;
+  }
+
   Status discover() {
     if (eviction_version_) return {};
     BERTH_ASSIGN(const KubectlReply reply, kubectl_.call({{"get", "--raw", "/api/v1"}}));
@@ -97,6 +143,11 @@ class PodStopper {
       }
     }
     return {};
+  }
+
+  void note_unsent(const StopWork& work, const KubectlReply& reply) {
+    note(work, reply.is_unreachable ? DeliveryState::kUnknown : DeliveryState::kRefused,
+         fmt::format("SIG{} was not sent: {}", work.of->signal, reply.complaint()));
   }
 
   // The worst of a request's pods speaks for it.

@@ -29,6 +29,8 @@ namespace {
 
 // So that the death of one supervisor costs little.
 constexpr std::size_t kTasksPerSupervisor = 64;
+// However soon what has ended may go: an end that nobody has looked at yet is kept.
+constexpr Seconds kUnseenFor{600};
 
 struct LocalSettings {
   std::vector<std::string> nodes;
@@ -176,7 +178,7 @@ class LocalExecutor : public Executor {
       limits.kill_all();
       limits.remove();
     }
-    remove_old_tasks(settings_.folder, context_.database, settings_.keep, now());
+    remove_old_tasks(settings_.folder, context_.database, std::max(settings_.keep, kUnseenFor), now());
     return {};
   }
 

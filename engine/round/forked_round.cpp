@@ -6,6 +6,19 @@
 
 namespace berth {
 
+void ForkedRound::end_only(const std::set<std::int64_t>& jobs) {
+  fork_.allocations = snapshot_.allocations;
+  fork_.running = snapshot_.running;
+  std::erase_if(fork_.allocations, [&](const Allocation& each) { return jobs.contains(each.job); });
+  std::erase_if(fork_.running, [&](const RunningJob& run) { return jobs.contains(run.job.id); });
+  if (workload_without_ == nullptr) return;
+  std::vector<const RunningJob*> ended;
+  for (const RunningJob& run : snapshot_.running) {
+    if (jobs.contains(run.job.id)) ended.push_back(&run);
+  }
+  fork_.workload = workload_without_(ended);
+}
+
 Result<bool> ForkedRound::starts_at(std::optional<std::int64_t> place) {
   ++plans_;
   BERTH_ASSIGN(ScheduleResult result,

@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/model/plan.h"
@@ -13,11 +16,19 @@
 
 namespace berth {
 
+// The typical workload when these have ended; null = as it is.
+using WorkloadWithout = std::function<std::vector<WorkloadShape>(std::span<const RunningJob* const> ended)>;
+
 class ForkedRound {
  public:
   // `job`: index into snapshot.jobs. The snapshot must outlive it.
-  ForkedRound(const Snapshot& snapshot, std::size_t job, const std::atomic<bool>* interrupted)
-      : snapshot_(snapshot), interrupted_(interrupted), fork_(snapshot), job_(job) {}
+  ForkedRound(const Snapshot& snapshot, std::size_t job, WorkloadWithout workload_without,
+              const std::atomic<bool>* interrupted)
+      : snapshot_(snapshot),
+        interrupted_(interrupted),
+        fork_(snapshot),
+        workload_without_(std::move(workload_without)),
+        job_(job) {}
 
  protected:
   static constexpr std::optional<std::int64_t> kOwnPlace = std::nullopt;
@@ -34,6 +45,9 @@ class ForkedRound {
 
   Job& job() { return fork_.jobs[job_]; }
   std::int64_t id() const { return snapshot_.jobs[job_].id; }
+
+  // These running jobs have ended in the fork, and no others.
+  void end_only(const std::set<std::int64_t>& jobs);
 
   // Plans the fork up to the job, tried after so many others; what the plan says is in planned_.
   Result<bool> starts_at(std::optional<std::int64_t> place);
@@ -70,6 +84,7 @@ class ForkedRound {
  private:
   void note_takers(const Plan& plan);
 
+  WorkloadWithout workload_without_;
   std::size_t job_;
 };
 

@@ -553,10 +553,7 @@ class WhatIfSearch : private ForkedRound {
     const auto evict = [&](const std::vector<ProposedVictim>& some) {
       std::set<std::int64_t> gone;
       for (const ProposedVictim& victim : some) gone.insert(victim.job);
-      fork_.allocations = snapshot_.allocations;
-      fork_.running = snapshot_.running;
-      std::erase_if(fork_.allocations, [&](const Allocation& a) { return gone.contains(a.job); });
-      std::erase_if(fork_.running, [&](const RunningJob& run) { return gone.contains(run.job.id); });
+      end_only(gone);
       for (const std::size_t index : growing) {
         fork_.jobs[index] = snapshot_.jobs[index];
         if (!gone.contains(snapshot_.jobs[index].id)) continue;
@@ -588,11 +585,12 @@ class WhatIfSearch : private ForkedRound {
 
 }  // namespace
 
-Result<WhatIfAnswer> what_would_start(const Snapshot& snapshot, std::int64_t job,
+Result<WhatIfAnswer> what_would_start(const Snapshot& snapshot, std::int64_t job, WorkloadWithout workload_without,
                                       const std::atomic<bool>* interrupted) {
   const auto found = std::ranges::find(snapshot.jobs, job, &Job::id);
   if (found == snapshot.jobs.end()) return Status(Code::kNotFound, fmt::format("job {} does not wait", job));
-  return WhatIfSearch(snapshot, static_cast<std::size_t>(found - snapshot.jobs.begin()), interrupted).run();
+  const auto index = static_cast<std::size_t>(found - snapshot.jobs.begin());
+  return WhatIfSearch(snapshot, index, std::move(workload_without), interrupted).run();
 }
 
 }  // namespace berth

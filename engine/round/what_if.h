@@ -26,6 +26,7 @@
 
 #include "engine/model/plan.h"
 #include "engine/model/snapshot.h"
+#include "engine/round/forked_round.h"
 
 namespace berth {
 
@@ -74,8 +75,9 @@ struct WhatIfAnswer {
   std::int64_t plans = 0;       // how many were made
 };
 
-// kNotFound when the job is not among snapshot.jobs; kInterrupted.
-Result<WhatIfAnswer> what_would_start(const Snapshot& snapshot, std::int64_t job,
+// `workload_without`: who has ended counts for the typical workload no more. kNotFound when the job is not among
+// snapshot.jobs; kInterrupted.
+Result<WhatIfAnswer> what_would_start(const Snapshot& snapshot, std::int64_t job, WorkloadWithout workload_without = {},
                                       const std::atomic<bool>* interrupted = nullptr);
 
 }  // namespace berth

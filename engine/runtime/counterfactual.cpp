@@ -263,7 +263,8 @@ Result<Counterfactual> explain_counterfactual(Runtime& runtime, std::string_view
     answer.lines.push_back({"wait", "each round tries it anew; or the assertion is altered", "SHOW ASSERTIONS;", {}});
     return answer;
   }
-  BERTH_ASSIGN(const WhatIfAnswer found, what_would_start(snapshot, id, interrupted));
+  const auto without = [&](std::span<const RunningJob* const> ended) { return workload_without(loaded, ended); };
+  BERTH_ASSIGN(const WhatIfAnswer found, what_would_start(snapshot, id, without, interrupted));
   answer.plans = found.plans;
   const Job& job = *std::ranges::find(snapshot.jobs, id, &Job::id);
   const CounterfactualWords words(runtime, snapshot, job, now.job, found.ahead, SIZE_MAX);

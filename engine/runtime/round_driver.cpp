@@ -125,12 +125,22 @@ Result<std::vector<std::int64_t>> borrowing_starts(Runtime& runtime, const Plan&
   return borrowing;
 }
 
-Result<Loaded> load_for_planning(Runtime& runtime, const LoadOptions& options) {
-  BERTH_ASSIGN(Loaded loaded, load_state(runtime.db(), options));
+std::vector<WorkloadShape> workload_without(const Loaded& loaded, std::span<const RunningJob* const> ended) {
   std::vector<WorkloadTask> tasks;
   tasks.reserve(loaded.shapes.size());
   for (const ShapeCount& count : loaded.shapes) tasks.push_back({count.shape, count.models_text, count.tasks});
-  loaded.snapshot.workload = typical_workload(tasks);
+  for (const RunningJob* const run : ended) {
+    for (const TaskGroup& group : run->job.groups) {
+      const auto is_its = [&](const WorkloadTask& task) { return task.shape == group.shape && task.weight > 0; };
+      if (const auto its = std::ranges::find_if(tasks, is_its); its != tasks.end()) its->weight -= group.count;
+    }
+  }
+  return typical_workload(tasks);
+}
+
+Result<Loaded> load_for_planning(Runtime& runtime, const LoadOptions& options) {
+  BERTH_ASSIGN(Loaded loaded, load_state(runtime.db(), options));
+  loaded.snapshot.workload = workload_without(loaded, {});
   if (runtime.seed()) loaded.snapshot.seed = *runtime.seed();
   BERTH_TRY(add_scripts(runtime.db(), loaded.snapshot));
   return loaded;

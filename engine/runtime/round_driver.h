@@ -84,5 +84,7 @@ Result<std::vector<std::int64_t>> borrowing_starts(Runtime& runtime, const Plan&
 
 // The snapshot with its typical workload filled in: what planning needs.
 Result<Loaded> load_for_planning(Runtime& runtime, const LoadOptions& options);
+// The typical workload when these jobs of the snapshot have ended.
+std::vector<WorkloadShape> workload_without(const Loaded& loaded, std::span<const RunningJob* const> ended);
 
 }  // namespace berth

@@ -39,7 +39,7 @@ class StateLoader {
     BERTH_TRY(load_allocations());
     JobLoader jobs(db_, {catalog_, queues_, classes_, options_.also_job}, loaded_, job_terms_);
     BERTH_TRY(jobs.load());
-    BERTH_ASSIGN(loaded_.snapshot.reservations, read_reservations(db_, nodes_));
+    BERTH_ASSIGN(loaded_.snapshot.reservations, read_reservations(db_, nodes_, loaded_.snapshot.cluster));
     BERTH_TRY(load_lost_work());
     if (holds_back_) {
       BERTH_ASSIGN(loaded_.snapshot.holds, read_assertion_holds(db_));

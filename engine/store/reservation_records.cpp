@@ -1,6 +1,7 @@
 #include "engine/store/reservation_records.h"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <set>
 
@@ -62,11 +63,16 @@ Result<std::vector<Reservation>> read_stored_reservations(Database& db) {
 
 }  // namespace
 
-Result<std::vector<Reservation>> read_reservations(Database& db, IdIndex& nodes) {
+Result<std::vector<Reservation>> read_reservations(Database& db, IdIndex& nodes, const Cluster& cluster) {
   BERTH_ASSIGN(std::vector<Reservation> reservations, read_stored_reservations(db));
+  const auto is_nowhere = [&](const ReservedTask& task) {
+    const NodeIndex node = task.holding.node;
+    return node < 0 || static_cast<int>(std::bit_width(task.holding.devices)) >
+                           cluster.kind_of(static_cast<std::size_t>(node)).device_count;
+  };
   std::erase_if(reservations, [&](Reservation& reservation) {
     for (ReservedTask& task : reservation.tasks) task.holding.node = nodes.find(task.node_id);
-    return std::ranges::any_of(reservation.tasks, [](const ReservedTask& task) { return task.holding.node < 0; });
+    return std::ranges::any_of(reservation.tasks, is_nowhere);
   });
   return reservations;
 }
