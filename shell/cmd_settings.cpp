@@ -69,7 +69,8 @@ constexpr CommandRow kSettingsRows[] = {
      .example = "SET score_policy = fgd",
      .details = "order_policy las lets jobs that were evicted or preempted wait as long as newer ones come: their "
                 "attained service ranks them behind. smallest_first, sjf, least_work and qssf let large or long jobs "
-                "wait as long as smaller or shorter ones come."},
+                "wait as long as smaller or shorter ones come. Under every order a job that was evicted more than once "
+                "counts as one that came at its last eviction."},
     {.family = kSettingsFamily,
      .syntax = "RESET <name:setting>",
      .effect = Effect::kChanges,

@@ -29,7 +29,9 @@ inline constexpr ExecutorOption kLocalExecutorOptions[] = {
     {"fake_model", "text", "A100", "Model of those."},
     {"reserve_cpus", "text", "0", "Cores that are kept for others."},
     {"reserve_memory", "text", "0", "Memory that is kept for others."},
-    {"limits", "text", "auto", "What holds a task to its share: cgroup, rlimit, none, or auto (cgroup where it can)."},
+    {"limits", "text", "auto",
+     "What holds a task to its share: cgroup, rlimit, none, or auto (cgroup where it can). Only a cgroup ends a "
+     "process that has left its session and cleared its environment."},
     {"cgroup", "path", "", "Cgroup (version 2, delegated) to make those of tasks in; empty = this process's own."},
     {"stop_grace", "duration", "30s", "Between TERM and KILL when a task's time is up."},
     {"keep", "duration", "7d", "How long records and logs are kept after the end."},

@@ -114,39 +114,6 @@ TEST_F(LocalExecutorTest, ItStartsHoweverManyFilesAreOpen) {
   }
 }
 
-TEST_F(LocalExecutorTest, ForgottenTasksDoNotStartAgainAndKeepTheirLog) {
-  const Launch launch = launch_of(1, "echo once");
-  const LiveTask task = start(launch);
-  wait_for_end(task);
-  EXPECT_TRUE(executor()->forget({&task, 1}).ok());
-  EXPECT_TRUE(run(launch).succeeded());
-  EXPECT_EQ(output(task), "once\n");
-}
-
-TEST_F(LocalExecutorTest, OldTasksGoButNotWhatTheyMade) {
-  const LiveTask old = start(launch_of(1, "echo x"));
-  const LiveTask maker = start(launch_of(2, "echo x > model.bin"));
-  const LiveTask live = start(launch_of(3, "sleep 30"));
-  wait_for_end(old);
-  wait_for_end(maker);
-  EXPECT_TRUE(executor({{"keep", "1h"}})->forget({&old, 1}).ok());
-  EXPECT_EQ(observe(old).phase, TaskPhase::kEnded);
-  // Of another database that shares the folder: it has not been asked about there.
-  const ExecutorContext other = {"local", "ffffff", path("exec"), "/proc/self/exe", &env_};
-  const auto make = [&](const ExecutorContext& context) {
-    const ExecutorType* type = must(find_executor_type("local"));
-    return must(type->make(context, must(read_executor_options(*type, {{"keep", "0"}}))));
-  };
-  EXPECT_TRUE(make(other)->forget({}).ok());
-  EXPECT_EQ(observe(old).phase, TaskPhase::kEnded);
-  std::filesystem::remove(path(std::string("exec/swept-") + test::kDatabase));
-  EXPECT_TRUE(executor({{"keep", "0"}})->forget({&old, 1}).ok());
-  EXPECT_EQ(observe(old).phase, TaskPhase::kAbsent);
-  EXPECT_FALSE(exists("exec/tasks/0/berth-3fa9c2-1-1-0-0"));
-  EXPECT_EQ(content("exec/tasks/0/berth-3fa9c2-2-1-0-0/work/model.bin"), "x\n");
-  EXPECT_TRUE(wait_until([&] { return observe(live).phase == TaskPhase::kRunning; }));
-}
-
 // Its output has taken all the room that there is for records and requests.
 TEST_F(LocalExecutorTest, AJobThatFillsTheDiskIsStopped) {
   const std::string folder = path("exec");
