@@ -430,85 +430,67 @@ bool Pass::waits_for_victims(const Job& job) const {
          });
 }
 
+std::optional<RoomMade> Pass::make_room(Asking& asking, Reclaim::Price* price) {
+  const Job& job = asking.asker.job;
+  const auto make = [&](Backfill::Keep keep) {
+    const bool takes_back = keep == Backfill::Keep::kIdle;
+    Reclaim::Search search{.kind = static_cast<std::int64_t>(keep),
+                           .takes_of_own_queue = !takes_back || !asking.asker.borrows,
+                           .takes_back = !backfill_.is_quota_held(job),
+                           .is_promised = backfill_.holds_room_for(job.id),
+                           .as_owner = asking.as_owner,
+                           .at_most = asking.at_most,
+                           .left_in_time = backfill_.left_in_time_by(job)};
+    if (takes_back) search.spared = backfill_.passers_of(asking.asker);
+    if (asking.minds_return) {
+      search.declines = [&](std::span<const RunningJob* const> victims) {
+        return asking.comes_back = asking.comes_back || would_come_back(victims, gang_of(job), asking.asker);
+      };
+    }
+    std::optional<Backfill::Fence> fence;
+    return reclaim_->make_room(
+        job, asking.end, [&] { fence.emplace(backfill_, asking.asker, keep); }, search, price);
+  };
+  std::optional<RoomMade> made;
+  if (backfill_.closed_by(job) == 0) made = make(Backfill::Keep::kNodes);
+  if (made || asking.comes_back || (price != nullptr && *price)) return made;
+  return job.queue >= 0 && backfill_.is_withstood(asking.asker) ? make(Backfill::Keep::kIdle) : std::nullopt;
+}
+
 std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool borrows) {
   if (!reclaim_ || waits_for_victims(job)) return std::nullopt;
   const Amounts before = used_by_all(state_.quotas());
-  Backfill::Asker asker{.job = job, .borrows = borrows};
+  Asking asking{.asker = {.job = job, .borrows = borrows}, .end = end};
+  // One that borrows now may be an owner once lower classes of its queue have gone: what borrowers keep is open to it.
+  Asking as_owner{.asker = {.job = job, .borrows = false}, .end = end, .as_owner = true};
   std::optional<BesidePromised> beside(std::in_place, *this, job.id);
   const bool is_closed = backfill_.closed_by(job) != 0;
-  bool is_withstood = job.queue >= 0 && backfill_.is_withstood(asker);
-  bool as_owner = false;
-  Reclaim::Price at_most;
-  bool comes_back = false;
-  std::function<bool(std::span<const RunningJob* const>)> declines;
-  const auto make_room = [&](Backfill::Keep keep, Reclaim::Price* price) {
-    std::optional<Backfill::Fence> fence;
-    const bool takes_back = keep == Backfill::Keep::kIdle;
-    const bool takes_of_own_queue = !takes_back || !asker.borrows;
-    return reclaim_->make_room(
-        job, end, [&] { fence.emplace(backfill_, asker, keep); },
-        {.kind = static_cast<std::int64_t>(keep),
-         .takes_of_own_queue = takes_of_own_queue,
-         .takes_back = !backfill_.is_quota_held(job),
-         .is_promised = backfill_.holds_room_for(job.id),
-         .as_owner = as_owner,
-         .at_most = at_most,
-         .spared = takes_back ? backfill_.passers_of(asker) : std::vector<std::int64_t>(),
-         .left_in_time = backfill_.left_in_time_by(job),
-         .declines = declines},
-        price);
-  };
-  const auto make_room_somewhere = [&](Reclaim::Price* price = nullptr) {
-    std::optional<RoomMade> made;
-    if (!is_closed) made = make_room(Backfill::Keep::kNodes, price);
-    const bool is_found = made || (price != nullptr && *price);
-    if (!is_found && !comes_back && is_withstood) made = make_room(Backfill::Keep::kIdle, price);
-    return made;
-  };
-  // One that borrows now may be an owner once lower classes of its queue have gone: what borrowers keep is open to it.
-  const auto ask_as_owner = [&](Reclaim::Price* price) {
-    asker.borrows = false;
-    is_withstood = backfill_.is_withstood(asker);
-    as_owner = true;
-    std::optional<RoomMade> made = make_room_somewhere(price);
-    if (price == nullptr) return made;
-    asker.borrows = borrows;
-    is_withstood = backfill_.is_withstood(asker);
-    as_owner = false;
-    return made;
-  };
   std::optional<RoomMade> room;
   if (const Reservation* const promise = backfill_.promise_to(job.id))
     room = reclaim_->take_surplus_left(job, *promise, end);
-  const bool is_kept = is_closed ? is_withstood : job.queue >= 0 && backfill_.is_kept_for_borrowers(asker);
-  const bool may_own = !room && is_kept && borrows && !backfill_.holds_room_for(job.id);
-  if (may_own) (void)ask_as_owner(&at_most);
+  const bool is_kept = job.queue >= 0 && (is_closed ? backfill_.is_withstood(asking.asker)
+                                                    : backfill_.is_kept_for_borrowers(asking.asker));
   if (!room && is_kept) {
-    if (is_closed && backfill_.closer_gives_way() && backfill_.is_closed_by_guest_of(asker)) {
-      if (std::optional<PassOutcome> outcome = take_idle(job, end, asker)) return outcome;
+    if (borrows && !backfill_.holds_room_for(job.id)) (void)make_room(as_owner, &asking.at_most);
+    if (is_closed && backfill_.closer_gives_way() && backfill_.is_closed_by_guest_of(asking.asker)) {
+      if (std::optional<PassOutcome> outcome = take_idle(job, end, asking.asker)) return outcome;
     }
-    declines = [&](std::span<const RunningJob* const> victims) {
-      return comes_back = comes_back || would_come_back(victims, gang_of(job), asker);
-    };
+    asking.minds_return = true;
   }
-  if (!room) room = make_room_somewhere();
-  if (!room && comes_back) {
-    backfill_.set_borrowers_aside(asker);
-    if (std::optional<PassOutcome> outcome = take_idle(job, end, asker)) return outcome;
+  if (!room) room = make_room(asking);
+  if (!room && asking.comes_back) {
+    backfill_.set_borrowers_aside(asking.asker);
+    if (std::optional<PassOutcome> outcome = take_idle(job, end, asking.asker)) return outcome;
     backfill_.hold_again();
-    comes_back = false;
-    declines = {};
-    room = make_room_somewhere();
+    asking.minds_return = asking.comes_back = false;
+    room = make_room(asking);
   }
-  if (!room && may_own && std::exchange(at_most, std::nullopt)) {
-    declines = {};
-    comes_back = false;
-    room = ask_as_owner(nullptr);
-  }
+  const bool is_owner_then = !room && asking.at_most;
+  if (is_owner_then) room = make_room(as_owner);
   beside.reset();
   if (!room) return std::nullopt;
   evictions_.insert(evictions_.end(), room->evictions.begin(), room->evictions.end());
-  backfill_.give_way_to(asker, room->outcome.placed);
+  backfill_.give_way_to(is_owner_then ? as_owner.asker : asking.asker, room->outcome.placed);
   backfill_.note_evicted();
   PassOutcome outcome;
   if (room->reservation) {

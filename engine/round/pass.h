@@ -103,6 +103,17 @@ class Pass {
   // It has quota left, and others would have to end where somebody else has a reservation: one that asks for the same
   // and ends sooner may fare better.
   bool would_take_back_if_shorter(const Job& job) const;
+  // How a job asks for the room of others.
+  struct Asking {
+    Backfill::Asker asker;
+    Seconds end = {};
+    bool as_owner = false;        // see Reclaim::Search
+    Reclaim::Price at_most = {};  // see there
+    bool minds_return = false;    // nobody goes who would come back to what is idle
+    bool comes_back = false;      // somebody would have
+  };
+  // Nothing = none, or with `price`, which is set then, it could be made.
+  std::optional<RoomMade> make_room(Asking& asking, Reclaim::Price* price = nullptr);
   // Nothing = no room could be made.
   std::optional<PassOutcome> evict_for(const Job& job, Seconds end, bool borrows);
   std::optional<PassOutcome> take_back(const Job& job);
