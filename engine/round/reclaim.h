@@ -165,6 +165,8 @@ class Reclaim {
   // On the ledger, from which the victims have gone and which stays as it is. The first good one; fit(): by the rules.
   std::optional<JobOutcome> place(const Wanted& wanted, const std::function<bool(const JobOutcome&)>& is_good);
   std::optional<JobOutcome> fit(const Wanted& wanted, const VictimChoice& choice);
+  std::optional<JobOutcome> fit_before_lower(const Wanted& wanted, const VictimChoice& choice,
+                                             const std::function<bool(const JobOutcome&)>& is_good);
   void spare_unused(const Wanted& wanted, VictimChoice& choice, const JobOutcome& outcome);
   void spare_all(const Wanted& wanted, VictimChoice& choice, JobOutcome& outcome);
   enum class Spare : std::uint8_t { kGang, kSurplus };

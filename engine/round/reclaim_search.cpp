@@ -125,12 +125,36 @@ std::optional<JobOutcome> Reclaim::place(const Wanted& wanted, const std::functi
 
 std::optional<JobOutcome> Reclaim::fit(const Wanted& wanted, const VictimChoice& choice) {
   if (choice.chosen().empty()) return std::nullopt;
-  return place(wanted, [&](const JobOutcome& outcome) {
+  const auto is_good = [&](const JobOutcome& outcome) {
     if (!outcome.started) return false;
-    if (wanted.as_owner && state_.quotas().judge(wanted.job.queue, state_.held_by(outcome.placed), wanted.end).borrows)
-      return false;
-    return keeps_the_rules(wanted.gang, state_.held_by(outcome.placed), wanted.end, choice);
-  });
+    const Amounts taken = state_.held_by(outcome.placed);
+    const QuotaVerdict verdict = state_.quotas().judge(wanted.job.queue, taken, wanted.end);
+    return verdict.admitted() && !(wanted.as_owner && verdict.borrows) &&
+           keeps_the_rules(wanted.gang, taken, wanted.end, choice);
+  };
+  std::optional<JobOutcome> outcome = place(wanted, is_good);
+  return outcome ? std::move(outcome) : fit_before_lower(wanted, choice, is_good);
+}
+
+// On the models of its quotas, as if lower classes of its queue, which give it their marks, used nothing of them.
+std::optional<JobOutcome> Reclaim::fit_before_lower(const Wanted& wanted, const VictimChoice& choice,
+                                                    const std::function<bool(const JobOutcome&)>& is_good) {
+  if (state_.quotas().choices_of(wanted.gang) == 0) return std::nullopt;
+  const std::vector<const RunningJob*> lower = state_.marked_below(wanted.job);
+  if (lower.empty()) return std::nullopt;
+  QuotaLedger then = state_.quotas();
+  for (const RunningJob* const run : lower) then.give_back(run->job.queue, state_.held_by(*run).all);
+  for (const std::size_t v : choice.chosen()) {
+    const Victim& victim = (*index_)[v];
+    if (std::ranges::any_of(lower, [&](const RunningJob* run) { return run->job.id == victim.job; }))
+      then.take(victim.queue, index_->amounts(state_, v, 0, choice.level(v)));  // gone already
+  }
+  Ledger& ledger = state_.ledger();
+  const Ledger::Checkpoint before = ledger.checkpoint();
+  const auto place = [&](const Job& part, bool) { return state_.placer().place_job(part); };
+  JobOutcome outcome = place_within_quota(then, ledger, wanted.gang, wanted.end, place, ~0u).outcome;
+  ledger.rollback(before);
+  return is_good(outcome) ? std::optional(std::move(outcome)) : std::nullopt;
 }
 
 // Those whose place the job does not take.

@@ -107,6 +107,8 @@ class RoundState {
   // In a ledger of the caller's.
   static void count_marks(QuotaLedger& quotas, std::int32_t queue, const Held& held, std::uint32_t marks,
                           std::int64_t sign);
+  // Running jobs of the job's queue with marks, of lower classes; those that could not be evicted as guests keep them.
+  std::vector<const RunningJob*> marked_below(const Job& job) const;
   // The marks that a gang of the job would get now, if it took those amounts: a job that starts takes the marks of
   // running jobs of lower classes of its queue where it would have none.
   std::uint32_t marks_before_lower(const Job& job, const Amounts& amounts);
@@ -140,8 +142,6 @@ class RoundState {
   // Of its surplus tasks those that lie there.
   Amounts surplus_on(const RunningJob& job, std::span<const ReservedTask> tasks) const;
   void note_class(const Job& job);
-  // Running jobs of the job's queue with marks, of lower classes; those that could not be evicted as guests keep them.
-  std::vector<const RunningJob*> marked_below(const Job& job) const;
   // Besides `marks`, those that such jobs have: of the lowest class first, of the newest first. All its marks.
   std::uint32_t take_marks_of_lower(const Job& job, const Held& held, std::uint32_t marks);
   // `are_claims`: all anew, of what they are. `only_kept`: none that a job had not.

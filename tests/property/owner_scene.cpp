@@ -10,6 +10,10 @@ constexpr const char* kOrders[] = {"fifo", "priority", "las", "fair_share", "drf
 constexpr BackfillMode kModes[] = {BackfillMode::kEasy, BackfillMode::kConservative, BackfillMode::kNone};
 constexpr std::uint32_t kGangMarks = (1U << kMarkedDepths) - 1;
 
+bool is_needed(const Job& job, const Allocation& task) {
+  return task.task < job.groups[static_cast<std::size_t>(task.group)].min_tasks;
+}
+
 }  // namespace
 
 OwnerScene::OwnerScene(std::string_view cluster, std::string_view tree, std::uint64_t seed)
@@ -161,7 +165,7 @@ void OwnerScene::take_stock() {
   now_there_.marked.assign(path_.size(), ByModel(cluster.models.size(), 0));
   for (const RunningJob& run : company.snapshot.running) {
     for (const Allocation& task : tasks_of(run.job.id)) {
-      const bool is_of_gang = task.task < run.job.groups[0].min_tasks;
+      const bool is_of_gang = is_needed(run.job, task);
       change(now_there_, task, -1);
       if (!gives_marks(run)) {
         unmark(now_there_, task, run.job.queue,
@@ -203,7 +207,7 @@ void OwnerScene::add_steps(const RunningJob& run) {
   }
   const auto may_go = [](const VictimStep& step) { return step.fork < 0 || (step.marks >> step.fork & 1) == 0; };
   for (const Allocation& task : tasks_of(run.job.id)) {
-    if (task.task < run.job.groups[0].min_tasks) {
+    if (is_needed(run.job, task)) {
       gang.holds.push_back(task);
     } else if (may_go(surplus) || may_go(gang)) {
       steps_.push_back(surplus);
@@ -246,7 +250,10 @@ std::optional<VictimSet> OwnerScene::set_of(std::span<const Eviction> evictions)
     bool has_gang = false;
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const VictimStep& step = steps_[i];
-      const auto is_it = [&](const TaskName& task) { return !step.is_gang && task.task == step.holds.front().task; };
+      const auto is_it = [&](const TaskName& task) {
+        const Allocation& first = step.holds.front();
+        return !step.is_gang && task.group == first.group && task.task == first.task;
+      };
       if (step.job != eviction.job || !(eviction.whole || std::ranges::any_of(eviction.tasks, is_it))) continue;
       its |= 1U << i;
       has_gang = has_gang || step.is_gang;
