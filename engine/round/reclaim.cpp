@@ -142,62 +142,72 @@ std::optional<RoomMade> Reclaim::take_surplus_left(const Job& job, const Reserva
   (void)index();  // marks are given beside what is promised
   const WithoutItsPledge lifted(state_, state_.pledge_of(job.id));
   const Amounts amounts = state_.held_by(promise.tasks);
-  RoomMade room;
-  QuotaLedger then = state_.quotas();
-  Ledger& ledger = state_.ledger();
-  const Ledger::Checkpoint before = ledger.checkpoint();
-  const auto take = [&](Eviction& eviction, const RunningJob& run, const RunningTask& gone) {
-    eviction.tasks.push_back({gone.group, gone.task});
-    eviction.lost += lost_time(run, gone, now_, Stops::kAlone).value() * gone.gpu_held().value();
-    Amounts held = then.none();
-    then.add_holding(gone.holding, held);
-    then.give_back(run.job.queue, held);
-    (void)ledger.release(gone.holding);
-  };
-  struct Other {  // not in the way, but their quota may be
-    std::size_t eviction;
+  struct Surplus {
     const RunningJob* run;
     std::size_t task;
+    bool is_in_the_way;
+    bool is_taken;
   };
-  std::vector<Other> others;
+  std::vector<Surplus> all;
+  const QuotaLedger marked = marked_without_leaving(state_, job);
   for (const RunningJob& run : state_.running().all()) {
-    if (!may_take_surplus(state_, state_.quotas(), job, amounts, run, end)) continue;
-    Eviction eviction{.job = run.job.id,
-                      .beneficiary = job.id,
-                      .rule = run.job.queue == job.queue ? EvictionRule::kPriority : EvictionRule::kReclaim,
-                      .whole = false,
-                      .stop_at = now_,
-                      .why = VictimChoiceReason::kLeastForRoom,
-                      .candidates = 1};
+    if (!may_take_surplus(state_, marked, job, amounts, run, end)) continue;
     for (const std::size_t task : surplus_tasks(run)) {
-      if (lies_on(run.tasks[task].holding, promise.tasks)) {
-        take(eviction, run, run.tasks[task]);
-      } else {
-        others.push_back({room.evictions.size(), &run, task});
-      }
+      const bool is_in_the_way = lies_on(run.tasks[task].holding, promise.tasks);
+      all.push_back({&run, task, is_in_the_way, is_in_the_way});
     }
-    room.evictions.push_back(std::move(eviction));
   }
-  const auto judge = [&] { return then.judge(job.queue, amounts, end); };
-  for (const Other& other : others) {
-    const QuotaVerdict verdict = judge();
-    if (verdict.admitted()) break;
-    const RunningTask& task = other.run->tasks[other.task];
-    Amounts held = then.none();
-    then.add_holding(task.holding, held);
-    then.give_back(other.run->job.queue, held);
-    const bool helps = is_nearer(judge(), verdict);
-    then.take(other.run->job.queue, held);
-    if (helps) take(room.evictions[other.eviction], *other.run, task);
+  // Judged together: one that goes may be what allows another.
+  const auto is_allowed = [&] {
+    QuotaLedger used = state_.quotas();
+    QuotaLedger marks = state_.quotas();
+    for (const Surplus& each : all) {
+      if (!each.is_taken) continue;
+      Amounts held = used.none();
+      used.add_holding(each.run->tasks[each.task].holding, held);
+      used.give_back(each.run->job.queue, held);
+      marks.unmark(each.run->job.queue, held, each.run->quota_mark >> kMarkedDepths);
+    }
+    return used.judge(job.queue, amounts, end).admitted() && std::ranges::all_of(all, [&](const Surplus& each) {
+             return !each.is_taken || may_take_surplus(state_, marks, job, amounts, *each.run, end);
+           });
+  };
+  // Not in the way, but their quota may be.
+  bool allowed = is_allowed();
+  for (std::size_t i = 0; i < all.size() && !allowed; ++i) {
+    if (std::exchange(all[i].is_taken, true)) continue;
+    allowed = is_allowed();
   }
-  std::erase_if(room.evictions, [](const Eviction& eviction) { return eviction.tasks.empty(); });
-  bool fits = !room.evictions.empty() && judge().admitted();
+  for (std::size_t i = all.size(); allowed && i-- > 0;) {
+    if (all[i].is_in_the_way || !std::exchange(all[i].is_taken, false)) continue;
+    all[i].is_taken = !is_allowed();
+  }
+  RoomMade room;
+  Ledger& ledger = state_.ledger();
+  const Ledger::Checkpoint before = ledger.checkpoint();
+  for (const Surplus& each : all) {
+    if (!each.is_taken) continue;
+    const RunningJob& run = *each.run;
+    const RunningTask& gone = run.tasks[each.task];
+    if (room.evictions.empty() || room.evictions.back().job != run.job.id) {
+      room.evictions.push_back({.job = run.job.id,
+                                .beneficiary = job.id,
+                                .rule = run.job.queue == job.queue ? EvictionRule::kPriority : EvictionRule::kReclaim,
+                                .whole = false,
+                                .stop_at = now_,
+                                .why = VictimChoiceReason::kLeastForRoom,
+                                .candidates = 1});
+    }
+    room.evictions.back().tasks.push_back({gone.group, gone.task});
+    room.evictions.back().lost += lost_time(run, gone, now_, Stops::kAlone).value() * gone.gpu_held().value();
+    (void)ledger.release(gone.holding);
+  }
+  bool fits = allowed && !room.evictions.empty();
   for (const ReservedTask& task : promise.tasks) fits = fits && ledger.place(task.holding).ok();
   ledger.rollback(before);
   if (!fits) return std::nullopt;
   for (const Eviction& eviction : room.evictions) {
-    const std::int32_t queue = state_.running().find(eviction.job)->job.queue;
-    lost_of(queue) += eviction.lost;
+    lost_of(state_.running().find(eviction.job)->job.queue) += eviction.lost;
     (void)state_.shrink(eviction.job, eviction.tasks);
     settle(eviction.job);
   }

@@ -17,6 +17,9 @@ std::vector<ReservedTask> reserved_tasks(std::span<const PlacedTask> placed, con
 bool may_use_node(const Ledger& ledger, const Holding& holding);
 // The reservation still is for what the job asks for, on nodes that can run it, as near each other as it must be.
 bool is_room_for(const Reservation& reservation, const Job& job, const RoundState& state);
+// Marks as they will be without those who make room for the job, and surplus tasks that it may take when they have
+// gone.
+QuotaLedger marked_without_leaving(const RoundState& state, const Job& job);
 // The job, which is to get `amounts` until `end`, may take the surplus tasks of that one: they are not told to stop
 // with the victims, but end when the victims have gone.
 bool may_take_surplus(const RoundState& state, const QuotaLedger& quotas, const Job& job, const Amounts& amounts,

@@ -77,24 +77,6 @@ bool outranks_its_victims(const RoundState& state, const Job& job) {
   });
 }
 
-// Without the marks of those who make room for the job, and of surplus tasks that it may take when they have gone.
-QuotaLedger marked_without_leaving(const RoundState& state, const Job& job) {
-  QuotaLedger marked = state.quotas();
-  for (const RunningJob& run : state.running().all()) {
-    const std::uint32_t surplus_marks = run.quota_mark >> kMarkedDepths;
-    if (run.makes_room_for_a_job() && run.stops_for == job.id) {
-      RoundState::count_marks(marked, run.job.queue, state.held_by(run), run.quota_mark, -1);
-      continue;
-    }
-    const int fork = marked.fork_depth(job.queue, run.job.queue);
-    const bool is_taken = run.job.queue == job.queue ? state.class_value(run.job) < state.class_value(job)
-                                                     : fork >= 0 && (surplus_marks >> fork & 1) == 0;
-    if (run.is_told_to_stop() || !run.job.eviction.preemptible || !is_taken) continue;
-    marked.unmark(run.job.queue, state.held_by(run).surplus, surplus_marks);
-  }
-  return marked;
-}
-
 bool is_void(const RoundState& state, const Job& job, const Reservation& row, Seconds now) {
   if (!state.quotas().governs()) {  // nobody owns anything any more
     return std::ranges::any_of(state.running().all(), [&](const RunningJob& run) {
