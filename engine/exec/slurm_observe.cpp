@@ -88,10 +88,13 @@ SlurmObserver::View SlurmObserver::look(const LaunchKey& key, std::int64_t asked
 // Of launches that Slurm lists no more and whose script was not heard to the end.
 void SlurmObserver::ask_accounting(Views& views) {
   std::vector<std::int64_t> ids;
-  const auto asks = [](const View& view) {
+  // Of an end that others told it of, Slurm says why.
+  const auto says_all = [](const auto& row) {
+    return row.second.ended && (row.second.was_told || !row.second.was_told_by_others);
+  };
+  const auto asks = [&](const View& view) {
     return view.facts.job == nullptr && view.facts.is_current && view.facts.submission &&
-           std::ranges::count_if(view.records, [](const auto& row) { return row.second.ended.has_value(); }) <
-               view.asked;
+           std::ranges::count_if(view.records, says_all) < view.asked;
   };
   for (const auto& [key, view] : views)
     if (asks(view)) ids.push_back(job_of_claim(view.facts.claim).value_or(view.facts.submission->job));

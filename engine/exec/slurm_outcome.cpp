@@ -29,6 +29,8 @@ void judge_record(const SlurmTaskRecord& record, const SlurmTaskFacts& facts, Ta
 bool is_slurms_own_end(SlurmState state) { return state == SlurmState::kNodeFailed || state == SlurmState::kPreempted; }
 
 constexpr Seconds kMargin{5};
+// Of partitions whose jobs are preempted (GraceTime): what ends later was only woken.
+constexpr Seconds kLongestGrace{3600};
 
 // All that is heard of others is CONT: Slurm sends it before it ends a step, which it kills after KillWait, and when it
 // wakes one that was suspended.
@@ -54,6 +56,14 @@ void judge_by_others(const SlurmTaskRecord& record, const SlurmTaskFacts& facts,
     }
     seen.phase = TaskPhase::kVanished;
     seen.detail = facts.has_pilot ? "its step was ended" : "the pilot job of its node was ended";
+  }
+  if (job == nullptr && !facts.is_step && by_others && *record.ended <= record.told + kLongestGrace) {
+    if (!facts.is_current || !facts.is_gone) {
+      seen.phase = TaskPhase::kRunning;
+      return;
+    }
+    seen.phase = TaskPhase::kVanished;
+    seen.detail = "Slurm told it to end, and does not say why any more";
   }
   if (job == nullptr) return;
   if (by_others && !is_slurm_end(job->state)) {  // Slurm will say why

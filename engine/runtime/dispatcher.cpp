@@ -250,11 +250,27 @@ class Dispatcher {
     failpoint("before_delivery");
     BERTH_TRY(lease_.keep(runtime_.now()));
     if (!calls.launches.empty()) reached = collect(live.executor->launch(calls.launches), calls.launched, calls.told);
-    if (reached.ok() && !calls.requests.empty())
+    if (reached.ok() && !calls.requests.empty()) {
+      BERTH_TRY(note_signals(calls));
       reached = collect(live.executor->stop(calls.requests), calls.stopped, calls.told);
+      BERTH_TRY(note_signals(calls));  // some may have been sent late
+    }
     failpoint("after_delivery");
     BERTH_TRY(take_in(calls.told, calls.launches));
     return note_untaken(live.record, calls.told);
+  }
+
+  // Before they are sent, or tried in vain: whoever ends from now on may end for one.
+  Status note_signals(const Calls& calls) {
+    std::set<std::int64_t> runs;
+    for (const OutboxRow* const row : calls.stopped) {
+      if (row->kind == "signal") runs.insert(row->run.id);
+    }
+    if (runs.empty()) return {};
+    BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(db_));
+    BERTH_TRY(runtime_.check_right());
+    for (const std::int64_t run : runs) BERTH_TRY(note_signalled(db_, run, runtime_.now(), stop_grace_));
+    return transaction.commit();
   }
 
   // Launches that an executor has put off for long.

@@ -261,13 +261,11 @@ Result<bool> has_due_signals(Database& db, Seconds now) {
 Status send_due_signals(Change& change) {
   BERTH_ASSIGN(const std::vector<DueSignal> due, due_signals(change.db(), change.now()));
   if (due.empty()) return {};
-  BERTH_ASSIGN(const Settings settings, read_settings(change.db()));
   BERTH_ASSIGN(Statement sent,
                change.db().prepare("UPDATE stopping_jobs SET signal_to_come = 0, stop_at = ?2 WHERE job_id = ?1"));
   for (const DueSignal& signal : due) {
     BERTH_ASSIGN(const std::optional<LiveRun> run, live_run_of(change.db(), signal.job));
-    // Also a job that runs on may end as late for the signal as one that is then told to stop.
-    if (run) BERTH_TRY(signal_run(change, *run, signal.stop_at + settings.stop_grace));
+    if (run) BERTH_TRY(signal_run(change, *run));
     BERTH_TRY(sent.run(signal.job, signal.stop_at));
   }
   return {};
@@ -292,6 +290,7 @@ Status withdraw_evictions(Change& change, std::span<const std::int64_t> jobs) {
     }
     BERTH_ASSIGN(const std::optional<LiveRun> run, live_run_of(db, job));
     if (run && run->state == RunState::kStopping) continue;  // its executor has been told
+    if (run) BERTH_TRY(withdraw_signal(change, *run));
     BERTH_TRY(close_stop(change, job, "withdrawn"));
     BERTH_TRY(stop.run(job));
   }

@@ -240,17 +240,33 @@ Status end_live_run(Change& change, const LiveRun& run, RunState ended, std::str
   return told.run(run.id);
 }
 
-Status signal_run(Change& change, const LiveRun& run, Seconds until) {
+Status signal_run(Change& change, const LiveRun& run) {
   BERTH_ASSIGN(Statement row, change.db().prepare("SELECT checkpoint_signal <> '' FROM jobs WHERE id = ?1"));
   const bool has_signal = row.with(run.job).next() && row.integer(0) != 0;
   BERTH_TRY(row.status());
   if (!has_signal || run.state == RunState::kStopping) return {};
-  // A run that may still end for an earlier signal keeps the time of that one.
-  BERTH_ASSIGN(Statement told,
-               change.db().prepare("UPDATE runs SET told_at = iif(told_until >= ?2, told_at, ?2), told_until = ?3 "
-                                   "WHERE id = ?1"));
-  BERTH_TRY(told.run(run.id, change.now(), until));
   return tell_executors(change, run.id, "signal");
+}
+
+Status note_signalled(Database& db, std::int64_t run, Seconds now, Seconds stop_grace) {
+  // A run that may still end for an earlier signal keeps the time of that one. One that is told to stop may end at any
+  // time. Also a job that runs on may end as late for the signal as one that is then told to stop.
+  BERTH_ASSIGN(Statement told,
+               db.prepare("UPDATE runs SET told_at = iif(told_until >= ?2, told_at, ?2), told_until = "
+                          "max(coalesce(told_until, 0), (SELECT max(?2 + j.checkpoint_grace_s, coalesce(s.stop_at, 0)) "
+                          "FROM jobs j LEFT JOIN stopping_jobs s ON s.job_id = j.id WHERE j.id = runs.job_id) + ?3) "
+                          "WHERE id = ?1 AND state <> 'stopping'"));
+  return told.run(run, now, stop_grace);
+}
+
+Status withdraw_signal(Change& change, const LiveRun& run) {
+  Database& db = change.db();
+  BERTH_ASSIGN(Statement unheard,
+               db.prepare("UPDATE runs SET told_until = told_until + ?2 WHERE id = ?1 AND EXISTS (SELECT 1 FROM outbox "
+                          "WHERE run_id = ?1 AND kind = 'signal' AND created_at <= told_at)"));
+  BERTH_TRY(unheard.run(run.id, kMayStillArrive));
+  BERTH_ASSIGN(Statement remove, db.prepare("DELETE FROM outbox WHERE run_id = ?1 AND kind = 'signal'"));
+  return remove.run(run.id);
 }
 
 }  // namespace berth

@@ -70,6 +70,12 @@ Status end_live_run(Change& change, const LiveRun& run, RunState ended, std::str
 // What its job holds now, into the row.
 Status note_held(Database& db, std::int64_t run, std::int64_t job);
 // Its executors are to send its checkpoint signal for an eviction, if it has one. What ends by `until` was ended by it.
-Status signal_run(Change& change, const LiveRun& run, Seconds until);
+Status signal_run(Change& change, const LiveRun& run);
+// Its executor is told now, or has been a moment ago: what ends from now on, in the job's grace, may end for the
+// signal.
+Status note_signalled(Database& db, std::int64_t run, Seconds now, Seconds stop_grace);
+// Nobody needs its room any more: a signal that has not been sent is not sent. One that was tried in vain may arrive.
+inline constexpr Seconds kMayStillArrive{600};
+Status withdraw_signal(Change& change, const LiveRun& run);
 
 }  // namespace berth

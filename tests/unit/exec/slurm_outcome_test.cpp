@@ -187,6 +187,24 @@ TEST(SlurmOutcome, WhatSlurmToldToEndHasNotSucceeded) {
   EXPECT_EQ(judged(SlurmState::kFailed, left).phase, TaskPhase::kVanished);
 }
 
+// It was preempted or cancelled, and Slurm has forgotten it since: accounting may say why.
+TEST(SlurmOutcome, WhatSlurmToldToEndAndForgotIsLost) {
+  World world;
+  world.with_record("start 0 0 1 7\ntold 0 0 5\nexit 0 0 6 0\nend 0 0 6 0 1\n");
+  EXPECT_EQ(world.judge().phase, TaskPhase::kRunning) << "one listing proves nothing";
+  world.facts.is_gone = true;
+  EXPECT_EQ(world.judge().phase, TaskPhase::kVanished);
+  world.facts.is_current = false;
+  EXPECT_EQ(world.judge().phase, TaskPhase::kRunning) << "it was listed before its claim";
+  World late;
+  late.with_record("start 0 0 1 7\ntold 0 0 5\nexit 0 0 7200 0\nend 0 0 7200 0 1\n");
+  late.facts.is_gone = true;
+  EXPECT_TRUE(late.judge().succeeded()) << "it was suspended and woken";
+  World ours;
+  ours.with_record("start 0 0 1 7\nstop 0 0 4 TERM\ntold 0 0 5\nexit 0 0 6 0\nend 0 0 6 0 1\n");
+  EXPECT_TRUE(ours.judge().was_told);
+}
+
 // Its guard may yet be ending what it started, whatever it said before it died.
 TEST(SlurmOutcome, AScriptThatDiedWithAWordMayHaveLeftATask) {
   World world;
