@@ -167,7 +167,6 @@ PassOutcome Pass::try_job(const Job& job, bool may_evict, int levels) {
   // Others that ask for the same may have room made for them.
   if (!outcome.started && !outcome.keeps_room)
     outcome.keeps_room = !has_claim(job) || (may_evict && levels == 0 && would_take_back_if_shorter(job));
-  outcome.is_held_back = !outcome.started && may_evict_in_this(job) && backfill_.is_quota_held(job);
   somebody_waits_ = somebody_waits_ || !outcome.started;
   return outcome;
 }

@@ -36,8 +36,7 @@ struct PassOutcome {
   std::vector<PlacedTask> placed;  // the new ones
   Waiting waiting;  // why not, when not everything it needs was placed; kNone: ask the nodes (explain_shape)
   std::optional<QuotaVerdict> refusal;  // when a quota refuses it
-  bool keeps_room = false;    // its failure says nothing about jobs that ask for the same (a reservation, a budget)
-  bool is_held_back = false;  // nor about those that may_evict_for() says something else of
+  bool keeps_room = false;  // its failure says nothing about jobs that ask for the same (a reservation, a budget)
 };
 
 class Pass {

@@ -23,6 +23,7 @@ class DeviceFloor : public Floor {
   std::span<const Eviction> stop_sooner() const override { return settled_.sooner; }
   std::vector<std::int64_t> promised() const override { return pass_->promised(); }
   bool is_stopping(std::int64_t job) const override;
+  MayEvict may_evict_for(const Job& job) const override { return pass_->may_evict_for(job); }
   PassOutcome try_job(const Job& job, int levels) override;
   bool closed() const override { return pass_->closed(); }
   bool leaves_room() const override { return pass_->leaves_room(); }

@@ -30,6 +30,11 @@ class Floor {
     (void)job;
     return false;
   }
+  // See Pass.
+  virtual MayEvict may_evict_for(const Job& job) const {
+    (void)job;
+    return MayEvict::kNobody;
+  }
   // Starts it, if the rules let it; see Pass. `levels`: see JobSequence::levels_within_quota.
   virtual PassOutcome try_job(const Job& job, int levels) = 0;
   // Nobody behind the last one is to be tried.

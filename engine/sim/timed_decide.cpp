@@ -75,8 +75,9 @@ void TimedRun::try_waiting() {
       waiting_->tried(Tried::kStarted);
       start_or_grow(slot, outcome.placed, now_);
     } else {
-      const bool alone = outcome.keeps_room || outcome.is_held_back ||
-                         (options_.rules.backfill != BackfillMode::kGreedy && has_its_gang(jobs_[slot].job));
+      const bool only_grows = waiting_->levels_within_quota() == 0 &&
+                              options_.rules.backfill != BackfillMode::kGreedy && has_its_gang(jobs_[slot].job);
+      const bool alone = outcome.keeps_room || only_grows;
       waiting_->tried(alone ? Tried::kFailedAlone : Tried::kFailed);
     }
   }

@@ -83,8 +83,7 @@ std::unique_ptr<WaitingJobs> TimedRun::make_waiting() {
   const RoundRules& rules = options_.rules;
   const KeyedOrder* keyed = order_.keyed();
   if (keyed == nullptr || rules.preemption == Preemption::kReclaim || options_.try_all) {
-    const QuotaLedger* quotas = floor_.quotas();
-    return std::make_unique<WaitingLine>(order_, rules, quotas != nullptr && quotas->governs());
+    return std::make_unique<WaitingLine>(order_);
   }
   const bool has_quotas = floor_.quotas() != nullptr;
   Alike alike = has_quotas ? Alike::kDemandInQueue : Alike::kDemand;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/round/reclaim.h"
-
 namespace berth {
 
 // As DemandClasses has it, but for what changes while a job waits.
@@ -13,26 +11,28 @@ std::int32_t WaitingLine::kind_of(const Job& job) {
     kind_by_key_.clear();
     failures_.clear();
   }
-  DemandKey key = {job.queue, job.priority_class, ends_matter_ ? job.expected_end(Seconds(0)).value() : 0};
+  DemandKey key = {job.queue, job.priority_class, !job.after.empty()};
   for (const TaskGroup& group : job.groups) append_demand(group, key);
   const auto [kind, is_new] = kind_by_key_.try_emplace(std::move(key), static_cast<std::int32_t>(failures_.size()));
   if (is_new) failures_.emplace_back();
   return kind->second;
 }
 
-WaitingLine::Failure* WaitingLine::failure_of(std::size_t place) {
-  const Job& job = jobs_[place];
-  const bool may_evict = levels_within_quota() == 0 && may_evict_others(job, rules_, input_.now);
-  if (may_evict && !job.eviction.evicted_for.empty()) return nullptr;
-  return &failures_[static_cast<std::size_t>(kinds_[place])][may_evict ? 1 : 0];
+WaitingLine::Failure WaitingLine::failure_now(const Job& job) const {
+  const QuotaLedger* const quotas = floor_->quotas();
+  Failure failure{.evictions = floor_->evictions().size(), .levels = levels_within_quota()};
+  if (failure.levels == 0) failure.may_evict = floor_->may_evict_for(job);
+  if (quotas != nullptr && quotas->looks_at_end()) failure.end = job.expected_end(input_.now);
+  return failure;
 }
 
 bool WaitingLine::is_worth_trying(std::size_t place) {
   if (slots_[place] < 0) return false;
-  if (jobs_[place].state == JobState::kRunning && floor_->is_stopping(jobs_[place].id)) return false;
-  const Failure* failure = failure_of(place);
-  return failure == nullptr || failure->pass != pass_ || failure->evictions != floor_->evictions().size() ||
-         failure->levels != levels_within_quota();
+  const Job& job = jobs_[place];
+  if (job.state == JobState::kRunning && floor_->is_stopping(job.id)) return false;
+  current_failure_ = failure_now(job);
+  const Failures& failed = failures_[static_cast<std::size_t>(kinds_[place])];
+  return failed.pass != pass_ || has_a_past(job) || std::ranges::find(failed.of, current_failure_) == failed.of.end();
 }
 
 std::size_t WaitingLine::place_of(std::int64_t id) const {
@@ -72,7 +72,8 @@ void WaitingLine::drop_gone() {
 }
 
 void WaitingLine::begin_pass(const OrderInput& input, const Floor& floor) {
-  drop_gone();
+  if (!floor.is_second_pass())
+    drop_gone();  // as in a live round, the order is asked about those that have started, too
   ++pass_;
   floor_ = &floor;
   input_ = input;
@@ -99,8 +100,11 @@ std::int32_t WaitingLine::next() {
 }
 
 void WaitingLine::tried(Tried outcome) {
-  if (outcome == Tried::kFailed) {
-    if (Failure* failure = failure_of(current_)) *failure = {pass_, floor_->evictions().size(), levels_within_quota()};
+  if (outcome == Tried::kFailed && !has_a_past(jobs_[current_])) {
+    Failures& failed = failures_[static_cast<std::size_t>(kinds_[current_])];
+    if (failed.pass != pass_) failed = {.pass = pass_, .of = {}};
+    current_failure_.evictions = floor_->evictions().size();
+    failed.of.push_back(current_failure_);
   }
   if (outcome != Tried::kStarted) return;
   slots_[current_] = -1;

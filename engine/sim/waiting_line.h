@@ -5,7 +5,6 @@
 // victims were told to stop come first.
 #pragma once
 
-#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,9 +17,7 @@ namespace berth {
 
 class WaitingLine : public WaitingJobs {
  public:
-  // `rules` must outlive it. `ends_matter`: quotas or limits are judged, and room may come to be held under them.
-  WaitingLine(const QueueOrder& order, const RoundRules& rules, bool ends_matter)
-      : order_(order), rules_(rules), ends_matter_(ends_matter) {}
+  explicit WaitingLine(const QueueOrder& order) : order_(order) {}
 
   void add(const Job& job, std::int32_t slot) override;
   void remove(const Job& job, std::int32_t slot) override;
@@ -35,28 +32,38 @@ class WaitingLine : public WaitingJobs {
   std::string order_failure() const override { return sequence_ ? sequence_->failure() : std::string(); }
 
  private:
-  // A failure of jobs of one kind: in which pass, after how many evictions, within how many quotas.
+  // A failure of jobs of one kind: see DemandClasses and FailedDemands.
   struct Failure {
-    std::uint64_t pass = 0;
     std::size_t evictions = 0;
     int levels = 0;
+    MayEvict may_evict = MayEvict::kNobody;
+    Seconds end = {};
+
+    bool operator==(const Failure&) const = default;
+  };
+  struct Failures {
+    std::uint64_t pass = 0;
+    std::vector<Failure> of;
   };
   std::size_t place_of(std::int64_t id) const;
   void drop_gone();
   std::int32_t kind_of(const Job& job);
-  // Null where its failure would speak of nobody else.
-  Failure* failure_of(std::size_t place);
+  // What its failure would mean now.
+  Failure failure_now(const Job& job) const;
+  // It would speak of nobody else.
+  bool has_a_past(const Job& job) const {
+    return current_failure_.may_evict != MayEvict::kNobody && !job.eviction.evicted_for.empty();
+  }
   bool is_worth_trying(std::size_t place);
 
   const QueueOrder& order_;
-  const RoundRules& rules_;
-  bool ends_matter_;
   std::vector<Job> jobs_;            // in id order
   std::vector<std::int32_t> slots_;  // parallel; -1 = it waits no longer
   std::vector<std::int32_t> kinds_;  // parallel; jobs of one kind ask for the same
   std::size_t gone_ = 0;
   std::map<DemandKey, std::int32_t> kind_by_key_;
-  std::vector<std::array<Failure, 2>> failures_;  // by kind, of jobs for which nobody, or others, may be evicted
+  std::vector<Failures> failures_;  // by kind
+  Failure current_failure_;         // of the one named last
   const Floor* floor_ = nullptr;
   OrderInput input_;
   std::unique_ptr<JobSequence> sequence_;
