@@ -11,16 +11,15 @@ void ForkedRound::end_only(const std::set<std::int64_t>& jobs) {
   fork_.running = snapshot_.running;
   std::erase_if(fork_.allocations, [&](const Allocation& each) { return jobs.contains(each.job); });
   std::erase_if(fork_.running, [&](const RunningJob& run) { return jobs.contains(run.job.id); });
-  if (workload_without_ == nullptr) return;
-  std::vector<const RunningJob*> ended;
+  ended_.clear();
   for (const RunningJob& run : snapshot_.running) {
-    if (jobs.contains(run.job.id)) ended.push_back(&run);
+    if (jobs.contains(run.job.id)) ended_.push_back(&run);
   }
-  fork_.workload = workload_without_(ended);
 }
 
 Result<bool> ForkedRound::starts_at(std::optional<std::int64_t> place) {
   ++plans_;
+  if (workload_then_ != nullptr) fork_.workload = workload_then_(ended_, snapshot_.jobs[job_], job());
   BERTH_ASSIGN(ScheduleResult result,
                plan_schedule(fork_, {.interrupted = interrupted_, .until_job = id(), .place = place}));
   planned_ = {};

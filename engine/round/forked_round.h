@@ -16,18 +16,19 @@
 
 namespace berth {
 
-// The typical workload when these have ended; null = as it is.
-using WorkloadWithout = std::function<std::vector<WorkloadShape>(std::span<const RunningJob* const> ended)>;
+// The typical workload when these have ended, and a job asks for what `is` does in place of `was`.
+using WorkloadThen =
+    std::function<std::vector<WorkloadShape>(std::span<const RunningJob* const> ended, const Job& was, const Job& is)>;
 
 class ForkedRound {
  public:
-  // `job`: index into snapshot.jobs. The snapshot must outlive it.
-  ForkedRound(const Snapshot& snapshot, std::size_t job, WorkloadWithout workload_without,
+  // `job`: index into snapshot.jobs. The snapshot must outlive it. `workload_then`: null = it stays as it is.
+  ForkedRound(const Snapshot& snapshot, std::size_t job, WorkloadThen workload_then,
               const std::atomic<bool>* interrupted)
       : snapshot_(snapshot),
         interrupted_(interrupted),
         fork_(snapshot),
-        workload_without_(std::move(workload_without)),
+        workload_then_(std::move(workload_then)),
         job_(job) {}
 
  protected:
@@ -84,7 +85,8 @@ class ForkedRound {
  private:
   void note_takers(const Plan& plan);
 
-  WorkloadWithout workload_without_;
+  WorkloadThen workload_then_;
+  std::vector<const RunningJob*> ended_;
   std::size_t job_;
 };
 

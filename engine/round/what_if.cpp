@@ -585,12 +585,12 @@ class WhatIfSearch : private ForkedRound {
 
 }  // namespace
 
-Result<WhatIfAnswer> what_would_start(const Snapshot& snapshot, std::int64_t job, WorkloadWithout workload_without,
+Result<WhatIfAnswer> what_would_start(const Snapshot& snapshot, std::int64_t job, WorkloadThen workload_then,
                                       const std::atomic<bool>* interrupted) {
   const auto found = std::ranges::find(snapshot.jobs, job, &Job::id);
   if (found == snapshot.jobs.end()) return Status(Code::kNotFound, fmt::format("job {} does not wait", job));
   const auto index = static_cast<std::size_t>(found - snapshot.jobs.begin());
-  return WhatIfSearch(snapshot, index, std::move(workload_without), interrupted).run();
+  return WhatIfSearch(snapshot, index, std::move(workload_then), interrupted).run();
 }
 
 }  // namespace berth

@@ -75,9 +75,9 @@ struct WhatIfAnswer {
   std::int64_t plans = 0;       // how many were made
 };
 
-// `workload_without`: who has ended counts for the typical workload no more. kNotFound when the job is not among
+// `workload_then`: null = the typical workload stays as it is. kNotFound when the job is not among
 // snapshot.jobs; kInterrupted.
-Result<WhatIfAnswer> what_would_start(const Snapshot& snapshot, std::int64_t job, WorkloadWithout workload_without = {},
+Result<WhatIfAnswer> what_would_start(const Snapshot& snapshot, std::int64_t job, WorkloadThen workload_then = {},
                                       const std::atomic<bool>* interrupted = nullptr);
 
 }  // namespace berth

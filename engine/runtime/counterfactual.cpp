@@ -101,7 +101,7 @@ class CounterfactualWords {
       case ChangeKind::kNodes: BERTH_TRY(say_nodes(change, line)); break;
       case ChangeKind::kEvict: {
         BERTH_ASSIGN(const std::string names, job_names(change.jobs));
-        line.sentence = fmt::format("{} ended", names);
+        line.sentence = fmt::format("{} {}", names, others_follow(change.jobs) ? "cancelled" : "ended");
         line.cost = fmt::format("{} of {} lost", gpu_hours(change.lost),
                                 print_counted(static_cast<std::int64_t>(change.jobs.size()), "job"));
         break;
@@ -126,6 +126,14 @@ class CounterfactualWords {
 
  private:
   // Of those that the round would evict for it: the end of the last grace; before now = there is none.
+  // Jobs wait for the end of one of these, and would start with it.
+  bool others_follow(const std::vector<std::int64_t>& jobs) const {
+    return std::ranges::any_of(snapshot_.jobs, [&](const Job& job) {
+      return std::ranges::any_of(
+          jobs, [&](std::int64_t ended) { return std::ranges::find(job.after, ended) != job.after.end(); });
+    });
+  }
+
   Seconds last_end(const WhatIf& change) const {
     Seconds last(-1);
     for (const Eviction& eviction : change.evictions) {
@@ -263,8 +271,10 @@ Result<Counterfactual> explain_counterfactual(Runtime& runtime, std::string_view
     answer.lines.push_back({"wait", "each round tries it anew; or the assertion is altered", "SHOW ASSERTIONS;", {}});
     return answer;
   }
-  const auto without = [&](std::span<const RunningJob* const> ended) { return workload_without(loaded, ended); };
-  BERTH_ASSIGN(const WhatIfAnswer found, what_would_start(snapshot, id, without, interrupted));
+  const auto workload = [&](std::span<const RunningJob* const> ended, const Job& was, const Job& is) {
+    return workload_then(loaded, ended, was, is);
+  };
+  BERTH_ASSIGN(const WhatIfAnswer found, what_would_start(snapshot, id, workload, interrupted));
   answer.plans = found.plans;
   const Job& job = *std::ranges::find(snapshot.jobs, id, &Job::id);
   const CounterfactualWords words(runtime, snapshot, job, now.job, found.ahead, SIZE_MAX);

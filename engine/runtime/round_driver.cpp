@@ -125,14 +125,30 @@ Result<std::vector<std::int64_t>> borrowing_starts(Runtime& runtime, const Plan&
   return borrowing;
 }
 
-std::vector<WorkloadShape> workload_without(const Loaded& loaded, std::span<const RunningJob* const> ended) {
+std::vector<WorkloadShape> workload_then(const Loaded& loaded, std::span<const RunningJob* const> ended, const Job& was,
+                                         const Job& is) {
   std::vector<WorkloadTask> tasks;
   tasks.reserve(loaded.shapes.size());
   for (const ShapeCount& count : loaded.shapes) tasks.push_back({count.shape, count.models_text, count.tasks});
-  for (const RunningJob* const run : ended) {
-    for (const TaskGroup& group : run->job.groups) {
-      const auto is_its = [&](const WorkloadTask& task) { return task.shape == group.shape && task.weight > 0; };
-      if (const auto its = std::ranges::find_if(tasks, is_its); its != tasks.end()) its->weight -= group.count;
+  const auto find = [&](const TaskShape& shape) { return std::ranges::find(tasks, shape, &WorkloadTask::shape); };
+  const auto leave = [&](const Job& job) {
+    for (const TaskGroup& group : job.groups) {
+      if (const auto its = find(group.shape); its != tasks.end()) its->weight -= group.count;
+    }
+  };
+  for (const RunningJob* const run : ended) leave(run->job);
+  const auto asks_the_same = [](const TaskGroup& a, const TaskGroup& b) {
+    return a.shape == b.shape && a.count == b.count;
+  };
+  const bool is_changed = !std::ranges::equal(was.groups, is.groups, asks_the_same);
+  if (is_changed) leave(was);
+  for (std::size_t g = 0; is_changed && g < is.groups.size(); ++g) {
+    const TaskGroup& group = is.groups[g];
+    if (const auto like = find(group.shape); like != tasks.end()) {
+      like->weight += group.count;
+    } else {
+      const auto before = find(was.groups[g].shape);
+      tasks.push_back({group.shape, before != tasks.end() ? before->models_text : "", group.count});
     }
   }
   return typical_workload(tasks);
@@ -140,7 +156,7 @@ std::vector<WorkloadShape> workload_without(const Loaded& loaded, std::span<cons
 
 Result<Loaded> load_for_planning(Runtime& runtime, const LoadOptions& options) {
   BERTH_ASSIGN(Loaded loaded, load_state(runtime.db(), options));
-  loaded.snapshot.workload = workload_without(loaded, {});
+  loaded.snapshot.workload = workload_then(loaded, {}, {}, {});
   if (runtime.seed()) loaded.snapshot.seed = *runtime.seed();
   BERTH_TRY(add_scripts(runtime.db(), loaded.snapshot));
   return loaded;

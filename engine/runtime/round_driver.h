@@ -84,7 +84,8 @@ Result<std::vector<std::int64_t>> borrowing_starts(Runtime& runtime, const Plan&
 
 // The snapshot with its typical workload filled in: what planning needs.
 Result<Loaded> load_for_planning(Runtime& runtime, const LoadOptions& options);
-// The typical workload when these jobs of the snapshot have ended.
-std::vector<WorkloadShape> workload_without(const Loaded& loaded, std::span<const RunningJob* const> ended);
+// The typical workload when these jobs of the snapshot have ended, and one asks for what `is` does in place of `was`.
+std::vector<WorkloadShape> workload_then(const Loaded& loaded, std::span<const RunningJob* const> ended, const Job& was,
+                                         const Job& is);
 
 }  // namespace berth

@@ -37,7 +37,7 @@ TEST_F(WorkloadWithoutJobs, IsThatOfTheRoundAfterTheirEnd) {
   while (ended.size() < 3) {
     ended.push_back(&before.snapshot.running[ended.size()]);
     const std::int64_t last = ended.back()->job.id;
-    const std::vector<WorkloadShape> without = workload_without(before, ended);
+    const std::vector<WorkloadShape> without = workload_then(before, ended, {}, {});
     EXPECT_OK(runtime_->change([&](Change& change) { return end_job(change, last, JobState::kFinished); }).status());
     EXPECT_EQ(milli_and_popularity(without), milli_and_popularity(load_now().snapshot.workload));
   }
