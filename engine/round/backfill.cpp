@@ -522,13 +522,6 @@ bool Backfill::has_reservation(std::int64_t job) const {
   return is_held(job) || std::ranges::find(unbound_, job, &Reservation::job) != unbound_.end();
 }
 
-bool Backfill::may_be_first(std::int64_t job) const {
-  const auto is_it = [&](const std::optional<Waiter>& waiter) { return waiter && waiter->job.id == job; };
-  const auto is_behind = [&](const Behind& each) { return each.job.id == job; };
-  return first_ == job || is_it(oldest_) || is_it(highest_) || has_reservation(job) ||
-         std::ranges::any_of(behind_, is_behind);
-}
-
 std::optional<std::int64_t> Backfill::bound() const {
   if (!ranks_move_ || order_->may_hold_back()) return std::nullopt;
   if (state_.rules().backfill == BackfillMode::kNone && is_closer_to_come_) return first_;

@@ -162,8 +162,6 @@ class Backfill {
   bool holds_room_for(std::int64_t job) const;
   // Of this pass so far.
   bool has_reservation(std::int64_t job) const;
-  // It may have a reservation after the pass.
-  bool may_be_first(std::int64_t job) const;
   // Those that room is held for, in id order.
   std::vector<std::int64_t> holders() const;
 

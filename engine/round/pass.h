@@ -54,8 +54,6 @@ class Pass {
   // Jobs that are tried before the order is asked, in id order; of a second pass those that are not tried again.
   std::vector<std::int64_t> promised() const;
   bool holds_room_for(std::int64_t job) const { return backfill_.holds_room_for(job); }
-  // Blocked: it may have a reservation after the pass.
-  bool may_be_first(std::int64_t job) const { return backfill_.may_be_first(job); }
   // `may_evict`: room may be made for it by evictions, as far as the rules say so. `levels`: see
   // JobSequence::levels_within_quota; above 0 nobody is evicted for it, and that it does not start means nothing for
   // others.

@@ -35,7 +35,7 @@ Status DeviceFloor::begin_pass(const QueueOrder& order, const OrderInput& input)
   settled_ = {};
   if (state_.rules().preemption == Preemption::kReclaim) {
     count_losses(now);
-    drop_void_promises(state_, reserved_jobs_, now, reservations_);
+    drop_void_promises(state_, input.jobs, now, reservations_);
     constexpr std::span<const Job> kNobody;  // loans of a simulation do not end
     BERTH_ASSIGN(settled_, settle_stops(state_, reservations_, kNobody, now));
     note_reprieves();
@@ -46,45 +46,21 @@ Status DeviceFloor::begin_pass(const QueueOrder& order, const OrderInput& input)
 }
 
 KeptReservations DeviceFloor::kept() const {
-  return {.reservations = reservations_, .jobs = reserved_jobs_, .order = order_, .input = order_input_};
+  return {.reservations = reservations_, .jobs = order_input_->jobs, .order = order_, .input = order_input_};
 }
 
 void DeviceFloor::begin_second_pass() {
   note_shrunk();
-  keep_reservations();
+  reservations_ = pass_->reservations();
   Pass::Rest rest = pass_->take_rest();
   pass_.emplace(state_, kept(), pass_time_, std::move(rest));
   is_second_ = true;
 }
 
-// What the next pass is told of this one.
-void DeviceFloor::keep_reservations() {
-  reservations_ = pass_->reservations();
-  for (Job& job : newly_reserved_) {
-    const auto place = std::ranges::lower_bound(reserved_jobs_, job.id, {}, &Job::id);
-    if (place != reserved_jobs_.end() && place->id == job.id) {
-      *place = std::move(job);
-    } else {
-      reserved_jobs_.insert(place, std::move(job));
-    }
-  }
-  newly_reserved_.clear();
-  std::erase_if(reserved_jobs_, [&](const Job& job) {
-    return !std::ranges::binary_search(reservations_, job.id, {}, &Reservation::job);
-  });
-}
-
-PassOutcome DeviceFloor::try_job(const Job& job, int levels) {
-  PassOutcome outcome = pass_->try_job(job, true, levels);
-  const bool may_have_room = pass_->holds_room_for(job.id) || (kept().ranks_move() && pass_->may_be_first(job.id));
-  if (!outcome.started && may_have_room) newly_reserved_.push_back(job);
-  return outcome;
-}
-
 void DeviceFloor::end_pass() {
   if (pass_) {
     note_shrunk();
-    keep_reservations();
+    reservations_ = pass_->reservations();
     settled_.reprieves.clear();
     if (state_.rules().preemption == Preemption::kReclaim)
       settled_.reprieves = reprieve_after(state_, *pass_, pass_time_);
@@ -92,7 +68,6 @@ void DeviceFloor::end_pass() {
     pass_.reset();
   } else {
     reservations_.clear();
-    reserved_jobs_.clear();
   }
   released_.clear();
   if (state_.ledger().change_count() - changes_forgotten_ > kLongestChangeLog) {
@@ -162,7 +137,6 @@ Status DeviceFloor::end(std::int64_t job) {
 
 void DeviceFloor::forget(std::int64_t job) {
   std::erase_if(reservations_, [&](const Reservation& each) { return each.job == job; });
-  std::erase_if(reserved_jobs_, [&](const Job& each) { return each.id == job; });
 }
 
 Seconds DeviceFloor::holds_until(Seconds made_by) const {

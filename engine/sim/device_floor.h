@@ -24,7 +24,7 @@ class DeviceFloor : public Floor {
   std::vector<std::int64_t> promised() const override { return pass_->promised(); }
   bool is_stopping(std::int64_t job) const override;
   MayEvict may_evict_for(const Job& job) const override { return pass_->may_evict_for(job); }
-  PassOutcome try_job(const Job& job, int levels) override;
+  PassOutcome try_job(const Job& job, int levels) override { return pass_->try_job(job, true, levels); }
   bool closed() const override { return pass_->closed(); }
   bool leaves_room() const override { return pass_->leaves_room(); }
   void begin_second_pass() override;
@@ -67,7 +67,6 @@ class DeviceFloor : public Floor {
   void count_losses(Seconds now);
   void note_shrunk();
   void note_reprieves();
-  void keep_reservations();
 
   std::vector<Queue> queues_;  // with what they lost in the last hour, and used
   RoundState state_;
@@ -79,8 +78,6 @@ class DeviceFloor : public Floor {
   std::vector<Reservation> reservations_;  // kept from moment to moment
   const QueueOrder* order_ = nullptr;      // of the pass, with what it looks at
   const OrderInput* order_input_ = nullptr;
-  std::vector<Job> reserved_jobs_;   // in id order; where ranks move. The pass refers to them
-  std::vector<Job> newly_reserved_;  // in this pass
   bool is_second_ = false;
   std::vector<NodeIndex> released_;
   std::size_t changes_forgotten_ = 0;  // of the ledger's log, up to here
