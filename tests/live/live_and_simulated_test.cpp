@@ -361,7 +361,7 @@ class History {
 class LiveAndSimulatedTest : public StoreTest {};
 
 TEST_F(LiveAndSimulatedTest, StartEndAndAreEvictedAlike) {
-  const Seeds seeds = wanted_seeds(12);
+  const Seeds seeds = wanted_seeds(30);
   const std::uint64_t histories = seeds.end - seeds.first;
   std::int64_t rounds = 0;
   std::int64_t evictions = 0;
