@@ -6,11 +6,12 @@
 // one job holds room under each limit: the first refused there, or where ranks move one that goes before it by its age
 // (Backfill::take_limit_over).
 //
-// The promise: the time of a hold never moves later. Once it has come, what has started since is taken to stay for
-// ever, so all that starts later fits beside the job, but what its time limit ends by the time that the job is expected
-// to be admitted now; when what ran when it came has ended, and that, the limit admits the job.
-// What owners lend is held against all who would borrow it, but not against the owners: such a hold begins anew when it
-// is late by RoundRules::reservation_ttl, unless its job is within quota, or others borrow and are not late themselves.
+// The promise: the time of a hold never moves later; earlier when what it waited for is gone. Once it has come, what
+// has started since is taken to stay for ever, so all that starts later fits beside the job, but what its time limit
+// ends by the time that the job is expected to be admitted now; when what ran when it came has ended, and that, the
+// limit admits the job. What owners lend is held against all who would borrow it, but not against the owners: such a
+// hold begins anew when it is late by RoundRules::reservation_ttl, unless its job is within quota, or others borrow and
+// are not late themselves.
 //
 // Where owners lend less than all, what a queue owns bounds it as a limit does: a job within quota holds room there and
 // in what is lent. Others of its queue take what is spare of that or may be borrowed beside the job; jobs of other
@@ -25,10 +26,11 @@
 // in time: within time limits, or what is known of them and reservation_ttl. Where a borrower was evicted and comes
 // before it again, or runs again, later jobs of its queue do not even start on that quota, unless something is reserved
 // for the job by then (Binds::kStarts): he would give way to each of them, be evicted by it and come first again, for
-// ever. Who ends by then as far as is known starts all the same, as EASY lets him pass - by time limits, while
-// something is late. Not where ranks move: there age bounds that, and what a queue owns it has at once.
+// ever. Nor where others keep the job waiting for reservation_ttl longer, whom it could evict by then. Who ends by then
+// as far as is known starts all the same, as EASY lets him pass - by time limits, while something is late. Not where
+// ranks move: there age bounds that, and what a queue owns it has at once.
 //
-// Time: the running jobs once for each hold, twice for a new one. Nothing while no limit refuses anybody.
+// Time: the running jobs twice for each hold. Nothing while no limit refuses anybody.
 #pragma once
 
 #include <functional>
