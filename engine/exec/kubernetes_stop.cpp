@@ -82,7 +82,7 @@ class PodStopper {
   std::vector<Delivery> take() { return std::move(deliveries_); }
 
  private:
-  // Pods that are over stay: their end says how, and would go with them.
+  // Leaves out pods that have ended: a deletion would take away how they ended.
   Status leave_ended(std::vector<StopWork>& all) {
     std::vector<KubectlCall> calls;
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -104,7 +104,7 @@ class PodStopper {
     return {};
   }
 
-  // Before their signal is sent: a pod that ends well without the label was told by nobody. Those that have it.
+  // Labels pods before the signal is sent, so nobody has told a pod without the label. Returns the labelled pods.
   std::set<std::string> label(const std::vector<StopWork>& all) {
     std::vector<std::string> names;
     for (const StopWork& work : all) names.push_back(work.pod);

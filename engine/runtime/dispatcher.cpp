@@ -260,7 +260,7 @@ class Dispatcher {
     return note_untaken(live.record, calls.told);
   }
 
-  // Before they are sent, or tried in vain: whoever ends from now on may end for one.
+  // Notes that signals are sent, or tried: a task that ends from now on may have ended for one.
   Status note_signals(const Calls& calls) {
     std::set<std::int64_t> runs;
     for (const OutboxRow* const row : calls.stopped) {

@@ -72,8 +72,8 @@ void WaitingLine::drop_gone() {
 }
 
 void WaitingLine::begin_pass(const OrderInput& input, const Floor& floor) {
-  if (!floor.is_second_pass())
-    drop_gone();  // as in a live round, the order is asked about those that have started, too
+  // In its second pass a live round asks the order about jobs that have started, too.
+  if (!floor.is_second_pass()) drop_gone();
   ++pass_;
   floor_ = &floor;
   input_ = input;

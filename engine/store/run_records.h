@@ -69,13 +69,13 @@ Result<Seconds> end_of_tasks(Change& change, const LiveRun& run);
 Status end_live_run(Change& change, const LiveRun& run, RunState ended, std::string_view detail, Seconds at);
 // What its job holds now, into the row.
 Status note_held(Database& db, std::int64_t run, std::int64_t job);
-// Its executors are to send its checkpoint signal for an eviction, if it has one. What ends by `until` was ended by it.
+// Its executors are to send its checkpoint signal for an eviction, if it has one.
 Status signal_run(Change& change, const LiveRun& run);
-// Its executor is told now, or has been a moment ago: what ends from now on, in the job's grace, may end for the
-// signal.
+// An executor sends the signal now, or has just sent it. A task that ends within the job's grace may have ended for it.
 Status note_signalled(Database& db, std::int64_t run, Seconds now, Seconds stop_grace);
-// Nobody needs its room any more: a signal that has not been sent is not sent. One that was tried in vain may arrive.
+// A signal that an executor did not confirm may reach its tasks so much later.
 inline constexpr Seconds kMayStillArrive{600};
+// The eviction is withdrawn: its signal is not sent any more.
 Status withdraw_signal(Change& change, const LiveRun& run);
 
 }  // namespace berth

@@ -154,7 +154,7 @@ TEST_F(QuickPods, WaitAgainThoughTheSignalTookItsSenderAlong) {
   EXPECT_EQ(count("jobs WHERE name = 'g2' AND state = 'finished'"), 1);
 }
 
-// Berth may not use `kubectl exec`: nobody was told, and who ends well before its pod is deleted is done.
+// Berth may not use `kubectl exec`, so it tells nobody. A task that ends well before its pod is deleted has finished.
 class UntoldPods : public SignalledPods {
  protected:
   std::string exec() const override { return "echo 'Error from server (Forbidden): exec is forbidden' >&2; exit 1"; }
