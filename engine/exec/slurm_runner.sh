@@ -352,9 +352,8 @@ control() {
       else
         note stop "$group" "$number" "$(now)" "$signal"
       fi
-      send "$signal" "$pid"
+      tell_to_end "$signal" "$pid"
       [[ $grace = -* ]] && continue
-      send CONT "$pid"
       after "$grace" kill_task "$group" "$number" "$pid"
       timers+=("$!")
     done < <(running)

@@ -255,6 +255,11 @@ class Supervisor {
   static void signal_group(const Task& task, int signal) {
     if (task.process > 0 && task.has_group) kill(-task.process, signal);
   }
+  // What is stopped hears only KILL and CONT.
+  static void send_group(const Task& task, int signal) {
+    signal_group(task, signal);
+    signal_group(task, SIGCONT);
+  }
   void kill_all_of(Task& task) const {
     signal_group(task, SIGKILL);
     for (const ProcessMark& process : processes_of(task)) signal_process(process, SIGKILL);
@@ -267,7 +272,7 @@ class Supervisor {
     const Seconds now(time(nullptr));
     for (const TaskRequest& request : read_requests(task.order->folder, task.requests_read)) {
       task.was_told = task.was_told || !request.is_out_of_time;
-      if (now - request.at <= kPerhapsNotSent) signal_group(task, request.signal);
+      if (now - request.at <= kPerhapsNotSent) send_group(task, request.signal);
       if (request.grace) end_task(task, SIGCONT, std::max(request.at + *request.grace - now, Seconds(0)));
       if (!request.grace) note_sent(task, request);
     }
@@ -306,9 +311,12 @@ class Supervisor {
     end_task(task, SIGTERM, order_.grace);
   }
 
-  // A signal to all processes may end the task before its supervisor hears it.
+  // A signal to all processes may end the task before its supervisor hears it: one may make a good end of it at once.
+  // Who died of it waits for longer, as that is seldom an end of one's own.
   static bool may_have_ended_with_us(const Task& task) {
-    return task.end && task.end->signal == SIGTERM && !task.is_out_of_time && task.requests_read == 0;
+    if (!task.end || task.is_out_of_time || task.requests_read > 0) return false;
+    const auto since = SupervisorClock::now() - std::min(task.gone, SupervisorClock::now());
+    return since < std::chrono::milliseconds(task.end->signal == SIGTERM ? 1000 : 300);
   }
 
   static void follow_requests(Task& task) {
@@ -317,7 +325,7 @@ class Supervisor {
       if (request.grace) {
         end_task(task, request.signal, *request.grace);
       } else if (task.process > 0) {
-        signal_group(task, request.signal);
+        send_group(task, request.signal);
         note_sent(task, request);
       }
     }
@@ -336,8 +344,7 @@ class Supervisor {
           .at = Seconds(time(nullptr)), .signal = signal, .was_told = true, .detail = "stopped before it started"};
     }
     if (task.process <= 0) return;
-    signal_group(task, signal);
-    signal_group(task, SIGCONT);  // a stopped process hears only this and KILL
+    send_group(task, signal);
     task.kill = std::min(task.kill, after(grace));
   }
 
@@ -445,8 +452,7 @@ class Supervisor {
 
   bool is_finished(Task& task) {
     if (!task.end || task.process > 0) return false;
-    const bool may_be_told = task.lost.empty() && may_have_ended_with_us(task);
-    if (may_be_told && SupervisorClock::now() - task.gone < std::chrono::seconds(1)) return false;
+    if (task.lost.empty() && may_have_ended_with_us(task)) return false;
     if (!task.is_recorded) {
       restore_record(task);
       task.is_recorded = task.lost.empty() ? write_end(task.record, *task.end) : write_lost(task.record, task.lost);

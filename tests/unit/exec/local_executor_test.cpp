@@ -402,6 +402,17 @@ TEST_F(LocalExecutorTest, WhatMindsASignalInAScriptHasAsLongAsItLasts) {
             std::string::npos);
 }
 
+TEST_F(LocalExecutorTest, WhatSomebodyHasStoppedHearsASignal) {
+  const LiveTask task = start(launch_of(1, "trap 'echo saved; exit 0' USR1; echo ready; while :; do sleep 0.05; done"));
+  ASSERT_TRUE(wait_until([&] { return output(task) == "ready\n"; }));
+  signal_process_group(record(task).start->process, SIGSTOP);
+  StopRequest signal{{task}, {}, "USR1"};
+  signal.lasts = Seconds(20);
+  must(executor()->stop(std::vector<StopRequest>{signal}));
+  wait_for_end(task);
+  EXPECT_EQ(output(task), "ready\nsaved\n");
+}
+
 // As when the machine shuts down.
 TEST_F(LocalExecutorTest, ASupervisorToldToEndLosesItsTasks) {
   const LiveTask task = start(launch_of(1, "exec sleep 30"));
@@ -428,6 +439,18 @@ TEST_F(LocalExecutorTest, WhatEndsWellAsTheMachineShutsDownIsLostToo) {
   EXPECT_EQ(wait_for_end(saves).phase, TaskPhase::kVanished);
   EXPECT_EQ(wait_for_end(first).phase, TaskPhase::kVanished);
   EXPECT_TRUE(wait_for_end(done).said_done);
+}
+
+TEST_F(LocalExecutorTest, WhatHearsOfTheShutdownBeforeItsSupervisorIsLost) {
+  for (const std::int64_t job : {1, 2}) {
+    const LiveTask task =
+        start(launch_of(job, fmt::format("trap 'exit {}' TERM; while :; do sleep 0.01; done", job - 1)));
+    ASSERT_TRUE(wait_until([&] { return observe(task).phase == TaskPhase::kRunning; }));
+    signal_process_group(record(task).start->process, SIGTERM);
+    usleep(100000);
+    signal_process(record(task).supervisor, SIGTERM);
+    EXPECT_EQ(wait_for_end(task).phase, TaskPhase::kVanished) << job;
+  }
 }
 
 TEST_F(LocalExecutorTest, AKilledLauncherLeavesATaskThatIsFound) {
