@@ -213,7 +213,8 @@ constexpr CommandRow kQuotaRows[] = {
          "LEND LIMIT the most that others may use of its quota; WEIGHT its part of what nobody's quota covers. "
          "Of what is not named nothing changes; NONE takes an amount back. With FROM or TO the amounts hold in "
          "that time, instead of those without. A quota of gpu covers the models of which the queue has none, "
-         "and quotas of models count as gpu. What the cluster cannot honour is accepted with a warning."},
+         "and quotas of models count as gpu. What the cluster cannot honour, or a limit keeps from its owner, is "
+         "accepted with a warning."},
     {.family = kQuotaFamily,
      .syntax = "ALTER QUEUE <name:queue> RESET QUOTA [OF <resources:resource>, ...]",
      .effect = Effect::kChanges,

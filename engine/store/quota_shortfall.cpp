@@ -26,6 +26,7 @@ class QuotaShortfallSearch {
     state.quotas.loans.clear();
     const Cluster no_cluster;  // only quotas are asked for
     const QuotaLedger ledger(no_cluster, state.queues, state.quotas, moment);
+    look_at_limits(state, ledger, from);
     for (std::size_t r = 0; r < state.quotas.resources.size(); ++r) {
       const QuotaResource& resource = state.quotas.resources[r];
       // A quota of models is one of their family and of all GPUs, too.
@@ -47,6 +48,7 @@ class QuotaShortfallSearch {
         const std::int64_t of_others = below(queue);
         if (state.quotas.terms[q][r].has_quota)
           note({.resource = resource,
+                .kind = ShortfallKind::kBelowQueue,
                 .queue = state.queues[q].name,
                 .promised = of_others,
                 .there_is = quota,
@@ -59,8 +61,8 @@ class QuotaShortfallSearch {
           if (loan.borrower == queue) owned += loan.amount;
         }
         note({.resource = resource,
+              .kind = ShortfallKind::kLoans,
               .queue = state.queues[q].name,
-              .by_loans = true,
               .promised = lent,
               .there_is = owned,
               .from = from});
@@ -93,13 +95,40 @@ class QuotaShortfallSearch {
       }
       BERTH_ASSIGN(const ResourceNames names, ResourceNames::read(db_));
       note({.resource = names.stored(rows.text(1)),
+            .kind = ShortfallKind::kLoans,
             .queue = std::string(rows.text(0)),
-            .by_loans = true,
             .promised = rows.integer(2),
             .there_is = rows.integer(3),
             .from = from});
     }
     return rows.status();
+  }
+
+  // A limit holds for what lies below the queue and for what its resource is made of.
+  void look_at_limits(const QuotaState& state, const QuotaLedger& ledger, std::optional<Seconds> from) {
+    const std::vector<QuotaResource>& resources = state.quotas.resources;
+    for (std::size_t r = 0; r < resources.size(); ++r) {
+      const auto binds = [&](const QuotaResource& whole) {
+        return whole.name == resources[r].name || resources[r].lies_within(whole);
+      };
+      const auto is_asked_for = [&](const QuotaResource& whole) { return binds(whole) && is_wanted(whole); };
+      if (std::ranges::none_of(resources, is_asked_for)) continue;
+      for (std::size_t q = 0; q < state.queues.size(); ++q) {
+        if (!state.quotas.terms[q][r].has_quota) continue;
+        std::int64_t limit = kNoLimit;
+        for (std::size_t whole = 0; whole < resources.size(); ++whole) {
+          for (auto above = static_cast<std::int32_t>(q); binds(resources[whole]) && above >= 0;
+               above = state.queues[static_cast<std::size_t>(above)].parent)
+            limit = std::min(limit, state.quotas.terms[static_cast<std::size_t>(above)][whole].limit);
+        }
+        note({.resource = resources[r],
+              .kind = ShortfallKind::kLimit,
+              .queue = state.queues[q].name,
+              .promised = ledger.quota(static_cast<std::int32_t>(q), r),
+              .there_is = limit,
+              .from = from});
+      }
+    }
   }
 
   bool is_wanted(const QuotaResource& resource) const {
@@ -110,7 +139,7 @@ class QuotaShortfallSearch {
     if (candidate.promised <= candidate.there_is) return;
     const bool known = std::ranges::any_of(found_, [&](const QuotaShortfall& earlier) {
       return earlier.resource.name == candidate.resource.name && earlier.queue == candidate.queue &&
-             earlier.by_loans == candidate.by_loans;
+             earlier.kind == candidate.kind;
     });
     if (!known) found_.push_back(candidate);
   }
@@ -140,16 +169,22 @@ std::string describe_shortfall(const QuotaShortfall& shortfall) {
   const std::string promised = print_amount(kind, shortfall.promised);
   const std::string there_is = print_amount(kind, shortfall.there_is);
   const std::string missing = print_amount(kind, shortfall.promised - shortfall.there_is);
-  if (shortfall.queue.empty()) {
-    return fmt::format("{}quotas of {} add up to {}, but the cluster has {}: {} short", from, shortfall.resource.name,
-                       promised, there_is, missing);
+  const std::string& resource = shortfall.resource.name;
+  switch (shortfall.kind) {
+    case ShortfallKind::kCluster:
+      return fmt::format("{}quotas of {} add up to {}, but the cluster has {}: {} short", from, resource, promised,
+                         there_is, missing);
+    case ShortfallKind::kBelowQueue:
+      return fmt::format("{}quotas of {} below queue '{}' add up to {}, but its own is {}: {} short", from, resource,
+                         shortfall.queue, promised, there_is, missing);
+    case ShortfallKind::kLoans:
+      return fmt::format("{}queue '{}' has lent {} {}, but owns {}: {} short", from, shortfall.queue, promised,
+                         resource, there_is, missing);
+    case ShortfallKind::kLimit:
+      return fmt::format("{}queue '{}' has a quota of {} {}, but limits let it use {}: {} short", from, shortfall.queue,
+                         promised, resource, there_is, missing);
   }
-  if (shortfall.by_loans) {
-    return fmt::format("{}queue '{}' has lent {} {}, but owns {}: {} short", from, shortfall.queue, promised,
-                       shortfall.resource.name, there_is, missing);
-  }
-  return fmt::format("{}quotas of {} below queue '{}' add up to {}, but its own is {}: {} short", from,
-                     shortfall.resource.name, shortfall.queue, promised, there_is, missing);
+  return {};
 }
 
 Result<Amounts> read_capacity(Database& db, std::span<const QuotaResource> resources) {

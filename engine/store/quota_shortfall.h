@@ -1,5 +1,5 @@
 // Which quotas cannot all be honoured: those of the roots together against the cluster, those of the queues below a
-// queue against its own, what a queue has lent against what it owns.
+// queue against its own, what a queue has lent against what it owns, and a queue's own against the limits above it.
 //
 // Looked at now and at every later moment at which a dated quota or a loan begins or ends. Capacity is that of today's
 // healthy devices on nodes that are up or draining.
@@ -15,10 +15,13 @@
 
 namespace berth {
 
+enum class ShortfallKind : std::uint8_t { kCluster, kBelowQueue, kLoans, kLimit };
+
 struct QuotaShortfall {
   QuotaResource resource = {};
-  std::string queue = {};  // whose quota the queues below it, or its loans, exceed; empty = the cluster's capacity
-  bool by_loans = false;
+  ShortfallKind kind = ShortfallKind::kCluster;
+  // Whose quota the queues below it, or its loans, exceed, or whose quota exceeds what limits let it use.
+  std::string queue = {};
   std::int64_t promised = 0;         // milli-cores, MiB or milli-GPU
   std::int64_t there_is = 0;         // less than promised
   std::optional<Seconds> from = {};  // nullopt = now
