@@ -4,6 +4,7 @@
 // somebody was evicted - unless it failed for a reservation, or got one of its own (PassOutcome::keeps_room).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -20,12 +21,21 @@ enum class MayEvict : std::uint8_t { kNobody, kOfItsQueue, kAll };
 // Numbers for what decides whether a job starts. Outlives a pass.
 class DemandClasses {
  public:
+  // Jobs of one kind ask for the same in the same queue and priority class. Numbers count from 0.
+  std::size_t kind_of(const Job& job);
+
   // `may_evict`: who may be evicted for the job now (reclaim.h); `end`: when it would end, where that matters to
   // quotas (QuotaLedger::looks_at_end); `levels`: of its path, within whose quotas it must stay. Numbers count from 0.
-  std::size_t of(const Job& job, MayEvict may_evict, Seconds end = Seconds(0), int levels = 0);
+  std::size_t of(std::size_t kind, const Job& job, MayEvict may_evict, Seconds end = Seconds(0), int levels = 0);
+  std::size_t of(const Job& job, MayEvict may_evict, Seconds end = Seconds(0), int levels = 0) {
+    return of(kind_of(job), job, may_evict, end, levels);
+  }
+  // Kinds stay, so that they can be kept with the jobs that wait.
+  void forget_classes() { numbers_.clear(); }
 
  private:
-  std::map<DemandKey, std::size_t> numbers_;
+  std::map<DemandKey, std::size_t> kinds_;
+  std::map<std::array<std::int64_t, 6>, std::size_t> numbers_;
 };
 
 // Which classes have failed in a pass, and what is remembered of it.

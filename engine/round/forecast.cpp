@@ -225,20 +225,13 @@ class Future {
     if (pass.closed()) return false;
     const MayEvict may_evict = levels > 0 ? MayEvict::kNobody : pass.may_evict_for(job);
     const Seconds end = state_.quotas().looks_at_end() ? job.expected_end(snapshot_.now) : Seconds(0);
-    const std::size_t demand = demand_class(job, may_evict, end, levels);
+    const auto [kind, is_new] = kinds_.try_emplace(job.id);
+    if (is_new) kind->second = classes_.kind_of(job);
+    const std::size_t demand = classes_.of(kind->second, job, may_evict, end, levels);
     if (failed.find(demand, pass.evictions().size())) return false;
     const PassOutcome outcome = pass.try_job(job, may_evict != MayEvict::kNobody, levels);
     if (!outcome.started && !outcome.keeps_room) failed.note(demand, pass.evictions().size());
     return outcome.started;
-  }
-
-  // Of most jobs it stays what it is.
-  std::size_t demand_class(const Job& job, MayEvict may_evict, Seconds end, int levels) {
-    if (may_evict != MayEvict::kNobody || end != Seconds(0) || !job.after.empty() || levels > 0)
-      return classes_.of(job, may_evict, end, levels);
-    const auto [known, is_new] = known_classes_.try_emplace(job.id);
-    if (is_new) known->second = classes_.of(job, MayEvict::kNobody);
-    return known->second;
   }
 
   // The next few ends among what runs, or a moment before them.
@@ -285,7 +278,7 @@ class Future {
   int moments_added_ = 0;         // of jobs that start on the way
   std::vector<Eviction> evictions_;
   DemandClasses classes_;
-  std::unordered_map<std::int64_t, std::size_t> known_classes_;  // by job
+  std::unordered_map<std::int64_t, std::size_t> kinds_;  // by job
   std::unordered_set<std::int64_t> ended_jobs_;
   std::unordered_set<std::int64_t> awaited_;  // jobs that others come after
 };

@@ -5,34 +5,15 @@
 
 namespace berth {
 
-// As DemandClasses has it, but for what changes while a job waits.
-std::int32_t WaitingLine::kind_of(const Job& job) {
-  if (jobs_.empty()) {  // kinds of long ago are forgotten
-    kind_by_key_.clear();
-    failures_.clear();
-  }
-  DemandKey key = {job.queue, job.priority_class, !job.after.empty()};
-  for (const TaskGroup& group : job.groups) append_demand(group, key);
-  const auto [kind, is_new] = kind_by_key_.try_emplace(std::move(key), static_cast<std::int32_t>(failures_.size()));
-  if (is_new) failures_.emplace_back();
-  return kind->second;
-}
-
-WaitingLine::Failure WaitingLine::failure_now(const Job& job) const {
-  const QuotaLedger* const quotas = floor_->quotas();
-  Failure failure{.evictions = floor_->evictions().size(), .levels = levels_within_quota()};
-  if (failure.levels == 0) failure.may_evict = floor_->may_evict_for(job);
-  if (quotas != nullptr && quotas->looks_at_end()) failure.end = job.expected_end(input_.now);
-  return failure;
-}
-
 bool WaitingLine::is_worth_trying(std::size_t place) {
   if (slots_[place] < 0) return false;
   const Job& job = jobs_[place];
   if (job.state == JobState::kRunning && floor_->is_stopping(job.id)) return false;
-  current_failure_ = failure_now(job);
-  const Failures& failed = failures_[static_cast<std::size_t>(kinds_[place])];
-  return failed.pass != pass_ || has_a_past(job) || std::ranges::find(failed.of, current_failure_) == failed.of.end();
+  const QuotaLedger* const quotas = floor_->quotas();
+  const Seconds end = quotas != nullptr && quotas->looks_at_end() ? job.expected_end(input_.now) : Seconds(0);
+  const MayEvict may_evict = levels_ > 0 ? MayEvict::kNobody : floor_->may_evict_for(job);
+  current_class_ = classes_.of(kinds_[place], job, may_evict, end, levels_);
+  return !failed_.find(current_class_, floor_->evictions().size());
 }
 
 std::size_t WaitingLine::place_of(std::int64_t id) const {
@@ -41,11 +22,11 @@ std::size_t WaitingLine::place_of(std::int64_t id) const {
 
 void WaitingLine::add(const Job& job, std::int32_t slot) {
   drop_gone();
-  const std::int32_t kind = kind_of(job);
+  if (jobs_.empty()) classes_ = {};  // kinds of long ago are forgotten
   const auto place = static_cast<std::ptrdiff_t>(place_of(job.id));
   jobs_.insert(jobs_.begin() + place, job);
   slots_.insert(slots_.begin() + place, slot);
-  kinds_.insert(kinds_.begin() + place, kind);
+  kinds_.insert(kinds_.begin() + place, classes_.kind_of(job));
 }
 
 void WaitingLine::remove(const Job& job, std::int32_t) {
@@ -74,7 +55,8 @@ void WaitingLine::drop_gone() {
 void WaitingLine::begin_pass(const OrderInput& input, const Floor& floor) {
   // In its second pass a live round asks the order about jobs that have started, too.
   if (!floor.is_second_pass()) drop_gone();
-  ++pass_;
+  classes_.forget_classes();
+  failed_ = {};
   floor_ = &floor;
   input_ = input;
   input_.jobs = jobs_;
@@ -100,12 +82,7 @@ std::int32_t WaitingLine::next() {
 }
 
 void WaitingLine::tried(Tried outcome) {
-  if (outcome == Tried::kFailed && !has_a_past(jobs_[current_])) {
-    Failures& failed = failures_[static_cast<std::size_t>(kinds_[current_])];
-    if (failed.pass != pass_) failed = {.pass = pass_, .of = {}};
-    current_failure_.evictions = floor_->evictions().size();
-    failed.of.push_back(current_failure_);
-  }
+  if (outcome == Tried::kFailed) failed_.note(current_class_, floor_->evictions().size());
   if (outcome != Tried::kStarted) return;
   slots_[current_] = -1;
   ++gone_;

@@ -1,16 +1,14 @@
 // Waiting jobs under any order policy: the policy is asked at every moment, with all that wait, as a live round does.
 //
 // Kept in id order in one array that the policy can look at; a job is copied when it comes, not at every moment. In a
-// pass, jobs that fail alike are tried once, by the rules of live rounds (round/demand_classes.h), and jobs for which
-// victims were told to stop come first.
+// pass, jobs that fail alike are tried once, as in live rounds, and jobs for which victims were told to stop come first.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "engine/model/demand_key.h"
+#include "engine/round/demand_classes.h"
 #include "engine/sim/waiting_jobs.h"
 
 namespace berth {
@@ -32,45 +30,24 @@ class WaitingLine : public WaitingJobs {
   std::string order_failure() const override { return sequence_ ? sequence_->failure() : std::string(); }
 
  private:
-  // A failure of jobs of one kind: see DemandClasses and FailedDemands.
-  struct Failure {
-    std::size_t evictions = 0;
-    int levels = 0;
-    MayEvict may_evict = MayEvict::kNobody;
-    Seconds end = {};
-
-    bool operator==(const Failure&) const = default;
-  };
-  struct Failures {
-    std::uint64_t pass = 0;
-    std::vector<Failure> of;
-  };
   std::size_t place_of(std::int64_t id) const;
   void drop_gone();
-  std::int32_t kind_of(const Job& job);
-  // What its failure would mean now.
-  Failure failure_now(const Job& job) const;
-  // It would speak of nobody else.
-  bool has_a_past(const Job& job) const {
-    return current_failure_.may_evict != MayEvict::kNobody && !job.eviction.evicted_for.empty();
-  }
   bool is_worth_trying(std::size_t place);
 
   const QueueOrder& order_;
   std::vector<Job> jobs_;            // in id order
   std::vector<std::int32_t> slots_;  // parallel; -1 = it waits no longer
-  std::vector<std::int32_t> kinds_;  // parallel; jobs of one kind ask for the same
+  std::vector<std::size_t> kinds_;   // parallel: DemandClasses::kind_of
   std::size_t gone_ = 0;
-  std::map<DemandKey, std::int32_t> kind_by_key_;
-  std::vector<Failures> failures_;  // by kind
-  Failure current_failure_;         // of the one named last
+  DemandClasses classes_;
+  FailedDemands failed_;           // of the pass
+  std::size_t current_class_ = 0;  // of the one named last
   const Floor* floor_ = nullptr;
   OrderInput input_;
   std::unique_ptr<JobSequence> sequence_;
   std::optional<std::vector<std::int64_t>> promised_;  // jobs that the pass tries first; nothing = not yet asked for
   std::size_t next_promised_ = 0;
-  int levels_ = 0;  // of the one named last
-  std::uint64_t pass_ = 0;
+  int levels_ = 0;           // of the one named last
   std::size_t current_ = 0;  // place of the one named last
 };
 

@@ -31,6 +31,21 @@ TEST(DemandClasses, WhomItWasEvictedForIsAJobsOwnMatter) {
   EXPECT_EQ(classes.of(first, MayEvict::kNobody), classes.of(second, MayEvict::kNobody));
 }
 
+TEST(DemandClasses, KindsOutliveClasses) {
+  Cluster cluster = cluster_from("1x8:A100");
+  const Job small = job_from("gpus=2", 1, cluster);
+  Job large = job_from("gpus=3", 2, cluster);
+  DemandClasses classes;
+  const std::size_t kind = classes.kind_of(small);
+  const std::size_t of_large = classes.of(large, MayEvict::kNobody);
+  EXPECT_NE(classes.of(kind, small, MayEvict::kNobody), of_large);
+  classes.forget_classes();
+  EXPECT_EQ(classes.of(large, MayEvict::kNobody), 0u);
+  EXPECT_EQ(classes.kind_of(small), kind);
+  large.after = {1};
+  EXPECT_NE(classes.of(large, MayEvict::kNobody), 0u);
+}
+
 TEST(FailedDemands, CountUntilTheNextEviction) {
   FailedDemands failed;
   EXPECT_FALSE(failed.find(3, 0).has_value());
