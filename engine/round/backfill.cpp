@@ -406,7 +406,7 @@ void Backfill::note_refused(const Job& job, const QuotaVerdict& refusal) {
   if (admitted) kept.expected = row != nullptr ? std::min(row->expected, *admitted) : *admitted;
   if (row == nullptr) {
     if (!admitted) return;
-    new_at_limits_.emplace_back(job.id, Age(job.in_line_since(), job.id));
+    new_at_limits_.emplace_back(job.id, age_of(job));
   }
   if (mode == BackfillMode::kEasy || mode == BackfillMode::kConservative) {
     if (row == nullptr || ranks_move_ || holder == 0) keep_row(job, std::move(kept));

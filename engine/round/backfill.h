@@ -248,6 +248,7 @@ class Backfill {
   bool comes_before(const Job& job, const Job& other) const;
 
   using Age = std::pair<Seconds, std::int64_t>;  // since when it is in line, and id
+  static Age age_of(const Job& job) { return {job.in_line_since(), job.id}; }
   struct Waiter {
     Job job;
     bool borrows = false;

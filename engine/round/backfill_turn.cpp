@@ -106,14 +106,14 @@ bool Backfill::uses_nothing(std::int32_t queue) const {
 }
 
 bool Backfill::goes_by_age(const Job& job, const Age& ranked) const {
-  if (uses_nothing(job.queue)) return Age(job.in_line_since(), job.id) < ranked;
+  if (uses_nothing(job.queue)) return age_of(job) < ranked;
   return job.in_line_since() + state_.rules().most_behind() < ranked.first;
 }
 
 void Backfill::make_first(const Job& job, bool is_new) {
   if (first_ != job.id) is_first_new_ = is_new;
   first_ = job.id;
-  first_age_ = {job.in_line_since(), job.id};
+  first_age_ = age_of(job);
   drop_waiter(first_);
 }
 
@@ -125,8 +125,7 @@ void Backfill::drop_waiter(std::int64_t job) {
 
 void Backfill::note_waiter(const Job& job, bool borrows) {
   if (!ranks_move_ || job.id == first_) return;
-  const bool is_older =
-      !oldest_ || Age(job.in_line_since(), job.id) <= Age(oldest_->job.in_line_since(), oldest_->job.id);
+  const bool is_older = !oldest_ || age_of(job) <= age_of(oldest_->job);
   if ((!is_older && highest_) || !fits_one_day(job)) return;
   if (is_older) oldest_ = {job, borrows};
   if (!highest_) highest_ = {job, borrows};
@@ -135,7 +134,7 @@ void Backfill::note_waiter(const Job& job, bool borrows) {
 void Backfill::note_behind(const Job& job, const QuotaVerdict& refusal) {
   const auto comes_before = [&](const Behind& each) {
     return each.refusal.queue == refusal.queue && each.refusal.resource == refusal.resource &&
-           !(ranks_move_ && goes_by_age(job, Age(each.job.in_line_since(), each.job.id)));
+           !(ranks_move_ && goes_by_age(job, age_of(each.job)));
   };
   if (std::ranges::none_of(behind_, comes_before) && limits_.may_admit(job)) behind_.push_back({job, refusal});
 }
@@ -205,7 +204,7 @@ void Backfill::end_turn() {
   first_ = 0;
   is_first_new_ = false;
   if (closes || state_.rules().backfill == BackfillMode::kNonePerQueue || !oldest_) return;
-  const bool by_age = !highest_ || goes_by_age(oldest_->job, {highest_->job.in_line_since(), highest_->job.id});
+  const bool by_age = !highest_ || goes_by_age(oldest_->job, age_of(highest_->job));
   const Waiter next = by_age ? *oldest_ : *highest_;
   const Job& job = next.job;
   drop_waiter(job.id);

@@ -162,7 +162,9 @@ class Reclaim {
   std::optional<JobOutcome> search(const Wanted& wanted, const Reaches& reaches, VictimChoice& choice);
   std::optional<JobOutcome> search_among_all(const Wanted& wanted, const Reaches& reaches, VictimChoice& choice);
   void end_chosen(const VictimChoice& choice);
-  // On the ledger, from which the victims have gone and which stays as it is. The first good one; fit(): by the rules.
+  // On the ledger, from which the victims have gone and which stays as it is. `own`: see place_within_quota.
+  // place(): the first good one; fit(): by the rules.
+  JobOutcome try_placing(const Wanted& wanted, QuotaLedger& quotas, std::uint32_t own);
   std::optional<JobOutcome> place(const Wanted& wanted, const std::function<bool(const JobOutcome&)>& is_good);
   std::optional<JobOutcome> fit(const Wanted& wanted, const VictimChoice& choice);
   std::optional<JobOutcome> fit_before_lower(const Wanted& wanted, const VictimChoice& choice,

@@ -105,19 +105,24 @@ void Reclaim::end_chosen(const VictimChoice& choice) {
   }
 }
 
+JobOutcome Reclaim::try_placing(const Wanted& wanted, QuotaLedger& quotas, std::uint32_t own) {
+  Ledger& ledger = state_.ledger();
+  const Ledger::Checkpoint before = ledger.checkpoint();
+  const auto place = [&](const Job& part, bool) { return state_.placer().place_job(part); };
+  JobOutcome outcome = place_within_quota(quotas, ledger, wanted.gang, wanted.end, place, own).outcome;
+  ledger.rollback(before);
+  return outcome;
+}
+
 std::optional<JobOutcome> Reclaim::place(const Wanted& wanted, const std::function<bool(const JobOutcome&)>& is_good) {
   QuotaLedger& quotas = state_.quotas();
-  Ledger& ledger = state_.ledger();
-  const auto place = [&](const Job& part, bool) { return state_.placer().place_job(part); };
   // Which models it takes decides whether the rules are kept.
   std::vector<std::uint32_t> all_own;
   if (quotas.choices_of(wanted.gang) != 0) all_own.push_back(~0u);
   if (!all_own.empty() && wanted.own != 0) all_own.push_back(wanted.own);
   all_own.push_back(0);
-  const Ledger::Checkpoint before = ledger.checkpoint();
   for (const std::uint32_t own : all_own) {
-    JobOutcome outcome = place_within_quota(quotas, ledger, wanted.gang, wanted.end, place, own).outcome;
-    ledger.rollback(before);
+    JobOutcome outcome = try_placing(wanted, quotas, own);
     if (is_good(outcome)) return outcome;
   }
   return std::nullopt;
@@ -149,11 +154,7 @@ std::optional<JobOutcome> Reclaim::fit_before_lower(const Wanted& wanted, const 
     if (std::ranges::any_of(lower, [&](const RunningJob* run) { return run->job.id == victim.job; }))
       then.take(victim.queue, index_->amounts(state_, v, 0, choice.level(v)));  // gone already
   }
-  Ledger& ledger = state_.ledger();
-  const Ledger::Checkpoint before = ledger.checkpoint();
-  const auto place = [&](const Job& part, bool) { return state_.placer().place_job(part); };
-  JobOutcome outcome = place_within_quota(then, ledger, wanted.gang, wanted.end, place, ~0u).outcome;
-  ledger.rollback(before);
+  JobOutcome outcome = try_placing(wanted, then, ~0u);
   return is_good(outcome) ? std::optional(std::move(outcome)) : std::nullopt;
 }
 
