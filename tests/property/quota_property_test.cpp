@@ -184,10 +184,11 @@ std::set<std::string> short_of(const Demand& demand, const Company& company) {
       if (holds(department.name, model) < own) lacking.insert(department.name + " lacks " + model);
     }
   }
-  for (const auto& [model, gpus] : demand.gpus()) {
+  for (const auto& each : demand.gpus()) {
+    const std::string& model = each.first;
     const bool is_wanted = std::ranges::any_of(
         demand.all(), [&](const Department& department) { return wants(demand, department.name, model); });
-    if (is_wanted && holds("", model) != gpus) lacking.insert(model + " idles");
+    if (is_wanted && holds("", model) != each.second) lacking.insert(model + " idles");
   }
   return lacking;
 }
