@@ -1,7 +1,8 @@
 // Waiting jobs under any order policy: the policy is asked at every moment, with all that wait, as a live round does.
 //
 // Kept in id order in one array that the policy can look at; a job is copied when it comes, not at every moment. In a
-// pass, jobs that fail alike are tried once, as in live rounds, and jobs for which victims were told to stop come first.
+// pass, jobs that fail alike are tried once, as in live rounds, and jobs for which victims were told to stop come
+// first.
 #pragma once
 
 #include <memory>

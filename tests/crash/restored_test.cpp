@@ -54,7 +54,11 @@ TEST_F(Restored, NewJobsRunAndOldOnesRunOn) {
     berth(submission_of("old", "echo old >> " + path("out/lines")) +
           submission_of("long", "echo long >> " + path("out/lines") + "; while :; do sleep 0.1; done") + "RUN ALL");
     ASSERT_TRUE(eventually_true([&] { return lines() == "old\nlong\n" || lines() == "long\nold\n"; }));
-    berth("RUN ALL");
+    // Its supervisor says so a moment later.
+    ASSERT_TRUE(eventually_true([&] {
+      berth("RUN ALL");
+      return job_states().find("old finished") != std::string::npos;
+    }));
     restore(way);
     // Under the numbers of the old ones, were they given again.
     is_cut_off_ = true;  // the stray is a finding

@@ -15,8 +15,8 @@ namespace {
 
 constexpr const char* kTrees[] = {
     "ads gpu=8 / search gpu=4 / maps",
-    "ads gpu=6 / ads1 < ads gpu=4 / ads2 < ads gpu=2 / search gpu=6 budget=4000000 / web < search gpu=3 / news < "
-    "search",
+    ("ads gpu=6 / ads1 < ads gpu=4 / ads2 < ads gpu=2 / search gpu=6 budget=4000000 / "
+     "web < search gpu=3 / news < search"),
     "ads gpu=10 gpu.lend=6 / search gpu=2 gpu.borrow=8 / maps gpu=4 gpu.limit=9 weight=3",
 };
 
@@ -292,8 +292,8 @@ TEST(ReclaimProperty, QuotaComesBackInBoundedTime) {
 TEST(ReclaimProperty, QuotaOfAModelComesBackInBoundedTime) {
   constexpr const char* kOwners[] = {
       "ads A100=8 T4.limit=1 / search T4=4 A100=4 A100.limit=6 / maps",
-      "ads A100=8 / ads1 < ads A100=4 T4.limit=1 / ads2 < ads A100=4 / search T4=5 T4.lend=2 A100=4 / maps "
-      "A100.limit=9",
+      ("ads A100=8 / ads1 < ads A100=4 T4.limit=1 / ads2 < ads A100=4 / search T4=5 T4.lend=2 A100=4 / "
+       "maps A100.limit=9"),
       "ads A100=6 T4.borrow=0 T4=2 / search A100=6 A100.lend=4 / maps T4=4 A100.limit=0"};
   constexpr const char* kModels[] = {"", "", " models=A100", " models=T4", " models=A100|T4"};
   std::size_t evictions = 0;

@@ -226,8 +226,8 @@ TEST(WhatIfProperty, EveryAnswerStartsTheJobAndNoSmallerOneDoes) {
 
 constexpr const char* kTrees[] = {
     "ads gpu=8 / search gpu=4 / maps",
-    "ads gpu=6 gpu.limit=9 / ads1 < ads gpu=4 / ads2 < ads gpu=2 gpu.borrow=2 / search gpu=6 / web < search gpu=3 / "
-    "news < search",
+    ("ads gpu=6 gpu.limit=9 / ads1 < ads gpu=4 / ads2 < ads gpu=2 gpu.borrow=2 / search gpu=6 / "
+     "web < search gpu=3 / news < search"),
     "ads gpu=10 gpu.lend=6 / search gpu=2 gpu.borrow=4 / maps gpu=4 gpu.limit=7 weight=3",
     "ads gpu=4 gpu.borrow=0 / search gpu=4 gpu.borrow=0 / maps gpu=4 gpu.borrow=2",
 };

@@ -85,9 +85,12 @@ TaskGroup random_group(Random& random, const WorldSize& size) {
   }
   if (shape.gpu_count > 0 && random.below(4) == 0) shape.models = 1 + random.below(7);
   if (random.below(6) == 0) shape.pool = static_cast<std::int32_t>(random.below(2));
-  if (random.below(2) == 0) group.count = 1 + static_cast<std::int32_t>(random.below(size.most_tasks));
+  const auto one_to = [&](std::int32_t most) {
+    return 1 + static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(most)));
+  };
+  if (random.below(2) == 0) group.count = one_to(size.most_tasks);
   group.min_tasks = group.count;
-  if (random.below(3) == 0) group.min_tasks = 1 + static_cast<std::int32_t>(random.below(group.count));
+  if (random.below(3) == 0) group.min_tasks = one_to(group.count);
   group.locality =
       one_of(random, {Locality::kAny, Locality::kAny, Locality::kRack, Locality::kNode, Locality::kLinkGroup});
   group.locality_required = random.below(3) != 0;
