@@ -11,12 +11,24 @@ namespace {
 constexpr std::int32_t kTermination = 15;
 constexpr std::int32_t kKill = 9;
 
+bool is_ended_by_slurm(SlurmState state) {
+  return state == SlurmState::kCancelled || state == SlurmState::kTimeout || state == SlurmState::kNodeFailed ||
+         state == SlurmState::kPreempted;
+}
+
+// Its script, through which Berth tells a task anything, had not heard by then; and Slurm has told it nothing.
+bool is_untold(const SlurmTaskRecord& record, const SlurmTaskFacts& facts) {
+  if (record.was_told || record.was_told_by_others || record.is_left || facts.is_step) return false;
+  return facts.job != nullptr && !is_ended_by_slurm(facts.job->state);
+}
+
 void judge_record(const SlurmTaskRecord& record, const SlurmTaskFacts& facts, TaskObservation& seen) {
   seen.phase = TaskPhase::kEnded;
   seen.ended = *record.ended;
   seen.use = record.use;
   seen.is_out_of_time = record.is_late;
   seen.was_told = record.was_told;
+  seen.is_untold = is_untold(record, facts);
   if (!record.is_exit && record.code > 128 && record.code <= 128 + 64) {
     seen.signal = record.code - 128;
   } else {

@@ -404,8 +404,11 @@ std::int64_t QuotaLedger::left_of(const KeptRoom& kept, std::int32_t queue) cons
   return left;
 }
 
-void QuotaLedger::add_capacity(const Amounts& amounts, std::int64_t sign) {
+void QuotaLedger::add_capacity(const Amounts& amounts, std::int64_t sign, Seconds until) {
   for (std::size_t r = 0; r < resource_count(); ++r) capacity_[r] += sign * amounts[r];
+  for (KeptRoom& kept : kept_rooms_) {
+    if (until > kept.from) kept.spare += sign * amounts[kept.resource];
+  }
 }
 
 void QuotaLedger::clear_marks() { std::ranges::fill(marked_, 0); }

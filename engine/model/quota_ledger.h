@@ -196,11 +196,12 @@ class QuotaLedger {
   void take_beside_holds(std::int32_t queue, const Amounts& amounts, Seconds until, Seconds certain_end);
 
   // What still runs on nodes that are not up counts as capacity until it ends (`sign` 1, then -1): what ends there
-  // comes back to nobody.
-  void add_capacity(const Amounts& amounts, std::int64_t sign);
+  // comes back to nobody. `until`: see take().
+  void add_capacity(const Amounts& amounts, std::int64_t sign, Seconds until = Seconds(kNoLimit));
 
-  void take(std::int32_t queue, const Amounts& amounts);
-  void give_back(std::int32_t queue, const Amounts& amounts);
+  // `until`: when it ends unless somebody stops it. What is due later (keep_from) does not count who is gone by then.
+  void take(std::int32_t queue, const Amounts& amounts, Seconds until = Seconds(kNoLimit));
+  void give_back(std::int32_t queue, const Amounts& amounts, Seconds until = Seconds(kNoLimit));
 
   // Keeps `amounts` of the queue's quota for a job whose victims are told to stop (`sign` 1; -1 ends that). Other jobs
   // get no marks for these amounts, and reclaim nothing on their account. `leaving`: what the victims hold, by queue:
@@ -306,7 +307,7 @@ class QuotaLedger {
   template <class Counts>
   static std::int64_t beyond(std::size_t resource, const Amounts& amounts, const Leaving& leaving,
                              const Counts& counts);
-  void change_usage(std::int32_t queue, const Amounts& amounts, std::int64_t sign);
+  void change_usage(std::int32_t queue, const Amounts& amounts, std::int64_t sign, Seconds until);
   enum class Counter : std::uint8_t { kUsed, kUncounted, kPledged, kPromises };
   // `more(q)`: of what is used, or of that what does not count, at each row of the path.
   template <class More>

@@ -77,8 +77,9 @@ void QuotaLedger::count_promise(std::int32_t queue, const Amounts& amounts, cons
   }
 }
 
-void QuotaLedger::change_usage(std::int32_t queue, const Amounts& amounts, std::int64_t sign) {
+void QuotaLedger::change_usage(std::int32_t queue, const Amounts& amounts, std::int64_t sign, Seconds until) {
   for (KeptRoom& kept : kept_rooms_) {
+    if (until <= kept.from) continue;
     DueRoom* const due = due_to(queue, kept);
     (due != nullptr ? due->amount : kept.spare) -= sign * amounts[kept.resource];
   }
@@ -92,9 +93,13 @@ void QuotaLedger::change_usage(std::int32_t queue, const Amounts& amounts, std::
   }
 }
 
-void QuotaLedger::take(std::int32_t queue, const Amounts& amounts) { change_usage(queue, amounts, 1); }
+void QuotaLedger::take(std::int32_t queue, const Amounts& amounts, Seconds until) {
+  change_usage(queue, amounts, 1, until);
+}
 
-void QuotaLedger::give_back(std::int32_t queue, const Amounts& amounts) { change_usage(queue, amounts, -1); }
+void QuotaLedger::give_back(std::int32_t queue, const Amounts& amounts, Seconds until) {
+  change_usage(queue, amounts, -1, until);
+}
 
 void QuotaLedger::pledge(std::int32_t queue, const Amounts& amounts, const Leaving& leaving, std::uint32_t levels,
                          std::int64_t sign) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/round/demand_classes.h"
+#include "engine/round/loan_return.h"
 #include "engine/round/pass.h"
 #include "engine/round/schedule.h"
 
@@ -77,6 +78,7 @@ class Future {
   // Leaves the jobs that matter: where the order of two jobs never changes, those ahead of the last wanted one, those
   // that room is being made for and those that they come after.
   Status load() {
+    BERTH_TRY(keep_for_lenders(state_, snapshot_.jobs, snapshot_.now));
     find_moments();
     for (const Job& job : snapshot_.jobs) awaited_.insert(job.after.begin(), job.after.end());
     std::erase_if(snapshot_.reservations, [&](const Reservation& each) {

@@ -62,15 +62,17 @@ struct LoanVictim {
 
 class LoanReturnPlanner {
  public:
-  LoanReturnPlanner(RoundState& state, std::span<const Job> waiting, Seconds now, Seconds ahead)
-      : state_(state), waiting_(waiting), now_(now), ahead_(ahead) {
+  LoanReturnPlanner(RoundState& state, std::span<const Job> waiting, Seconds now, Seconds ahead,
+                    const StartsThen& starts_then)
+      : state_(state), waiting_(waiting), now_(now), ahead_(ahead), starts_then_(starts_then) {
     for (const Queue& queue : state.setup().queues) lost_.push_back(queue.lost_this_hour);
     lost_.push_back(0);
   }
 
-  std::vector<LoanReturn> plan() {
+  Result<std::vector<LoanReturn>> plan() {
     std::vector<LoanReturn> returns;
     for (const LoanTerms& loan : due_loans()) returns.push_back(plan_one(loan));
+    if (!trial_.ok()) return trial_;
     return returns;
   }
 
@@ -89,9 +91,13 @@ class LoanReturnPlanner {
   std::int64_t lacking(std::size_t resource) const;
   bool uses_more_than_its_own(std::int32_t queue, std::int32_t branch, std::size_t resource) const;
   std::vector<LoanVictim> victims_for(const LoanTerms& loan, std::int32_t branch) const;
+  void choose(const LoanTerms& loan, std::int32_t branch, std::vector<LoanVictim>& victims, LoanVictim* first);
+  void choose_who_serves(const LoanTerms& loan, std::int32_t branch, std::vector<LoanVictim>& victims);
   void raise(const LoanTerms& loan, std::int32_t branch, LoanVictim& victim, std::size_t level);
   void move(LoanVictim& victim, std::size_t level);
-  Amounts held_between(const LoanVictim& victim, std::size_t from, std::size_t to) const;
+  enum class On { kAnyNode, kNodesThatAreUp };
+  Amounts held_between(const LoanVictim& victim, std::size_t from, std::size_t to, On on = On::kAnyNode) const;
+  void count(const LoanVictim& victim, std::size_t from, std::size_t to, std::int64_t sign);
   std::int64_t lost_at(const LoanVictim& victim, std::size_t level) const;
   Seconds looked_at(const LoanTerms& loan) const;
   bool is_over(const LoanTerms& loan) const { return loan.until <= now_; }
@@ -99,7 +105,9 @@ class LoanReturnPlanner {
   Seconds due_at(const LoanTerms& loan) const { return std::max(now_, loan.until); }
   bool affords(const LoanVictim& victim, std::size_t level) const;
   LoanStop stop_of(const LoanVictim& victim) const;
-  bool serves(const LoanTerms& loan, std::int32_t lender, std::span<const LoanVictim> victims);
+  std::vector<std::int64_t> starts_with(const LoanTerms& loan, std::span<const LoanVictim> victims);
+  std::vector<EndedPart> ended_by(const LoanTerms& loan) const;
+  static EndedPart part_of(const RunningJob& run, const std::vector<std::size_t>& order, std::size_t level);
   std::vector<Reservation> started_of(std::int32_t lender, std::size_t resource);
   std::vector<Reservation> started_without(const LoanTerms& loan, std::int32_t lender,
                                            std::span<const LoanVictim> victims);
@@ -109,6 +117,9 @@ class LoanReturnPlanner {
   std::span<const Job> waiting_;
   Seconds now_;
   Seconds ahead_;
+  const StartsThen& starts_then_;
+  std::vector<std::int64_t> started_ = {};    // of the lender's jobs, with those that have been chosen
+  Status trial_ = {};                         // of the last question to starts_then_
   std::vector<std::int64_t> lost_;            // this hour, by queue, last that of jobs without one
   std::map<std::int64_t, std::size_t> gone_;  // for loans before: job and level
   std::optional<QuotaLedger> then_;           // at the end of the loan
@@ -134,18 +145,13 @@ std::vector<LoanTerms> LoanReturnPlanner::due_loans() const {
 void LoanReturnPlanner::look_ahead_to(Seconds end) {
   if (then_ && then_at_ == end) return;
   then_at_ = end;
-  QuotaTable table = state_.quotas().table();
-  if (const auto at = std::ranges::find(table.at_ends, end, &QuotaAtEnd::from); at != table.at_ends.end()) {
-    table.loans = at->loans;
-    for (std::size_t q = 0; q < at->terms.size(); ++q) std::ranges::copy(at->terms[q], table.terms[q].begin());
-  }
-  then_.emplace(state_.cluster(), state_.setup().queues, table, end);
+  then_.emplace(state_.cluster(), state_.setup().queues, quotas_at(state_.quotas().table(), end), end);
   for (const RunningJob& run : state_.running().all()) {
     const bool lasts = run.makes_room_for_a_job() ? run.stop_at > end : untold_end_of(run, state_.rules(), now_) > end;
     if (!lasts) continue;
     const auto gone = gone_.find(run.job.id);
     LoanVictim rest{.run = &run, .surplus = surplus_tasks(run)};
-    then_->take(run.job.queue, held_between(rest, gone == gone_.end() ? 0 : gone->second, rest.all()));
+    count(rest, gone == gone_.end() ? 0 : gone->second, rest.all(), 1);
   }
 }
 
@@ -249,19 +255,31 @@ std::vector<LoanVictim> LoanReturnPlanner::victims_for(const LoanTerms& loan, st
   return victims;
 }
 
-Amounts LoanReturnPlanner::held_between(const LoanVictim& victim, std::size_t from, std::size_t to) const {
+Amounts LoanReturnPlanner::held_between(const LoanVictim& victim, std::size_t from, std::size_t to, On on) const {
   Amounts amounts = state_.quotas().none();
   const std::vector<RunningTask>& tasks = victim.run->tasks;
-  if (to == victim.all() && from == 0) {
-    for (const RunningTask& task : tasks) state_.quotas().add_holding(task.holding, amounts);
-    return amounts;
-  }
   std::vector<std::size_t> order = victim.surplus;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (std::ranges::find(victim.surplus, i) == victim.surplus.end()) order.push_back(i);
   }
-  for (std::size_t i = from; i < to; ++i) state_.quotas().add_holding(tasks[order[i]].holding, amounts);
+  for (std::size_t i = from; i < to; ++i) {
+    const Holding& holding = tasks[order[i]].holding;
+    if (on == On::kAnyNode || state_.is_on_an_up_node(holding)) state_.quotas().add_holding(holding, amounts);
+  }
   return amounts;
+}
+
+// Those tasks run at the end of the loan (`sign` 1), or do not (-1).
+void LoanReturnPlanner::count(const LoanVictim& victim, std::size_t from, std::size_t to, std::int64_t sign) {
+  const Amounts all = held_between(victim, from, to);
+  Amounts elsewhere = held_between(victim, from, to, On::kNodesThatAreUp);
+  for (std::size_t r = 0; r < all.size(); ++r) elsewhere[r] = all[r] - elsewhere[r];
+  then_->add_capacity(elsewhere, sign);
+  if (sign > 0) {
+    then_->take(victim.run->job.queue, all);
+  } else {
+    then_->give_back(victim.run->job.queue, all);
+  }
 }
 
 std::int64_t LoanReturnPlanner::lost_at(const LoanVictim& victim, std::size_t level) const {
@@ -286,18 +304,15 @@ void LoanReturnPlanner::move(LoanVictim& victim, std::size_t level) {
   const std::int32_t queue = victim.run->job.queue;
   if (!victim.was_told)
     lost_[static_cast<std::size_t>(queue)] += lost_at(victim, level) - lost_at(victim, victim.level);
-  if (level > victim.level) {
-    then_->give_back(queue, held_between(victim, victim.level, level));
-  } else {
-    then_->take(queue, held_between(victim, level, victim.level));
-  }
+  if (level > victim.level) count(victim, victim.level, level, -1);
+  if (level < victim.level) count(victim, level, victim.level, 1);
   victim.level = level;
 }
 
 void LoanReturnPlanner::raise(const LoanTerms& loan, std::int32_t branch, LoanVictim& victim, std::size_t level) {
   const auto r = static_cast<std::size_t>(loan.resource);
   if (!uses_more_than_its_own(victim.run->job.queue, branch, r) || !affords(victim, level)) return;
-  if (held_between(victim, victim.level, level)[r] > 0) move(victim, level);
+  if (held_between(victim, victim.level, level, On::kNodesThatAreUp)[r] > 0) move(victim, level);
 }
 
 // When a round first looks at it.
@@ -305,21 +320,22 @@ Seconds LoanReturnPlanner::looked_at(const LoanTerms& loan) const {
   return std::max(now_, loan.until - loan.return_grace);
 }
 
-LoanReturn LoanReturnPlanner::plan_one(const LoanTerms& loan) {
-  LoanReturn result{.loan = loan, .stops = {}};
-  look_ahead_to(due_at(loan));
-  const int fork = then_->fork_depth(loan.lender, loan.borrower);
-  if (fork < 0) return result;
-  const std::int32_t lender = branch_of(loan.lender, fork);
-  const std::int32_t branch = branch_of(loan.borrower, fork);
-  const auto r = static_cast<std::size_t>(loan.resource);
-  lenders_.insert({{r, lender}, 0});
-  for (auto& [each, needs] : lenders_) needs = needed(each.second, each.first);
-  std::vector<LoanVictim> victims;
-  if (to_free(loan, branch) > 0) victims = victims_for(loan, branch);
+bool is_chosen(const LoanVictim& victim) { return victim.level > 0; }
+
+bool share_a_node(const LoanVictim& one, const LoanVictim& other) {
+  return std::ranges::any_of(one.run->tasks, [&](const RunningTask& task) {
+    return std::ranges::find(other.run->tasks, task.holding.node,
+                             [](const RunningTask& each) { return each.holding.node; }) != other.run->tasks.end();
+  });
+}
+
+// As few as suffice by amount, those that were told first, then those on the nodes of `first`.
+void LoanReturnPlanner::choose(const LoanTerms& loan, std::int32_t branch, std::vector<LoanVictim>& victims,
+                               LoanVictim* first) {
   const auto is_enough = [&] { return to_free(loan, branch) == 0; };
   for (LoanVictim& victim : victims) {
-    if (victim.was_told && !is_enough()) raise(loan, branch, victim, victim.all());
+    const bool comes_first = victim.was_told || (first != nullptr && share_a_node(victim, *first));
+    if (comes_first && !is_enough()) raise(loan, branch, victim, victim.all());
   }
   for (LoanVictim& victim : victims) {
     for (std::size_t level = 1; level <= victim.surplus.size() && !is_enough(); ++level) {
@@ -336,14 +352,55 @@ LoanReturn LoanReturnPlanner::plan_one(const LoanTerms& loan) {
     move(*victim, 0);
     if (!is_enough()) move(*victim, level);
   }
-  const auto is_chosen = [](const LoanVictim& victim) { return victim.level > 0; };
-  if (std::ranges::any_of(victims, is_chosen)) {
-    if (serves(loan, lender, victims)) {
-      result.starts = started_without(loan, lender, victims);
-    } else {
-      for (LoanVictim& victim : victims) move(victim, 0);
+}
+
+// What suffices by amount may be spread over nodes where the lender's jobs do not fit: then another goes first. In the
+// end nobody stops without whom as many of them start. Who starts is in started_.
+void LoanReturnPlanner::choose_who_serves(const LoanTerms& loan, std::int32_t branch,
+                                          std::vector<LoanVictim>& victims) {
+  constexpr std::size_t kMostTried = 32;
+  const std::size_t beside = starts_with(loan, {}).size();
+  const auto gain = [&] {
+    started_ = std::ranges::any_of(victims, is_chosen) ? starts_with(loan, victims) : std::vector<std::int64_t>();
+    return started_.size() > beside ? started_.size() : 0;
+  };
+  choose(loan, branch, victims, nullptr);
+  std::size_t most = gain();
+  for (std::size_t i = 0; most == 0 && !is_over(loan) && i < std::min(victims.size(), kMostTried); ++i) {
+    if (victims[i].was_told) continue;
+    for (LoanVictim& victim : victims) move(victim, 0);
+    choose(loan, branch, victims, &victims[i]);
+    most = gain();
+  }
+  std::size_t tries = most > 0 ? kMostTried : 0;
+  for (auto victim = victims.rbegin(); victim != victims.rend(); ++victim) {
+    while (victim->level > 0 && (most == 0 || tries > 0)) {
+      const std::size_t level = victim->level;
+      move(*victim, most == 0 || level == victim->all() ? 0 : level - 1);
+      if (most == 0) continue;
+      --tries;
+      if (gain() >= most) continue;
+      move(*victim, level);
+      break;
     }
   }
+  gain();
+}
+
+LoanReturn LoanReturnPlanner::plan_one(const LoanTerms& loan) {
+  LoanReturn result{.loan = loan, .stops = {}};
+  look_ahead_to(due_at(loan));
+  const int fork = then_->fork_depth(loan.lender, loan.borrower);
+  if (fork < 0) return result;
+  const std::int32_t lender = branch_of(loan.lender, fork);
+  const std::int32_t branch = branch_of(loan.borrower, fork);
+  const auto r = static_cast<std::size_t>(loan.resource);
+  lenders_.insert({{r, lender}, 0});
+  for (auto& [each, needs] : lenders_) needs = needed(each.second, each.first);
+  std::vector<LoanVictim> victims;
+  if (to_free(loan, branch) > 0) victims = victims_for(loan, branch);
+  if (!victims.empty()) choose_who_serves(loan, branch, victims);
+  if (std::ranges::any_of(victims, is_chosen)) result.starts = started_without(loan, lender, victims);
   for (const LoanVictim& victim : victims) {
     if (victim.level == 0) continue;
     gone_[victim.run->job.id] = victim.level;
@@ -389,31 +446,67 @@ std::vector<Reservation> LoanReturnPlanner::started_without(const LoanTerms& loa
     if (!victim.was_told) release(*victim.run, victim.surplus, victim.level);
   }
   std::vector<Reservation> started = started_of(lender, static_cast<std::size_t>(loan.resource));
+  std::erase_if(started,
+                [&](const Reservation& each) { return std::ranges::find(started_, each.job) == started_.end(); });
   state_.ledger().rollback(before);
   return started;
 }
 
-// More of the lender's jobs find room on the nodes with the victims gone, of all that still runs then.
-bool LoanReturnPlanner::serves(const LoanTerms& loan, std::int32_t lender, std::span<const LoanVictim> victims) {
-  const auto r = static_cast<std::size_t>(loan.resource);
-  Ledger& ledger = state_.ledger();
-  const Ledger::Checkpoint before = ledger.checkpoint();
+// What runs no more at the end of the loan, beside the victims.
+std::vector<EndedPart> LoanReturnPlanner::ended_by(const LoanTerms& loan) const {
+  std::vector<EndedPart> ended;
   for (const RunningJob& run : state_.running().all()) {
     const auto gone = gone_.find(run.job.id);
     const Seconds end = run.makes_room_for_a_job() ? run.stop_at : untold_end_of(run, state_.rules(), now_);
     if (gone != gone_.end()) {
-      release(run, surplus_tasks(run), gone->second);
+      ended.push_back(part_of(run, surplus_tasks(run), gone->second));
     } else if (end <= due_at(loan)) {
-      release(run, {}, run.tasks.size());
+      ended.push_back({.job = run.job.id});
     }
   }
-  const Ledger::Checkpoint with_victims = ledger.checkpoint();
-  const std::size_t beside = started_of(lender, r).size();
-  ledger.rollback(with_victims);
-  for (const LoanVictim& victim : victims) release(*victim.run, victim.surplus, victim.level);
-  const std::size_t without = started_of(lender, r).size();
+  return ended;
+}
+
+EndedPart LoanReturnPlanner::part_of(const RunningJob& run, const std::vector<std::size_t>& order, std::size_t level) {
+  EndedPart part{.job = run.job.id};
+  if (level == run.tasks.size()) return part;
+  for (std::size_t i = 0; i < level; ++i) part.tasks.push_back({run.tasks[order[i]].group, run.tasks[order[i]].task});
+  return part;
+}
+
+// The lender's waiting jobs that a round at the end of the loan would start with the victims gone, of all that still
+// runs then; where no round can be played, those that find room on the nodes.
+std::vector<std::int64_t> LoanReturnPlanner::starts_with(const LoanTerms& loan, std::span<const LoanVictim> victims) {
+  const std::int32_t lender = branch_of(loan.lender, then_->fork_depth(loan.lender, loan.borrower));
+  LoanTrial trial{.lender = lender, .then = due_at(loan), .ended = ended_by(loan)};
+  for (const LoanVictim& victim : victims) {
+    if (is_chosen(victim)) trial.ended.push_back(part_of(*victim.run, victim.surplus, victim.level));
+  }
+  std::vector<std::int64_t> started;
+  if (starts_then_) {
+    if (!trial_.ok()) return {};
+    Result<std::vector<std::int64_t>> then = starts_then_(trial);
+    trial_ = then.status();
+    if (then.ok()) started = *std::move(then);
+    std::erase_if(started, [&](std::int64_t id) {
+      const auto job = std::ranges::find(waiting_, id, &Job::id);
+      return job == waiting_.end() || !needs_the_end(*job, lender);
+    });
+    return started;
+  }
+  Ledger& ledger = state_.ledger();
+  const Ledger::Checkpoint before = ledger.checkpoint();
+  for (const EndedPart& part : trial.ended) {
+    for (const RunningTask& task : state_.running().find(part.job)->tasks) {
+      const TaskName name{task.group, task.task};
+      if (part.tasks.empty() || std::ranges::find(part.tasks, name) != part.tasks.end())
+        (void)ledger.release(task.holding);
+    }
+  }
+  for (const Reservation& start : started_of(lender, static_cast<std::size_t>(loan.resource)))
+    started.push_back(start.job);
   ledger.rollback(before);
-  return without > beside;
+  return started;
 }
 
 LoanStop LoanReturnPlanner::stop_of(const LoanVictim& victim) const {
@@ -431,84 +524,11 @@ LoanStop LoanReturnPlanner::stop_of(const LoanVictim& victim) const {
   return stop;
 }
 
-// No loan needs it any more, and it has not begun to write its last checkpoint for one that is over.
-bool may_run_on(const RunningJob& run, std::span<const LoanReturn> returns, Seconds now) {
-  bool is_over = true;
-  for (const LoanReturn& each : returns) {
-    if (std::ranges::find(each.stops, run.job.id, &LoanStop::job) != each.stops.end()) return false;
-    is_over = is_over && (each.loan.id != run.stops_for || each.loan.until <= now);
-  }
-  return !is_over || run.stop_at - now > run.job.eviction.checkpoint_grace + run.end_delay;
-}
-
-// What lenders own and do not use, of the loans that are over since the last round, is not borrowed anew in this one.
-void keep_what_came_back(RoundState& state, Seconds now) {
-  QuotaLedger& quotas = state.quotas();
-  const auto branch_at = [&](std::int32_t queue, int depth) {
-    while (quotas.depth(queue) > depth) queue = state.setup().queues[static_cast<std::size_t>(queue)].parent;
-    return queue;
-  };
-  std::map<std::size_t, std::set<std::int32_t>> lenders;  // branches, by resource
-  for (const LoanTerms& loan : quotas.table().ended_loans) {
-    const int fork = quotas.fork_depth(loan.lender, loan.borrower);
-    if (fork >= 0) lenders[static_cast<std::size_t>(loan.resource)].insert(branch_at(loan.lender, fork));
-  }
-  for (const auto& [r, branches] : lenders) {
-    std::int64_t spare = quotas.capacity(r) - quotas.used_by_all(r);
-    std::vector<QuotaLedger::DueRoom> due;
-    for (const std::int32_t lender : branches) {
-      due.push_back({lender, std::max<std::int64_t>(0, quotas.quota(lender, r) - quotas.used(lender, r))});
-      spare -= due.back().amount;
-    }
-    quotas.keep_from(r, now, spare, std::move(due));
-  }
-}
-
 }  // namespace
 
-std::vector<LoanReturn> plan_loan_returns(RoundState& state, std::span<const Job> waiting, Seconds now, Seconds ahead) {
-  return LoanReturnPlanner(state, waiting, now, ahead).plan();
-}
-
-Status return_loans(RoundState& state, std::span<const Job> waiting, Seconds now, LoanStops& stops) {
-  const std::vector<LoanReturn> returns = plan_loan_returns(state, waiting, now);
-  for (const RunningJob& run : state.running().all()) {
-    if (!run.stops_for_a_loan()) continue;
-    if (!state.rules().withdraws_evictions() && !may_run_on(run, returns, now)) continue;
-    state.running().change(run.job.id)->run_on();
-    stops.reprieves.push_back(run.job.id);
-  }
-  for (const LoanReturn& each : returns) {
-    for (const LoanStop& stop : each.stops) {
-      if (stop.was_told || state.rules().preemption == Preemption::kNone) continue;
-      if (!stop.whole && stop.stop_at > now) continue;
-      stops.evictions.push_back({.job = stop.job,
-                                 .beneficiary = each.loan.id,
-                                 .rule = EvictionRule::kLoan,
-                                 .whole = stop.whole,
-                                 .tasks = stop.tasks,
-                                 .lost = stop.lost,
-                                 .stop_at = stop.stop_at,
-                                 .why = VictimChoiceReason::kLoan});
-      if (stop.whole && stops.starts.empty()) stops.starts = each.starts;
-      if (!stop.whole) {
-        BERTH_TRY(state.shrink(stop.job, stop.tasks));
-      } else if (stop.stop_at <= now) {
-        BERTH_TRY(state.end(stop.job));
-      } else {
-        RunningJob& run = *state.running().change(stop.job);
-        run.stop_at = stop.stop_at;
-        run.stops_for = each.loan.id;
-        run.stop_rule = EvictionRule::kLoan;
-      }
-    }
-  }
-  for (const LoanReturn& each : returns) {
-    if (each.loan.until <= now) continue;
-    state.quotas().keep_from(static_cast<std::size_t>(each.loan.resource), each.loan.until, each.spare, each.due);
-  }
-  keep_what_came_back(state, now);
-  return {};
+Result<std::vector<LoanReturn>> plan_loan_returns(RoundState& state, std::span<const Job> waiting, Seconds now,
+                                                  const StartsThen& starts_then, Seconds ahead) {
+  return LoanReturnPlanner(state, waiting, now, ahead, starts_then).plan();
 }
 
 }  // namespace berth

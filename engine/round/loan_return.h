@@ -7,8 +7,8 @@
 //   - what the borrower's branch of the queue tree (below the lowest common ancestor with the lender) uses then beyond
 //     its quota,
 //   - what the lender lacks: what its waiting jobs ask for and its quota then has room for, less what is free.
-// So nobody stops for a lender of which nobody waits, or none of whose jobs would find more room on the nodes: the
-// borrower runs on, from the end of the loan as an ordinary borrower. Jobs of the borrower's branch are told to stop
+// So nobody stops for a lender of which nobody waits, or none of whose jobs would start (loan_trial.h): the borrower
+// runs on, from the end of the loan as an ordinary borrower. Jobs of the borrower's branch are told to stop
 // for that, as few as suffice, those first that were told already, then surplus tasks of elastic jobs, then lower
 // classes, then whoever loses least per GPU. Only preemptible jobs whose queue, and every queue from there up to the
 // branch, uses more than its quota then: nothing within its own quota is stopped. Minimum run time, cool-down and the
@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "engine/model/plan.h"
+#include "engine/round/loan_trial.h"
 #include "engine/round/round_state.h"
 
 namespace berth {
@@ -58,9 +59,9 @@ struct LoanReturn {
 // How loans are returned whose grace has begun or begins within `ahead`, in the order in which they end, and those that
 // are over since the last round; those without a grace are not. As things are `now`, the moment of the state.
 // `waiting`: jobs in id order, those that run among them do not count.
-// The state is as before afterwards.
-std::vector<LoanReturn> plan_loan_returns(RoundState& state, std::span<const Job> waiting, Seconds now,
-                                          Seconds ahead = Seconds(0));
+// The state is as before afterwards. Errors: those of `starts_then`.
+Result<std::vector<LoanReturn>> plan_loan_returns(RoundState& state, std::span<const Job> waiting, Seconds now,
+                                                  const StartsThen& starts_then, Seconds ahead = Seconds(0));
 
 struct LoanStops {
   std::vector<Eviction> evictions;      // new ones
@@ -70,6 +71,9 @@ struct LoanStops {
 // Plans the returns and carries them out in the state: jobs and tasks that stop now are gone, other jobs are told to
 // stop, and what is due to lenders is kept, also of loans that are over since the last round. With Preemption::kNone
 // nobody is stopped.
-Status return_loans(RoundState& state, std::span<const Job> waiting, Seconds now, LoanStops& stops);
+Status return_loans(RoundState& state, std::span<const Job> waiting, Seconds now, const StartsThen& starts_then,
+                    LoanStops& stops);
+// Keeps what is due to lenders at the ends of loans in the state, as a round in their grace does, and stops nobody.
+Status keep_for_lenders(RoundState& state, std::span<const Job> waiting, Seconds now);
 
 }  // namespace berth

@@ -236,7 +236,7 @@ Served Reclaim::served_without(const Job& gang, Seconds end, std::span<const Run
     if (run.is_told_to_stop() && !is_in(ended, run.job.id)) gone.push_back(&run);
   }
   for (const RunningJob* const run : gone) {
-    quotas.give_back(run->job.queue, state_.held_by(*run).all);
+    quotas.give_back(run->job.queue, state_.held_by(*run).all, state_.lasts_until(*run));
     for (const RunningTask& task : run->tasks) (void)ledger.release(task.holding);
   }
   const Amounts demand = quotas.demand_to_start(gang);
@@ -255,11 +255,12 @@ Served Reclaim::served_without(const Job& gang, Seconds end, std::span<const Run
       (void)ledger.release(guests[i].tasks[task].holding);
       then.add_holding(guests[i].tasks[task].holding, given);
     }
-    then.give_back(guests[i].queue, given);
+    then.give_back(guests[i].queue, given, guests[i].lasts_until);
   }
   const bool fits = then.judge(gang.queue, demand, end).admitted() && state_.placer().place_job(gang).started;
   ledger.rollback(before);
-  for (const RunningJob* const run : gone) quotas.take(run->job.queue, state_.held_by(*run).all);
+  for (const RunningJob* const run : gone)
+    quotas.take(run->job.queue, state_.held_by(*run).all, state_.lasts_until(*run));
   if (!fits) return Served::kNo;
   return came_back ? Served::kByEvictingAgain : reaches.any ? Served::kByEvictions : Served::kByIdleRoom;
 }

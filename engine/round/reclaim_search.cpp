@@ -173,9 +173,9 @@ void Reclaim::spare_unused(const Wanted& wanted, VictimChoice& choice, const Job
       bool fits = true;
       for (std::size_t i = from; i < to && fits; ++i) fits = ledger.place(victim.tasks[i].holding).ok();
       const Amounts held = index_->amounts(state_, v, from, to);
-      quotas.take(victim.queue, held);
+      quotas.take(victim.queue, held, victim.lasts_until);
       fits = fits && quotas.judge(wanted.job.queue, taken, wanted.end).admitted();
-      quotas.give_back(victim.queue, held);
+      quotas.give_back(victim.queue, held, victim.lasts_until);
       if (!fits) ledger.rollback(here);
       return fits;
     };

@@ -135,11 +135,11 @@ std::uint32_t RoundState::take_marks_of_lower(const Job& job, const Held& held, 
   return marks;
 }
 
-void RoundState::count_capacity(const Holding& holding, std::int64_t sign) {
-  if (cluster().nodes[static_cast<std::size_t>(holding.node)].state == NodeState::kUp) return;
+void RoundState::count_capacity(const Holding& holding, std::int64_t sign, Seconds until) {
+  if (is_on_an_up_node(holding)) return;
   Amounts amounts = quotas_.none();
   quotas_.add_holding(holding, amounts);
-  quotas_.add_capacity(amounts, sign);
+  quotas_.add_capacity(amounts, sign, until);
 }
 
 Status RoundState::add_running(RunningJob job) {
@@ -244,16 +244,20 @@ void RoundState::start(const Job& job, std::span<const PlacedTask> placed, Secon
   run->quota_mark = marks;
 }
 
+Seconds RoundState::lasts_until(const RunningJob& run) const {
+  return run.makes_room_for_a_job() ? run.stop_at : untold_end_of(run, rules(), setup_.now);
+}
+
 Status RoundState::end(std::int64_t id) {
   const RunningJob job = running_.remove(id);
   Amounts all = quotas_.none();
   for (const RunningTask& task : job.tasks) {
     BERTH_TRY(ledger_.release(task.holding));
-    count_capacity(task.holding, -1);
+    count_capacity(task.holding, -1, lasts_until(job));
     quotas_.add_holding(task.holding, all);
   }
   ledger_.commit();
-  quotas_.give_back(job.job.queue, all);
+  quotas_.give_back(job.job.queue, all, lasts_until(job));
   if (job.quota_mark == 0) return {};
   unmark(job.job.queue, held_by(job), job.quota_mark);
   marks_are_stale_ = true;
@@ -283,16 +287,17 @@ Status RoundState::shrink(std::int64_t id, std::span<const TaskName> tasks) {
     const auto found = std::ranges::find_if(
         job.tasks, [&](const RunningTask& t) { return t.group == name.group && t.task == name.task; });
     BERTH_TRY(ledger_.release(found->holding));
-    count_capacity(found->holding, -1);
+    count_capacity(found->holding, -1, lasts_until(job));
     --job.job.groups[static_cast<std::size_t>(name.group)].placed;
     running_.drop_task(job, static_cast<std::size_t>(found - job.tasks.begin()));
   }
   for (std::size_t g = 0; g < job.job.groups.size(); ++g) find_anchor(job, static_cast<std::int32_t>(g));
   ledger_.commit();
-  quotas_.give_back(job.job.queue, before.all);
+  const Seconds until = lasts_until(job);
+  quotas_.give_back(job.job.queue, before.all, until);
   unmark(job.job.queue, before, job.quota_mark);
   const Held after = held_by(job);
-  quotas_.take(job.job.queue, after.all);
+  quotas_.take(job.job.queue, after.all, until);
   if ((job.quota_mark & kSurplusMarks) != 0) marks_are_stale_ = true;
   job.quota_mark = mark(job.job.queue, after);
   if (stands_behind_guests(job.job.queue, job.quota_mark)) marks_are_stale_ = true;

@@ -71,14 +71,19 @@ class RoundState {
   Held held_by(const RunningJob& job) const;
   Amounts held_by(std::span<const ReservedTask> tasks) const;
   Amounts held_by(std::span<const PlacedTask> tasks) const;
+  bool is_on_an_up_node(const Holding& holding) const {
+    return cluster().nodes[static_cast<std::size_t>(holding.node)].state == NodeState::kUp;
+  }
+  // When a running job ends, if nobody stops it that has not been told to.
+  Seconds lasts_until(const RunningJob& run) const;
   // Of a task on a node that is not up, which gives its room to nobody; see QuotaLedger::add_capacity.
-  void count_capacity(const Holding& holding, std::int64_t sign);
+  void count_capacity(const Holding& holding, std::int64_t sign, Seconds until = Seconds(kNoLimit));
   // Who uses what without the running jobs of which `ends` is true.
   template <class Ends>
   QuotaLedger quotas_without(const Ends& ends) const {
     QuotaLedger quotas = quotas_;
     for (const RunningJob& run : running_.all()) {
-      if (ends(run)) quotas.give_back(run.job.queue, held_by(run).all);
+      if (ends(run)) quotas.give_back(run.job.queue, held_by(run).all, lasts_until(run));
     }
     return quotas;
   }

@@ -406,7 +406,8 @@ Result<ScheduleResult> plan_schedule_on(const Snapshot& snapshot, RoundState& st
   BERTH_ASSIGN(Ordering ordering, ordering_of(snapshot, state));
   std::vector<Reservation> kept = kept_reservations(snapshot);
   drop_void_promises(state, snapshot.jobs, snapshot.now, kept);
-  BERTH_ASSIGN(SettledStops settled, settle_stops(state, kept, snapshot.jobs, snapshot.now));
+  const StartsThen starts = options.tries_loans ? starts_then(snapshot, options) : StartsThen();
+  BERTH_ASSIGN(SettledStops settled, settle_stops(state, kept, snapshot.jobs, snapshot.now, starts));
   ScheduleRun run(snapshot, state, ordering, options, kept, std::move(settled));
   BERTH_TRY(run.run());
   ScheduleResult result = std::move(run).result();

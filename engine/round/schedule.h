@@ -29,6 +29,7 @@ struct ScheduleOptions {
   std::int64_t until_job = 0;
   // Tried after so many jobs of the order instead of at its own place in it; nothing = at its own.
   std::optional<std::int64_t> place = {};
+  bool tries_loans = true;  // nobody stops for a lender whose jobs would not start (loan_trial.h)
   std::function<void(std::string_view step)> step_begins =
       {};  // "order", "place", "reasons": who has a clock can time them
 #ifdef NDEBUG

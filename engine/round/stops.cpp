@@ -131,7 +131,7 @@ void drop_void_promises(RoundState& state, std::span<const Job> jobs, Seconds no
 }
 
 Result<SettledStops> settle_stops(RoundState& state, std::span<Reservation> kept, std::span<const Job> jobs,
-                                  Seconds now) {
+                                  Seconds now, const StartsThen& starts_then) {
   SettledStops settled;
   const auto holds_room = [&](std::int64_t job) {
     return std::ranges::any_of(kept, [&](const Reservation& reservation) {
@@ -142,7 +142,7 @@ Result<SettledStops> settle_stops(RoundState& state, std::span<Reservation> kept
   hasten_stops(state, now, kept, settled.sooner);
   BERTH_ASSIGN(settled.ended, end_stopped_jobs(state, now));
   LoanStops loans;
-  BERTH_TRY(return_loans(state, jobs, now, loans));
+  BERTH_TRY(return_loans(state, jobs, now, starts_then, loans));
   settled.ended.insert(settled.ended.end(), loans.evictions.begin(), loans.evictions.end());
   settled.reprieves.insert(settled.reprieves.end(), loans.reprieves.begin(), loans.reprieves.end());
   settled.loan_starts = std::move(loans.starts);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/model/plan.h"
+#include "engine/round/loan_trial.h"
 #include "engine/round/pass.h"
 #include "engine/round/round_state.h"
 
@@ -31,7 +32,7 @@ void drop_void_promises(RoundState& state, std::span<const Job> jobs, Seconds no
 // rounds made, of jobs that still wait; expected sooner where their victims stop sooner. `jobs`: all that wait, in id
 // order, perhaps others that run; only loans that end ask for them.
 Result<SettledStops> settle_stops(RoundState& state, std::span<Reservation> kept, std::span<const Job> jobs,
-                                  Seconds now);
+                                  Seconds now, const StartsThen& starts_then = {});
 
 // After the pass: jobs run on if the pass dropped the reservation of the job that needed their room.
 std::vector<std::int64_t> reprieve_after(RoundState& state, const Pass& pass, Seconds now);

@@ -17,6 +17,7 @@ Victim victim_of(const RoundState& state, const RunningJob& run, Seconds now) {
                 .is_within_quota = (run.quota_mark & all_marks) == all_marks,
                 .is_surplus_within_quota = ((run.quota_mark >> kMarkedDepths) & all_marks) == all_marks,
                 .start = run.start,
+                .lasts_until = state.lasts_until(run),
                 .stop = now + run.job.eviction.checkpoint_grace + run.end_delay,
                 .lost_seconds = 0,
                 .policy_cost = 0,
@@ -161,12 +162,12 @@ void VictimChoice::set(std::size_t victim, std::size_t level) {
   const std::size_t before = levels_[victim];
   to_lose_[row(v.queue)] += v.lost(level) - v.lost(before);
   if (level > before) {
-    state_.quotas().give_back(v.queue, index_.amounts(state_, victim, before, level));
+    state_.quotas().give_back(v.queue, index_.amounts(state_, victim, before, level), v.lasts_until);
   } else {
-    state_.quotas().take(v.queue, index_.amounts(state_, victim, level, before));
+    state_.quotas().take(v.queue, index_.amounts(state_, victim, level, before), v.lasts_until);
   }
   for (std::size_t task = std::min(before, level); task < std::max(before, level); ++task)
-    state_.count_capacity(v.tasks[task].holding, level > before ? -1 : 1);
+    state_.count_capacity(v.tasks[task].holding, level > before ? -1 : 1, v.lasts_until);
   levels_[victim] = level;
 }
 

@@ -35,6 +35,7 @@ struct Victim {
   bool is_within_quota = false;          // in every queue on its path, by its gang
   bool is_surplus_within_quota = false;  // by the tasks beyond that
   Seconds start;
+  Seconds lasts_until;                // if nobody stops it
   Seconds stop;                       // when it would have ended: now, or after the grace to write a checkpoint
   std::int64_t lost_seconds = 0;      // of each GPU, if all of it goes: since the last checkpoint, and of the restart
   std::int64_t policy_cost = 0;       // milli-GPU-seconds that a policy adds for the job, at any level

@@ -21,7 +21,9 @@ Result<std::vector<LoanOutlook>> loan_outlook(Runtime& runtime) {
   const Snapshot& snapshot = loaded.snapshot;
   BERTH_ASSIGN(const Planning planning, planning_of(snapshot));
   RoundState& state = *planning.state;
-  for (const LoanReturn& each : plan_loan_returns(state, snapshot.jobs, snapshot.now, kAlways)) {
+  BERTH_ASSIGN(const std::vector<LoanReturn> returns,
+               plan_loan_returns(state, snapshot.jobs, snapshot.now, starts_then(snapshot, {}), kAlways));
+  for (const LoanReturn& each : returns) {
     if (each.loan.until <= snapshot.now) continue;
     LoanOutlook& loan = outlook.emplace_back();
     loan.loan = each.loan.id;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/base/text.h"
+#include "engine/round/timeline.h"
 
 namespace berth {
 
@@ -43,7 +44,7 @@ std::string say_borrowed_quota(const Snapshot& snapshot, std::int32_t queue, std
   return {};
 }
 
-// If all of it that may counts for that resource.
+// If all of it that may counts for that resource, until it ends.
 bool is_within_quota(const Waiting& waiting, const Snapshot& snapshot, const QuotaLedger& quotas, std::int32_t queue,
                      std::size_t resource) {
   const Job* const found = find_job(snapshot.jobs, waiting.job);
@@ -54,7 +55,8 @@ bool is_within_quota(const Waiting& waiting, const Snapshot& snapshot, const Quo
     const ModelSet both = group.shape.models == 0 ? models : group.shape.models & models;
     if (both != 0) group.shape.models = both;
   }
-  return quotas.counted(queue, resource) + quotas.demand_to_start(job)[resource] <= quotas.quota(queue, resource);
+  const std::int64_t left = quotas.left_of_quota(queue, resource, last_end_of(*found, snapshot.now));
+  return quotas.demand_to_start(job)[resource] <= left;
 }
 
 // "4 GPUs", or "4 GPUs (6 GPUs after the next round, for jobs ahead of it)".
@@ -108,9 +110,9 @@ SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const Quo
       if (const LoanTerms* loan = loan_to_return(snapshot, static_cast<std::int32_t>(r)); loan != nullptr) {
         const std::string& lender = snapshot.queues[static_cast<std::size_t>(loan->lender)].name;
         const std::string end = print_time(loan->until);
-        return {fmt::format("it would take {} more than the quota of queue {} ({}) and still run at {}, when loan {} "
-                            "ends: what is free then is kept for jobs of queue {} within its quota",
-                            lacks, queue->name, describe_amount(*resource, quotas.quota(q, r)), end, loan->id, lender),
+        return {fmt::format("it would still run at {}, when loan {} ends, and take {} more than queue {} owns then: "
+                            "what is free then is kept for jobs of queue {} within its quota",
+                            end, loan->id, lacks, queue->name, lender),
                 fmt::format("wait until {}", end), Remedy::kEarlierEnd};
       }
       if (const LoanTerms* loan = ended_loan(snapshot, static_cast<std::int32_t>(r)); loan != nullptr) {

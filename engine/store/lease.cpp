@@ -6,6 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <mutex>
+#include <set>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include "engine/base/process_mark.h"
@@ -52,6 +56,28 @@ Result<std::vector<Holder>> holders(Database& db) {
   return all;
 }
 
+// Leases of this process that it could not give back, on a full disk or while another wrote: it may take them again.
+class LeftLeases {
+ public:
+  void add(const Database& db, const std::string& name, std::int64_t token) {
+    const std::scoped_lock lock(mutex_);
+    all_.emplace(db.path(), name, token);
+  }
+  bool contains(const Database& db, const Holder& holder) {
+    const std::scoped_lock lock(mutex_);
+    return holder.is_own() && all_.contains({db.path(), holder.name, holder.token});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::tuple<std::string, std::string, std::int64_t>> all_;
+};
+
+LeftLeases& left_leases() {
+  static LeftLeases left;
+  return left;
+}
+
 Result<Transaction> begin_write(Database& db) {
   Result<Transaction> begun = Transaction::begin_write(db);
   if (begun.ok()) return begun;
@@ -77,7 +103,7 @@ Result<Lease> Lease::acquire(Database& db, const LeaseRequest& request) {
   BERTH_ASSIGN(const std::vector<Holder> all, holders(db));
   std::int64_t token = 1;
   if (const auto held = std::ranges::find(all, request.name, &Holder::name); held != all.end()) {
-    if (held->expires > request.now && !held->is_gone()) {
+    if (held->expires > request.now && !held->is_gone() && !left_leases().contains(db, *held)) {
       return Status(Code::kBusy,
                     fmt::format("a {} is being run by {}, until {} at the latest", request.name, held->words(),
                                 print_time(held->expires)),
@@ -134,10 +160,15 @@ Status Lease::check() const {
 Status Lease::release() {
   Database* db = std::exchange(db_, nullptr);
   if (db == nullptr) return {};
-  BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(*db));
-  BERTH_ASSIGN(Statement update, db->prepare("UPDATE leases SET expires_at = 0 WHERE name = ?1 AND token = ?2"));
-  BERTH_TRY(update.run(request_.name, token_));
-  return transaction.commit();
+  const auto end = [&]() -> Status {
+    BERTH_ASSIGN(Transaction transaction, Transaction::begin_write(*db));
+    BERTH_ASSIGN(Statement update, db->prepare("UPDATE leases SET expires_at = 0 WHERE name = ?1 AND token = ?2"));
+    BERTH_TRY(update.run(request_.name, token_));
+    return transaction.commit();
+  };
+  Status ended = end();
+  if (!ended.ok()) left_leases().add(*db, request_.name, token_);
+  return ended;
 }
 
 // The tokens go on, so that a holder that was thought to be gone does not take the next one's lease for its own.

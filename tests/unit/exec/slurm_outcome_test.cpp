@@ -115,6 +115,18 @@ TEST(SlurmOutcome, AnExitCodeIsNoSignal) {
   EXPECT_FALSE(exited.was_told);
 }
 
+// Its script would have written down what it was told.
+TEST(SlurmOutcome, WhatEndedBeforeItsScriptHeardOfAStopIsUntold) {
+  const auto is_untold = [](SlurmState state, const std::string& record) {
+    return World().with(job_in(state)).with_record("start 0 0 1 7\n" + record).judge().is_untold;
+  };
+  EXPECT_TRUE(is_untold(SlurmState::kCompleted, "end 0 0 6 0 1\n"));
+  EXPECT_TRUE(is_untold(SlurmState::kCompleted, "end 0 0 6 0 1\nstop 0 0 7 15\n"));
+  EXPECT_FALSE(is_untold(SlurmState::kCompleted, "signal 0 0 5 10\nend 0 0 6 0 1\n"));
+  EXPECT_FALSE(is_untold(SlurmState::kCompleted, "told 0 0 5\nend 0 0 6 0 1\n"));
+  EXPECT_FALSE(is_untold(SlurmState::kCancelled, "end 0 0 6 0 1\n"));
+}
+
 // What a task made of the death of its node is not its failure.
 TEST(SlurmOutcome, ANodeThatFailedIsALoss) {
   for (const SlurmState state : {SlurmState::kNodeFailed, SlurmState::kPreempted}) {

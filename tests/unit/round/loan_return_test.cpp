@@ -242,7 +242,7 @@ TEST(LoanReturnTest, NothingIsStoppedThatCannotBe) {
   world.need();
   EXPECT_TRUE(world.round(kUntil - kGrace).evictions.empty());
   const Planning planning = must(planning_of(world.snapshot));
-  const std::vector<LoanReturn> returns = plan_loan_returns(*planning.state, world.snapshot.jobs, world.snapshot.now);
+  const auto returns = must(plan_loan_returns(*planning.state, world.snapshot.jobs, world.snapshot.now, {}));
   ASSERT_EQ(returns.size(), 1u);
   EXPECT_EQ(returns[0].missing, 6000);
 }
