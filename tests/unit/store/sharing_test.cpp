@@ -157,6 +157,17 @@ TEST_F(Sharing, ALeaseThatIsBrokenIsLostAtOnce) {
   EXPECT_ERROR(broken(), Code::kConflict, "which lives");
 }
 
+// Another writes as it is given back.
+TEST_F(Sharing, ALeaseThatCouldNotBeGivenBackIsTakenBack) {
+  db_->set_busy_timeout(10);
+  Database other = open();
+  std::optional<Lease> lease = must_have(Lease::acquire(*db_, {.holder = "alice", .now = Seconds(1000)}));
+  std::optional<Transaction> writes = must_have(Transaction::begin_write(other));
+  lease.reset();
+  writes.reset();
+  EXPECT_OK(Lease::acquire(*db_, {.holder = "alice", .now = Seconds(1001)}));
+}
+
 TEST_F(Sharing, InTheYear10000ALeaseLastsItsTime) {
   const Seconds now(253402300800);
   const Lease lease = must_have(Lease::acquire(*db_, {.holder = "alice", .now = now, .duration = Seconds(60)}));
