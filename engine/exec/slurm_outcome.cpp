@@ -11,15 +11,15 @@ namespace {
 constexpr std::int32_t kTermination = 15;
 constexpr std::int32_t kKill = 9;
 
-bool is_ended_by_slurm(SlurmState state) {
-  return state == SlurmState::kCancelled || state == SlurmState::kTimeout || state == SlurmState::kNodeFailed ||
-         state == SlurmState::kPreempted;
-}
+// Slurm ended it for a reason of its own: what its tasks made of that is not theirs.
+bool is_slurms_own_end(SlurmState state) { return state == SlurmState::kNodeFailed || state == SlurmState::kPreempted; }
 
-// Its script, through which Berth tells a task anything, had not heard by then; and Slurm has told it nothing.
+bool is_cancelled_or_late(SlurmState state) { return state == SlurmState::kCancelled || state == SlurmState::kTimeout; }
+
+// Berth tells a task anything through its script, which writes that down first; and Slurm has not ended the job.
 bool is_untold(const SlurmTaskRecord& record, const SlurmTaskFacts& facts) {
   if (record.was_told || record.was_told_by_others || record.is_left || facts.is_step) return false;
-  return facts.job != nullptr && !is_ended_by_slurm(facts.job->state);
+  return facts.job != nullptr && !is_cancelled_or_late(facts.job->state) && !is_slurms_own_end(facts.job->state);
 }
 
 void judge_record(const SlurmTaskRecord& record, const SlurmTaskFacts& facts, TaskObservation& seen) {
@@ -37,9 +37,6 @@ void judge_record(const SlurmTaskRecord& record, const SlurmTaskFacts& facts, Ta
   seen.is_out_of_memory = seen.signal == kKill && facts.job != nullptr && facts.job->state == SlurmState::kOutOfMemory;
 }
 
-// Slurm ended it for a reason of its own: what its tasks made of that is not theirs.
-bool is_slurms_own_end(SlurmState state) { return state == SlurmState::kNodeFailed || state == SlurmState::kPreempted; }
-
 constexpr Seconds kMargin{5};
 // Of partitions whose jobs are preempted (GraceTime): what ends later was only woken.
 constexpr Seconds kLongestGrace{3600};
@@ -54,8 +51,7 @@ bool was_only_woken(const SlurmTaskRecord& record, const SlurmTaskFacts& facts, 
 void judge_by_others(const SlurmTaskRecord& record, const SlurmTaskFacts& facts, TaskObservation& seen) {
   const SlurmJob* const job = facts.job;
   const bool by_others = record.was_told_by_others && !record.was_told;
-  const bool was_ended =
-      job != nullptr && by_others && (job->state == SlurmState::kCancelled || job->state == SlurmState::kTimeout);
+  const bool was_ended = job != nullptr && by_others && is_cancelled_or_late(job->state);
   if (record.is_left && !was_ended) {
     seen.phase = TaskPhase::kVanished;
     seen.detail = "the process that waited for it was killed";

@@ -311,12 +311,12 @@ class Supervisor {
     end_task(task, SIGTERM, order_.grace);
   }
 
-  // A signal to all processes may end the task before its supervisor hears it: one may make a good end of it at once.
-  // Who died of it waits for longer, as that is seldom an end of one's own.
+  // A signal to all processes may end the task, even well, before its supervisor hears the signal. A task seldom ends
+  // itself by SIGTERM, so such an end waits for longer.
   static bool may_have_ended_with_us(const Task& task) {
     if (!task.end || task.is_out_of_time || task.requests_read > 0) return false;
-    const auto since = SupervisorClock::now() - std::min(task.gone, SupervisorClock::now());
-    return since < std::chrono::milliseconds(task.end->signal == SIGTERM ? 1000 : 300);
+    const std::chrono::milliseconds wait(task.end->signal == SIGTERM ? 1000 : 300);
+    return task.gone == kNever || SupervisorClock::now() - task.gone < wait;
   }
 
   static void follow_requests(Task& task) {

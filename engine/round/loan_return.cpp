@@ -60,6 +60,8 @@ struct LoanVictim {
   std::size_t all() const { return run->tasks.size(); }
 };
 
+bool is_chosen(const LoanVictim& victim) { return victim.level > 0; }
+
 class LoanReturnPlanner {
  public:
   LoanReturnPlanner(RoundState& state, std::span<const Job> waiting, Seconds now, Seconds ahead,
@@ -93,6 +95,7 @@ class LoanReturnPlanner {
   std::vector<LoanVictim> victims_for(const LoanTerms& loan, std::int32_t branch) const;
   void choose(const LoanTerms& loan, std::int32_t branch, std::vector<LoanVictim>& victims, LoanVictim* first);
   void choose_who_serves(const LoanTerms& loan, std::int32_t branch, std::vector<LoanVictim>& victims);
+  void spare_needless(const LoanTerms& loan, std::vector<LoanVictim>& victims);
   void raise(const LoanTerms& loan, std::int32_t branch, LoanVictim& victim, std::size_t level);
   void move(LoanVictim& victim, std::size_t level);
   enum class On { kAnyNode, kNodesThatAreUp };
@@ -111,7 +114,7 @@ class LoanReturnPlanner {
   std::vector<Reservation> started_of(std::int32_t lender, std::size_t resource);
   std::vector<Reservation> started_without(const LoanTerms& loan, std::int32_t lender,
                                            std::span<const LoanVictim> victims);
-  void release(const RunningJob& run, const std::vector<std::size_t>& order, std::size_t level);
+  void release(std::span<const EndedPart> parts);
 
   RoundState& state_;
   std::span<const Job> waiting_;
@@ -147,8 +150,7 @@ void LoanReturnPlanner::look_ahead_to(Seconds end) {
   then_at_ = end;
   then_.emplace(state_.cluster(), state_.setup().queues, quotas_at(state_.quotas().table(), end), end);
   for (const RunningJob& run : state_.running().all()) {
-    const bool lasts = run.makes_room_for_a_job() ? run.stop_at > end : untold_end_of(run, state_.rules(), now_) > end;
-    if (!lasts) continue;
+    if (state_.lasts_until(run) <= end) continue;
     const auto gone = gone_.find(run.job.id);
     LoanVictim rest{.run = &run, .surplus = surplus_tasks(run)};
     count(rest, gone == gone_.end() ? 0 : gone->second, rest.all(), 1);
@@ -320,8 +322,6 @@ Seconds LoanReturnPlanner::looked_at(const LoanTerms& loan) const {
   return std::max(now_, loan.until - loan.return_grace);
 }
 
-bool is_chosen(const LoanVictim& victim) { return victim.level > 0; }
-
 bool share_a_node(const LoanVictim& one, const LoanVictim& other) {
   return std::ranges::any_of(one.run->tasks, [&](const RunningTask& task) {
     return std::ranges::find(other.run->tasks, task.holding.node,
@@ -354,37 +354,42 @@ void LoanReturnPlanner::choose(const LoanTerms& loan, std::int32_t branch, std::
   }
 }
 
-// What suffices by amount may be spread over nodes where the lender's jobs do not fit: then another goes first. In the
-// end nobody stops without whom as many of them start. Who starts is in started_.
+// How often choose_who_serves and spare_needless each try others.
+constexpr std::size_t kMostTried = 32;
+
+// Those that suffice by amount may free parts of several nodes, where the lender's jobs do not fit. Then those on one
+// node go first. Nobody is chosen where no more of the lender's jobs start; started_ says which start.
 void LoanReturnPlanner::choose_who_serves(const LoanTerms& loan, std::int32_t branch,
                                           std::vector<LoanVictim>& victims) {
-  constexpr std::size_t kMostTried = 32;
   const std::size_t beside = starts_with(loan, {}).size();
-  const auto gain = [&] {
-    started_ = std::ranges::any_of(victims, is_chosen) ? starts_with(loan, victims) : std::vector<std::int64_t>();
-    return started_.size() > beside ? started_.size() : 0;
-  };
-  choose(loan, branch, victims, nullptr);
-  std::size_t most = gain();
-  for (std::size_t i = 0; most == 0 && !is_over(loan) && i < std::min(victims.size(), kMostTried); ++i) {
-    if (victims[i].was_told) continue;
+  const auto serve = [&](LoanVictim* first) {
     for (LoanVictim& victim : victims) move(victim, 0);
-    choose(loan, branch, victims, &victims[i]);
-    most = gain();
-  }
-  std::size_t tries = most > 0 ? kMostTried : 0;
+    choose(loan, branch, victims, first);
+    if (std::ranges::none_of(victims, is_chosen)) return false;
+    started_ = starts_with(loan, victims);
+    return started_.size() > beside;
+  };
+  bool do_serve = serve(nullptr);
+  const std::size_t others = is_over(loan) ? 0 : std::min(victims.size(), kMostTried);
+  for (std::size_t i = 0; i < others && !do_serve; ++i) do_serve = !victims[i].was_told && serve(&victims[i]);
+  if (do_serve) return spare_needless(loan, victims);
+  for (LoanVictim& victim : victims) move(victim, 0);
+}
+
+// Whom it takes not for as many of the lender's jobs to start, the dearest first.
+void LoanReturnPlanner::spare_needless(const LoanTerms& loan, std::vector<LoanVictim>& victims) {
+  const std::size_t most = started_.size();
+  std::size_t tries = kMostTried;
   for (auto victim = victims.rbegin(); victim != victims.rend(); ++victim) {
-    while (victim->level > 0 && (most == 0 || tries > 0)) {
+    for (bool is_spared = true; is_spared && victim->level > 0 && tries > 0; --tries) {
       const std::size_t level = victim->level;
-      move(*victim, most == 0 || level == victim->all() ? 0 : level - 1);
-      if (most == 0) continue;
-      --tries;
-      if (gain() >= most) continue;
-      move(*victim, level);
-      break;
+      move(*victim, level == victim->all() ? 0 : level - 1);
+      std::vector<std::int64_t> started = starts_with(loan, victims);
+      is_spared = started.size() >= most;
+      if (is_spared) started_ = std::move(started);
+      if (!is_spared) move(*victim, level);
     }
   }
-  gain();
 }
 
 LoanReturn LoanReturnPlanner::plan_one(const LoanTerms& loan) {
@@ -414,9 +419,14 @@ LoanReturn LoanReturnPlanner::plan_one(const LoanTerms& loan) {
   return result;
 }
 
-void LoanReturnPlanner::release(const RunningJob& run, const std::vector<std::size_t>& order, std::size_t level) {
-  const bool is_whole = level == run.tasks.size();
-  for (std::size_t i = 0; i < level; ++i) (void)state_.ledger().release(run.tasks[is_whole ? i : order[i]].holding);
+void LoanReturnPlanner::release(std::span<const EndedPart> parts) {
+  for (const EndedPart& part : parts) {
+    for (const RunningTask& task : state_.running().find(part.job)->tasks) {
+      const TaskName name{task.group, task.task};
+      if (part.tasks.empty() || std::ranges::find(part.tasks, name) != part.tasks.end())
+        (void)state_.ledger().release(task.holding);
+    }
+  }
 }
 
 // The lender's waiting jobs that its quota has room for, one after the other, where they would start.
@@ -442,9 +452,11 @@ std::vector<Reservation> LoanReturnPlanner::started_of(std::int32_t lender, std:
 std::vector<Reservation> LoanReturnPlanner::started_without(const LoanTerms& loan, std::int32_t lender,
                                                             std::span<const LoanVictim> victims) {
   const Ledger::Checkpoint before = state_.ledger().checkpoint();
+  std::vector<EndedPart> parts;
   for (const LoanVictim& victim : victims) {
-    if (!victim.was_told) release(*victim.run, victim.surplus, victim.level);
+    if (is_chosen(victim) && !victim.was_told) parts.push_back(part_of(*victim.run, victim.surplus, victim.level));
   }
+  release(parts);
   std::vector<Reservation> started = started_of(lender, static_cast<std::size_t>(loan.resource));
   std::erase_if(started,
                 [&](const Reservation& each) { return std::ranges::find(started_, each.job) == started_.end(); });
@@ -457,10 +469,9 @@ std::vector<EndedPart> LoanReturnPlanner::ended_by(const LoanTerms& loan) const 
   std::vector<EndedPart> ended;
   for (const RunningJob& run : state_.running().all()) {
     const auto gone = gone_.find(run.job.id);
-    const Seconds end = run.makes_room_for_a_job() ? run.stop_at : untold_end_of(run, state_.rules(), now_);
     if (gone != gone_.end()) {
       ended.push_back(part_of(run, surplus_tasks(run), gone->second));
-    } else if (end <= due_at(loan)) {
+    } else if (state_.lasts_until(run) <= due_at(loan)) {
       ended.push_back({.job = run.job.id});
     }
   }
@@ -474,38 +485,30 @@ EndedPart LoanReturnPlanner::part_of(const RunningJob& run, const std::vector<st
   return part;
 }
 
-// The lender's waiting jobs that a round at the end of the loan would start with the victims gone, of all that still
-// runs then; where no round can be played, those that find room on the nodes.
+// The lender's waiting jobs that a round at the end of the loan would start, with the victims gone. Where no round can
+// be played: those that find room on the nodes.
 std::vector<std::int64_t> LoanReturnPlanner::starts_with(const LoanTerms& loan, std::span<const LoanVictim> victims) {
   const std::int32_t lender = branch_of(loan.lender, then_->fork_depth(loan.lender, loan.borrower));
-  LoanTrial trial{.lender = lender, .then = due_at(loan), .ended = ended_by(loan)};
+  std::vector<EndedPart> ended = ended_by(loan);
   for (const LoanVictim& victim : victims) {
-    if (is_chosen(victim)) trial.ended.push_back(part_of(*victim.run, victim.surplus, victim.level));
+    if (is_chosen(victim)) ended.push_back(part_of(*victim.run, victim.surplus, victim.level));
   }
   std::vector<std::int64_t> started;
-  if (starts_then_) {
-    if (!trial_.ok()) return {};
-    Result<std::vector<std::int64_t>> then = starts_then_(trial);
-    trial_ = then.status();
-    if (then.ok()) started = *std::move(then);
-    std::erase_if(started, [&](std::int64_t id) {
-      const auto job = std::ranges::find(waiting_, id, &Job::id);
-      return job == waiting_.end() || !needs_the_end(*job, lender);
-    });
+  if (!starts_then_) {
+    const Ledger::Checkpoint before = state_.ledger().checkpoint();
+    release(ended);
+    for (const Reservation& start : started_of(lender, static_cast<std::size_t>(loan.resource)))
+      started.push_back(start.job);
+    state_.ledger().rollback(before);
     return started;
   }
-  Ledger& ledger = state_.ledger();
-  const Ledger::Checkpoint before = ledger.checkpoint();
-  for (const EndedPart& part : trial.ended) {
-    for (const RunningTask& task : state_.running().find(part.job)->tasks) {
-      const TaskName name{task.group, task.task};
-      if (part.tasks.empty() || std::ranges::find(part.tasks, name) != part.tasks.end())
-        (void)ledger.release(task.holding);
-    }
+  if (!trial_.ok()) return started;
+  const Result<std::vector<std::int64_t>> then = starts_then_(due_at(loan), ended);
+  trial_ = then.status();
+  if (!then.ok()) return started;
+  for (const Job& job : waiting_) {
+    if (needs_the_end(job, lender) && std::ranges::binary_search(*then, job.id)) started.push_back(job.id);
   }
-  for (const Reservation& start : started_of(lender, static_cast<std::size_t>(loan.resource)))
-    started.push_back(start.job);
-  ledger.rollback(before);
   return started;
 }
 

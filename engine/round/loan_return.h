@@ -7,9 +7,9 @@
 //   - what the borrower's branch of the queue tree (below the lowest common ancestor with the lender) uses then beyond
 //     its quota,
 //   - what the lender lacks: what its waiting jobs ask for and its quota then has room for, less what is free.
-// So nobody stops for a lender of which nobody waits, or none of whose jobs would start (loan_trial.h): the borrower
-// runs on, from the end of the loan as an ordinary borrower. Jobs of the borrower's branch are told to stop
-// for that, as few as suffice, those first that were told already, then surplus tasks of elastic jobs, then lower
+// So nobody stops for a lender of which nobody waits, or none of whose jobs would start (loan_trial.h). The borrower's
+// jobs run on then; after the loan they are those of an ordinary borrower. Jobs of the borrower's branch are told to
+// stop for that, as few as suffice, those first that were told already, then surplus tasks of elastic jobs, then lower
 // classes, then whoever loses least per GPU. Only preemptible jobs whose queue, and every queue from there up to the
 // branch, uses more than its quota then: nothing within its own quota is stopped. Minimum run time, cool-down and the
 // eviction budget hold as for any eviction. Jobs that end before by themselves are left alone. The room is used until

@@ -10,11 +10,6 @@ namespace berth {
 
 namespace {
 
-bool lies_below(const std::vector<Queue>& queues, std::int32_t queue, std::int32_t branch) {
-  while (queue >= 0 && queue != branch) queue = queues[static_cast<std::size_t>(queue)].parent;
-  return queue >= 0;
-}
-
 void end_parts(Snapshot& snapshot, std::span<const EndedPart> ended) {
   for (const EndedPart& part : ended) {
     const auto is_ended = [&](const Allocation& each) {
@@ -28,14 +23,14 @@ void end_parts(Snapshot& snapshot, std::span<const EndedPart> ended) {
   }
 }
 
-Snapshot snapshot_then(const Snapshot& snapshot, const LoanTrial& trial) {
+Snapshot snapshot_at(Seconds moment, const Snapshot& snapshot, std::span<const EndedPart> ended) {
   Snapshot then = snapshot;
-  then.now = std::max(snapshot.now, trial.then);
+  then.now = std::max(snapshot.now, moment);
   then.quotas = quotas_at(snapshot.quotas, then.now);
   for (const LoanTerms& loan : snapshot.quotas.loans) {
     if (loan.until > snapshot.now && loan.until <= then.now) then.quotas.ended_loans.push_back(loan);
   }
-  end_parts(then, trial.ended);
+  end_parts(then, ended);
   for (RunningJob& run : then.running) {
     if (run.stops_for_a_loan()) run.run_on();  // who stops for one is among those that have ended
   }
@@ -56,16 +51,13 @@ QuotaTable quotas_at(QuotaTable table, Seconds end) {
 }
 
 StartsThen starts_then(const Snapshot& snapshot, const ScheduleOptions& options) {
-  return [&snapshot, interrupted = options.interrupted](const LoanTrial& trial) -> Result<std::vector<std::int64_t>> {
-    const Snapshot then = snapshot_then(snapshot, trial);
+  return [&snapshot, interrupted = options.interrupted](
+             Seconds moment, std::span<const EndedPart> ended) -> Result<std::vector<std::int64_t>> {
+    const Snapshot then = snapshot_at(moment, snapshot, ended);
     BERTH_ASSIGN(const ScheduleResult result, plan_schedule(then, {.interrupted = interrupted, .tries_loans = false}));
     std::set<std::int64_t> started;
     for (const Placement& placement : result.plan.placements) started.insert(placement.job);
-    std::vector<std::int64_t> of_lender;
-    for (const Job& job : then.jobs) {
-      if (started.contains(job.id) && lies_below(snapshot.queues, job.queue, trial.lender)) of_lender.push_back(job.id);
-    }
-    return of_lender;
+    return std::vector<std::int64_t>(started.begin(), started.end());
   };
 }
 

@@ -25,14 +25,8 @@ struct EndedPart {
   std::vector<TaskName> tasks = {};  // empty = all
 };
 
-struct LoanTrial {
-  std::int32_t lender = -1;  // branch of the queue tree
-  Seconds then;
-  std::vector<EndedPart> ended;
-};
-
-// Waiting jobs of the branch that the round would start, by id; empty function = nobody is asked.
-using StartsThen = std::function<Result<std::vector<std::int64_t>>(const LoanTrial& trial)>;
+// The waiting jobs that a round at that moment would start, by id, were `ended` gone. An empty function plays no round.
+using StartsThen = std::function<Result<std::vector<std::int64_t>>(Seconds then, std::span<const EndedPart> ended)>;
 
 // `snapshot` must outlive it.
 StartsThen starts_then(const Snapshot& snapshot, const ScheduleOptions& options);

@@ -250,14 +250,15 @@ Seconds RoundState::lasts_until(const RunningJob& run) const {
 
 Status RoundState::end(std::int64_t id) {
   const RunningJob job = running_.remove(id);
+  const Seconds until = lasts_until(job);
   Amounts all = quotas_.none();
   for (const RunningTask& task : job.tasks) {
     BERTH_TRY(ledger_.release(task.holding));
-    count_capacity(task.holding, -1, lasts_until(job));
+    count_capacity(task.holding, -1, until);
     quotas_.add_holding(task.holding, all);
   }
   ledger_.commit();
-  quotas_.give_back(job.job.queue, all, lasts_until(job));
+  quotas_.give_back(job.job.queue, all, until);
   if (job.quota_mark == 0) return {};
   unmark(job.job.queue, held_by(job), job.quota_mark);
   marks_are_stale_ = true;
@@ -282,18 +283,18 @@ void RoundState::find_anchor(RunningJob& job, std::int32_t group) {
 
 Status RoundState::shrink(std::int64_t id, std::span<const TaskName> tasks) {
   RunningJob& job = *running_.change(id);
+  const Seconds until = lasts_until(job);
   const Held before = held_by(job);
   for (const TaskName& name : tasks) {
     const auto found = std::ranges::find_if(
         job.tasks, [&](const RunningTask& t) { return t.group == name.group && t.task == name.task; });
     BERTH_TRY(ledger_.release(found->holding));
-    count_capacity(found->holding, -1, lasts_until(job));
+    count_capacity(found->holding, -1, until);
     --job.job.groups[static_cast<std::size_t>(name.group)].placed;
     running_.drop_task(job, static_cast<std::size_t>(found - job.tasks.begin()));
   }
   for (std::size_t g = 0; g < job.job.groups.size(); ++g) find_anchor(job, static_cast<std::int32_t>(g));
   ledger_.commit();
-  const Seconds until = lasts_until(job);
   quotas_.give_back(job.job.queue, before.all, until);
   unmark(job.job.queue, before, job.quota_mark);
   const Held after = held_by(job);

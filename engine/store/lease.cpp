@@ -56,7 +56,7 @@ Result<std::vector<Holder>> holders(Database& db) {
   return all;
 }
 
-// Leases of this process that it could not give back, on a full disk or while another wrote: it may take them again.
+// This process could not give these leases back, on a full disk or while another wrote. It may take them again.
 class LeftLeases {
  public:
   void add(const Database& db, const std::string& name, std::int64_t token) {

@@ -249,8 +249,8 @@ Status signal_run(Change& change, const LiveRun& run) {
 }
 
 Status note_signalled(Database& db, std::int64_t run, Seconds now, Seconds stop_grace) {
-  // A run that may still end for an earlier signal keeps the time of that signal. A run that is told to stop has no
-  // bound. The signal gives a task as long as a stop would.
+  // told_at stays while tasks may still end for an earlier signal. told_until does not bind a run that is told to stop.
+  // Tasks have as long after a signal as after a stop.
   BERTH_ASSIGN(Statement told,
                db.prepare("UPDATE runs SET told_at = iif(told_until >= ?2, told_at, ?2), told_until = "
                           "max(coalesce(told_until, 0), (SELECT max(?2 + j.checkpoint_grace_s, coalesce(s.stop_at, 0)) "

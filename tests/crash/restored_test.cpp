@@ -54,7 +54,7 @@ TEST_F(Restored, NewJobsRunAndOldOnesRunOn) {
     berth(submission_of("old", "echo old >> " + path("out/lines")) +
           submission_of("long", "echo long >> " + path("out/lines") + "; while :; do sleep 0.1; done") + "RUN ALL");
     ASSERT_TRUE(eventually_true([&] { return lines() == "old\nlong\n" || lines() == "long\nold\n"; }));
-    // Its supervisor says so a moment later.
+    // The supervisor records the end of "old" a moment after its last line.
     ASSERT_TRUE(eventually_true([&] {
       berth("RUN ALL");
       return job_states().find("old finished") != std::string::npos;

@@ -115,7 +115,7 @@ TEST(SlurmOutcome, AnExitCodeIsNoSignal) {
   EXPECT_FALSE(exited.was_told);
 }
 
-// Its script would have written down what it was told.
+// The script writes a line before it tells a task anything. Where no such line precedes the end, nobody told the task.
 TEST(SlurmOutcome, WhatEndedBeforeItsScriptHeardOfAStopIsUntold) {
   const auto is_untold = [](SlurmState state, const std::string& record) {
     return World().with(job_in(state)).with_record("start 0 0 1 7\n" + record).judge().is_untold;

@@ -157,7 +157,7 @@ TEST_F(Sharing, ALeaseThatIsBrokenIsLostAtOnce) {
   EXPECT_ERROR(broken(), Code::kConflict, "which lives");
 }
 
-// Another writes as it is given back.
+// Another program writes while the process gives its lease back.
 TEST_F(Sharing, ALeaseThatCouldNotBeGivenBackIsTakenBack) {
   db_->set_busy_timeout(10);
   Database other = open();
