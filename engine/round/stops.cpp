@@ -58,6 +58,17 @@ void hasten_stops(RoundState& state, Seconds now, std::span<Reservation> kept, s
   }
 }
 
+// However late the round comes: room that nobody could use yet has not lapsed.
+void keep_what_is_freed(const RoundState& state, Seconds now, std::span<const Eviction> ended,
+                        std::span<Reservation> kept) {
+  for (const Eviction& eviction : ended) {
+    if (eviction.rule == EvictionRule::kLoan) continue;
+    const auto row = std::ranges::find(kept, eviction.beneficiary, &Reservation::job);
+    if (row == kept.end() || row->kind != ReservationKind::kEviction) continue;
+    row->expires = std::max(row->expires, now + state.rules().reservation_ttl);
+  }
+}
+
 Result<std::vector<Eviction>> end_stopped_jobs(RoundState& state, Seconds now) {
   std::vector<Eviction> evictions;
   for (const RunningJob& run : state.running().all()) {
@@ -141,6 +152,7 @@ Result<SettledStops> settle_stops(RoundState& state, std::span<Reservation> kept
   reprieve_jobs(state, now, holds_room, settled.reprieves);
   hasten_stops(state, now, kept, settled.sooner);
   BERTH_ASSIGN(settled.ended, end_stopped_jobs(state, now));
+  keep_what_is_freed(state, now, settled.ended, kept);
   LoanStops loans;
   BERTH_TRY(return_loans(state, jobs, now, starts_then, loans));
   settled.ended.insert(settled.ended.end(), loans.evictions.begin(), loans.evictions.end());

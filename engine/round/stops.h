@@ -29,7 +29,8 @@ struct SettledStops {
 void drop_void_promises(RoundState& state, std::span<const Job> jobs, Seconds now, std::vector<Reservation>& kept);
 
 // Before the pass: changes `state` accordingly, and returns loans (loan_return.h). `kept`: reservations that earlier
-// rounds made, of jobs that still wait; expected sooner where their victims stop sooner. `jobs`: all that wait, in id
+// rounds made, of jobs that still wait; expected sooner where their victims stop sooner, and kept for reservation_ttl
+// from when those have ended. `jobs`: all that wait, in id
 // order, perhaps others that run; only loans that end ask for them. `starts_then`: see loan_trial.h.
 Result<SettledStops> settle_stops(RoundState& state, std::span<Reservation> kept, std::span<const Job> jobs,
                                   Seconds now, const StartsThen& starts_then = {});

@@ -11,6 +11,7 @@
 #include "engine/base/text.h"
 #include "engine/store/account_records.h"
 #include "engine/store/attempt_records.h"
+#include "engine/store/reservation_records.h"
 #include "engine/store/run_records.h"
 #include "engine/store/settings.h"
 #include "engine/store/wait_records.h"
@@ -275,6 +276,10 @@ Status finish_eviction(Change& change, std::int64_t job, Seconds ended) {
   BERTH_ASSIGN(const Eviction e, told_eviction(change, job));
   BERTH_ASSIGN(const BeneficiaryRow beneficiary, read_beneficiary(change.db(), e));
   BERTH_TRY(close_stop(change, job, "done"));
+  if (e.rule != EvictionRule::kLoan) {
+    BERTH_ASSIGN(const Settings settings, read_settings(change.db()));
+    BERTH_TRY(keep_reservation(change, e.beneficiary, change.now() + settings.rules.reservation_ttl));
+  }
   return evict_job(change, e, beneficiary, ended);
 }
 

@@ -110,6 +110,12 @@ Status write_reservations(Change& change, std::span<const Reservation> wanted) {
   return {};
 }
 
+Status keep_reservation(Change& change, std::int64_t job, Seconds until) {
+  BERTH_ASSIGN(Statement keep, change.db().prepare("UPDATE reservations SET expires = ?2 WHERE job_id = ?1 AND kind = "
+                                                   "'eviction' AND expires < ?2"));
+  return keep.run(job, until);
+}
+
 Status drop_reservation(Change& change, std::int64_t job) {
   BERTH_ASSIGN(Statement remove, change.db().prepare("DELETE FROM reservations WHERE job_id = ?1"));
   return remove.run(job);  // its tasks go with it
