@@ -149,7 +149,8 @@ struct TaskObservation {
   // It is known to have got a signal or a stop before it ended, of ours or by the cluster itself: where the state knows
   // of none, what it made of that is no end of its own.
   bool was_told = false;
-  bool is_untold = false;  // of kEnded: for certain nobody had told it to end
+  bool was_told_by_others = false;  // of kEnded: and not by us, as far as the executor can tell
+  bool is_untold = false;           // of kEnded: for certain nobody had told it to end
   TaskBegin begin = TaskBegin::kUnknown;
   bool said_done = false;    // in its done file (see done_file.h), of kEnded and kVanished
   bool is_stuck = false;     // of kStarting: longer than is usual, `detail` says why

@@ -180,7 +180,9 @@ void observe_end(const KubernetesPod& pod, TaskObservation& seen) {
   seen.is_out_of_memory = pod.end_reason == "OOMKilled";
   seen.is_out_of_time = pod.reason == "DeadlineExceeded";
   // A pod that is over goes as soon as it is deleted; one that is still there ended after that, by its node's clock.
-  seen.was_told = pod.was_signalled || (pod.is_deleting && pod.ended + kClockSkew >= pod.deleted);
+  // Berth deletes the pods of runs that it stops; who looks at the end of one knows whether that is one.
+  seen.was_told_by_others = pod.is_deleting && pod.ended + kClockSkew >= pod.deleted;
+  seen.was_told = pod.was_signalled || seen.was_told_by_others;
   seen.is_untold = !seen.was_told;
   seen.said_done = says_done(pod.end_message);
   const bool is_plain = pod.end_reason == "Completed" || pod.end_reason == "Error";

@@ -89,9 +89,7 @@ SlurmObserver::View SlurmObserver::look(const LaunchKey& key, std::int64_t asked
 void SlurmObserver::ask_accounting(Views& views) {
   std::vector<std::int64_t> ids;
   // Of an end that others told it of, Slurm says why.
-  const auto says_all = [](const auto& row) {
-    return row.second.ended && (row.second.was_told || !row.second.was_told_by_others);
-  };
+  const auto says_all = [](const auto& row) { return row.second.ended && !row.second.was_ended_by_others(); };
   const auto asks = [&](const View& view) {
     return view.facts.job == nullptr && view.facts.is_current && view.facts.submission &&
            std::ranges::count_if(view.records, says_all) < view.asked;

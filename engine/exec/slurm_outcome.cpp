@@ -47,10 +47,23 @@ bool was_only_woken(const SlurmTaskRecord& record, const SlurmTaskFacts& facts, 
   return facts.has_pilot && (seen.succeeded() || *record.ended > record.told + facts.slurm_kill_wait + kMargin);
 }
 
+std::string put_back(const SlurmJob& job) { return fmt::format("Slurm has put job {} back into its queue", job.shown); }
+
+// Slurm has requeued the job since: it waits, or has started again.
+bool was_put_back(const SlurmJob& job, const SlurmTaskRecord& record) {
+  if (job.state == SlurmState::kPending || job.state == SlurmState::kConfiguring) return true;
+  return job.state != SlurmState::kEnding && job.started > *record.ended + kMargin;
+}
+
 // What the task made of it when others told it to end is no end of its own.
 void judge_by_others(const SlurmTaskRecord& record, const SlurmTaskFacts& facts, TaskObservation& seen) {
   const SlurmJob* const job = facts.job;
-  const bool by_others = record.was_told_by_others && !record.was_told;
+  const bool by_others = record.was_ended_by_others();
+  if (by_others && job != nullptr && was_put_back(*job, record)) {
+    seen.phase = facts.is_current ? TaskPhase::kVanished : TaskPhase::kRunning;
+    if (facts.is_current) seen.detail = put_back(*job);
+    return;
+  }
   const bool was_ended = job != nullptr && by_others && is_cancelled_or_late(job->state);
   if (record.is_left && !was_ended) {
     seen.phase = TaskPhase::kVanished;
@@ -132,7 +145,7 @@ void judge_waiting(const SlurmTaskFacts& facts, TaskObservation& seen) {
   }
   if (facts.claim) {
     seen.phase = TaskPhase::kVanished;
-    seen.detail = fmt::format("Slurm has put job {} back into its queue", job.shown);
+    seen.detail = put_back(job);
     return;
   }
   seen.phase = TaskPhase::kStarting;

@@ -50,7 +50,6 @@ Status SlurmPilots::submit_pilot(const std::string& node) {
   // singleton: of two pilots of a node, should there ever be two, the second one waits.
   std::vector<std::string> words = {"sbatch",
                                     "--parsable",
-                                    "--no-requeue",
                                     "--job-name=" + pilot_name(node),
                                     "--nodes=1",
                                     "--mem=0",
@@ -65,6 +64,7 @@ Status SlurmPilots::submit_pilot(const std::string& node) {
     words.push_back(fmt::format("--gres=gpu:{}", gpus.count));
   if (!options_.partition.empty()) words.push_back("--partition=" + options_.partition);
   words.insert(words.end(), options_.extra.begin(), options_.extra.end());
+  words.push_back("--no-requeue");
   BERTH_ASSIGN(const ProcessOutput said, client_.submit(words));
   if (!said.ok()) return Status(Code::kUnavailable, said.complaint("sbatch"));
   BERTH_ASSIGN(waiting_[node], read_integer(trim(said.output)));

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <limits>
 #include <set>
 #include <sstream>
 
@@ -53,6 +54,8 @@ Status replace_file(const std::string& path, std::string_view content) {
   return rename(fresh.c_str(), path.c_str()) == 0 ? Status() : file_error(path);
 }
 
+constexpr Seconds kForEver{std::numeric_limits<std::int64_t>::max()};
+
 void read_slurm_record(std::string_view text, std::string_view node,
                        std::map<std::pair<std::int32_t, std::int32_t>, SlurmTaskRecord>& records) {
   while (true) {
@@ -72,7 +75,13 @@ void read_slurm_record(std::string_view text, std::string_view node,
     if (verb == "late") record.is_late = true;
     if (verb == "exit") record.is_exit = true;
     // After 'left' it is the script's own guard that tells the task to stop, not Berth.
-    if ((verb == "signal" || verb == "stop") && !record.is_left) record.was_told = record.was_told || !record.ended;
+    if ((verb == "signal" || verb == "stop") && !record.is_left) {
+      record.was_told = record.was_told || !record.ended;
+      std::int32_t signal = 0;
+      std::int64_t until = 0;
+      const bool lasts = verb == "signal" && words >> signal >> until;
+      if (!record.ended) record.heeds_until = std::max(record.heeds_until, lasts ? Seconds(until) : kForEver);
+    }
     // The task may be quicker to end than its script to note what it heard.
     const bool is_in_time = !record.ended || (record.code != 0 && Seconds(moment) <= *record.ended + Seconds(1));
     if (verb == "told" && is_in_time) {

@@ -62,10 +62,15 @@ group_lives() {
     {sub(/.*[)] /, ""); if ($3 == group && $1 != "Z" && $1 != "X") {lives = 1; exit}} END {exit !lives}'
 }
 
+# What a task has submitted to Slurm took its environment along, and is a job of its own.
+is_another_job() { # FILE
+  [ -n "${SLURM_JOB_ID-}" ] && grep -qsz '^SLURM_JOB_ID=' -- "$1" && ! grep -qszxF "SLURM_JOB_ID=$SLURM_JOB_ID" -- "$1"
+}
 # with_variable GREP_OPTION TEXT: processes whose environment shows it.
 with_variable() {
   local file
   while read -r file; do
+    is_another_job "$file" && continue
     file=${file%/environ}
     echo "${file#/proc/}"
   done < <(grep -lsz "$1" -- "$2" /proc/[0-9]*/environ)

@@ -140,7 +140,6 @@ void add_general(const Launch& launch, const SlurmSubmitOptions& options, const 
   words.push_back(fmt::format(R"(--comment={{"database":"{}","job":{},"attempt":{},"sequence":{},"launch":"{}"}})",
                               options.database, launch.key.job, launch.key.attempt, launch.key.sequence,
                               print_key(options.database, launch.key)));
-  words.push_back("--no-requeue");
   words.push_back("--open-mode=append");
   words.push_back("--output=" + without_patterns(folder) + "/slurm.out");
   words.push_back("--chdir=" + folder);
@@ -149,6 +148,7 @@ void add_general(const Launch& launch, const SlurmSubmitOptions& options, const 
   if (launch.time_limit.value() > 0)
     words.push_back(fmt::format("--time={}", divide_up((launch.time_limit + options.kill_wait).value(), 60) + 1));
   words.insert(words.end(), options.extra.begin(), options.extra.end());
+  words.push_back("--no-requeue");  // whatever those say: what is lost Berth places again itself
 }
 
 }  // namespace

@@ -314,7 +314,7 @@ class Supervisor {
   // A signal to all processes may end the task, even well, before its supervisor hears the signal. A task seldom ends
   // itself by SIGTERM, so such an end waits for longer.
   static bool may_have_ended_with_us(const Task& task) {
-    if (!task.end || task.is_out_of_time || task.requests_read > 0) return false;
+    if (!task.end || task.is_out_of_time || task.kill != kNever) return false;
     const std::chrono::milliseconds wait(task.end->signal == SIGTERM ? 1000 : 300);
     return task.gone == kNever || SupervisorClock::now() - task.gone < wait;
   }
@@ -402,7 +402,7 @@ class Supervisor {
 
   // What killed the supervisor, or the kernel in its name just before the command began. Nobody asked for it.
   static void doubt_end(Task& task) {
-    const bool was_asked = task.kill != kNever || task.is_out_of_time || task.requests_read > 0;
+    const bool was_asked = task.kill != kNever || task.is_out_of_time;
     if (task.end->signal == SIGKILL && !was_asked && task.adopted != kNever &&
         SupervisorClock::now() - task.adopted < std::chrono::seconds(2))
       task.lost = "it was killed together with its supervisor";

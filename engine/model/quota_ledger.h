@@ -163,6 +163,7 @@ class QuotaLedger {
   // take no more of it, and the lenders what they are due besides. What is taken and given back later counts as
   // lasting.
   void keep_from(std::size_t resource, Seconds from, std::int64_t spare, std::vector<DueRoom> due = {});
+  void keep_nothing() { kept_rooms_.clear(); }
 
   // Somebody does not lend all of it.
   bool has_promises(std::size_t resource) const { return has_promises_[resource] != 0; }

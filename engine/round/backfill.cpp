@@ -286,13 +286,13 @@ BackfillAttempt Backfill::place(const Job& job, bool is_part) {
   const Timeline::TaskEnd end{end_of(job), certain_end_of(job)};
   Ledger& ledger = state_.ledger();
   ClosedNodes closed(ledger);
-  if (waits_for_its_victims(job.id)) {
+  if (waits_for_its_victims(job)) {
     if (place_as_reserved(job, end, attempt.outcome)) return attempt;
     if (keeps_order_of_all()) {
       for (const TaskGroup& group : job.groups) attempt.outcome.needed += tasks_needed(group);
       return attempt;
     }
-    close_due_nodes(job.id, closed);
+    close_due_nodes(job, closed);
   }
   const Ledger::Checkpoint before = ledger.checkpoint();
   const bool has_room = has_reservation(job.id) || kept_for(job) != nullptr;

@@ -176,7 +176,8 @@ class Backfill {
   enum class Keep : std::uint8_t { kNodes, kIdle };
   class Fence {
    public:
-    Fence(Backfill& backfill, const Asker& asker, Keep keep = Keep::kNodes);
+    // `may_take_idle`: behind one that closes the pass, the job gets what is idle, too.
+    Fence(Backfill& backfill, const Asker& asker, Keep keep = Keep::kNodes, bool may_take_idle = false);
     ~Fence();
     Fence(const Fence&) = delete;
     Fence& operator=(const Fence&) = delete;
@@ -286,13 +287,18 @@ class Backfill {
   void forget_timeline();
   void add_to_timeline(const Held& held);
   void begin_with_kept();
-  // Room was made for it behind a job that closes the pass, or beside a reservation that is due: what is idle there is
-  // not for it.
-  bool waits_for_its_victims(std::int64_t job) const;
+  // Room was made for it behind a job that closes the pass, or beside a reservation that is due, which does not give
+  // way to it: what is idle there is not for it.
+  bool waits_for_its_victims(const Job& job) const;
+  // The reservation is due, and does not give way to the job.
+  bool is_due_before(const Kept& kept, const Job& job) const;
+  Asker asker_of_promise(const Job& job) const;
+  // Mode none, or none_per_queue: all that wait before the job borrow what it may take back, and give way to it.
+  bool is_first_among_owners(const Job& job) const;
   // Mode none, or none_per_queue: what is idle is for the first in line.
   bool keeps_order_of_all() const;
   // The nodes of reservations of others that are due.
-  void close_due_nodes(std::int64_t job, ClosedNodes& closed) const;
+  void close_due_nodes(const Job& job, ClosedNodes& closed) const;
   // `admitted`: when its limits admit it.
   void bind(const Reservation& row, const Job& job, bool borrows, Seconds admitted);
   // A limit refuses the job until then, for what passes it or until it falls due: it keeps its turn and the nodes that

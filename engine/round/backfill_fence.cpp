@@ -141,11 +141,51 @@ bool Backfill::gives_way_to(const QueueCloser& closer, const Job& job) const {
          !quotas.may_reclaim(closer.queue, closer.demand, job.queue, 0, closer.end);
 }
 
-bool Backfill::waits_for_its_victims(std::int64_t job) const {
-  const auto is_due = [&](const Kept& kept) {
-    return kept.reservation.job != job && kept.reservation.expected <= now_;
-  };
-  return holds_room_for(job) && (keeps_order_of_all() || std::ranges::any_of(kept_, is_due));
+bool Backfill::is_due_before(const Kept& kept, const Job& job) const {
+  const Reservation& row = kept.reservation;
+  if (row.job == job.id || row.expected > now_) return false;
+  const Job* const holder = find_job(jobs_, row.job);
+  if (holder == nullptr) return true;
+  const bool borrows = limits_.wants_to_borrow(*holder);
+  const Held held{.reservation = row,
+                  .start = now_,
+                  .duration = end_of(*holder) - now_,
+                  .borrows = borrows,
+                  .gives_way = gives_way(borrows, row),
+                  .queue = holder->queue};
+  return !gives_way_to(held, asker_of_promise(job));
+}
+
+// What is pledged to the job itself does not stand in its way.
+Backfill::Asker Backfill::asker_of_promise(const Job& job) const {
+  const QuotaLedger& quotas = state_.quotas();
+  const QuotaVerdict verdict = quotas.judge(job.queue, quotas.demand_to_start(job), last_end_of(job, now_));
+  return {.job = job, .borrows = !verdict.admitted() || verdict.borrows};
+}
+
+bool Backfill::waits_for_its_victims(const Job& job) const {
+  if (!holds_room_for(job.id)) return false;
+  if (keeps_order_of_all()) return !is_first_among_owners(job);
+  return std::ranges::any_of(kept_, [&](const Kept& kept) { return is_due_before(kept, job); });
+}
+
+bool Backfill::is_first_among_owners(const Job& job) const {
+  const QuotaLedger& quotas = state_.quotas();
+  if (!quotas.governs() || job.queue < 0) return false;
+  const Asker asker = asker_of_promise(job);
+  if (ranks_move_) return closer_ && closer_gives_way() && is_closed_by_guest_of(asker);
+  if (input_ == nullptr) return false;
+  const bool is_per_queue = state_.rules().backfill == BackfillMode::kNonePerQueue;
+  return std::ranges::none_of(input_->jobs, [&](const Job& other) {
+    if (other.id == job.id || other.state == JobState::kRunning || !other.after.empty() || holds_room_for(other.id) ||
+        state_.running().find(other.id) != nullptr || (is_per_queue && other.queue != job.queue) ||
+        !comes_before(other, job))
+      return false;
+    const bool is_guest =
+        other.queue != job.queue && other.queue >= 0 && is_owner_against(asker, other.queue) &&
+        !quotas.may_reclaim(other.queue, quotas.demand_to_start(other), job.queue, 0, last_end_of(other, now_));
+    return !is_guest || !gives_way_as_first(other);
+  });
 }
 
 bool Backfill::keeps_order_of_all() const {
@@ -153,9 +193,9 @@ bool Backfill::keeps_order_of_all() const {
   return mode == BackfillMode::kNone || mode == BackfillMode::kNonePerQueue;
 }
 
-void Backfill::close_due_nodes(std::int64_t job, ClosedNodes& closed) const {
+void Backfill::close_due_nodes(const Job& job, ClosedNodes& closed) const {
   for (const Kept& kept : kept_) {
-    if (kept.reservation.job == job || kept.reservation.expected > now_) continue;
+    if (!is_due_before(kept, job)) continue;
     for (const ReservedTask& task : kept.reservation.tasks) closed.close(task.holding.node);
   }
 }
@@ -252,11 +292,11 @@ bool Backfill::is_withstood(const Asker& asker) const {
          std::ranges::any_of(held_, [&](const Held& held) { return withstands(held, asker); });
 }
 
-Backfill::Fence::Fence(Backfill& backfill, const Asker& asker, Keep keep)
+Backfill::Fence::Fence(Backfill& backfill, const Asker& asker, Keep keep, bool may_take_idle)
     : ledger_(backfill.state_.ledger()), closed_(ledger_) {
   const Job& job = asker.job;
   const bool takes_back = keep == Keep::kIdle;
-  if (takes_back && backfill.may_take_back()) {
+  if (takes_back && backfill.may_take_back() && !may_take_idle) {
     for (std::size_t n = 0; n < ledger_.node_count(); ++n) {
       const auto node = static_cast<NodeIndex>(n);
       take_idle(node, ledger_.free_cpu(node), ledger_.free_memory(node));

@@ -73,6 +73,10 @@ struct LoanStops {
 // nobody is stopped.
 Status return_loans(RoundState& state, std::span<const Job> waiting, Seconds now, const StartsThen& starts_then,
                     LoanStops& stops);
+// Those whose stop is due, of loans that have ended since the last round, run on where no more of the lender's jobs
+// would start without them now: others run on that were to have ended. Adds them to `reprieves`.
+Status spare_for_loans(RoundState& state, std::span<const Job> waiting, Seconds now, const StartsThen& starts_then,
+                       std::vector<std::int64_t>& reprieves);
 // Keeps what is due to lenders at the ends of loans in the state, as a round in their grace does, and stops nobody.
 Status keep_for_lenders(RoundState& state, std::span<const Job> waiting, Seconds now);
 

@@ -89,6 +89,42 @@ Status return_loans(RoundState& state, std::span<const Job> waiting, Seconds now
   return {};
 }
 
+Status spare_for_loans(RoundState& state, std::span<const Job> waiting, Seconds now, const StartsThen& starts_then,
+                       std::vector<std::int64_t>& reprieves) {
+  if (!starts_then) return {};
+  std::map<std::int64_t, std::vector<std::int64_t>> due;  // by loan
+  std::vector<EndedPart> all;
+  for (const RunningJob& run : state.running().all()) {
+    if (!run.stops_for_a_loan() || run.stop_at > now) continue;
+    all.push_back({.job = run.job.id});
+    const bool is_told = run.end_delay > Seconds(0);  // its executor
+    if (!is_told) due[run.stops_for].push_back(run.job.id);
+  }
+  if (due.empty()) return {};
+  BERTH_ASSIGN(const std::vector<std::int64_t> with, starts_then(now, all));
+  for (const LoanTerms& loan : state.quotas().table().ended_loans) {
+    const auto found = due.find(loan.id);
+    if (found == due.end()) continue;
+    std::vector<EndedPart> others = all;
+    std::erase_if(others, [&](const EndedPart& part) {
+      return std::ranges::find(found->second, part.job) != found->second.end();
+    });
+    BERTH_ASSIGN(const std::vector<std::int64_t> without, starts_then(now, others));
+    const auto of_lender = [&](std::span<const std::int64_t> started) {
+      return std::ranges::count_if(waiting, [&](const Job& job) {
+        return job.queue >= 0 && state.quotas().lies_in(job.queue, loan.lender) &&
+               std::ranges::binary_search(started, job.id);
+      });
+    };
+    if (of_lender(with) > of_lender(without)) continue;
+    for (const std::int64_t job : found->second) {
+      state.running().change(job)->run_on();
+      reprieves.push_back(job);
+    }
+  }
+  return {};
+}
+
 Status keep_for_lenders(RoundState& state, std::span<const Job> waiting, Seconds now) {
   BERTH_ASSIGN(const std::vector<LoanReturn> returns, plan_loan_returns(state, waiting, now, {}));
   keep_what_is_due(state, returns, now);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/round/closed_nodes.h"
+#include "engine/round/reserved_room.h"
 
 namespace berth {
 
@@ -47,10 +48,8 @@ void Pass::count_promises(const KeptReservations& kept) {
   state_.drop_pledges();
   for (const Reservation* const row : backfill_.promises()) {
     state_.pledge(*row, kept.jobs);
-    for (const RunningJob& run : state_.running().all()) {
-      if (reclaim_ && !run.is_told_to_stop() && has_surplus_on(run, row->tasks))
-        reclaim_->keep_for(row->job, run.job.id);
-    }
+    if (!reclaim_) continue;
+    for (const TaskPlace& each : surplus_left_for(state_, *row)) reclaim_->keep_for(row->job, each.run->job.id);
   }
   state_.renew_marks();
 }
@@ -229,15 +228,7 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
     const bool borrows = with_promised.borrows;
     std::optional<Amounts> borrowed;
     if (levels == 0) borrowed = starts_later(job, end, borrows);
-    if (borrowed) {
-      owners_.note_later(job, *borrowed);
-      later_.insert(job.id);
-      backfill_.note_later(job);
-      leaves_room_ = true;
-      PassOutcome outcome = wait(job, Reason::kOrder);
-      outcome.keeps_room = true;
-      return outcome;
-    }
+    if (borrowed) return put_off(job, *borrowed);
     // Of an elastic one, its gang: what it has beyond comes later.
     const bool is_for_gang =
         levels == 0 && !grows &&
@@ -301,6 +292,16 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
   return block(wanted, std::move(outcome), borrows);
 }
 
+PassOutcome Pass::put_off(const Job& job, const Amounts& borrowed) {
+  owners_.note_later(job, borrowed);
+  later_.insert(job.id);
+  backfill_.note_later(job);
+  leaves_room_ = true;
+  PassOutcome outcome = wait(job, Reason::kOrder);
+  outcome.keeps_room = true;
+  return outcome;
+}
+
 bool Pass::grows_later(const Job& job) const {
   return !is_second_ && state_.quotas().governs() && job.queue >= 0 && has_its_gang(job);
 }
@@ -309,10 +310,13 @@ bool Pass::minds_owners(const Job& job) const {
   return !is_second_ && reclaim_ && state_.quotas().governs() && job.state != JobState::kRunning;
 }
 
+// What others were evicted for is kept for it, also from owners: it takes it now.
+bool Pass::gives_way_to_owners(const Job& job) {
+  return minds_owners(job) && !backfill_.withstands(job) && !backfill_.holds_room_for(job.id) && !owners_.is_empty();
+}
+
 std::optional<Amounts> Pass::starts_later(const Job& job, Seconds end, bool borrows) {
-  // What others were evicted for is kept for it, also from owners: it takes it now.
-  if (!minds_owners(job) || backfill_.withstands(job) || backfill_.holds_room_for(job.id) || owners_.is_empty())
-    return std::nullopt;
+  if (!gives_way_to_owners(job)) return std::nullopt;
   const bool may_choose = state_.quotas().choices_of(job) != 0;
   const Amounts demand = state_.quotas().demand_to_start(job);
   if (!may_choose && !owners_.come_before(job, demand)) return std::nullopt;
@@ -405,6 +409,7 @@ bool Pass::would_come_back(std::span<const RunningJob* const> victims, const Job
   const bool is_closed = backfill_.closed_by(gang) != 0;
   Amounts held = state_.quotas().none();
   for (const RunningJob* const run : victims) {
+    if (run->job.queue == gang.queue && !surplus_tasks(*run).empty()) continue;  // what it has beyond its gang
     if (run->job.queue == gang.queue || !backfill_.comes_before_borrowers(run->job, asker)) return false;
     if (is_closed && !backfill_.comes_before_closer(run->job)) return false;
     const Amounts its = state_.held_by(*run).all;
@@ -433,7 +438,7 @@ std::optional<RoomMade> Pass::make_room(Asking& asking, Reclaim::Price* price) {
   const Job& job = asking.asker.job;
   const auto make = [&](Backfill::Keep keep) {
     const bool takes_back = keep == Backfill::Keep::kIdle;
-    Reclaim::Search search{.kind = static_cast<std::int64_t>(keep),
+    Reclaim::Search search{.kind = static_cast<std::int64_t>(keep) + (asking.may_take_idle ? 2 : 0),
                            .takes_of_own_queue = !takes_back || !asking.asker.borrows,
                            .takes_back = !backfill_.is_quota_held(job),
                            .is_promised = backfill_.holds_room_for(job.id),
@@ -448,12 +453,18 @@ std::optional<RoomMade> Pass::make_room(Asking& asking, Reclaim::Price* price) {
     }
     std::optional<Backfill::Fence> fence;
     return reclaim_->make_room(
-        job, asking.end, [&] { fence.emplace(backfill_, asking.asker, keep); }, search, price);
+        job, asking.end, [&] { fence.emplace(backfill_, asking.asker, keep, asking.may_take_idle); }, search, price);
   };
   std::optional<RoomMade> made;
   if (backfill_.closed_by(job) == 0) made = make(Backfill::Keep::kNodes);
   if (made || asking.comes_back || (price != nullptr && *price)) return made;
   return job.queue >= 0 && backfill_.is_withstood(asking.asker) ? make(Backfill::Keep::kIdle) : std::nullopt;
+}
+
+bool Pass::could_make_room(Asking& asking) {
+  Reclaim::Price price;
+  (void)make_room(asking, &price);
+  return price.has_value();
 }
 
 std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool borrows) {
@@ -464,28 +475,58 @@ std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool bor
   Asking as_owner{.asker = {.job = job, .borrows = false}, .end = end, .as_owner = true};
   std::optional<BesidePromised> beside(std::in_place, *this, job.id);
   const bool is_closed = backfill_.closed_by(job) != 0;
+  if (const Amounts demand = state_.quotas().demand_to_start(job);
+      gives_way_to_owners(job) && owners_.come_before(job, demand)) {
+    const bool may_evict = could_make_room(asking) || could_make_room(as_owner);
+    return may_evict ? std::optional(put_off(job, demand)) : std::nullopt;
+  }
   std::optional<RoomMade> room;
   if (const Reservation* const promise = backfill_.promise_to(job.id))
     room = reclaim_->take_surplus_left(job, *promise, end);
   const bool is_kept = job.queue >= 0 && (is_closed ? backfill_.is_withstood(asking.asker)
                                                     : backfill_.is_kept_for_borrowers(asking.asker));
   if (!room && is_kept) {
+    const bool gives_way = is_closed && backfill_.closer_gives_way();
+    const bool is_open = gives_way && backfill_.is_closed_by_guest_of(asking.asker);
+    asking.may_take_idle = is_open;
+    as_owner.may_take_idle = gives_way && backfill_.is_closed_by_guest_of(as_owner.asker);
     if (borrows && !backfill_.holds_room_for(job.id)) (void)make_room(as_owner, &asking.at_most);
-    if (is_closed && backfill_.closer_gives_way() && backfill_.is_closed_by_guest_of(asking.asker)) {
+    if (is_open) {
       if (std::optional<PassOutcome> outcome = take_idle(job, end, asking.asker)) return outcome;
     }
-    asking.minds_return = true;
+    asking.minds_return = !is_open;
   }
+  bool is_owner_then = false;
+  const auto make_as_owner = [&] {
+    if (asking.at_most) room = make_room(as_owner);
+    is_owner_then = room.has_value();
+  };
   if (!room) room = make_room(asking);
-  if (!room && asking.comes_back) {
+  if (!room && !asking.comes_back) {
+    as_owner.minds_return = asking.minds_return;
+    make_as_owner();
+  }
+  if (!room && (asking.comes_back || as_owner.comes_back)) {
     backfill_.set_borrowers_aside(asking.asker);
     if (std::optional<PassOutcome> outcome = take_idle(job, end, asking.asker)) return outcome;
-    backfill_.hold_again();
-    asking.minds_return = asking.comes_back = false;
+    for (Asking* const each : {&asking, &as_owner}) each->minds_return = each->comes_back = false;
+    const Reclaim::Price at_most = asking.at_most;
+    // As they would: with what is idle.
+    asking.may_take_idle = as_owner.may_take_idle = is_closed;
+    if (is_closed && borrows && !backfill_.holds_room_for(job.id)) {
+      asking.at_most.reset();
+      (void)make_room(as_owner, &asking.at_most);
+    }
     room = make_room(asking);
+    if (!room) make_as_owner();
+    if (!room) {
+      asking.may_take_idle = as_owner.may_take_idle = false;
+      asking.at_most = at_most;
+      backfill_.hold_again();
+      room = make_room(asking);
+      if (!room) make_as_owner();
+    }
   }
-  const bool is_owner_then = !room && asking.at_most;
-  if (is_owner_then) room = make_room(as_owner);
   beside.reset();
   if (!room) return std::nullopt;
   evictions_.insert(evictions_.end(), room->evictions.begin(), room->evictions.end());

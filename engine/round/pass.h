@@ -106,11 +106,13 @@ class Pass {
     Seconds end = {};
     bool as_owner = false;        // see Reclaim::Search
     Reclaim::Price at_most = {};  // see there
+    bool may_take_idle = false;   // see Backfill::Fence
     bool minds_return = false;    // nobody goes who would come back to what is idle
     bool comes_back = false;      // somebody would have
   };
   // Nothing = none, or with `price`, which is set then, it could be made.
   std::optional<RoomMade> make_room(Asking& asking, Reclaim::Price* price = nullptr);
+  bool could_make_room(Asking& asking);
   // Nothing = no room could be made.
   std::optional<PassOutcome> evict_for(const Job& job, Seconds end, bool borrows);
   std::optional<PassOutcome> take_back(const Job& job);
@@ -120,6 +122,10 @@ class Pass {
   void add_surplus(const Job& job, PassOutcome& outcome);
   // It runs, and would borrow for what it has to gain.
   bool grows_later(const Job& job) const;
+  // The owners of what it would borrow are tried before it is.
+  bool gives_way_to_owners(const Job& job);
+  // It is tried again in the second pass.
+  PassOutcome put_off(const Job& job, const Amounts& borrowed);
   // It would start now, but borrow from an owner who waits: what it would get. One that may choose between models
   // borrows what it would be placed on.
   std::optional<Amounts> starts_later(const Job& job, Seconds end, bool borrows);

@@ -148,12 +148,16 @@ std::optional<RoomMade> Reclaim::take_surplus_left(const Job& job, const Reserva
     bool is_in_the_way;
     bool is_taken;
   };
-  std::vector<Surplus> all;
   const QuotaLedger marked = marked_without_leaving(state_, job);
+  const auto may_take = [&](const RunningJob& run) { return may_take_surplus(state_, marked, job, amounts, run, end); };
+  const std::optional<std::vector<TaskPlace>> ways = surplus_in_the_way(state_, promise, may_take);
+  if (!ways) return std::nullopt;
+  std::vector<Surplus> all;
   for (const RunningJob& run : state_.running().all()) {
-    if (!may_take_surplus(state_, marked, job, amounts, run, end)) continue;
+    if (!may_take(run)) continue;
     for (const std::size_t task : surplus_tasks(run)) {
-      const bool is_in_the_way = lies_on(run.tasks[task].holding, promise.tasks);
+      const bool is_in_the_way =
+          std::ranges::any_of(*ways, [&](const TaskPlace& each) { return each.run == &run && each.task == task; });
       all.push_back({&run, task, is_in_the_way, is_in_the_way});
     }
   }

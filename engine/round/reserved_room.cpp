@@ -1,7 +1,8 @@
 #include "engine/round/reserved_room.h"
 
 #include <algorithm>
-#include <vector>
+#include <set>
+#include <utility>
 
 namespace berth {
 
@@ -43,6 +44,46 @@ bool is_room_for(const Reservation& reservation, const Job& job, const RoundStat
     if (!keeps_locality(job.groups[g], static_cast<std::int32_t>(g), reservation, ledger.cluster())) return false;
   }
   return true;
+}
+
+std::optional<std::vector<TaskPlace>> surplus_in_the_way(RoundState& state, const Reservation& promise,
+                                                         const std::function<bool(const RunningJob&)>& may_take) {
+  std::set<NodeIndex> nodes;
+  for (const ReservedTask& task : promise.tasks) nodes.insert(task.holding.node);
+  const auto leaves = [&](const RunningJob& run) {
+    const bool is_victim = run.makes_room_for_a_job() && run.stops_for == promise.job;
+    return is_victim || run.is_told_to_end() || (run.is_told_to_stop() && run.stop_at <= promise.expected);
+  };
+  std::vector<TaskPlace> surplus;
+  Ledger& ledger = state.ledger();
+  const Ledger::Checkpoint before = ledger.checkpoint();
+  for (const RunningJob& run : state.running().all()) {
+    if (std::ranges::none_of(run.tasks, [&](const RunningTask& task) { return nodes.contains(task.holding.node); }))
+      continue;
+    if (leaves(run)) {
+      for (const RunningTask& task : run.tasks) (void)ledger.release(task.holding);
+    } else if (may_take(run)) {
+      for (const std::size_t task : surplus_tasks(run)) {
+        if (!nodes.contains(run.tasks[task].holding.node)) continue;
+        surplus.push_back({&run, task});
+        (void)ledger.release(run.tasks[task].holding);
+      }
+    }
+  }
+  bool fits = true;
+  for (const ReservedTask& task : promise.tasks) fits = fits && ledger.place(task.holding).ok();
+  // What fits beside it stays: of one job the tasks that go last.
+  for (std::size_t i = surplus.size(); fits && i-- > 0;) {
+    if (ledger.place(surplus[i].run->tasks[surplus[i].task].holding).ok())
+      surplus.erase(surplus.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  ledger.rollback(before);
+  return fits ? std::optional(std::move(surplus)) : std::nullopt;
+}
+
+std::vector<TaskPlace> surplus_left_for(RoundState& state, const Reservation& promise) {
+  const auto runs_on = [](const RunningJob& run) { return !run.is_told_to_stop() && run.job.eviction.preemptible; };
+  return surplus_in_the_way(state, promise, runs_on).value_or(std::vector<TaskPlace>());
 }
 
 bool may_take_surplus(const RoundState& state, const QuotaLedger& quotas, const Job& job, const Amounts& amounts,

@@ -1,6 +1,8 @@
 // Is what was reserved for a job still room for it? Nodes, their pools and racks, and the job may have changed since.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,6 +19,18 @@ std::vector<ReservedTask> reserved_tasks(std::span<const PlacedTask> placed, con
 bool may_use_node(const Ledger& ledger, const Holding& holding);
 // The reservation still is for what the job asks for, on nodes that can run it, as near each other as it must be.
 bool is_room_for(const Reservation& reservation, const Job& job, const RoundState& state);
+// A task of a running job, by its place there.
+struct TaskPlace {
+  const RunningJob* run = nullptr;
+  std::size_t task = 0;
+};
+// Surplus tasks that keep the job from what was reserved for it by evictions, when its victims have gone and who was
+// told to end or stop by then: by devices, CPU or memory. Only of jobs of which `may_take` is true; nothing = something
+// else is in its way. The ledger is as before.
+std::optional<std::vector<TaskPlace>> surplus_in_the_way(RoundState& state, const Reservation& promise,
+                                                         const std::function<bool(const RunningJob&)>& may_take);
+// The same, whether or not it may take them.
+std::vector<TaskPlace> surplus_left_for(RoundState& state, const Reservation& promise);
 // Marks as they will be without those who make room for the job, and surplus tasks that it may take when they have
 // gone.
 QuotaLedger marked_without_leaving(const RoundState& state, const Job& job);

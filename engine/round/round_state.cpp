@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "engine/round/reserved_room.h"
+
 namespace berth {
 
 namespace {
@@ -52,14 +54,6 @@ RoundState::Held RoundState::held_by(const RunningJob& job) const {
   }
   for (std::size_t r = 0; r < held.gang.size(); ++r) held.gang[r] -= held.surplus[r];
   return held;
-}
-
-Amounts RoundState::surplus_on(const RunningJob& job, std::span<const ReservedTask> tasks) const {
-  Amounts amounts = quotas_.none();
-  for (const std::size_t task : surplus_tasks(job)) {
-    if (lies_on(job.tasks[task].holding, tasks)) quotas_.add_holding(job.tasks[task].holding, amounts);
-  }
-  return amounts;
 }
 
 std::uint32_t RoundState::mark(std::int32_t queue, const Held& held, std::uint32_t already, std::uint32_t wanted) {
@@ -166,10 +160,13 @@ void RoundState::pledge(const Reservation& promise, std::span<const Job> jobs) {
   if (!quotas_.governs() || job == nullptr || job->queue < 0) return;
   drop_pledge(job->id);
   Pledge pledge{job->queue, held_by(promise.tasks), {}};
+  const std::vector<TaskPlace> later = surplus_left_for(*this, promise);
   for (const RunningJob& run : running_.all()) {
     const bool is_victim = run.makes_room_for_a_job() && run.stops_for == job->id;
-    // Surplus tasks are taken when the victims have gone.
-    Amounts leaves = is_victim ? held_by(run).all : surplus_on(run, promise.tasks);
+    Amounts leaves = is_victim ? held_by(run).all : quotas_.none();
+    for (const TaskPlace& each : later) {
+      if (each.run == &run) quotas_.add_holding(run.tasks[each.task].holding, leaves);
+    }
     if (std::ranges::all_of(leaves, [](std::int64_t amount) { return amount == 0; })) continue;
     pledge.leaving.emplace_back(run.job.queue, std::move(leaves));
     const bool takes_back = !is_victim || run.stop_rule == EvictionRule::kReclaim;

@@ -144,8 +144,6 @@ class RoundState {
  private:
   // It is within the quota of some queue below one in whose quota it has no place: guests may have it.
   bool stands_behind_guests(std::int32_t queue, std::uint32_t marks) const;
-  // Of its surplus tasks those that lie there.
-  Amounts surplus_on(const RunningJob& job, std::span<const ReservedTask> tasks) const;
   void note_class(const Job& job);
   // Besides `marks`, those that such jobs have: of the lowest class first, of the newest first. All its marks.
   std::uint32_t take_marks_of_lower(const Job& job, const Held& held, std::uint32_t marks);

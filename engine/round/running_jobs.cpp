@@ -133,11 +133,6 @@ bool lies_on(const Holding& held, std::span<const ReservedTask> tasks) {
   });
 }
 
-bool has_surplus_on(const RunningJob& job, std::span<const ReservedTask> tasks) {
-  const auto is_there = [&](std::size_t i) { return lies_on(job.tasks[i].holding, tasks); };
-  return std::ranges::any_of(surplus_tasks(job), is_there);
-}
-
 Seconds expected_end_of(const RunningJob& job, const RoundRules& rules, Seconds now) {
   return job.stop_at >= now ? job.stop_at : untold_end_of(job, rules, now);
 }

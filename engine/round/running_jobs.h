@@ -60,8 +60,6 @@ class RunningJobs {
 std::vector<std::size_t> surplus_tasks(const RunningJob& job);
 // Devices on which some of `tasks` are to be.
 bool lies_on(const Holding& held, std::span<const ReservedTask> tasks);
-// Some of its surplus tasks lie on these.
-bool has_surplus_on(const RunningJob& job, std::span<const ReservedTask> tasks);
 
 // When it was to have ended, as far as was known.
 Seconds believed_end_of(const RunTimes& times, const RoundRules& rules);

@@ -88,32 +88,41 @@ bool outranks_its_victims(const RoundState& state, const Job& job) {
   });
 }
 
-bool is_void(const RoundState& state, const Job& job, const Reservation& row, Seconds now) {
+// Nothing lies where it is to start but what leaves by then, and what it may take.
+bool is_clear_for(RoundState& state, const Job& job, const Reservation& row, Seconds end) {
+  const Amounts amounts = state.held_by(row.tasks);
+  const QuotaLedger marked = marked_without_leaving(state, job);
+  const auto may_take = [&](const RunningJob& run) { return may_take_surplus(state, marked, job, amounts, run, end); };
+  return surplus_in_the_way(state, row, may_take).has_value();
+}
+
+bool is_void(RoundState& state, const Job& job, const Reservation& row, Seconds now) {
+  const Seconds end = last_end_of(job, now);
+  if (!is_clear_for(state, job, row, end)) return true;
   if (!state.quotas().governs()) {  // nobody owns anything any more
     return std::ranges::any_of(state.running().all(), [&](const RunningJob& run) {
       return run.makes_room_for_a_job() && run.stops_for == job.id && run.stop_rule == EvictionRule::kReclaim;
     });
   }
   const Amounts amounts = state.held_by(row.tasks);
+  const QuotaLedger marked = marked_without_leaving(state, job);
   QuotaLedger then = state.quotas();
   then.clear_holds();
-  const QuotaLedger marked = marked_without_leaving(state, job);
   for (const auto& [other, pledge] : state.pledges())  // of older promises
     then.count_promise(pledge.queue, pledge.amounts, pledge.leaving, 1);
-  const Seconds end = last_end_of(job, now);
   for (const RunningJob& run : state.running().all()) {
     if (!run.makes_room_for_a_job() || run.stops_for != job.id) continue;
     const bool takes_back = run.stop_rule == EvictionRule::kReclaim;
     const bool still_may = !takes_back || marked.may_reclaim(job.queue, amounts, run.job.queue, run.quota_mark, end,
                                                              QuotaLedger::Beside::kMarked);
     if (!still_may) return true;
-    then.give_back(run.job.queue, state.held_by(run).all);
+    then.give_back(run.job.queue, state.held_by(run).all, state.lasts_until(run));
   }
   if (then.judge(job.queue, amounts, end).admitted()) return false;
   for (const RunningJob& run : state.running().all()) {
     const RoundState::Held held = state.held_by(run);
     if (held.has_surplus && may_take_surplus(state, marked, job, amounts, run, end))
-      then.give_back(run.job.queue, held.surplus);
+      then.give_back(run.job.queue, held.surplus, state.lasts_until(run));
   }
   return !then.judge(job.queue, amounts, end).admitted();
 }
@@ -139,6 +148,18 @@ void drop_void_promises(RoundState& state, std::span<const Job> jobs, Seconds no
   });
   std::ranges::sort(kept, {}, &Reservation::job);
   state.renew_marks();
+  // With the marks that all have now, surplus tasks may be out of reach.
+  const auto is_out_of_reach = [&](const Reservation& row) {
+    if (row.kind != ReservationKind::kEviction || surplus_left_for(state, row).empty()) return false;
+    const Job* const job = find_job(jobs, row.job);
+    if (job == nullptr) return false;
+    state.drop_pledge(row.job);
+    const bool is_broken = !is_clear_for(state, *job, row, last_end_of(*job, now));
+    if (!is_broken) state.pledge(row, jobs);
+    return is_broken;
+  };
+  while (std::erase_if(kept, is_out_of_reach) > 0) state.renew_marks();
+  state.renew_marks();
 }
 
 Result<SettledStops> settle_stops(RoundState& state, std::span<Reservation> kept, std::span<const Job> jobs,
@@ -150,6 +171,7 @@ Result<SettledStops> settle_stops(RoundState& state, std::span<Reservation> kept
     });
   };
   reprieve_jobs(state, now, holds_room, settled.reprieves);
+  BERTH_TRY(spare_for_loans(state, jobs, now, starts_then, settled.reprieves));
   hasten_stops(state, now, kept, settled.sooner);
   BERTH_ASSIGN(settled.ended, end_stopped_jobs(state, now));
   keep_what_is_freed(state, now, settled.ended, kept);

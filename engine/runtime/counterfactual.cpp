@@ -107,7 +107,10 @@ class CounterfactualWords {
         break;
       }
     }
-    if (change.goes_first) line.sentence += ", and it goes before all jobs ahead of it";
+    if (change.goes_first) {
+      line.sentence += ", and it goes before all jobs ahead of it";
+      line.statement.clear();  // alone it would not start the job
+    }
     if (change.may_be_smaller) line.sentence += "; a smaller one may exist";
     if (!change.evictions.empty()) {
       std::int64_t lost = 0;

@@ -16,7 +16,7 @@ namespace berth {
 struct CounterfactualLine {
   std::string change;         // "quota", "device model", ..., "wait"
   std::string sentence;       // "queue search has 4 A100 more (20 instead of 16)"; all names, for programs
-  std::string statement;      // what to type; empty where a job would have to be submitted differently
+  std::string statement;      // what to type; empty where no statement alone does it
   std::string cost;           // "1.5 GPU-hours of 2 jobs lost"; empty = none
   std::string shown = {};     // the sentence with the first names only, for people
   bool starts_later = false;  // room is made now, by jobs that get a grace

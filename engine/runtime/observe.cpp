@@ -210,8 +210,10 @@ class Observer {
       }
       case TaskPhase::kEnded: {
         has_begun_ = true;
-        // By the cluster, or by Berth in a state that was undone since.
-        if (seen.was_told && !seen.said_done && !run.told_at && run.state != RunState::kStopping)
+        // By the cluster, or by Berth in a state that was undone since. That this state told it once, for an eviction
+        // that was withdrawn, says nothing of the end that the cluster brought; judge_run() knows for how long it does.
+        if ((seen.was_told_by_others || (seen.was_told && !run.told_at)) && !seen.said_done &&
+            run.state != RunState::kStopping)
           return note_end(run, task, seen, "lost", "it was told to end, and not by this state: " + end_words(seen));
         return note_end(run, task, seen, "ended", seen.succeeded() ? "" : end_words(seen));
       }

@@ -138,6 +138,31 @@ TEST_F(SignalledPods, EndAfterTheirSignalWhateverTheClockOfTheirNodeSays) {
   EXPECT_EQ(count("jobs WHERE name = 'g3' AND state = 'finished'"), 1);
 }
 
+// Somebody deletes the pod long after an eviction was withdrawn, as a drain of its node does.
+TEST_F(SignalledPods, AreLostWhenOthersDeleteThemAfterAnEvictionThatWasWithdrawn) {
+  take_back();
+  berth("RUN ALL");
+  for (int i = 1; i <= 5; ++i) berth(fmt::format("CANCEL JOB owner{}", i));
+  berth("RUN ALL");
+  ASSERT_EQ(count("evictions WHERE state = 'withdrawn'"), 5);
+  {
+    Database db = open();
+    EXPECT_OK(db.execute("UPDATE runs SET told_at = told_at - 3600, told_until = told_until - 3600 WHERE told_at > 0"));
+  }
+  for (const char* job : {"g1", "g2"}) {
+    const std::string told = fmt::format("{} --kubeconfig {} -n berth delete pod {} --wait=false >/dev/null 2>&1",
+                                         kubectl_program(), server_.kubeconfig(), pod_of_job(job));
+    ASSERT_EQ(std::system(told.c_str()), 0);
+  }
+  server_.set_status(pod_of_job("g1"), status(ended_status(0, "Completed")));
+  server_.set_status(pod_of_job("g2"), status(ended_status(143, "Error")));
+  run_to_the_end("g3");
+  for (int i = 0; i < 2; ++i) berth("RUN ALL");
+  EXPECT_EQ(count("jobs WHERE name IN ('g1', 'g2') AND state <> 'finished' AND losses = 1 AND failures = 0"), 2);
+  EXPECT_EQ(count("jobs WHERE name = 'g3' AND state = 'finished'"), 1);
+  EXPECT_EQ(count("runs r JOIN jobs j ON j.id = r.job_id WHERE j.name IN ('after1', 'after2')"), 0);
+}
+
 // The program saves and ends at once: its container takes the command with it that has sent the signal.
 class QuickPods : public SignalledPods {
  protected:

@@ -453,6 +453,28 @@ TEST_F(LocalExecutorTest, WhatHearsOfTheShutdownBeforeItsSupervisorIsLost) {
   }
 }
 
+// The signal of an eviction that was withdrawn since is no reason of an end that others bring.
+TEST_F(LocalExecutorTest, WhatOthersEndAfterASignalOfOursIsLostToo) {
+  const std::string saves = "trap : USR1; trap 'exit 0' TERM; while :; do sleep 0.01; done";
+  for (const std::int64_t job : {1, 2}) {
+    const LiveTask task = start(launch_of(job, saves));
+    ASSERT_TRUE(wait_until([&] { return observe(task).phase == TaskPhase::kRunning; }));
+    usleep(200000);
+    must(executor()->stop(std::vector<StopRequest>{{{task}, std::nullopt, "USR1"}}));
+    usleep(200000);
+    const TaskRecord before = record(task);
+    if (job == 1) {
+      signal_process_group(before.start->process, SIGTERM);
+      usleep(100000);
+      signal_process(before.supervisor, SIGTERM);
+    } else {
+      signal_process(before.supervisor, SIGKILL);
+      signal_process_group(before.start->process, SIGKILL);
+    }
+    EXPECT_EQ(wait_for_end(task).phase, TaskPhase::kVanished) << job;
+  }
+}
+
 TEST_F(LocalExecutorTest, AKilledLauncherLeavesATaskThatIsFound) {
   const Launch launch = launch_of(1, "echo once >> " + path("count") + "; sleep 30");
   const pid_t launcher = fork();

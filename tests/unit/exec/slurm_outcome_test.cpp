@@ -180,7 +180,9 @@ TEST(SlurmOutcome, ANodeThatFailedMayLive) {
 TEST(SlurmOutcome, WhatSlurmToldToEndHasNotSucceeded) {
   const std::string told = "start 0 0 1 7\ntold 0 0 5\nexit 0 0 6 0\nend 0 0 6 0 1\n";
   const auto judged = [&](SlurmState state, const std::string& record) {
-    return World().with(job_in(state)).with_record(record).judge();
+    SlurmJob job = job_in(state);
+    job.started = Seconds(1);
+    return World().with(std::move(job)).with_record(record).judge();
   };
   EXPECT_EQ(judged(SlurmState::kPreempted, told).phase, TaskPhase::kVanished);
   EXPECT_EQ(judged(SlurmState::kNodeFailed, told).phase, TaskPhase::kVanished);
@@ -215,6 +217,35 @@ TEST(SlurmOutcome, WhatSlurmToldToEndAndForgotIsLost) {
   World ours;
   ours.with_record("start 0 0 1 7\nstop 0 0 4 TERM\ntold 0 0 5\nexit 0 0 6 0\nend 0 0 6 0 1\n");
   EXPECT_TRUE(ours.judge().was_told);
+}
+
+// A signal for an eviction that was withdrawn lasts for its grace. What others tell the task later is theirs.
+TEST(SlurmOutcome, ASignalThatIsOverDoesNotHideWhatOthersDid) {
+  const std::string begun = "start 0 0 1011 7\nsignal 0 0 1100 10 1160\n";
+  const std::string ended = "exit 0 0 1505 0\nend 0 0 1505 0 1\n";
+  const auto judge = [&](SlurmState state, const std::string& told) {
+    return World().with(job_in(state)).with_record(begun + told + ended).judge();
+  };
+  EXPECT_EQ(judge(SlurmState::kPreempted, "told 0 0 1500\n").phase, TaskPhase::kVanished);
+  EXPECT_EQ(judge(SlurmState::kNodeFailed, "told 0 0 1500\n").phase, TaskPhase::kVanished);
+  EXPECT_EQ(judge(SlurmState::kCancelled, "told 0 0 1500\n").signal, 15);
+  EXPECT_EQ(judge(SlurmState::kRunning, "told 0 0 1500\n").phase, TaskPhase::kRunning) << "Slurm will say why";
+  EXPECT_TRUE(judge(SlurmState::kCompleted, "told 0 0 1101\n").succeeded()) << "our own word, heard twice";
+  EXPECT_TRUE(judge(SlurmState::kRunning, "").succeeded());
+}
+
+TEST(SlurmOutcome, WhatSlurmRequeuedIsLost) {
+  const std::string told = "start 0 0 1011 7\ntold 0 0 1500\nexit 0 0 1505 0\nend 0 0 1505 0 1\n";
+  const std::string untold = "start 0 0 1011 7\nexit 0 0 1505 0\nend 0 0 1505 0 1\n";
+  SlurmJob again = job_in(SlurmState::kCompleted);
+  again.started = Seconds(1620);
+  EXPECT_EQ(World().with(job_in(SlurmState::kPending)).with_record(told).judge().phase, TaskPhase::kVanished);
+  EXPECT_EQ(World().with(again).with_record(told).judge().phase, TaskPhase::kVanished);
+  EXPECT_TRUE(World().with(job_in(SlurmState::kCompleted)).with_record(told).judge().succeeded());
+  EXPECT_TRUE(World().with(job_in(SlurmState::kPending)).with_record(untold).judge().succeeded()) << "done before";
+  World early;
+  early.facts.is_current = false;
+  EXPECT_EQ(early.with(job_in(SlurmState::kPending)).with_record(told).judge().phase, TaskPhase::kRunning);
 }
 
 // Its guard may yet be ending what it started, whatever it said before it died.

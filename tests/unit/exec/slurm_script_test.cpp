@@ -42,9 +42,9 @@ TEST(SlurmScript, EqualNodesAreAPlainJobOthersAHeterogeneousOne) {
   EXPECT_EQ(join(sbatch_command(launch, components, options), " "),
             "sbatch --parsable --export=ALL --job-name=berth-abc123-12-1-l0 "
             "--comment={\"database\":\"abc123\",\"job\":12,\"attempt\":1,\"sequence\":0,"
-            "\"launch\":\"berth-abc123-12-1-l0\"} --no-requeue "
+            "\"launch\":\"berth-abc123-12-1-l0\"} "
             "--open-mode=append --output=/sh%%j/berth-abc123-12-1-l0/slurm.out "
-            "--chdir=/sh%j/berth-abc123-12-1-l0 --partition=gpu --time=3 --nodelist=n2,n1 --nodes=2 "
+            "--chdir=/sh%j/berth-abc123-12-1-l0 --partition=gpu --time=3 --no-requeue --nodelist=n2,n1 --nodes=2 "
             "--ntasks-per-node=1 --cpus-per-task=2 --mem=1000 --gres=gpu:2 /sh%j/berth-abc123-12-1-l0/script");
   launch = launch_on({{"n1", 0b1}, {"n2", 0b11}, {"n2", 0b100}, {"n3", 0b1}, {"n4", 0}});
   components = must(slurm_components(launch, 0));
