@@ -54,12 +54,16 @@ std::optional<std::vector<TaskPlace>> surplus_in_the_way(RoundState& state, cons
     const bool is_victim = run.makes_room_for_a_job() && run.stops_for == promise.job;
     return is_victim || run.is_told_to_end() || (run.is_told_to_stop() && run.stop_at <= promise.expected);
   };
+  std::set<std::int64_t> there;
+  for (const NodeIndex node : nodes) {
+    const std::span<const std::int64_t> jobs = state.running().on_node(node);
+    there.insert(jobs.begin(), jobs.end());
+  }
   std::vector<TaskPlace> surplus;
   Ledger& ledger = state.ledger();
   const Ledger::Checkpoint before = ledger.checkpoint();
-  for (const RunningJob& run : state.running().all()) {
-    if (std::ranges::none_of(run.tasks, [&](const RunningTask& task) { return nodes.contains(task.holding.node); }))
-      continue;
+  for (const std::int64_t job : there) {
+    const RunningJob& run = *state.running().find(job);
     if (leaves(run)) {
       for (const RunningTask& task : run.tasks) (void)ledger.release(task.holding);
     } else if (may_take(run)) {

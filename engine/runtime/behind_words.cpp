@@ -139,6 +139,10 @@ Result<SaidReason> say_behind(Database& db, const Waiting& waiting, const Snapsh
   if (makes_room) {
     BERTH_ASSIGN(std::optional<SaidReason> late, say_late_victims(db, snapshot, waiting.job));
     if (late) return *std::move(late);
+    const Reservation* const row = find_of_job(std::span<const Reservation>(snapshot.reservations), waiting.job);
+    if (!has_victims && row != nullptr && row->kind == ReservationKind::kEviction)
+      return SaidReason{fmt::format("room that others have left is kept for it until {}", print_time(row->expires)),
+                        ""};
     return SaidReason{"room is being made for it: jobs that were told to stop are still writing their checkpoints", ""};
   }
   if (waiting.reason == Reason::kReserved && waiting.queue != 0) {

@@ -305,6 +305,18 @@ TEST_F(Slurm, AJobThatIsRenamedIsOursAllTheSame) {
   EXPECT_TRUE(comes_to(launch, TaskPhase::kEnded));
 }
 
+// It has the environment of the task, by which Berth knows what is left of one.
+TEST_F(Slurm, AJobThatATaskSubmitsIsNotItsOwn) {
+  const Launch launch = launch_of(
+      51,
+      "sbatch --quiet --nodelist=n1 --mem=10 --output=/dev/null --wrap='echo began >>$OUT; sleep 4; echo done "
+      ">>$OUT'; for i in $(seq 100); do grep -q began $OUT && break; sleep 0.1; done",
+      {{"n1", 0b1}});
+  ASSERT_EQ(deliver(launch).state, DeliveryState::kDone);
+  EXPECT_TRUE(comes_to(launch, TaskPhase::kEnded));
+  EXPECT_TRUE(eventually([&] { return out(51) == "began\ndone\n"; })) << out(51);
+}
+
 TEST_F(Slurm, WhatHasNotStartedNeverDoes) {
   // The second one waits in Slurm for the devices of the first.
   const Launch holder = launch_of(11, "sleep 60", {{"n1", 0b1111}});
