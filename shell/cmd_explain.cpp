@@ -202,9 +202,9 @@ constexpr CommandRow kExplainRows[] = {
      .details =
          "Where jobs ahead of it would take what a change frees, and going before them alone does not help, the "
          "line says that it goes before them too, and names no statement: none does both. No part of a change can be "
-         "left out, and no amount be one unit "
-         "lower; where too many smaller ones would have to be planned, the line says that one may exist. A change "
-         "after which jobs with a grace are told to stop makes room now, and the line says when the job starts."},
+         "left out, and no amount be one unit lower; where too many smaller ones would have to be planned, the line "
+         "says that one may exist. A change after which jobs with a grace are told to stop makes room now, and the "
+         "line says when the job starts."},
 };
 
 }  // namespace

@@ -24,6 +24,8 @@ namespace berth {
 
 namespace {
 
+constexpr Seconds kForEver{std::numeric_limits<std::int64_t>::max()};
+
 // kUnavailable, whatever has its place: one launch's folder must not end more than that launch.
 Status write_to(const std::string& path, int flags, std::string_view content) {
   const Result<Descriptor> file = open_plain_file(path, O_WRONLY | O_CREAT | flags);
@@ -53,8 +55,6 @@ Status replace_file(const std::string& path, std::string_view content) {
   BERTH_TRY(write_to(fresh, O_TRUNC, content));
   return rename(fresh.c_str(), path.c_str()) == 0 ? Status() : file_error(path);
 }
-
-constexpr Seconds kForEver{std::numeric_limits<std::int64_t>::max()};
 
 void read_slurm_record(std::string_view text, std::string_view node,
                        std::map<std::pair<std::int32_t, std::int32_t>, SlurmTaskRecord>& records) {

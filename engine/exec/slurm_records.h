@@ -40,13 +40,13 @@ struct SlurmTaskRecord {
   bool is_exit = false;   // no signal, whatever the code
   bool is_late = false;
   bool was_told = false;
-  Seconds heeds_until{-1};          // how long a signal of ours lasts; for ever once it was told to stop
+  Seconds heeds_until{-1};          // until then Berth's last signal may end it; a stop may do so for ever
   bool was_told_by_others = false;  // by Slurm, as it seems
   Seconds told{-1};                 // the last time
   bool is_left = false;             // its watcher was killed, and it was ended for that
   TaskUse use;
 
-  // Others told it, when nothing that we had asked of it lasted any more. Our own words are heard twice now and then.
+  // Others told it after Berth's last signal was over. Before that the script may have heard Berth's own CONT twice.
   bool was_ended_by_others() const { return was_told_by_others && told > heeds_until; }
 };
 

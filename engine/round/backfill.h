@@ -290,11 +290,11 @@ class Backfill {
   // Room was made for it behind a job that closes the pass, or beside a reservation that is due, which does not give
   // way to it: what is idle there is not for it.
   bool waits_for_its_victims(const Job& job) const;
-  // The reservation is due, and does not give way to the job.
-  bool is_due_before(const Kept& kept, const Job& job) const;
+  // The reservation is due, and does not give way to the one that asks.
+  bool is_due_before(const Kept& kept, const Asker& asker) const;
   Asker asker_of_promise(const Job& job) const;
   // Mode none, or none_per_queue: all that wait before the job borrow what it may take back, and give way to it.
-  bool is_first_among_owners(const Job& job) const;
+  bool is_first_among_owners(const Asker& asker) const;
   // Mode none, or none_per_queue: what is idle is for the first in line.
   bool keeps_order_of_all() const;
   // The nodes of reservations of others that are due.

@@ -141,9 +141,9 @@ bool Backfill::gives_way_to(const QueueCloser& closer, const Job& job) const {
          !quotas.may_reclaim(closer.queue, closer.demand, job.queue, 0, closer.end);
 }
 
-bool Backfill::is_due_before(const Kept& kept, const Job& job) const {
+bool Backfill::is_due_before(const Kept& kept, const Asker& asker) const {
   const Reservation& row = kept.reservation;
-  if (row.job == job.id || row.expected > now_) return false;
+  if (row.job == asker.job.id || row.expected > now_) return false;
   const Job* const holder = find_job(jobs_, row.job);
   if (holder == nullptr) return true;
   const bool borrows = limits_.wants_to_borrow(*holder);
@@ -153,7 +153,7 @@ bool Backfill::is_due_before(const Kept& kept, const Job& job) const {
                   .borrows = borrows,
                   .gives_way = gives_way(borrows, row),
                   .queue = holder->queue};
-  return !gives_way_to(held, asker_of_promise(job));
+  return !gives_way_to(held, asker);
 }
 
 // What is pledged to the job itself does not stand in its way.
@@ -165,14 +165,15 @@ Backfill::Asker Backfill::asker_of_promise(const Job& job) const {
 
 bool Backfill::waits_for_its_victims(const Job& job) const {
   if (!holds_room_for(job.id)) return false;
-  if (keeps_order_of_all()) return !is_first_among_owners(job);
-  return std::ranges::any_of(kept_, [&](const Kept& kept) { return is_due_before(kept, job); });
+  const Asker asker = asker_of_promise(job);
+  if (keeps_order_of_all()) return !is_first_among_owners(asker);
+  return std::ranges::any_of(kept_, [&](const Kept& kept) { return is_due_before(kept, asker); });
 }
 
-bool Backfill::is_first_among_owners(const Job& job) const {
+bool Backfill::is_first_among_owners(const Asker& asker) const {
   const QuotaLedger& quotas = state_.quotas();
+  const Job& job = asker.job;
   if (!quotas.governs() || job.queue < 0) return false;
-  const Asker asker = asker_of_promise(job);
   if (ranks_move_) return closer_ && closer_gives_way() && is_closed_by_guest_of(asker);
   if (input_ == nullptr) return false;
   const bool is_per_queue = state_.rules().backfill == BackfillMode::kNonePerQueue;
@@ -194,8 +195,9 @@ bool Backfill::keeps_order_of_all() const {
 }
 
 void Backfill::close_due_nodes(const Job& job, ClosedNodes& closed) const {
+  const Asker asker = asker_of_promise(job);
   for (const Kept& kept : kept_) {
-    if (!is_due_before(kept, job)) continue;
+    if (!is_due_before(kept, asker)) continue;
     for (const ReservedTask& task : kept.reservation.tasks) closed.close(task.holding.node);
   }
 }

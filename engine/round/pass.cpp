@@ -467,70 +467,79 @@ bool Pass::could_make_room(Asking& asking) {
   return price.has_value();
 }
 
+void Pass::make_either(Ways& ways) {
+  ways.room = make_room(ways.asking);
+  if (ways.room || ways.asking.comes_back || !ways.asking.at_most) return;
+  ways.as_owner.minds_return = ways.asking.minds_return;
+  ways.room = make_room(ways.as_owner);
+  ways.is_owner_then = ways.room.has_value();
+}
+
+void Pass::price_as_owner(Ways& ways) {
+  const Backfill::Asker& asker = ways.asking.asker;
+  if (asker.borrows && !backfill_.holds_room_for(asker.job.id)) (void)make_room(ways.as_owner, &ways.asking.at_most);
+}
+
+std::optional<PassOutcome> Pass::look_for_room(Ways& ways) {
+  auto& [asking, as_owner, is_closed, room, is_owner_then] = ways;
+  const Job& job = asking.asker.job;
+  const bool is_kept = job.queue >= 0 && (is_closed ? backfill_.is_withstood(asking.asker)
+                                                    : backfill_.is_kept_for_borrowers(asking.asker));
+  if (is_kept) {
+    const bool gives_way = is_closed && backfill_.closer_gives_way();
+    asking.may_take_idle = gives_way && backfill_.is_closed_by_guest_of(asking.asker);
+    as_owner.may_take_idle = gives_way && backfill_.is_closed_by_guest_of(as_owner.asker);
+    price_as_owner(ways);
+    if (asking.may_take_idle) {
+      if (std::optional<PassOutcome> outcome = take_idle(job, asking.end, asking.asker)) return outcome;
+    }
+    asking.minds_return = !asking.may_take_idle;
+  }
+  make_either(ways);
+  if (room || !(asking.comes_back || as_owner.comes_back)) return std::nullopt;
+  // The job takes what is idle, as they would, and evicts for the rest.
+  backfill_.set_borrowers_aside(asking.asker);
+  if (std::optional<PassOutcome> outcome = take_idle(job, asking.end, asking.asker)) return outcome;
+  for (Asking* const each : {&asking, &as_owner}) {
+    each->minds_return = each->comes_back = false;
+    each->may_take_idle = is_closed;
+  }
+  const Reclaim::Price at_most = asking.at_most;
+  if (is_closed) {
+    asking.at_most.reset();
+    price_as_owner(ways);
+  }
+  make_either(ways);
+  if (room) return std::nullopt;
+  asking.may_take_idle = as_owner.may_take_idle = false;
+  asking.at_most = at_most;
+  backfill_.hold_again();
+  make_either(ways);
+  return std::nullopt;
+}
+
 std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool borrows) {
   if (!reclaim_ || waits_for_victims(job)) return std::nullopt;
   const Amounts before = used_by_all(state_.quotas());
-  Asking asking{.asker = {.job = job, .borrows = borrows}, .end = end};
-  // One that borrows now may be an owner once lower classes of its queue have gone: what borrowers keep is open to it.
-  Asking as_owner{.asker = {.job = job, .borrows = false}, .end = end, .as_owner = true};
+  Ways ways{.asking = {.asker = {.job = job, .borrows = borrows}, .end = end},
+            .as_owner = {.asker = {.job = job, .borrows = false}, .end = end, .as_owner = true},
+            .is_closed = backfill_.closed_by(job) != 0};
   std::optional<BesidePromised> beside(std::in_place, *this, job.id);
-  const bool is_closed = backfill_.closed_by(job) != 0;
   if (const Amounts demand = state_.quotas().demand_to_start(job);
       gives_way_to_owners(job) && owners_.come_before(job, demand)) {
-    const bool may_evict = could_make_room(asking) || could_make_room(as_owner);
+    const bool may_evict = could_make_room(ways.asking) || could_make_room(ways.as_owner);
     return may_evict ? std::optional(put_off(job, demand)) : std::nullopt;
   }
-  std::optional<RoomMade> room;
+  std::optional<RoomMade>& room = ways.room;
   if (const Reservation* const promise = backfill_.promise_to(job.id))
     room = reclaim_->take_surplus_left(job, *promise, end);
-  const bool is_kept = job.queue >= 0 && (is_closed ? backfill_.is_withstood(asking.asker)
-                                                    : backfill_.is_kept_for_borrowers(asking.asker));
-  if (!room && is_kept) {
-    const bool gives_way = is_closed && backfill_.closer_gives_way();
-    const bool is_open = gives_way && backfill_.is_closed_by_guest_of(asking.asker);
-    asking.may_take_idle = is_open;
-    as_owner.may_take_idle = gives_way && backfill_.is_closed_by_guest_of(as_owner.asker);
-    if (borrows && !backfill_.holds_room_for(job.id)) (void)make_room(as_owner, &asking.at_most);
-    if (is_open) {
-      if (std::optional<PassOutcome> outcome = take_idle(job, end, asking.asker)) return outcome;
-    }
-    asking.minds_return = !is_open;
-  }
-  bool is_owner_then = false;
-  const auto make_as_owner = [&] {
-    if (asking.at_most) room = make_room(as_owner);
-    is_owner_then = room.has_value();
-  };
-  if (!room) room = make_room(asking);
-  if (!room && !asking.comes_back) {
-    as_owner.minds_return = asking.minds_return;
-    make_as_owner();
-  }
-  if (!room && (asking.comes_back || as_owner.comes_back)) {
-    backfill_.set_borrowers_aside(asking.asker);
-    if (std::optional<PassOutcome> outcome = take_idle(job, end, asking.asker)) return outcome;
-    for (Asking* const each : {&asking, &as_owner}) each->minds_return = each->comes_back = false;
-    const Reclaim::Price at_most = asking.at_most;
-    // As they would: with what is idle.
-    asking.may_take_idle = as_owner.may_take_idle = is_closed;
-    if (is_closed && borrows && !backfill_.holds_room_for(job.id)) {
-      asking.at_most.reset();
-      (void)make_room(as_owner, &asking.at_most);
-    }
-    room = make_room(asking);
-    if (!room) make_as_owner();
-    if (!room) {
-      asking.may_take_idle = as_owner.may_take_idle = false;
-      asking.at_most = at_most;
-      backfill_.hold_again();
-      room = make_room(asking);
-      if (!room) make_as_owner();
-    }
+  if (!room) {
+    if (std::optional<PassOutcome> outcome = look_for_room(ways)) return outcome;
   }
   beside.reset();
   if (!room) return std::nullopt;
   evictions_.insert(evictions_.end(), room->evictions.begin(), room->evictions.end());
-  backfill_.give_way_to(is_owner_then ? as_owner.asker : asking.asker, room->outcome.placed);
+  backfill_.give_way_to((ways.is_owner_then ? ways.as_owner : ways.asking).asker, room->outcome.placed);
   backfill_.note_evicted();
   PassOutcome outcome;
   if (room->reservation) {

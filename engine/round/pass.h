@@ -110,6 +110,19 @@ class Pass {
     bool minds_return = false;    // nobody goes who would come back to what is idle
     bool comes_back = false;      // somebody would have
   };
+  // One that borrows now may be an owner once lower classes of its queue have gone: what borrowers keep is open to it.
+  struct Ways {
+    Asking asking;
+    Asking as_owner;
+    bool is_closed = false;  // a job before it closes the pass
+    std::optional<RoomMade> room = {};
+    bool is_owner_then = false;  // of the room: it was made as for an owner
+  };
+  // As the job asks, or else as an owner where that is no dearer than its price (Asking::at_most).
+  void make_either(Ways& ways);
+  void price_as_owner(Ways& ways);
+  // Fills in `room`, if any can be made. An outcome: it took what is idle instead.
+  std::optional<PassOutcome> look_for_room(Ways& ways);
   // Nothing = none, or with `price`, which is set then, it could be made.
   std::optional<RoomMade> make_room(Asking& asking, Reclaim::Price* price = nullptr);
   bool could_make_room(Asking& asking);

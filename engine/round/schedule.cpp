@@ -405,11 +405,11 @@ Result<ScheduleResult> plan_schedule_on(const Snapshot& snapshot, RoundState& st
   announce_step(options, "order");
   BERTH_ASSIGN(Ordering ordering, ordering_of(snapshot, state));
   std::vector<Reservation> kept = kept_reservations(snapshot);
-  if (std::ranges::find(kept, ReservationKind::kEviction, &Reservation::kind) != kept.end()) {
+  // A promise is also void where what is due to a lender refuses it.
+  if (std::ranges::find(kept, ReservationKind::kEviction, &Reservation::kind) != kept.end())
     BERTH_TRY(keep_for_lenders(state, snapshot.jobs, snapshot.now));
-    drop_void_promises(state, snapshot.jobs, snapshot.now, kept);
-    state.quotas().keep_nothing();
-  }
+  drop_void_promises(state, snapshot.jobs, snapshot.now, kept);
+  state.quotas().keep_nothing();
   const StartsThen starts = options.tries_loans ? starts_then(snapshot, options) : StartsThen();
   BERTH_ASSIGN(SettledStops settled, settle_stops(state, kept, snapshot.jobs, snapshot.now, starts));
   ScheduleRun run(snapshot, state, ordering, options, kept, std::move(settled));

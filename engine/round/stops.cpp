@@ -89,23 +89,22 @@ bool outranks_its_victims(const RoundState& state, const Job& job) {
 }
 
 // Nothing lies where it is to start but what leaves by then, and what it may take.
-bool is_clear_for(RoundState& state, const Job& job, const Reservation& row, Seconds end) {
+bool is_clear_for(RoundState& state, const Job& job, const Reservation& row, const QuotaLedger& marked, Seconds end) {
   const Amounts amounts = state.held_by(row.tasks);
-  const QuotaLedger marked = marked_without_leaving(state, job);
   const auto may_take = [&](const RunningJob& run) { return may_take_surplus(state, marked, job, amounts, run, end); };
   return surplus_in_the_way(state, row, may_take).has_value();
 }
 
 bool is_void(RoundState& state, const Job& job, const Reservation& row, Seconds now) {
   const Seconds end = last_end_of(job, now);
-  if (!is_clear_for(state, job, row, end)) return true;
+  const QuotaLedger marked = marked_without_leaving(state, job);
+  if (!is_clear_for(state, job, row, marked, end)) return true;
   if (!state.quotas().governs()) {  // nobody owns anything any more
     return std::ranges::any_of(state.running().all(), [&](const RunningJob& run) {
       return run.makes_room_for_a_job() && run.stops_for == job.id && run.stop_rule == EvictionRule::kReclaim;
     });
   }
   const Amounts amounts = state.held_by(row.tasks);
-  const QuotaLedger marked = marked_without_leaving(state, job);
   QuotaLedger then = state.quotas();
   then.clear_holds();
   for (const auto& [other, pledge] : state.pledges())  // of older promises
@@ -154,7 +153,7 @@ void drop_void_promises(RoundState& state, std::span<const Job> jobs, Seconds no
     const Job* const job = find_job(jobs, row.job);
     if (job == nullptr) return false;
     state.drop_pledge(row.job);
-    const bool is_broken = !is_clear_for(state, *job, row, last_end_of(*job, now));
+    const bool is_broken = !is_clear_for(state, *job, row, marked_without_leaving(state, *job), last_end_of(*job, now));
     if (!is_broken) state.pledge(row, jobs);
     return is_broken;
   };

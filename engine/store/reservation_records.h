@@ -15,7 +15,7 @@ namespace berth {
 Result<std::vector<Reservation>> read_reservations(Database& db, IdIndex& nodes, const Cluster& cluster);
 // Makes the tables say `wanted` (in job order): only what differs is written.
 Status write_reservations(Change& change, std::span<const Reservation> wanted);
-// Room that evictions make for a job is free only now, if it is: it lapses then at the earliest.
+// A reservation that evictions made for the job lapses at `until` at the earliest.
 Status keep_reservation(Change& change, std::int64_t job, Seconds until);
 // Of a job that no longer waits.
 Status drop_reservation(Change& change, std::int64_t job);
