@@ -154,7 +154,8 @@ Result<Output> show_executors(Session& session, const Arguments&) {
       "last_contact, (SELECT group_concat(name, ', ') FROM (SELECT name FROM pools WHERE executor_id = e.id "
       "ORDER BY id)) AS pools, (SELECT count(*) FROM run_tasks t WHERE t.executor_id = e.id AND (phase = "
       "'pending' OR phase = 'starting' OR phase = 'running')) AS live_tasks, (SELECT count(*) FROM outbox o "
-      "WHERE o.executor_id = e.id) AS in_flight, nullif(e.options, '{}') AS options, nullif(e.error, '') AS "
+      "WHERE o.executor_id = e.id AND o.told_at IS NULL) AS in_flight, nullif(e.options, '{}') AS options, "
+      "nullif(e.error, '') AS "
       "error FROM executors e ORDER BY e.id");
 }
 
@@ -423,7 +424,8 @@ std::vector<CommandRow> make_rows() {
        .example = "RUN SYNC",
        .details =
            "What is true wins; SHOW DRIFT lists what was found other than expected. Effects that wait in the outbox "
-           "are told again, drains are passed on, and the nodes that executors have are compared with those here: new "
+           "are told again, as are stops whose tasks run on 30 s after their grace; drains are passed on, and the "
+           "nodes that executors have are compared with those here: new "
            "ones are only told, unless setting import_new_nodes is true. A node that loses launches one after the "
            "other before they begin drains: for five minutes, then longer each time, until RESUME NODES. No job is "
            "charged for it when the node has lost those of several."},

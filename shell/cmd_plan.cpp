@@ -59,9 +59,11 @@ Result<PlannedStatement> statement_to_plan(const CommandRow& row, const Argument
   std::vector<std::string> files;
   for (const std::string_view parameter : parameters) files.push_back(arguments.text(parameter));
   if (std::ranges::find(files, "-") != files.end()) return PlannedStatement();
-  const std::string_view text = arguments.statement();
+  const auto without_first_word = [](std::string_view text) {
+    return std::string(trim(text.substr(text.find_first_of(" \t\r\n"))));
+  };
   Result<PlannedStatement> planned =
-      planned_statement(std::string(trim(text.substr(text.find_first_of(" \t\r\n")))), files);
+      planned_statement(without_first_word(arguments.statement()), without_first_word(arguments.spoken()), files);
   if (!planned.ok() && parameters.size() == 1) return blame(std::move(planned).status(), arguments.span(parameters[0]));
   return planned;
 }
@@ -178,10 +180,11 @@ Result<Output> plan_change_statement(Session& session, const Arguments& argument
   if (!outlook.ok()) return outlook.status();
   Output output;
   if (outlook->plan != 0) {
-    output.add(ResultTable{.title = "plan",
-                           .columns = {{"plan"}, {"statement"}, {"starts_jobs"}, {"starts_jobs_without_it"}},
-                           .rows = {{outlook->plan, statement.text, outlook->started_after, outlook->started_before}}},
-               Audience::kPrograms);
+    output.add(
+        ResultTable{.title = "plan",
+                    .columns = {{"plan"}, {"statement"}, {"starts_jobs"}, {"starts_jobs_without_it"}},
+                    .rows = {{outlook->plan, statement.spoken, outlook->started_after, outlook->started_before}}},
+        Audience::kPrograms);
   }
   add_nodes(outlook->nodes, output);
   ResultTable jobs{

@@ -352,7 +352,7 @@ Result<Output> apply_plan_statement(Session& session, const Arguments& arguments
   const JobWords words(engine_of(session).db());
   output.findings |= add_kept_holds(session, report->plan, words, output);
   BERTH_TRY(add_consequences(session, report->plan, words, output));
-  if (is_change) output.add_note(fmt::format("done: {}", saved->statement.text));
+  if (is_change) output.add_note(fmt::format("done: {}", saved->statement.spoken));
   output.add_note(fmt::format("round {}: {}", report->applied.round, plan_sentence(report->plan, "started")));
   add_refusal(*report, output);
   return output;
@@ -395,7 +395,7 @@ Result<Output> explain_plan(Session& session, const Arguments& arguments) {
   } else if (!saved->plan.evictions.empty()) {
     output.add(evictions_table(saved->plan, words));
   }
-  if (!saved->statement.text.empty()) output.add_note(fmt::format("after: {}", saved->statement.text));
+  if (!saved->statement.text.empty()) output.add_note(fmt::format("after: {}", saved->statement.spoken));
   output.add_note(plan_sentence(saved->plan, saved->state == PlanState::kApplied ? "started" : "would start"));
   BERTH_ASSIGN(const std::int64_t version, state_version(engine_of(session).db()));
   if (saved->state == PlanState::kApplied) {
@@ -407,8 +407,8 @@ Result<Output> explain_plan(Session& session, const Arguments& arguments) {
     const Status moved = check_not_moved(engine_of(session).db(), saved->plan, version, engine_of(session).now());
     if (!moved.ok()) {
       output.add_note(fmt::format("it can no longer be applied: {}", moved.message()));
-      output.add_note(
-          fmt::format("PLAN {}; makes a new one", saved->statement.text.empty() ? "SCHEDULE" : saved->statement.text));
+      output.add_note(fmt::format("PLAN {}; makes a new one",
+                                  saved->statement.text.empty() ? "SCHEDULE" : saved->statement.spoken));
     } else {
       BERTH_TRY(add_verdict(session, *saved, output));
     }

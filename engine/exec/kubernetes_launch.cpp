@@ -243,9 +243,11 @@ class PodLauncher {
     std::map<const Launch*, std::string> open;
     for (std::size_t i = 0; i < all.size(); ++i) {
       for (const PodWork* pod : all[i]) {
-        const KubectlFailure* failure = replies[i].is_ok ? nullptr : failure_of(*pod, all[i], replies[i]);
-        // A second binding is a conflict with the first, which is then true.
-        if (failure != nullptr && failure->reason != KubectlReason::kConflict)
+        if (replies[i].is_ok) continue;
+        // A second binding is a conflict with the first, which is then true. Of what is not named nothing is known: the
+        // call may have ended before its turn.
+        const KubectlFailure* failure = failure_of(*pod, all[i], replies[i]);
+        if (failure == nullptr || failure->reason != KubectlReason::kConflict)
           open.emplace(pod->order.launch, replies[i].complaint());
       }
     }

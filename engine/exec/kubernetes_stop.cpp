@@ -95,6 +95,7 @@ class PodStopper {
     BERTH_ASSIGN(const std::vector<KubectlReply> replies, kubectl_.call_all(calls));
     std::set<std::string> ended;
     for (const KubectlReply& reply : replies) {
+      BERTH_TRY(reply.status());
       for (const std::string_view line : split(reply.output, '\n')) {
         const std::string_view phase = trim(line.substr(std::min(line.find(' '), line.size())));
         if (phase == "Succeeded" || phase == "Failed") ended.emplace(line.substr(0, line.find(' ')));

@@ -194,7 +194,8 @@ std::vector<std::string> SlurmClient::tell(const std::vector<std::string>& jobs,
   words.insert(words.end(), jobs.begin(), jobs.end());
   const auto said = run(words);
   if (said.ok() && said->ok()) return complaints;
-  if (!said.ok() || said->timed_out) {
+  constexpr int kBySignal = 128;
+  if (!said.ok() || said->timed_out || said->exit_code > kBySignal) {
     complaints.assign(jobs.size(), said.ok() ? said->complaint("scancel") : said.status().message());
     return complaints;
   }

@@ -255,13 +255,15 @@ class SlurmExecutor : public Executor {
 
   // Scripts of ours look at `control`. A job that Slurm has no more has no script that could, but one listing without
   // it does not prove that. One that is suspended hears nothing, and scancel waits for it: it can only be cancelled.
+  // One whose script has not heard for long is woken and cancelled: Slurm keeps a cancellation, but no signal, when its
+  // controller restarts.
   Status wake_ours(const std::vector<NamedJob>& jobs, const std::vector<std::size_t>& of_requests,
                    std::span<const StopRequest> requests, std::vector<Delivery>& deliveries) {
     const Result<std::vector<Holder>> holders = holders_of(jobs);
     if (!holders.ok() && jobs.size() == requests.size()) return holders.status();
     std::vector<std::int64_t> ids;
     std::vector<std::size_t> woken;
-    std::vector<std::int64_t> suspended;
+    std::vector<std::int64_t> cancelled;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       const StopRequest& request = requests[of_requests[i]];
       if (!holders.ok()) {
@@ -269,24 +271,30 @@ class SlurmExecutor : public Executor {
       } else if ((*holders)[i] == Holder::kOurs) {
         ids.push_back(jobs[i].id);
         woken.push_back(of_requests[i]);
+        if (request.is_overdue && ends_all(request)) cancelled.push_back(jobs[i].id);
       } else if ((*holders)[i] == Holder::kSuspended) {
-        const bool ends = request.grace && control_tasks(request, folder_of(request.tasks.front().launch)) == "all";
-        if (ends) suspended.push_back(jobs[i].id);
-        if (!ends)
+        if (ends_all(request)) {
+          cancelled.push_back(jobs[i].id);
+        } else {
           deliveries[of_requests[i]] = {DeliveryState::kUnknown, "",
                                         fmt::format("job {} is suspended in Slurm", jobs[i].id)};
+        }
       } else if ((*holders)[i] == Holder::kNobody &&
                  !SlurmLaunchFolder(settings_.submit.shared_folder + "/" + jobs[i].name).has_known_end()) {
         deliveries[of_requests[i]] = {DeliveryState::kUnknown, "",
                                       fmt::format("Slurm does not list job {} now", jobs[i].id)};
       }
     }
-    (void)client_.cancel(suspended);
+    (void)client_.cancel(cancelled);
     // That it listed its jobs just now says that it is there: a job that scancel waits for holds up no other.
     const std::vector<std::string> complaints = client_.signal(ids, "CONT");
     for (std::size_t i = 0; i < woken.size(); ++i)
       if (!complaints[i].empty()) deliveries[woken[i]] = {DeliveryState::kUnknown, "", complaints[i]};
     return {};
+  }
+
+  bool ends_all(const StopRequest& request) const {
+    return request.grace && control_tasks(request, folder_of(request.tasks.front().launch)) == "all";
   }
 
   // The job whose script is to look at `control`; nothing when there is none to tell.
@@ -308,6 +316,7 @@ class SlurmExecutor : public Executor {
     // What has not started is not signalled; that some of its tasks are to end, it reads when it starts.
     const bool is_in_pilots = folder.claim().value_or("").starts_with(kPilotClaim);
     if (!job && !is_in_pilots && (!request.grace || tasks == "all")) return job;
+    if (request.is_overdue && tasks == "all" && folder.is_asked_to_end()) return job;
     const std::string signal = request.signal.empty() ? "TERM" : request.signal;
     const std::string grace =
         request.grace ? std::to_string(request.grace->value()) : fmt::format("-{}", request.lasts.value());

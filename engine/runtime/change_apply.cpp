@@ -23,12 +23,12 @@ Status check_files(const PlannedStatement& statement) {
     BERTH_ASSIGN(const std::string present, digest_of_file(name));
     if (present != digest)
       return Status(Code::kConflict, fmt::format("file '{}' has changed since the plan was made", name),
-                    fmt::format("PLAN {}; makes a new one", statement.text));
+                    fmt::format("PLAN {}; makes a new one", statement.spoken));
   }
   return {};
 }
 
-std::string again(const SavedPlan& saved) { return fmt::format("PLAN {}; makes a new one", saved.statement.text); }
+std::string again(const SavedPlan& saved) { return fmt::format("PLAN {}; makes a new one", saved.statement.spoken); }
 
 Status moved_since(Database& db, const SavedPlan& saved, std::int64_t version, Seconds now) {
   const Status moved = check_not_moved(db, saved.plan, version, now);
@@ -51,7 +51,7 @@ Result<ApplyResult> carry_out(Runtime& runtime, const SavedPlan& saved, const st
   BERTH_TRY(check_files(saved.statement));
   BERTH_ASSIGN(const AssertionWatch watch, AssertionWatch::begin(runtime.db(), {.interrupted = interrupted}));
   std::optional<ApplyResult> applied;
-  runtime.speak_for(fmt::format("{} (plan {})", saved.statement.text, saved.id));
+  runtime.speak_for(fmt::format("{} (plan {})", saved.statement.spoken, saved.id));
   runtime.judge_changes([&](Change& change) -> Result<ChangeFate> {
     if (applied) return Status(Code::kInternal, "the statement makes more than one change");
     // Dates that the statement brings may begin now, but not have begun since the plan was made.
@@ -85,8 +85,9 @@ Result<ApplyResult> carry_out(Runtime& runtime, const SavedPlan& saved, const st
 
 }  // namespace
 
-Result<PlannedStatement> planned_statement(std::string text, const std::vector<std::string>& files) {
-  PlannedStatement statement{.text = std::move(text), .digests = {}};
+Result<PlannedStatement> planned_statement(std::string text, std::string spoken,
+                                           const std::vector<std::string>& files) {
+  PlannedStatement statement{.text = std::move(text), .spoken = std::move(spoken), .digests = {}};
   for (const std::string& name : files) {
     BERTH_ASSIGN(statement.digests[name], digest_of_file(name));
   }

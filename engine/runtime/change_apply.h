@@ -15,7 +15,8 @@
 namespace berth {
 
 // The statement with digests of the files that it reads. kUnavailable for a file that cannot be read.
-Result<PlannedStatement> planned_statement(std::string text, const std::vector<std::string>& files);
+// `spoken`: the same for readers, with what is secret masked.
+Result<PlannedStatement> planned_statement(std::string text, std::string spoken, const std::vector<std::string>& files);
 
 // `make_change` runs the plan's statement through runtime.change(). kConflict as said above, but for assertions: one
 // that would break is an answer.

@@ -25,12 +25,15 @@ namespace {
 constexpr std::size_t kMostAtOnce = 512;   // rows of an executor between two commits
 constexpr std::int64_t kLongestWait = 60;  // seconds until a row is told again
 constexpr Seconds kPutOffLong{600};        // a launch that waits for so long is drift
+constexpr Seconds kOverdue{30};            // so long after their grace tasks have ended, and were seen to
+constexpr Seconds kLongestOverdue{600};    // until a stop is told again
 
 struct OutboxRow {
   std::int64_t id = 0;
   std::string kind;
   std::int64_t sequence = 0;
-  std::int64_t tries = 0;
+  std::int64_t tries = 0;          // of a stop that was told: since then
+  std::optional<Seconds> told_at;  // of a stop
   Seconds created;
   LiveRun run;
 };
@@ -175,11 +178,14 @@ class Dispatcher {
     BERTH_ASSIGN(
         Statement rows,
         db_.prepare(
-            "SELECT o.id, o.kind, o.sequence, o.tries, r.id, r.job_id, r.attempt, r.state, r.generation, o.created_at "
-            "FROM outbox o "
-            "JOIN runs r ON r.id = o.run_id WHERE o.executor_id = ?1 AND (o.next_try <= ?2 OR o.next_try > "
-            "?2 + ?5) AND o.id > ?3 AND (o.kind <> 'launch' OR r.job_id > ?6) AND (o.kind = 'launch' OR NOT ?7 OR "
-            "(o.kind = 'stop' AND r.stop_state IS NOT 'evicted') OR (o.tries = 0 AND ?8)) ORDER BY o.id LIMIT ?4"));
+            "SELECT o.id, o.kind, o.sequence, o.tries, r.id, r.job_id, r.attempt, r.state, r.generation, o.created_at, "
+            "o.told_at FROM outbox o "
+            "JOIN runs r ON r.id = o.run_id WHERE o.executor_id = ?1 AND (o.next_try <= ?2 OR (o.told_at IS NULL AND "
+            "o.next_try > ?2 + ?5) OR o.told_at > ?2) AND o.id > ?3 AND (o.kind <> 'launch' OR r.job_id > ?6) AND "
+            "(o.kind = 'launch' OR NOT ?7 OR (o.kind = 'stop' AND o.told_at IS NULL AND r.stop_state IS NOT 'evicted') "
+            "OR (o.tries = 0 AND ?8)) AND (o.told_at IS NULL OR EXISTS (SELECT 1 FROM run_tasks t WHERE t.run_id = "
+            "o.run_id AND t.executor_id = o.executor_id AND t.phase IN ('pending', 'starting', 'running'))) "
+            "ORDER BY o.id LIMIT ?4"));
     // Later than that is no row's time: the clock was set back.
     rows.with(executor.id, runtime_.now(), after, static_cast<std::int64_t>(kMostAtOnce), kLongestWait, last_unseen_,
               stops_ == DispatchStops::kNew, executor.state != "down");
@@ -191,6 +197,7 @@ class Dispatcher {
       row.sequence = rows.integer(2);
       row.tries = rows.integer(3);
       row.created = rows.quantity<Seconds>(9);
+      if (!rows.is_null(10)) row.told_at = rows.quantity<Seconds>(10);
       row.run.id = rows.integer(4);
       row.run.job = rows.integer(5);
       row.run.attempt = rows.integer(6);
@@ -232,6 +239,7 @@ class Dispatcher {
         for (StopRequest& request : of_run) {
           if (row.kind == "stop") {
             request.grace = stop_grace_;
+            request.is_overdue = is_overdue(row);
           } else {
             request.signal = signal.first;
             request.lasts = signal.second;
@@ -257,7 +265,8 @@ class Dispatcher {
     }
     failpoint("after_delivery");
     BERTH_TRY(take_in(calls.told, calls.launches));
-    return note_untaken(live.record, calls.told);
+    BERTH_TRY(note_untaken(live.record, calls.told));
+    return note_overdue(live.record, calls.told);
   }
 
   // Notes that signals are sent, or tried: a task that ends from now on may have ended for one.
@@ -279,11 +288,23 @@ class Dispatcher {
       const bool is_late = row->kind == "launch" && delivery.state == DeliveryState::kUnknown &&
                            runtime_.now() - row->created >= kPutOffLong;
       if (!is_late || delivery.detail.empty()) continue;
-      const Drift drift = waiting_task(row->run.job, row->run.attempt, delivery.detail);
-      BERTH_ASSIGN(const bool is_new, is_news(db_, executor, drift));
-      if (is_new) BERTH_TRY(note_drift(runtime_, executor, drift));
+      BERTH_TRY(note_news(executor, waiting_task(row->run.job, row->run.attempt, delivery.detail)));
     }
     return {};
+  }
+
+  // Stops that were told again.
+  Status note_overdue(const ExecutorRecord& executor, const std::vector<Told>& told) {
+    for (const auto& [row, delivery] : told) {
+      if (is_overdue(*row))
+        BERTH_TRY(note_news(executor, unstopped_task(row->run.job, row->run.attempt, delivery.detail)));
+    }
+    return {};
+  }
+
+  Status note_news(const ExecutorRecord& executor, const Drift& drift) {
+    BERTH_ASSIGN(const bool is_new, is_news(db_, executor, drift));
+    return is_new ? note_drift(runtime_, executor, drift) : Status();
   }
 
   static Status collect(Result<std::vector<Delivery>> answers, const std::vector<const OutboxRow*>& rows,
@@ -314,6 +335,8 @@ class Dispatcher {
     BERTH_ASSIGN(Statement remove, db_.prepare("DELETE FROM outbox WHERE id = ?1"));
     BERTH_ASSIGN(Statement later,
                  db_.prepare("UPDATE outbox SET tries = tries + 1, next_try = ?2, error = ?3 WHERE id = ?1"));
+    BERTH_ASSIGN(Statement heard, db_.prepare("UPDATE outbox SET tries = iif(told_at IS NULL, 1, tries + 1), told_at = "
+                                              "?2, next_try = ?3, error = '' WHERE id = ?1"));
     BERTH_ASSIGN(
         Statement tasks,
         db_.prepare("UPDATE run_tasks SET phase = 'starting', external = ?3, start_time = ?4 WHERE run_id = ?1 "
@@ -334,7 +357,11 @@ class Dispatcher {
       }
       const bool is_launch = row->kind == "launch";
       if (is_launch && delivery.state == DeliveryState::kRefused) continue;
-      BERTH_TRY(remove.run(row->id));
+      if (row->kind == "stop") {
+        BERTH_TRY(heard.run(row->id, runtime_.now(), runtime_.now() + time_to_end(*row)));
+      } else {
+        BERTH_TRY(remove.run(row->id));
+      }
       if (!is_launch) {
         ++report_.stops;
       } else if (row->run.state != RunState::kStopping) {
@@ -348,6 +375,16 @@ class Dispatcher {
     for (const Launch& launch : launches) report_.tasks += static_cast<std::int64_t>(launch.tasks.size());
     failpoint("before_acknowledge");
     return transaction.commit();
+  }
+
+  // A stop that was told, and nothing has come of it.
+  bool is_overdue(const OutboxRow& row) const { return row.told_at && runtime_.now() - *row.told_at >= stop_grace_; }
+
+  // Until tasks that were told to stop just now are that.
+  Seconds time_to_end(const OutboxRow& row) const {
+    const std::int64_t before = row.told_at ? std::min<std::int64_t>(row.tries, 5) : 0;
+    const Seconds first = stop_grace_ + kOverdue;
+    return std::max(first, std::min(kLongestOverdue, Seconds(first.value() << before)));
   }
 
   // Tasks that an elastic job was to gain, beyond what it needs: they are taken back, and it runs on. False: they are

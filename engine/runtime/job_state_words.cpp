@@ -93,13 +93,14 @@ Result<std::string> silence_of_closed_nodes(Database& db) {
 Result<std::optional<JobStop>> job_stop(Database& db, std::int64_t job) {
   BERTH_ASSIGN(
       Statement row,
-      db.prepare("SELECT s.rule, coalesce(b.name, s.beneficiary_id), s.stop_at, r.id IS NOT NULL, r.state = "
-                 "'stopping' AND r.stop_state = 'cancelled', (SELECT max(time) FROM run_changes WHERE run_id = "
-                 "r.id AND r.state = 'stopping' AND to_state = 'stopping'), EXISTS (SELECT 1 FROM outbox o WHERE "
-                 "o.run_id = r.id AND (o.kind = 'signal' OR (o.kind = 'stop' AND (j.checkpoint_signal = '' OR "
-                 "r.stop_state = 'cancelled')))), r.told_at IS NOT NULL FROM jobs j LEFT JOIN stopping_jobs "
-                 "s ON s.job_id = j.id LEFT JOIN jobs b ON b.id = s.beneficiary_id AND s.rule <> 'loan' LEFT "
-                 "JOIN runs r ON r.job_id = j.id AND r.end_time IS NULL WHERE j.id = ?1"));
+      db.prepare(
+          "SELECT s.rule, coalesce(b.name, s.beneficiary_id), s.stop_at, r.id IS NOT NULL, r.state = "
+          "'stopping' AND r.stop_state = 'cancelled', (SELECT max(time) FROM run_changes WHERE run_id = "
+          "r.id AND r.state = 'stopping' AND to_state = 'stopping'), EXISTS (SELECT 1 FROM outbox o WHERE "
+          "o.run_id = r.id AND o.told_at IS NULL AND (o.kind = 'signal' OR (o.kind = 'stop' AND (j.checkpoint_signal = "
+          "'' OR r.stop_state = 'cancelled')))), r.told_at IS NOT NULL FROM jobs j LEFT JOIN stopping_jobs "
+          "s ON s.job_id = j.id LEFT JOIN jobs b ON b.id = s.beneficiary_id AND s.rule <> 'loan' LEFT "
+          "JOIN runs r ON r.job_id = j.id AND r.end_time IS NULL WHERE j.id = ?1"));
   const bool is_there = row.with(job).next();
   BERTH_TRY(row.status());
   const bool is_evicted = is_there && !row.is_null(0);

@@ -274,6 +274,11 @@ Drift waiting_task(std::int64_t job, std::int64_t attempt, std::string why) {
           "none: it keeps its room until it starts or is cancelled"};
 }
 
+Drift unstopped_task(std::int64_t job, std::int64_t attempt, std::string_view why) {
+  return {"unstopped task", fmt::format("job {} attempt {}", job, attempt), "has ended, as it was told to stop",
+          fmt::format("it runs on after its grace{}{}", why.empty() ? "" : ": ", why), "it is told again"};
+}
+
 Status note_drift(Runtime& runtime, const ExecutorRecord& executor, const Drift& drift) {
   BERTH_ASSIGN(Statement insert,
                runtime.db().prepare("INSERT INTO drift (time, executor_id, kind, object, expected, found, "

@@ -210,8 +210,8 @@ class Observer {
       }
       case TaskPhase::kEnded: {
         has_begun_ = true;
-        // By the cluster, or by Berth in a state that was undone since. That this state told it once, for an eviction
-        // that was withdrawn, says nothing of the end that the cluster brought; judge_run() knows for how long it does.
+        // By the cluster, or by Berth in a state that was undone since. A signal of an eviction that was withdrawn
+        // explains no end that the cluster brought; judge_run() sees to one that it brought before the signal was over.
         if ((seen.was_told_by_others || (seen.was_told && !run.told_at)) && !seen.said_done &&
             run.state != RunState::kStopping)
           return note_end(run, task, seen, "lost", "it was told to end, and not by this state: " + end_words(seen));
@@ -263,7 +263,7 @@ class Observer {
     if (!seen.succeeded() || seen.was_told) return false;
     if (seen.is_untold) return true;
     BERTH_ASSIGN(Statement row, runtime_.db().prepare("SELECT 1 FROM outbox WHERE run_id = ?1 AND executor_id = ?2 AND "
-                                                      "kind <> 'launch' LIMIT 1"));
+                                                      "kind <> 'launch' AND told_at IS NULL LIMIT 1"));
     const bool is_still_to_be_told = row.with(run.id, executor_.id).next();
     BERTH_TRY(row.status());
     return is_still_to_be_told;

@@ -6,7 +6,7 @@
 namespace berth {
 
 Result<DispatchReport> dispatch_now(Runtime& runtime, Lease& lease) {
-  BERTH_ASSIGN(const std::int64_t waiting, runtime.db().integer("SELECT count(*) FROM outbox"));
+  BERTH_ASSIGN(const std::int64_t waiting, runtime.db().integer("SELECT count(*) FROM outbox WHERE told_at IS NULL"));
   if (waiting == 0) return DispatchReport();
   Result<std::vector<LiveExecutor>> executors = reach_executors(runtime);
   const Code code = executors.status().code();

@@ -31,11 +31,13 @@ Result<std::string> saved_plan_ids(Database& db) {
   return ids.empty() ? std::string("there is no open plan") : "open plans: " + join(ids, ", ");
 }
 
-// No file has an empty name: the jobs stand there.
+// No file has these names: the jobs stand there, and the text that readers do not see.
 constexpr const char* kJobsKey = "";
+constexpr const char* kTextKey = "/";
 
 std::string statement_to_json(const PlannedStatement& statement) {
   nlohmann::json json(statement.digests);
+  if (statement.text != statement.spoken) json[kTextKey] = statement.text;
   for (const auto& [id, job] : statement.jobs) {
     json[kJobsKey].push_back({{"id", id}, {"name", job.name}, {"queue", job.queue}, {"groups", job.groups}});
   }
@@ -45,7 +47,11 @@ std::string statement_to_json(const PlannedStatement& statement) {
 void read_statement_json(std::string_view text, PlannedStatement& statement) {
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   for (const auto& [name, value] : json.items()) {
-    if (value.is_string()) statement.digests.emplace(name, value.get<std::string>());
+    if (name == kTextKey && value.is_string()) {
+      statement.text = value.get<std::string>();
+    } else if (value.is_string()) {
+      statement.digests.emplace(name, value.get<std::string>());
+    }
     if (name != kJobsKey || !value.is_array()) continue;
     for (const nlohmann::json& job : value) {
       statement.jobs.emplace(job.value("id", std::int64_t{0}),
@@ -117,8 +123,8 @@ Result<std::int64_t> save_plan(Database& db, const Plan& plan, std::string_view 
   }
   BERTH_ASSIGN(Statement insert, db.prepare("INSERT INTO plans (created_at, state_version, kind, plan_json, record_id, "
                                             "statement, files) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"));
-  BERTH_TRY(
-      insert.run(now, plan.version, kind, plan_to_json(plan), record_id, statement.text, statement_to_json(statement)));
+  BERTH_TRY(insert.run(now, plan.version, kind, plan_to_json(plan), record_id, statement.spoken,
+                       statement_to_json(statement)));
   const std::int64_t id = db.last_row_id();
   BERTH_TRY(transaction.commit());
   return id;
@@ -140,7 +146,8 @@ Result<SavedPlan> load_plan(Database& db, std::int64_t id) {
   Result<Plan> plan = plan_from_json(row.text(3));
   if (!plan.ok()) return Status(Code::kCorrupt, plan.status().message()).prefixed(fmt::format("in plan {}", id));
   saved.plan = *std::move(plan);
-  saved.statement.text = row.text(4);
+  saved.statement.spoken = row.text(4);
+  saved.statement.text = saved.statement.spoken;
   try {
     read_statement_json(row.text(5), saved.statement);
   } catch (const nlohmann::json::exception& error) {

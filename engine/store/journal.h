@@ -45,7 +45,8 @@ Result<PlannedJobs> read_planned_jobs(Database& db, std::int64_t last_job);
 
 // The change that a plan begins with. Empty text = none, it is a round alone.
 struct PlannedStatement {
-  std::string text;
+  std::string text;                            // as it is carried out
+  std::string spoken = {};                     // for readers: what is secret in it is masked
   std::map<std::string, std::string> digests;  // of the files that it reads, by name
   PlannedJobs jobs = {};                       // that it brings
 };

@@ -138,6 +138,23 @@ TEST_F(KubernetesFaults, BindingsThatWereCutShortAreDoneByTheNextDelivery) {
     EXPECT_EQ(server_.pod(pod_of(launch, task))["spec"]["nodeName"], launch.tasks[task].node);
 }
 
+// A kubectl that is killed says nothing.
+TEST_F(KubernetesFaults, BindingsOfWhichNothingIsSaidAreNotTakenForDone) {
+  const Launch launch = launch_of(30, 2);
+  const std::string program = folder_.path + "/kubectl";
+  std::ofstream(program) << "#!/bin/sh\ncase \"$*\" in *' create '*)\n  cat >" << folder_.path
+                         << "/input\n  grep -q Binding " << folder_.path << "/input && kill -KILL $$\n  exec "
+                         << kubectl_program() << " \"$@\" <" << folder_.path << "/input ;;\nesac\nexec "
+                         << kubectl_program() << " \"$@\"\n";
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  use({{"kubectl", program}});
+  EXPECT_EQ(launch_one(*executor_, launch).state, DeliveryState::kUnknown);
+  use({});
+  EXPECT_EQ(launch_one(*executor_, launch).state, DeliveryState::kDone);
+  for (std::size_t task = 0; task < 2; ++task)
+    EXPECT_EQ(server_.pod(pod_of(launch, task))["spec"]["nodeName"], launch.tasks[task].node);
+}
+
 TEST_F(KubernetesFaults, ASecondBindingIsNoMisfortune) {
   const Launch launch = launch_of(26, 2);
   fail("POST", "/bindings", FaultKind::kReset, true);  // done, and nobody hears of it

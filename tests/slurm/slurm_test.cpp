@@ -214,6 +214,32 @@ TEST_F(Slurm, WhatSlurmCancelsEndsWhole) {
   }));
 }
 
+// As where a controller restarts before it has told the node: scancel has said that all is well.
+TEST_F(Slurm, ASignalThatIsLostIsFollowedByACancellation) {
+  std::filesystem::create_directories(folder_ + "/bin");
+  const std::string real = shell("command -v scancel | tr -d '\\n'");
+  std::ofstream(folder_ + "/bin/scancel") << "#!/bin/sh\ncase \"$*\" in *--signal=*) [ -e " << folder_
+                                          << "/dies ] && kill -KILL $$; exit 0 ;; esac\nexec " << real << " \"$@\"\n";
+  std::filesystem::permissions(folder_ + "/bin/scancel", std::filesystem::perms::owner_all);
+  const Launch launch = launch_of(36, "trap '' TERM; while :; do echo up >>$OUT; sleep 0.1; done", {{"n1"}, {"n2"}});
+  ASSERT_EQ(deliver(launch).state, DeliveryState::kDone);
+  ASSERT_TRUE(comes_to(launch, TaskPhase::kRunning));
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // when they begin, scripts look without being told
+  const std::string path = std::getenv("PATH");
+  setenv("PATH", (folder_ + "/bin:" + path).c_str(), 1);
+  StopRequest stop{.tasks = live(launch), .grace = Seconds(1), .signal = "", .lasts = {}};
+  std::ofstream(folder_ + "/dies") << "";
+  EXPECT_EQ(must(executor_->stop({&stop, 1})).front().state, DeliveryState::kUnknown) << "scancel was killed";
+  std::filesystem::remove(folder_ + "/dies");
+  EXPECT_EQ(must(executor_->stop({&stop, 1})).front().state, DeliveryState::kDone);
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  EXPECT_TRUE(all(launch, TaskPhase::kRunning)) << "nobody has heard of it";
+  stop.is_overdue = true;
+  EXPECT_EQ(must(executor_->stop({&stop, 1})).front().state, DeliveryState::kDone);
+  setenv("PATH", path.c_str(), 1);
+  EXPECT_TRUE(comes_to(launch, TaskPhase::kEnded)) << shell("squeue -t all");
+}
+
 TEST_F(Slurm, WhatATaskLeavesBehindGoesAndItMaySayThatItIsDone) {
   const Launch launch = launch_of(34, "sleep 300 & echo done >$BERTH_DONE_FILE; exit 130", {{"n2"}});
   ASSERT_EQ(deliver(launch).state, DeliveryState::kDone);

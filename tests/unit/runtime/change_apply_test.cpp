@@ -29,7 +29,8 @@ class ChangeApply : public RuntimeTest {
     return {};
   }
   ChangeOutlook plan(int changes = 1) {
-    const PlannedStatement statement = must_have(planned_statement("CREATE QUEUE vision0", {file_}));
+    const PlannedStatement statement =
+        must_have(planned_statement("CREATE QUEUE vision0", "CREATE QUEUE vision0", {file_}));
     return must_have(outlook_of_change(*runtime_, statement, [&] { return make(changes); }));
   }
   Result<RoundReport> apply(std::int64_t id, int changes = 1) {

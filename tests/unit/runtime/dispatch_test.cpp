@@ -29,6 +29,7 @@ struct Script {
   Seconds usual_limit{kNoLimit};
   std::vector<LaunchKey> launches = {};
   std::vector<TaskKey> stopped = {};
+  bool are_overdue = false;  // of the last stop
 };
 
 class ScriptedExecutor : public Executor {
@@ -42,6 +43,7 @@ class ScriptedExecutor : public Executor {
   }
   Result<std::vector<Delivery>> stop(std::span<const StopRequest> requests) override {
     for (const StopRequest& request : requests) {
+      script_.are_overdue = request.is_overdue;
       for (const LiveTask& task : request.tasks) script_.stopped.push_back(task.key);
     }
     return std::vector<Delivery>(requests.size());
@@ -251,6 +253,44 @@ TEST_F(Dispatch, WhatEndedWellBeforeItWasToldIsDone) {
   must_have(observe());
   EXPECT_EQ(run_state(id), "succeeded");
   EXPECT_EQ(job_state(id), "finished");
+}
+
+// An executor takes the stop in, and its tasks never hear of it.
+TEST_F(Dispatch, WhatRunsOnAfterItsGraceIsToldToStopAgain) {
+  const auto count = [&](const std::string& rows) {
+    return must_have(other_->integer("SELECT count(*) FROM " + rows));
+  };
+  const std::int64_t job = start("deaf");
+  must_have(dispatch());
+  script_.phase = TaskPhase::kRunning;
+  must_have(observe());
+  cancel(job);
+  const auto look_after = [&](Seconds time) {
+    env_.set(env_.now() + time);
+    EXPECT_OK(lease_->keep(env_.now()));
+    script_.stopped.clear();
+    must_have(dispatch());
+    must_have(observe());
+    return script_.stopped.size();
+  };
+  EXPECT_EQ(look_after(Seconds(0)), 2u);
+  EXPECT_FALSE(script_.are_overdue);
+  const Seconds grace = must_have(read_settings(*other_)).stop_grace;
+  EXPECT_EQ(look_after(grace + Seconds(29)), 0u);
+  EXPECT_EQ(count("drift"), 0);
+  EXPECT_EQ(look_after(Seconds(1)), 2u);
+  EXPECT_TRUE(script_.are_overdue);
+  EXPECT_EQ(look_after(grace + Seconds(30)), 0u) << "each time later";
+  EXPECT_EQ(look_after(grace + Seconds(30)), 2u);
+  EXPECT_EQ(count("drift WHERE kind = 'unstopped task'"), 1) << "told once";
+  EXPECT_EQ(count("outbox WHERE told_at IS NULL"), 0);
+  env_.set(env_.now() - Seconds(500));
+  EXPECT_EQ(look_after(Seconds(0)), 2u) << "the clock was set back";
+  EXPECT_FALSE(script_.are_overdue);
+  script_.phase = TaskPhase::kEnded;
+  must_have(observe());
+  EXPECT_EQ(run_state(job), "cancelled");
+  EXPECT_EQ(count("outbox"), 0);
 }
 
 TEST_F(Dispatch, WhatIsNotKnownToBeTakenInIsToldAgainUnderItsKey) {
