@@ -63,7 +63,7 @@ void Backfill::begin_with_kept() {
       if (closes || !is_due) continue;
       const std::optional<Seconds> admitted = first_ == 0 ? keeps_its_nodes(job, row, verdict) : std::nullopt;
       if (admitted) {
-        first_ = job.id;
+        set_first(job);
         bind(row, job, limits_.wants_to_borrow(job), *admitted);
       }
       keep_room_under_limits(job, row);
@@ -77,7 +77,7 @@ void Backfill::begin_with_kept() {
     const bool has_turn =
         first_ == 0 &&
         !(closes && (gives_way(verdict.borrows, row) || (verdict.borrows && row.tasks.empty() && waits_for_late(job))));
-    if (has_turn) first_ = job.id;
+    if (has_turn) set_first(job);
     if (has_turn && closes) {
       close(job, verdict.borrows);
       is_closer_to_come_ = true;
@@ -183,8 +183,8 @@ void Backfill::add_to_timeline(const Held& held) {
   if (held.is_due) timeline_->close(reservation.job, reservation.tasks, held.start);
 }
 
-const Reservation* Backfill::row_of(const Job& job) const {
-  const auto kept = std::ranges::find(kept_, job.id, [](const Kept& k) { return k.reservation.job; });
+const Reservation* Backfill::find_row(std::int64_t job) const {
+  const auto kept = std::ranges::find(kept_, job, [](const Kept& k) { return k.reservation.job; });
   return kept != kept_.end() ? &kept->reservation : nullptr;
 }
 
@@ -554,10 +554,11 @@ std::optional<Seconds> Backfill::expected_start(std::int64_t job) const {
   return std::nullopt;
 }
 
-std::vector<Reservation> Backfill::reservations() const {
+std::vector<Reservation> Backfill::reservations() {
+  promise_alone();
   std::vector<Reservation> sorted;
   for (const std::vector<Held>* const some : {&held_, &set_aside_}) {
-    for (const Held& held : *some) sorted.push_back(held.reservation);
+    for (const Held& held : *some) sorted.push_back(for_next_round(held.reservation));
   }
   const auto is_there = [&](const Reservation& row) {
     return std::ranges::find(sorted, row.job, &Reservation::job) != sorted.end();

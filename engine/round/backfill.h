@@ -20,7 +20,9 @@
 // as first until it starts, and its reservation binds from the start of the pass once it is due; then the turn is that
 // of the highest rank among the jobs that the pass finds waiting for room, unless one came before it by far more than
 // reservation_ttl (24 times), which bounds how long ranks alone can keep a job waiting, or its queue uses nothing: such
-// queues rank alike. With none, the first closes the pass from its start.
+// queues rank alike. With none, the first closes the pass from its start. With conservative the others' reservations
+// hold in one pass alone, and the first is promised the time at which it would start without them: else who is first
+// would be anew a matter of ranks in every round, and its time lie behind all others.
 //
 // The first job of a queue that its quota or a limit refuses (limit_holds.h) gets a reservation without tasks: later
 // jobs of that queue, and of those below where the limit is, do not take what it waits for.
@@ -168,7 +170,7 @@ class Backfill {
   // When the job is expected to start; nothing = it has no reservation.
   std::optional<Seconds> expected_start(std::int64_t job) const;
   // What holds after this round, in job order.
-  std::vector<Reservation> reservations() const;
+  std::vector<Reservation> reservations();
 
   // While it lives, evictions for the job keep off what is reserved for others and does not give way to it, unless the
   // job leaves it in time (left_in_time_by()). kNodes: off the nodes. kIdle: where borrowers of other queues have
@@ -321,7 +323,8 @@ class Backfill {
   bool shares_limits_with_late(const Job& job) const;
   // The job asks for more than its limits allow, or it has held room in vain that owners do not lend.
   bool is_over(const Job& job, const Reservation& row, const QuotaVerdict& refusal) const;
-  const Reservation* row_of(const Job& job) const;
+  const Reservation* find_row(std::int64_t job) const;
+  const Reservation* row_of(const Job& job) const { return find_row(job.id); }
   const Reservation* kept_for(const Job& job) const;
   // Nobody is first, or a job that this pass made first and that came later; that one is none any more.
   bool takes_turn(const Job& job);
@@ -346,6 +349,14 @@ class Backfill {
   void make_first(const Job& job, bool is_new);
   bool close_behind(const Job& job, bool borrows);
   void keep_room_under_limits(const Job& job, const Reservation& row);
+  // What it has next: who has no turn is planned anew, and keeps the place that it had under limits.
+  Reservation for_next_round(const Reservation& held) const;
+  // With conservative: the first is promised the time at which it would start if nobody else had anything reserved.
+  void promise_alone();
+  void set_first(const Job& job) {
+    first_ = job.id;
+    first_job_ = job;
+  }
   // Where keeps_its_nodes() says so, and it has the turn.
   bool keep_nodes(const Job& job, const Reservation& row, const QuotaVerdict& refusal);
   // Its reservation stays without the tasks.
@@ -390,7 +401,7 @@ class Backfill {
   std::vector<QueueCloser> closed_queues_;                   // by queue; empty = none
   std::int64_t first_ = 0;                                   // where ranks move: see above; 0 = none
   bool is_first_new_ = false;                                // this pass made it first
-  Age first_age_;                                            // of a new first
+  Job first_job_;                                            // the last first
   std::optional<Waiter> oldest_;                             // where ranks move: of the jobs that wait behind the first
   std::optional<Waiter> highest_;                            // of them in rank
   std::vector<std::pair<std::int64_t, Age>> new_at_limits_;  // where ranks move: whom this pass gave a limit

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "engine/round/backfill.h"
+#include "engine/round/reserved_room.h"
+#include "engine/round/start_search.h"
 
 namespace berth {
 
@@ -87,7 +89,7 @@ bool Backfill::is_behind_evicted(const Job& job) const {
 
 bool Backfill::takes_turn(const Job& job) {
   if (first_ == 0) return true;
-  if (!is_first_new_ || !goes_by_age(job, first_age_) || !fits_one_day(job)) return false;
+  if (!is_first_new_ || !goes_by_age(job, age_of(first_job_)) || !fits_one_day(job)) return false;
   if (state_.rules().backfill == BackfillMode::kEasy) {
     drop_held(first_);
     state_.quotas().drop_holds_of(first_);
@@ -112,8 +114,7 @@ bool Backfill::goes_by_age(const Job& job, const Age& ranked) const {
 
 void Backfill::make_first(const Job& job, bool is_new) {
   if (first_ != job.id) is_first_new_ = is_new;
-  first_ = job.id;
-  first_age_ = age_of(job);
+  set_first(job);
   drop_waiter(first_);
 }
 
@@ -193,6 +194,42 @@ bool Backfill::keep_nodes(const Job& job, const Reservation& row, const QuotaVer
   }
   keep_room_under_limits(job, row);
   return true;
+}
+
+void Backfill::promise_alone() {
+  const auto is_firsts = [&](const Held& held) {
+    return held.reservation.job == first_ && held.reservation.kind == ReservationKind::kBackfill && !held.is_due;
+  };
+  const auto first = std::ranges::find_if(held_, is_firsts);
+  if (!ranks_move_ || state_.rules().backfill != BackfillMode::kConservative || first == held_.end()) return;
+  const Held alone = *first;
+  QuotaLedger& quotas = state_.quotas();
+  const HoldsRestored restored(quotas);
+  std::vector<Held> all = held_;
+  for (const Held& held : all) {
+    if (held.reservation.kind == ReservationKind::kEviction) continue;
+    std::erase_if(held_, [&](const Held& each) { return each.reservation.job == held.reservation.job; });
+    if (find_row(held.reservation.job) == nullptr) quotas.drop_holds_of(held.reservation.job);
+  }
+  forget_timeline();
+  quotas.judge_for(first_, alone.reservation.made_at);
+  const std::optional<StartFound> found =
+      earliest_start(state_, timeline(), gang_of(first_job_), alone.duration, {.before = alone.reservation.expected});
+  held_ = std::move(all);
+  forget_timeline();
+  if (!found) return;
+  Reservation& row = std::ranges::find_if(held_, is_firsts)->reservation;
+  row.expected = found->time;
+  row.tasks = reserved_tasks(found->placed, state_.cluster());
+}
+
+Reservation Backfill::for_next_round(const Reservation& held) const {
+  if (!ranks_move_ || held.kind != ReservationKind::kBackfill || held.job == first_) return held;
+  const Reservation* const before = find_row(held.job);
+  Reservation row = before != nullptr ? *before : held;
+  if (before != nullptr) row.tasks.clear();
+  if (before == nullptr) row.expires = now_;
+  return row;
 }
 
 void Backfill::end_turn() {

@@ -70,7 +70,7 @@ class Pass {
   bool closed() const { return backfill_.closed(); }
 
   const std::vector<Eviction>& evictions() const { return evictions_; }
-  std::vector<Reservation> reservations() const { return backfill_.reservations(); }
+  std::vector<Reservation> reservations() { return backfill_.reservations(); }
   // When a job with a reservation is expected to start; nothing = it has none.
   std::optional<Seconds> expected_start(std::int64_t job) const { return backfill_.expected_start(job); }
 

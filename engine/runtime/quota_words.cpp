@@ -80,8 +80,9 @@ SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const Quo
   const QuotaTerms& terms = snapshot.quotas.terms[static_cast<std::size_t>(q)][r];
   const std::string used = say_use(*resource, quotas.used(q, r), after.used(q, r));
   const std::string lacks = describe_amount(*resource, waiting.short_by);
-  // More than all that its queue uses: it may start on other models.
-  const bool waits_elsewhere = waiting_helps.helps && waiting_helps.date.empty() && waiting.short_by > after.used(q, r);
+  // Also with nothing else in use.
+  const std::int64_t above_alone = waiting.short_by - after.used(q, r);
+  const bool waits_elsewhere = waiting_helps.helps && waiting_helps.date.empty() && above_alone > 0;
   std::string wait;
   if (waiting_helps.helps && waiting_helps.date.empty())
     wait = waits_elsewhere ? "wait for running jobs to end" : fmt::format("wait for jobs of {} to end", queue->name);
@@ -96,6 +97,13 @@ SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const Quo
   };
   switch (waiting.reason) {
     case Reason::kLimit:
+      if (above_alone > 0 && !waiting_helps.helps) {
+        return raise(
+            fmt::format("queue {} has a limit of {}, and the job alone is {} above it: it cannot start before "
+                        "that limit is higher",
+                        queue->name, describe_amount(*resource, terms.limit), describe_amount(*resource, above_alone)),
+            Remedy::kHigherLimit);
+      }
       return raise(fmt::format("queue {} uses {} of its limit of {}; the job is {} above it{}", queue->name, used,
                                describe_amount(*resource, terms.limit), lacks,
                                waits_elsewhere ? ", and on other models there is no room for it now" : ""),
