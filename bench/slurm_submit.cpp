@@ -120,7 +120,7 @@ class Bench {
 
   // The same sbatch calls, one after the other.
   double one_by_one() const {
-    const SlurmClient client(folder_, "", Seconds(60), Seconds(0));
+    const SlurmClient client(folder_, "", Seconds(60), Seconds(0), std::to_string(geteuid()));
     SlurmSubmitOptions options;
     options.database = "other1";
     options.shared_folder = folder_;

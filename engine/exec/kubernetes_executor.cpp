@@ -216,8 +216,8 @@ class KubernetesExecutor : public Executor {
     const std::string label = fmt::format("{}={}", kPodRecordedLabel, context_.env->now().value());
     BERTH_ASSIGN(const std::vector<KubectlReply> replies, label_pods(kubectl_, names, label));
     for (const KubectlReply& reply : replies) {
-      const bool is_gone = std::ranges::all_of(
-          reply.failures, [](const KubectlFailure& failure) { return failure.reason == KubectlReason::kNotFound; });
+      const auto is_absence = [](const KubectlFailure& failure) { return failure.reason == KubectlReason::kNotFound; };
+      const bool is_gone = !reply.failures.empty() && std::ranges::all_of(reply.failures, is_absence);
       if (!is_gone) BERTH_TRY(reply.status());
     }
     return {};

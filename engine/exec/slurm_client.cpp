@@ -20,6 +20,11 @@ std::vector<std::string> printed_ids(const std::vector<std::int64_t>& ids) {
   return words;
 }
 
+// Also of partitions that are hidden, or closed to the user since.
+std::vector<std::string> listing_of(const std::string& user, const std::string& what, std::string_view format) {
+  return {"squeue", "--noheader", "--all", "--user=" + user, what, "--format=" + std::string(format)};
+}
+
 }  // namespace
 
 std::int64_t wall_clock_ms() {
@@ -28,11 +33,12 @@ std::int64_t wall_clock_ms() {
   return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
 }
 
-SlurmClient::SlurmClient(std::string folder, std::string conf, Seconds timeout, Seconds poll_interval)
+SlurmClient::SlurmClient(std::string folder, std::string conf, Seconds timeout, Seconds poll_interval, std::string user)
     : folder_(std::move(folder)),
       conf_(std::move(conf)),
       timeout_(std::chrono::seconds(timeout.value())),
-      poll_interval_ms_(poll_interval.value() * 1000) {
+      poll_interval_ms_(poll_interval.value() * 1000),
+      user_(std::move(user)) {
   if (const char* given = std::getenv("SLURM_CONF"); conf_.empty() && given != nullptr) conf_ = given;
 }
 
@@ -91,20 +97,24 @@ Result<SlurmClient::Answer> SlurmClient::poll(const std::string& name, const std
 }
 
 Result<SlurmListing> SlurmClient::jobs(bool fresh) {
-  BERTH_ASSIGN(
-      const Answer answer,
-      poll("squeue", {"squeue", "--noheader", "--states=all", "--format=" + std::string(kSqueueFormat)}, fresh));
+  BERTH_ASSIGN(const Answer answer, poll("squeue", listing_of(user_, "--states=all", kSqueueFormat), fresh));
   SlurmListing listing{answer.asked_ms, {}};
   listing.jobs = read_squeue(answer.text, &listing.is_whole);
   return listing;
 }
 
 Result<SlurmListing> SlurmClient::steps(bool fresh) {
-  BERTH_ASSIGN(const Answer answer,
-               poll("steps", {"squeue", "--noheader", "--steps", "--format=" + std::string(kSqueueStepFormat)}, fresh));
+  BERTH_ASSIGN(const Answer answer, poll("steps", listing_of(user_, "--steps", kSqueueStepFormat), fresh));
   SlurmListing listing{answer.asked_ms, {}};
   listing.jobs = read_squeue_steps(answer.text, &listing.is_whole);
   return listing;
+}
+
+Result<std::vector<SlurmOccupant>> SlurmClient::occupants() {
+  BERTH_ASSIGN(
+      const Answer answer,
+      poll("occupants", {"squeue", "--noheader", "--all", "--format=" + std::string(kSqueueOccupantFormat)}, false));
+  return read_squeue_occupants(answer.text);
 }
 
 Result<std::vector<SlurmNode>> SlurmClient::nodes(bool fresh) {
@@ -114,9 +124,8 @@ Result<std::vector<SlurmNode>> SlurmClient::nodes(bool fresh) {
   return read_sinfo(answer.text);
 }
 
-Result<std::vector<SlurmHolding>> SlurmClient::holdings() const {
-  BERTH_ASSIGN(const std::string text, ask({"scontrol", "--details", "--oneliner", "show", "job"}));
-  return read_slurm_holdings(text);
+Result<std::string> SlurmClient::job_details() const {
+  return ask({"scontrol", "--all", "--details", "--oneliner", "show", "job"});
 }
 
 std::vector<SlurmJob> SlurmClient::accounted(const std::vector<std::int64_t>& jobs) const {

@@ -32,14 +32,19 @@ struct SlurmListing {
 
 class SlurmClient {
  public:
-  SlurmClient(std::string folder, std::string conf, Seconds timeout, Seconds poll_interval);
+  // `user`: whose jobs those of Berth are, as a number or a name.
+  SlurmClient(std::string folder, std::string conf, Seconds timeout, Seconds poll_interval, std::string user);
 
-  // Every job that Slurm knows, by squeue. `fresh`: whatever the poll interval.
+  // Every job of the user that Slurm knows, by squeue. `fresh`: whatever the poll interval.
   Result<SlurmListing> jobs(bool fresh);
-  // Every step that runs.
+  // Every step of the user's that runs.
   Result<SlurmListing> steps(bool fresh);
+  // Of everybody.
+  Result<std::vector<SlurmOccupant>> occupants();
+  const std::string& user() const { return user_; }
   Result<std::vector<SlurmNode>> nodes(bool fresh);
-  Result<std::vector<SlurmHolding>> holdings() const;
+  // For read_slurm_holdings() and shows_slurm_job().
+  Result<std::string> job_details() const;
   // By sacct; empty where there is no accounting.
   std::vector<SlurmJob> accounted(const std::vector<std::int64_t>& jobs) const;
   // By sacctmgr; kUnavailable where there is no accounting.
@@ -86,6 +91,7 @@ class SlurmClient {
   std::string conf_;
   std::chrono::milliseconds timeout_;
   std::int64_t poll_interval_ms_;
+  std::string user_;
   mutable std::optional<std::string> config_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,6 +31,7 @@ struct SlurmSettings {
   SlurmSubmitOptions submit;
   std::string folder;
   std::string conf;
+  std::string user;
   Seconds poll_interval;
   Seconds pending_limit;
   Seconds timeout;
@@ -48,11 +50,21 @@ std::string control_tasks(const StopRequest& request, const SlurmLaunchFolder& f
   return words;
 }
 
+// Whose jobs sbatch makes: a number, where it is known.
+std::string user_number(const std::vector<std::string>& submit_arguments) {
+  constexpr std::string_view kUser = "--uid=";
+  const auto named = std::ranges::find_if(submit_arguments, [&](const auto& word) { return word.starts_with(kUser); });
+  if (named == submit_arguments.end()) return std::to_string(geteuid());
+  const std::string name = named->substr(kUser.size());
+  const passwd* const known = getpwnam(name.c_str());
+  return known == nullptr ? name : std::to_string(known->pw_uid);
+}
+
 class SlurmExecutor : public Executor {
  public:
   explicit SlurmExecutor(SlurmSettings settings)
       : settings_(std::move(settings)),
-        client_(settings_.folder, settings_.conf, settings_.timeout, settings_.poll_interval) {}
+        client_(settings_.folder, settings_.conf, settings_.timeout, settings_.poll_interval, settings_.user) {}
 
   Result<std::vector<Delivery>> launch(std::span<const Launch> launches) override {
     BERTH_TRY(check_cluster());
@@ -352,8 +364,9 @@ class SlurmExecutor : public Executor {
     const auto limits = closings.empty() ? std::map<std::string, Seconds, std::less<>>() : client_.usual_limits();
     for (const std::string& name : names) {
       const auto node = std::ranges::find(nodes, name, &SlurmNode::name);
-      seen.nodes.push_back(node == nodes.end() ? NodeObservation{name, false, false, "Slurm has no such node"}
-                                               : judge_slurm_node(*node, settings_.submit.database));
+      seen.nodes.push_back(node == nodes.end()
+                               ? NodeObservation{name, true, true, "sinfo does not list it: it is in no partition"}
+                               : judge_slurm_node(*node, settings_.submit.database));
       if (node != nodes.end() && node->state == "reserved" && is_reserved_by(reservations, named, name))
         seen.nodes.back() = NodeObservation{name, true, false, ""};
       if (const auto closing = closings.find(name); closing != closings.end())
@@ -420,6 +433,7 @@ Result<std::unique_ptr<Executor>> make_slurm_executor(const ExecutorContext& con
   settings.submit.shared_folder = shared.empty() ? settings.folder : std::filesystem::absolute(shared).string();
   for (const std::string_view word : split(options.at("submit_arguments"), ' '))
     if (!word.empty()) settings.submit.extra.emplace_back(word);
+  settings.user = user_number(settings.submit.extra);
   settings.submit.is_pilot = options.at("pilot") == "true";
   BERTH_ASSIGN(settings.submit.shards_per_device, read_integer(options.at("shards_per_device")));
   BERTH_ASSIGN(settings.submit.kill_wait, read_duration(options.at("kill_wait")));

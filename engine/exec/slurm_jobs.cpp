@@ -203,6 +203,22 @@ std::vector<SlurmJob> read_squeue_steps(std::string_view text, bool* is_whole) {
   });
 }
 
+std::vector<SlurmOccupant> read_squeue_occupants(std::string_view text) {
+  std::vector<SlurmOccupant> occupants;
+  for (const std::string_view row : split(text, '\n')) {
+    const auto fields = row_fields(row, 6);
+    const auto id = fields ? leading_number((*fields)[0]) : std::nullopt;
+    if (!id || *id <= 0) continue;
+    occupants.push_back({.id = *id,
+                         .listed = leading_number((*fields)[1]).value_or(0),
+                         .state = read_slurm_state((*fields)[2]),
+                         .cpus = leading_count((*fields)[3]),
+                         .nodes = std::string((*fields)[4]),
+                         .user = std::string((*fields)[5])});
+  }
+  return occupants;
+}
+
 std::vector<SlurmJob> read_sacct(std::string_view text) {
   return read_rows(text, 5, nullptr, [](const std::vector<std::string_view>& fields, SlurmJob& job) {
     job.state_word = fields[1];
@@ -217,6 +233,16 @@ std::vector<SlurmHolding> read_slurm_holdings(std::string_view text) {
   std::vector<SlurmHolding> holdings;
   for (const std::string_view line : split(text, '\n')) read_job_line(line, holdings);
   return holdings;
+}
+
+bool shows_slurm_job(std::string_view text, std::int64_t id, std::string_view launch) {
+  constexpr std::string_view kState = " JobState=";
+  const std::vector<std::string_view> lines = split(text, '\n');
+  return std::ranges::any_of(lines, [&](std::string_view line) {
+    const std::size_t state = line.find(kState);
+    return leading_number(word_value(line, "JobId=")) == id && line.find(launch) != line.npos && state != line.npos &&
+           !is_slurm_end(read_slurm_state(line.substr(state + kState.size())));
+  });
 }
 
 SlurmGpus read_slurm_gres(std::string_view text) {

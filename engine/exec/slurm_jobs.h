@@ -4,6 +4,8 @@
 // times as Unix seconds (kSlurmTimes in the environment), free text last, so that a '|' in a job's name does no harm.
 // JSON is not asked for: at 10,000 jobs it is 34 MB and ten times slower, and its shape changes with the release.
 // Rows that cannot be read are left out, not guessed; so is a last row without its end, which may be cut off.
+// Slurm prints a newline in a name or a comment as it is, so whoever chose them could write rows of others' jobs. Names
+// and comments are therefore asked for of the user's own jobs alone.
 #pragma once
 
 #include <cstdint>
@@ -56,9 +58,22 @@ struct SlurmJob {
   bool never_was() const { return state == SlurmState::kFailed && nodes.empty(); }
 };
 
+// Of one user's jobs.
 inline constexpr std::string_view kSqueueFormat = "%i|%T|%r|%N|%u|%V|%S|%e|%k|%j";
 // `is_whole` turns false when there is anything but rows that can be read: what is not listed may be in the rest.
 std::vector<SlurmJob> read_squeue(std::string_view text, bool* is_whole = nullptr);
+
+// Whose job has which nodes, of everybody's jobs: nothing in it is free text.
+struct SlurmOccupant {
+  std::int64_t id = 0;      // of each component and each task of an array its own, as scontrol names it
+  std::int64_t listed = 0;  // as SlurmJob::id
+  SlurmState state = SlurmState::kUnknown;
+  std::int32_t cpus = 0;
+  std::string nodes;
+  std::string user;  // its number
+};
+inline constexpr std::string_view kSqueueOccupantFormat = "%A|%i|%T|%C|%N|%U";
+std::vector<SlurmOccupant> read_squeue_occupants(std::string_view text);
 
 // squeue --steps: a row for each step, as a running job of that name; `shown` is "12.3".
 inline constexpr std::string_view kSqueueStepFormat = "%i|%u|%N|%j";
@@ -78,8 +93,11 @@ struct SlurmHolding {
   std::int32_t gpus = 0;
   DeviceMask devices = 0;  // 0 = not said
 };
-// Of jobs that have nodes, or may.
+// Of jobs that have nodes, or may. What it says of a job may be written by whoever named it: it counts only as far as
+// the job's SlurmOccupant goes.
 std::vector<SlurmHolding> read_slurm_holdings(std::string_view text);
+// The same text has a job of that id, not over, that names this launch.
+bool shows_slurm_job(std::string_view text, std::int64_t id, std::string_view launch);
 
 // "gpu:a100:2(IDX:0-1),shard:..": the GPUs among them.
 struct SlurmGpus {

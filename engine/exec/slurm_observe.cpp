@@ -19,8 +19,6 @@ constexpr std::int64_t kTryingMs = 120000;  // the script touches its file at le
 
 bool is_live(const SlurmJob* job) { return !is_slurm_end(job->state); }
 
-bool holds_nodes(const SlurmJob& job) { return has_slurm_nodes(job.state) && !job.nodes.empty(); }
-
 }  // namespace
 
 SlurmObserver::SlurmObserver(SlurmClient& client, const SlurmSubmitOptions& options, Seconds pending_limit,
@@ -117,13 +115,23 @@ bool SlurmObserver::has_lost_its_pilot(const View& view) const {
   return std::ranges::any_of(listing_.jobs, is_it);
 }
 
+// squeue lists what its options, its version and the site's settings let it list.
+bool SlurmObserver::is_known_otherwise(const std::string& name, const View& view) {
+  if (options_.is_pilot || !(view.facts.submission || job_of_claim(view.facts.claim))) return false;
+  if (!details_) details_ = client_.job_details();
+  const std::int64_t id =
+      job_of_claim(view.facts.claim).value_or(view.facts.submission ? view.facts.submission->job : 0);
+  return !details_->ok() || trim(**details_).empty() || shows_slurm_job(**details_, id, name);
+}
+
 void SlurmObserver::note_absences(Views& views) {
   for (auto& [key, view] : views) {
     if (view.facts.job != nullptr || !view.facts.is_current || view.facts.is_trying) continue;
     if (!view.facts.submission && !view.facts.claim && view.records.empty()) continue;
     const std::string name = print_key(options_.database, key);
+    const bool is_missing = absences_.note(name, listing_.asked_ms, listing_.is_whole);
     view.facts.is_gone =
-        absences_.note(name, listing_.asked_ms, listing_.is_whole) || (listing_.is_whole && has_lost_its_pilot(view));
+        (is_missing && !is_known_otherwise(name, view)) || (listing_.is_whole && has_lost_its_pilot(view));
   }
 }
 
@@ -223,24 +231,41 @@ void SlurmObserver::observe_tasks(std::span<const LiveTask> tasks, Observation& 
 }
 
 Status SlurmObserver::observe_foreign(std::span<const std::string> nodes, Observation& seen) {
+  if (nodes.empty()) return {};
   const std::set<std::string, std::less<>> wanted(nodes.begin(), nodes.end());
-  std::set<std::int64_t> foreign;
-  for (const SlurmJob& job : listing_.jobs) {
-    if (!holds_nodes(job) || (is_name_of(options_.database, job.name) && !left_.contains(job.id))) continue;
-    const auto names = expand_slurm_hostlist(job.nodes);
-    if (names.ok() && std::ranges::any_of(*names, [&](const std::string& name) { return wanted.contains(name); }))
-      foreign.insert(job.id);
+  struct Foreign {
+    std::set<std::string> nodes;
+    std::int32_t cpus = 0;
+    std::int64_t listed = 0;
+  };
+  std::map<std::int64_t, Foreign> foreign;
+  BERTH_ASSIGN(const std::vector<SlurmOccupant> occupants, client_.occupants());
+  for (const SlurmOccupant& each : occupants) {
+    if (!has_slurm_nodes(each.state) || each.nodes.empty() || is_ours(each)) continue;
+    const auto names = expand_slurm_hostlist(each.nodes);
+    if (!names.ok() || std::ranges::none_of(*names, [&](const std::string& name) { return wanted.contains(name); }))
+      continue;
+    foreign[each.id] = {{names->begin(), names->end()}, each.cpus, each.listed};
   }
   if (foreign.empty()) return {};
-  BERTH_ASSIGN(const std::vector<SlurmHolding> holdings, client_.holdings());
-  for (const SlurmHolding& held : holdings) {
-    if (!foreign.contains(held.job) || !wanted.contains(held.node)) continue;
-    std::string what = left_.contains(held.job) ? fmt::format("slurm job {}, whose tasks have ended", held.job)
-                                                : fmt::format("slurm job {} of {}", held.job, held.user);
-    seen.foreign.push_back(
-        {held.node, std::move(what), MilliCpu(std::int64_t{1000} * held.cpus), held.memory, held.gpus, held.devices});
+  BERTH_ASSIGN(const std::string details, client_.job_details());
+  for (const SlurmHolding& held : read_slurm_holdings(details)) {
+    const auto job = foreign.find(held.job);
+    if (job == foreign.end() || !wanted.contains(held.node) || !job->second.nodes.contains(held.node)) continue;
+    std::string what = left_.contains(job->second.listed)
+                           ? fmt::format("slurm job {}, whose tasks have ended", held.job)
+                           : fmt::format("slurm job {} of {}", held.job, held.user);
+    const std::int64_t cpus = std::min(held.cpus, job->second.cpus);
+    seen.foreign.push_back({held.node, std::move(what), MilliCpu(1000 * cpus), held.memory, held.gpus, held.devices});
   }
   return {};
+}
+
+// One that the listing of our user's jobs does not have yet may be.
+bool SlurmObserver::is_ours(const SlurmOccupant& occupant) const {
+  const auto job = std::ranges::find(listing_.jobs, occupant.listed, &SlurmJob::id);
+  if (job == listing_.jobs.end()) return occupant.user == client_.user();
+  return is_name_of(options_.database, job->name) && !left_.contains(job->id);
 }
 
 }  // namespace berth

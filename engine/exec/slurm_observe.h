@@ -49,6 +49,9 @@ class SlurmObserver {
   const SlurmJob* choose_job(const std::vector<const SlurmJob*>& jobs, const View& view);
   void ask_accounting(Views& views);
   void note_absences(Views& views);
+  // scontrol knows the job, or does not say.
+  bool is_known_otherwise(const std::string& name, const View& view);
+  bool is_ours(const SlurmOccupant& occupant) const;
   bool has_lost_its_pilot(const View& view) const;
   // A launch in pilot jobs has one step for each of its nodes.
   const SlurmJob* step_on(const LaunchKey& key, const std::string& node) const;
@@ -67,6 +70,7 @@ class SlurmObserver {
   std::vector<std::int64_t> twins_;
   std::set<std::int64_t> left_;  // of ours, without tasks
   std::vector<SlurmJob> accounted_;
+  std::optional<Result<std::string>> details_;  // of all jobs, when asked for
 };
 
 }  // namespace berth
