@@ -66,15 +66,18 @@ std::optional<ProcessStat> process_stat(std::int32_t pid) {
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return std::nullopt;
   const std::vector<std::string_view> fields = split(std::string_view(text).substr(name_end + 1), ' ');
-  constexpr std::size_t kState = 1;   // after the blank that follows the name
-  constexpr std::size_t kGroup = 3;   // field 5, counted from the state as field 3
-  constexpr std::size_t kStart = 20;  // field 22
-  if (fields.size() <= kStart || fields[kState] == "Z" || fields[kState] == "X") return std::nullopt;
+  constexpr std::size_t kState = 1;     // after the blank that follows the name
+  constexpr std::size_t kGroup = 3;     // field 5, counted from the state as field 3
+  constexpr std::size_t kThreads = 18;  // field 20
+  constexpr std::size_t kStart = 20;    // field 22
+  if (fields.size() <= kStart || fields[kState] == "X") return std::nullopt;
   const auto number = [&](std::size_t field) {
     std::int64_t value = 0;
     std::from_chars(fields[field].data(), fields[field].data() + fields[field].size(), value);
     return value;
   };
+  // Where main() has ended by pthread_exit(), the other threads work on.
+  if (fields[kState] == "Z" && number(kThreads) <= 1) return std::nullopt;
   return ProcessStat{fields[kState] == "T", number(kGroup - 1), number(kGroup), number(kGroup + 1), number(kStart)};
 }
 

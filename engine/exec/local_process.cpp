@@ -20,13 +20,22 @@ namespace berth {
 
 namespace {
 
+std::string environment_of(const std::string& folder) {
+  constexpr std::size_t kMost = std::size_t{8} << 20;  // more cannot be given to a program
+  const Result<std::string> text = read_plain_file(folder + "/environ", kMost);
+  return text.ok() ? *text : std::string();
+}
+
 // As it was when the program began; nothing where it has none or may not be read.
 std::optional<std::string> done_file_of(std::int32_t pid) {
-  constexpr std::size_t kMost = std::size_t{8} << 20;  // more cannot be given to a program
-  const Result<std::string> text = read_plain_file(fmt::format("/proc/{}/environ", pid), kMost);
-  if (!text.ok()) return std::nullopt;
+  std::string text = environment_of(fmt::format("/proc/{}", pid));
+  // Of a main thread that has ended there is none.
+  const std::string threads = fmt::format("/proc/{}/task", pid);
+  const Result<std::vector<std::string>> names = text.empty() ? names_in(threads) : std::vector<std::string>();
+  for (const std::string& name : names.ok() ? *names : std::vector<std::string>())
+    if (text.empty()) text = environment_of(threads + "/" + name);
   const std::string name = std::string(kDoneVariable) + "=";
-  for (const std::string_view each : split(*text, '\0')) {
+  for (const std::string_view each : split(text, '\0')) {
     if (each.starts_with(name)) return std::string(each.substr(name.size()));
   }
   return std::nullopt;
@@ -81,7 +90,7 @@ std::vector<Descendant> own_descendants(const std::map<std::int32_t, std::string
       at = static_cast<std::int32_t>(each->second.parent);
     }
     if (at != own || line.empty()) continue;
-    Descendant descendant{{pid, stat.start, own_process_mark().boot}, stat.group, {}};
+    Descendant descendant{{pid, stat.start, own_process_mark().boot}, stat.group, stat.session, {}};
     for (std::size_t i = 0; i < line.size() && !descendant.done_file; ++i) {
       const auto known = first.find(line[i]);
       descendant.done_file = known != first.end() ? std::optional(known->second) : done_file_of(line[i]);
@@ -106,8 +115,15 @@ std::vector<std::string> done_files_below(const std::string& folder) {
 
 void kill_left_of_task(const std::string& done_file, const ProcessMark& first) {
   if (first.pid > 0 && !is_of_this_boot(first)) return;
-  for (const auto& [pid, stat] : all_processes()) {
-    if (pid != getpid() && stat.start >= first.start && done_file_of(pid) == done_file)
+  const std::map<std::int32_t, ProcessStat> all = all_processes();
+  // Its number is given again when nothing of its session is left.
+  const auto leader = all.find(first.pid);
+  const bool has_session = first.pid > 0 && process_state(first) != ProcessState::kUnknown &&
+                           (leader == all.end() || leader->second.start == first.start);
+  for (const auto& [pid, stat] : all) {
+    if (pid == getpid() || stat.start < first.start) continue;
+    const std::optional<std::string> file = done_file_of(pid);
+    if (file ? *file == done_file : has_session && stat.session == first.pid)
       signal_process({pid, stat.start, own_process_mark().boot}, SIGKILL);
   }
 }

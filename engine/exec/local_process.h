@@ -28,6 +28,7 @@ Seconds running_time(const ProcessMark& process);
 struct Descendant {
   ProcessMark process;
   std::int64_t group = 0;
+  std::int64_t session = 0;
   std::optional<std::string> done_file;
 };
 // `first` = done files by process, whatever has become of its environment.
@@ -36,7 +37,8 @@ std::vector<Descendant> own_descendants(const std::map<std::int32_t, std::string
 // What BERTH_DONE_FILE is in the environment of this user's processes, where it lies below `folder`; each once.
 std::vector<std::string> done_files_below(const std::string& folder);
 
-// Ends whatever on this machine has this task's BERTH_DONE_FILE and did not begin before `first`.
+// Ends whatever on this machine has this task's BERTH_DONE_FILE, or no such variable and is of the session that `first`
+// led, and did not begin before `first`.
 void kill_left_of_task(const std::string& done_file, const ProcessMark& first);
 
 // "USR1" or "SIGUSR1"; nothing when there is none of that name.

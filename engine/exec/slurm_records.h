@@ -3,8 +3,9 @@
 //   script      made before the submission; a folder without `submitted` may or may not have reached Slurm
 //   tasks       a line for each task: group, task, node
 //   submitted   Slurm's id of the job, and when it was known (milliseconds)
-//   claim       a symbolic link whose target names who may run the launch: "12.0" (Slurm job 12, never requeued), or
-//               "stopped" or "refused" when nobody may any more. Made once, never changed.
+//   claim       a symbolic link whose target names who may run the launch: "12.0.77.1795247922.5" (Slurm job 12, never
+//               requeued, one start of its script), or "stopped" or "refused" when nobody may any more. Made once,
+//               never changed.
 //   node.NAME   lines of the script on that node: "start GROUP TASK TIME PID", "late GROUP TASK TIME", what it told a
 //               task: "signal GROUP TASK TIME NUMBER UNTIL" or "stop GROUP TASK TIME SIGNAL", "told GROUP TASK TIME"
 //               when Slurm seems to have told it to end, "left GROUP TASK TIME" when its watcher was killed,

@@ -55,11 +55,12 @@ keep_record() { # GROUP TASK MOMENT PID
 # send SIGNAL PID: to all of the process group that PID leads, or led.
 send() { kill -s "$1" -- "-$2" 2>/dev/null; }
 
-# Something of the group that PID led lives: not gone, and not only waiting to be buried.
+# Something of the group that PID led lives: not gone, and not only waiting to be buried. Where main() has ended by
+# pthread_exit() it seems so, and the other threads work on.
 group_lives() {
   kill -0 -- "-$1" 2>/dev/null || return 1
   cat /proc/[0-9]*/stat 2>/dev/null | awk -v "group=$1" '
-    {sub(/.*[)] /, ""); if ($3 == group && $1 != "Z" && $1 != "X") {lives = 1; exit}} END {exit !lives}'
+    {sub(/.*[)] /, ""); if ($3 == group && ($1 != "Z" || $18 > 1) && $1 != "X") {lives = 1; exit}} END {exit !lives}'
 }
 
 # What a task has submitted to Slurm took its environment along, and is a job of its own.
@@ -464,7 +465,8 @@ case ${1-} in
     ! claim "pilot.$$.$(now).$RANDOM" || in_pilots "$@"
     ;;
   *)
-    if claim "$SLURM_JOB_ID.${SLURM_RESTART_COUNT:-0}"; then
+    # A controller that has lost its last moments starts the same job again, with nothing that would say so.
+    if claim "$SLURM_JOB_ID.${SLURM_RESTART_COUNT:-0}.$$.$(now).$RANDOM"; then
       everywhere
     elif [ ! -L "$FOLDER/claim" ]; then
       echo "$LAUNCH cannot be written on $(hostname -s)" >&2

@@ -236,7 +236,8 @@ class Supervisor {
     return first;
   }
 
-  // Those below us that are the task's, in its group and out of it. What shows no task's name is the last one's.
+  // Those below us that are the task's, in its group and out of it. What shows no task's name, as one that has set its
+  // title, is of the task whose session it is in, or else of the last one.
   std::vector<ProcessMark> processes_of(const Task& task) const {
     std::map<std::int32_t, std::string> first;
     for (const Task& each : tasks_) {
@@ -247,7 +248,8 @@ class Supervisor {
     const std::string& own_name = task.order->done_file;
     std::vector<ProcessMark> found;
     for (const Descendant& each : own_descendants(first)) {
-      if (each.done_file ? *each.done_file == own_name : is_only) found.push_back(each.process);
+      if (each.done_file ? *each.done_file == own_name : is_only || each.session == task.process)
+        found.push_back(each.process);
     }
     return found;
   }

@@ -1,8 +1,11 @@
 // What becomes of tasks whose supervisor, guard, launcher or machine ends before they do.
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "engine/exec/local_executor.h"
 #include "engine/exec/local_keep.h"
@@ -54,6 +57,41 @@ TEST_F(LocalLossTest, WhatIsKilledTogetherWithItsSupervisorIsLost) {
 }
 
 // Killed with its guard and with its task still running: that goes on, and is lost when it ends.
+TEST_F(LocalLossTest, WhoseMainThreadHasEndedLivesAsLongAsAnother) {
+  const pid_t child = fork();
+  if (child == 0) {
+    pthread_t other;
+    pthread_create(
+        &other, nullptr, [](void*) -> void* { return pause(), nullptr; }, nullptr);
+    syscall(SYS_exit, 0);  // of this thread alone
+  }
+  ASSERT_TRUE(wait_until([&] { return !is_running(std::to_string(child)); })) << "so it seems";
+  EXPECT_TRUE(process_stat(child).has_value());
+  kill(child, SIGKILL);
+  EXPECT_TRUE(wait_until([&] { return !process_stat(child).has_value(); }));
+  waitpid(child, nullptr, 0);
+}
+
+// As programs hide it that set their title.
+TEST_F(LocalLossTest, WhatHidesItsEnvironmentIsItsTasksInTheirSession) {
+  const std::string hidden = "env -i sh -c 'trap \"\" TERM; echo $$; while :; do sleep 0.05; done'; exit 0";
+  const std::vector<Launch> launches = {launch_of(1, "exec sleep 60"), launch_of(2, hidden), launch_of(3, hidden)};
+  must(executor()->launch(launches));
+  std::vector<LiveTask> tasks;
+  for (const Launch& launch : launches) tasks.push_back({launch.key_of(launch.tasks[0]), launch.key, "", "here"});
+  started_ = tasks;
+  for (const std::size_t i : {1, 2}) ASSERT_TRUE(wait_until([&] { return !output(tasks[i]).empty(); }));
+  must(executor()->stop(std::vector<StopRequest>{{{tasks[1]}, Seconds(1), ""}}));
+  wait_for_end(tasks[1]);
+  EXPECT_FALSE(is_running(output(tasks[1]))) << "it ends whole";
+  EXPECT_EQ(observe(tasks[2]).phase, TaskPhase::kRunning);
+  EXPECT_TRUE(is_running(output(tasks[2]))) << "another's stays";
+  kill_with_guard(record(tasks[2]));
+  must(executor()->stop(std::vector<StopRequest>{{{tasks[2]}, Seconds(1), ""}}));
+  wait_for_end(tasks[2]);
+  EXPECT_TRUE(wait_until([&] { return !is_running(output(tasks[2])); }));
+}
+
 TEST_F(LocalLossTest, AKilledGuardLosesItsTaskOnce) {
   const Launch launch = launch_of(1, "echo once >> " + path("count") + "; sleep 0.5; echo end >> " + path("count"));
   const LiveTask task = start(launch);
