@@ -58,7 +58,7 @@ void Backfill::begin_with_kept() {
     quotas.judge_for(job.id, row.made_at);
     const QuotaVerdict verdict = quotas.judge(job.queue, quotas.demand_to_start(job), last_end_of(job, now_));
     if (!verdict.admitted()) {
-      if (verdict.held_for != 0 || is_over(job, row, verdict)) continue;
+      if (verdict.held_for != 0 || is_over(job, row, verdict) || !fits_one_day(job)) continue;
       if (closes) close_limit(job, verdict, row.made_at);
       if (closes || !is_due) continue;
       const std::optional<Seconds> admitted = first_ == 0 ? keeps_its_nodes(job, row, verdict) : std::nullopt;
@@ -412,7 +412,7 @@ void Backfill::note_refused(const Job& job, const QuotaVerdict& refusal) {
     if (row == nullptr || ranks_move_ || holder == 0) keep_row(job, std::move(kept));
     return;
   }
-  close_limit(job, refusal, kept.made_at);
+  if (fits_one_day(job)) close_limit(job, refusal, kept.made_at);
   if (ranks_move_) keep_row(job, std::move(kept));
 }
 
