@@ -130,8 +130,17 @@ bool Backfill::borrows_above(const Held& held, const Job& job) const {
   const QuotaLedger& quotas = state_.quotas();
   if (!quotas.governs() || held.queue < 0 || job.queue < 0 || held.queue == job.queue) return false;
   const Seconds end = held.start + held.duration;
-  return !quotas.fits_above_both(held.queue, job.queue, state_.held_by(held.reservation.tasks), end) &&
-         quotas.fits_above_both(job.queue, held.queue, quotas.demand_to_start(job), last_end_of(job, now_));
+  if (quotas.fits_above_both(held.queue, job.queue, state_.held_by(held.reservation.tasks), end)) return false;
+  const auto fits = [&](const Amounts& demand) {
+    return quotas.fits_above_both(job.queue, held.queue, demand, last_end_of(job, now_));
+  };
+  ModelSet choices = quotas.choices_of(job);
+  if (choices == 0) return fits(quotas.demand_to_start(job));
+  // On whichever it is placed.
+  for (; choices != 0; choices &= choices - 1) {
+    if (!fits(quotas.demand_to_start_on(job, choices & (~choices + 1)))) return false;
+  }
+  return true;
 }
 
 bool Backfill::gives_way_to(const QueueCloser& closer, const Job& job) const {
