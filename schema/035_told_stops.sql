@@ -1,2 +1,2 @@
--- When an executor took in a stop, until its tasks have ended: what was told may be lost on its way, and is told again.
+-- When its executor took in a stop. The row stays until the tasks have ended, for the stop may get lost on its way.
 ALTER TABLE outbox ADD COLUMN told_at INTEGER CHECK (told_at IS NULL OR kind = 'stop');

@@ -155,8 +155,7 @@ Result<Output> show_executors(Session& session, const Arguments&) {
       "ORDER BY id)) AS pools, (SELECT count(*) FROM run_tasks t WHERE t.executor_id = e.id AND (phase = "
       "'pending' OR phase = 'starting' OR phase = 'running')) AS live_tasks, (SELECT count(*) FROM outbox o "
       "WHERE o.executor_id = e.id AND o.told_at IS NULL) AS in_flight, nullif(e.options, '{}') AS options, "
-      "nullif(e.error, '') AS "
-      "error FROM executors e ORDER BY e.id");
+      "nullif(e.error, '') AS error FROM executors e ORDER BY e.id");
 }
 
 Result<Output> show_executor_types(Session&, const Arguments&) {
@@ -424,11 +423,11 @@ std::vector<CommandRow> make_rows() {
        .example = "RUN SYNC",
        .details =
            "What is true wins; SHOW DRIFT lists what was found other than expected. Effects that wait in the outbox "
-           "are told again, as are stops whose tasks run on 30 s after their grace; drains are passed on, and the "
-           "nodes that executors have are compared with those here: new "
-           "ones are only told, unless setting import_new_nodes is true. A node that loses launches one after the "
-           "other before they begin drains: for five minutes, then longer each time, until RESUME NODES. No job is "
-           "charged for it when the node has lost those of several."},
+           "are told again, and so are stops of tasks that still run 30 s after their grace. Drains are passed on, and "
+           "the nodes that executors have are compared with those here: new ones are only told, unless setting "
+           "import_new_nodes is true. A node that loses launches one after the other before they begin drains: for "
+           "five minutes, then longer each time, until RESUME NODES. No job is charged for it when the node has lost "
+           "those of several."},
       {.family = kExecutorFamily,
        .syntax = "SHOW DRIFT",
        .effect = Effect::kReads,

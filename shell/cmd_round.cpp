@@ -407,8 +407,7 @@ Result<Output> explain_plan(Session& session, const Arguments& arguments) {
     const Status moved = check_not_moved(engine_of(session).db(), saved->plan, version, engine_of(session).now());
     if (!moved.ok()) {
       output.add_note(fmt::format("it can no longer be applied: {}", moved.message()));
-      output.add_note(fmt::format("PLAN {}; makes a new one",
-                                  saved->statement.text.empty() ? "SCHEDULE" : saved->statement.spoken));
+      output.add_note(makes_anew(saved->statement));
     } else {
       BERTH_TRY(add_verdict(session, *saved, output));
     }

@@ -203,7 +203,7 @@ struct StopRequest {
   // Of a signal alone: what a task's first process leaves behind, as the script around a program that minds it, has so
   // long to heed it.
   Seconds lasts = {};
-  // They were told so before, their grace is over, and they run on: whoever was to end them may not have heard of it.
+  // They were told to end before, their grace is over, and they still run. The earlier stop may have been lost.
   bool is_overdue = false;
 };
 

@@ -20,20 +20,28 @@ namespace berth {
 
 namespace {
 
-std::string environment_of(const std::string& folder) {
+// Empty where it may not be read.
+std::string read_environment(const std::string& folder) {
   constexpr std::size_t kMost = std::size_t{8} << 20;  // more cannot be given to a program
   const Result<std::string> text = read_plain_file(folder + "/environ", kMost);
   return text.ok() ? *text : std::string();
 }
 
+std::string environment_of(std::int32_t pid) {
+  const std::string folder = fmt::format("/proc/{}", pid);
+  if (std::string text = read_environment(folder); !text.empty()) return text;
+  // The main thread may have ended; the other threads still show it.
+  const Result<std::vector<std::string>> threads = names_in(folder + "/task");
+  if (!threads.ok()) return {};
+  for (const std::string& thread : *threads) {
+    if (std::string text = read_environment(folder + "/task/" + thread); !text.empty()) return text;
+  }
+  return {};
+}
+
 // As it was when the program began; nothing where it has none or may not be read.
 std::optional<std::string> done_file_of(std::int32_t pid) {
-  std::string text = environment_of(fmt::format("/proc/{}", pid));
-  // Of a main thread that has ended there is none.
-  const std::string threads = fmt::format("/proc/{}/task", pid);
-  const Result<std::vector<std::string>> names = text.empty() ? names_in(threads) : std::vector<std::string>();
-  for (const std::string& name : names.ok() ? *names : std::vector<std::string>())
-    if (text.empty()) text = environment_of(threads + "/" + name);
+  const std::string text = environment_of(pid);
   const std::string name = std::string(kDoneVariable) + "=";
   for (const std::string_view each : split(text, '\0')) {
     if (each.starts_with(name)) return std::string(each.substr(name.size()));

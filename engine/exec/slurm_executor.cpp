@@ -50,12 +50,18 @@ std::string control_tasks(const StopRequest& request, const SlurmLaunchFolder& f
   return words;
 }
 
+// Of `submit_arguments`; empty = it is not given.
+std::string_view submit_argument(const SlurmSubmitOptions& options, std::string_view name) {
+  std::string_view value;
+  for (const std::string_view word : options.extra)
+    if (word.starts_with(name)) value = word.substr(name.size());
+  return value;
+}
+
 // Whose jobs sbatch makes: a number, where it is known.
-std::string user_number(const std::vector<std::string>& submit_arguments) {
-  constexpr std::string_view kUser = "--uid=";
-  const auto named = std::ranges::find_if(submit_arguments, [&](const auto& word) { return word.starts_with(kUser); });
-  if (named == submit_arguments.end()) return std::to_string(geteuid());
-  const std::string name = named->substr(kUser.size());
+std::string user_number(const SlurmSubmitOptions& options) {
+  const std::string name(submit_argument(options, "--uid="));
+  if (name.empty()) return std::to_string(geteuid());
   const passwd* const known = getpwnam(name.c_str());
   return known == nullptr ? name : std::to_string(known->pw_uid);
 }
@@ -358,7 +364,7 @@ class SlurmExecutor : public Executor {
     const std::vector<SlurmReservation> reservations = settings_.submit.is_pilot
                                                            ? std::vector<SlurmReservation>()
                                                            : client_.reservations();  // a pilot job has its node
-    const std::string_view named = submit_argument("--reservation=");
+    const std::string_view named = submit_argument(settings_.submit, "--reservation=");
     const Seconds now(wall_clock_ms() / 1000);
     const std::map<std::string, Seconds> closings = read_slurm_closings(reservations, nodes, named, now);
     const auto limits = closings.empty() ? std::map<std::string, Seconds, std::less<>>() : client_.usual_limits();
@@ -382,14 +388,6 @@ class SlurmExecutor : public Executor {
     return {};
   }
 
-  // Empty = it is not given.
-  std::string_view submit_argument(std::string_view name) const {
-    std::string_view value;
-    for (const std::string_view word : settings_.submit.extra)
-      if (word.starts_with(name)) value = word.substr(name.size());
-    return value;
-  }
-
   static bool is_reserved_by(const std::vector<SlurmReservation>& reservations, std::string_view name,
                              const std::string& node) {
     const auto is_it = [&](const SlurmReservation& each) { return each.name == name && each.nodes.contains(node); };
@@ -409,7 +407,7 @@ class SlurmExecutor : public Executor {
     }
     const std::string& wanted = settings_.submit.partition;
     const auto usual = limits.find(!wanted.empty() || partitions.empty() ? wanted : partitions.front());
-    if (const auto given = read_slurm_duration(submit_argument("--time="))) {
+    if (const auto given = read_slurm_duration(submit_argument(settings_.submit, "--time="))) {
       seen.usual_limit = *given;
     } else if (usual != limits.end()) {
       seen.usual_limit = usual->second;
@@ -433,7 +431,7 @@ Result<std::unique_ptr<Executor>> make_slurm_executor(const ExecutorContext& con
   settings.submit.shared_folder = shared.empty() ? settings.folder : std::filesystem::absolute(shared).string();
   for (const std::string_view word : split(options.at("submit_arguments"), ' '))
     if (!word.empty()) settings.submit.extra.emplace_back(word);
-  settings.user = user_number(settings.submit.extra);
+  settings.user = user_number(settings.submit);
   settings.submit.is_pilot = options.at("pilot") == "true";
   BERTH_ASSIGN(settings.submit.shards_per_device, read_integer(options.at("shards_per_device")));
   BERTH_ASSIGN(settings.submit.kill_wait, read_duration(options.at("kill_wait")));

@@ -87,23 +87,30 @@ bool name_job(std::string_view shown, SlurmJob& job) {
   return true;
 }
 
-// A job for each row of `count` fields that begins with one's number; `read` takes the rest.
-template <class Read>
-std::vector<SlurmJob> read_rows(std::string_view text, std::size_t count, bool* is_whole, Read read) {
-  std::vector<SlurmJob> jobs;
+// Every whole row of `count` fields; `take` says whether it is one of a job.
+template <class Take>
+void visit_rows(std::string_view text, std::size_t count, bool* is_whole, Take take) {
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     const std::string_view row = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     const auto fields = row_fields(row, count);
-    SlurmJob job;
-    if (end == std::string_view::npos || !fields || !name_job(fields->front(), job)) {
-      if (is_whole != nullptr && !trim(row).empty()) *is_whole = false;
-      continue;
-    }
-    read(*fields, job);
-    jobs.push_back(std::move(job));
+    const bool is_read = end != std::string_view::npos && fields && take(*fields);
+    if (!is_read && is_whole != nullptr && !trim(row).empty()) *is_whole = false;
   }
+}
+
+// A job for each row that begins with one's number; `read` takes the rest.
+template <class Read>
+std::vector<SlurmJob> read_rows(std::string_view text, std::size_t count, bool* is_whole, Read read) {
+  std::vector<SlurmJob> jobs;
+  visit_rows(text, count, is_whole, [&](const std::vector<std::string_view>& fields) {
+    SlurmJob job;
+    if (!name_job(fields.front(), job)) return false;
+    read(fields, job);
+    jobs.push_back(std::move(job));
+    return true;
+  });
   return jobs;
 }
 
@@ -205,17 +212,17 @@ std::vector<SlurmJob> read_squeue_steps(std::string_view text, bool* is_whole) {
 
 std::vector<SlurmOccupant> read_squeue_occupants(std::string_view text) {
   std::vector<SlurmOccupant> occupants;
-  for (const std::string_view row : split(text, '\n')) {
-    const auto fields = row_fields(row, 6);
-    const auto id = fields ? leading_number((*fields)[0]) : std::nullopt;
-    if (!id || *id <= 0) continue;
+  visit_rows(text, 6, nullptr, [&](const std::vector<std::string_view>& fields) {
+    const auto id = leading_number(fields[0]);
+    if (!id || *id <= 0) return false;
     occupants.push_back({.id = *id,
-                         .listed = leading_number((*fields)[1]).value_or(0),
-                         .state = read_slurm_state((*fields)[2]),
-                         .cpus = leading_count((*fields)[3]),
-                         .nodes = std::string((*fields)[4]),
-                         .user = std::string((*fields)[5])});
-  }
+                         .listed = leading_number(fields[1]).value_or(0),
+                         .state = read_slurm_state(fields[2]),
+                         .cpus = leading_count(fields[3]),
+                         .nodes = std::string(fields[4]),
+                         .user = std::string(fields[5])});
+    return true;
+  });
   return occupants;
 }
 

@@ -4,8 +4,8 @@
 // times as Unix seconds (kSlurmTimes in the environment), free text last, so that a '|' in a job's name does no harm.
 // JSON is not asked for: at 10,000 jobs it is 34 MB and ten times slower, and its shape changes with the release.
 // Rows that cannot be read are left out, not guessed; so is a last row without its end, which may be cut off.
-// Slurm prints a newline in a name or a comment as it is, so whoever chose them could write rows of others' jobs. Names
-// and comments are therefore asked for of the user's own jobs alone.
+// A user may put a newline into the name or comment of a job, and Slurm prints it as it is: what follows would pass for
+// a row of another job. Berth therefore asks for names and comments of its own user's jobs alone.
 #pragma once
 
 #include <cstdint>
@@ -93,8 +93,8 @@ struct SlurmHolding {
   std::int32_t gpus = 0;
   DeviceMask devices = 0;  // 0 = not said
 };
-// Of jobs that have nodes, or may. What it says of a job may be written by whoever named it: it counts only as far as
-// the job's SlurmOccupant goes.
+// Of jobs that have nodes, or may. The text has the names of other users' jobs in it, and so may be forged: believe no
+// more of it than the job's SlurmOccupant says.
 std::vector<SlurmHolding> read_slurm_holdings(std::string_view text);
 // The same text has a job of that id, not over, that names this launch.
 bool shows_slurm_job(std::string_view text, std::int64_t id, std::string_view launch);

@@ -83,6 +83,16 @@ SlurmObserver::View SlurmObserver::look(const LaunchKey& key, std::int64_t asked
   return view;
 }
 
+std::optional<std::int64_t> SlurmObserver::id_of(const View& view) {
+  if (const auto holder = job_of_claim(view.facts.claim)) return holder;
+  return view.facts.submission ? std::optional(view.facts.submission->job) : std::nullopt;
+}
+
+const Result<std::string>& SlurmObserver::job_details() {
+  if (!details_) details_ = client_.job_details();
+  return *details_;
+}
+
 // Of launches that Slurm lists no more and whose script was not heard to the end.
 void SlurmObserver::ask_accounting(Views& views) {
   std::vector<std::int64_t> ids;
@@ -93,7 +103,7 @@ void SlurmObserver::ask_accounting(Views& views) {
            std::ranges::count_if(view.records, says_all) < view.asked;
   };
   for (const auto& [key, view] : views)
-    if (asks(view)) ids.push_back(job_of_claim(view.facts.claim).value_or(view.facts.submission->job));
+    if (asks(view)) ids.push_back(*id_of(view));
   if (ids.empty()) return;
   accounted_ = client_.accounted(ids);
   for (auto& [key, view] : views) {
@@ -117,11 +127,10 @@ bool SlurmObserver::has_lost_its_pilot(const View& view) const {
 
 // squeue lists what its options, its version and the site's settings let it list.
 bool SlurmObserver::is_known_otherwise(const std::string& name, const View& view) {
-  if (options_.is_pilot || !(view.facts.submission || job_of_claim(view.facts.claim))) return false;
-  if (!details_) details_ = client_.job_details();
-  const std::int64_t id =
-      job_of_claim(view.facts.claim).value_or(view.facts.submission ? view.facts.submission->job : 0);
-  return !details_->ok() || trim(**details_).empty() || shows_slurm_job(**details_, id, name);
+  const std::optional<std::int64_t> id = id_of(view);
+  if (options_.is_pilot || !id) return false;
+  const Result<std::string>& details = job_details();
+  return !details.ok() || trim(*details).empty() || shows_slurm_job(*details, *id, name);
 }
 
 void SlurmObserver::note_absences(Views& views) {
@@ -248,8 +257,9 @@ Status SlurmObserver::observe_foreign(std::span<const std::string> nodes, Observ
     foreign[each.id] = {{names->begin(), names->end()}, each.cpus, each.listed};
   }
   if (foreign.empty()) return {};
-  BERTH_ASSIGN(const std::string details, client_.job_details());
-  for (const SlurmHolding& held : read_slurm_holdings(details)) {
+  const Result<std::string>& details = job_details();
+  BERTH_TRY(details.status());
+  for (const SlurmHolding& held : read_slurm_holdings(*details)) {
     const auto job = foreign.find(held.job);
     if (job == foreign.end() || !wanted.contains(held.node) || !job->second.nodes.contains(held.node)) continue;
     std::string what = left_.contains(job->second.listed)

@@ -49,6 +49,10 @@ class SlurmObserver {
   const SlurmJob* choose_job(const std::vector<const SlurmJob*>& jobs, const View& view);
   void ask_accounting(Views& views);
   void note_absences(Views& views);
+  // Slurm's number of its job, as far as it is known.
+  static std::optional<std::int64_t> id_of(const View& view);
+  // Asked for once.
+  const Result<std::string>& job_details();
   // scontrol knows the job, or does not say.
   bool is_known_otherwise(const std::string& name, const View& view);
   bool is_ours(const SlurmOccupant& occupant) const;
@@ -70,7 +74,7 @@ class SlurmObserver {
   std::vector<std::int64_t> twins_;
   std::set<std::int64_t> left_;  // of ours, without tasks
   std::vector<SlurmJob> accounted_;
-  std::optional<Result<std::string>> details_;  // of all jobs, when asked for
+  std::optional<Result<std::string>> details_;  // see job_details()
 };
 
 }  // namespace berth

@@ -112,7 +112,7 @@ struct Reservation {
   ReservationKind kind = ReservationKind::kBackfill;
   Seconds made_at;
   Seconds expected;     // start
-  Seconds expires{-1};  // -1 = when the job starts or is no longer first; the round's own time = with that round
+  Seconds expires{-1};  // -1 = when the job starts or is no longer first; of one round alone: its time
   std::vector<ReservedTask> tasks;
 
   bool operator==(const Reservation&) const = default;

@@ -21,8 +21,8 @@
 // of the highest rank among the jobs that the pass finds waiting for room, unless one came before it by far more than
 // reservation_ttl (24 times), which bounds how long ranks alone can keep a job waiting, or its queue uses nothing: such
 // queues rank alike. With none, the first closes the pass from its start. With conservative the others' reservations
-// hold in one pass alone, and the first is promised the time at which it would start without them: else who is first
-// would be anew a matter of ranks in every round, and its time lie behind all others.
+// hold in one pass alone, and the first is promised the time at which it would start without them. Were they kept,
+// ranks would choose another first in every round, and its time would lie behind all of theirs.
 //
 // The first job of a queue that its quota or a limit refuses (limit_holds.h) gets a reservation without tasks: later
 // jobs of that queue, and of those below where the limit is, do not take what it waits for.
@@ -349,7 +349,8 @@ class Backfill {
   void make_first(const Job& job, bool is_new);
   bool close_behind(const Job& job, bool borrows);
   void keep_room_under_limits(const Job& job, const Reservation& row);
-  // What it has next: who has no turn is planned anew, and keeps the place that it had under limits.
+  // What the next round is to know of it. Where ranks move, a job without the turn keeps no nodes: the next round plans
+  // it anew. It keeps the place under limits that it had before.
   Reservation for_next_round(const Reservation& held) const;
   // With conservative: the first is promised the time at which it would start if nobody else had anything reserved.
   void promise_alone();

@@ -138,7 +138,7 @@ bool Backfill::borrows_above(const Held& held, const Job& job) const {
   if (choices == 0) return fits(quotas.demand_to_start(job));
   // On whichever it is placed.
   for (; choices != 0; choices &= choices - 1) {
-    if (!fits(quotas.demand_to_start_on(job, choices & (~choices + 1)))) return false;
+    if (!fits(quotas.demand_to_start_on(job, choices & -choices))) return false;
   }
   return true;
 }

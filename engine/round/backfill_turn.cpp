@@ -202,19 +202,19 @@ void Backfill::promise_alone() {
   };
   const auto first = std::ranges::find_if(held_, is_firsts);
   if (!ranks_move_ || state_.rules().backfill != BackfillMode::kConservative || first == held_.end()) return;
-  const Held alone = *first;
+  const Held promised = *first;
   QuotaLedger& quotas = state_.quotas();
   const HoldsRestored restored(quotas);
   std::vector<Held> all = held_;
+  std::erase_if(held_, [](const Held& held) { return held.reservation.kind == ReservationKind::kBackfill; });
   for (const Held& held : all) {
-    if (held.reservation.kind == ReservationKind::kEviction) continue;
-    std::erase_if(held_, [&](const Held& each) { return each.reservation.job == held.reservation.job; });
-    if (find_row(held.reservation.job) == nullptr) quotas.drop_holds_of(held.reservation.job);
+    const bool is_of_this_pass = held.reservation.kind == ReservationKind::kBackfill;
+    if (is_of_this_pass && find_row(held.reservation.job) == nullptr) quotas.drop_holds_of(held.reservation.job);
   }
   forget_timeline();
-  quotas.judge_for(first_, alone.reservation.made_at);
-  const std::optional<StartFound> found =
-      earliest_start(state_, timeline(), gang_of(first_job_), alone.duration, {.before = alone.reservation.expected});
+  quotas.judge_for(first_, promised.reservation.made_at);
+  const std::optional<StartFound> found = earliest_start(state_, timeline(), gang_of(first_job_), promised.duration,
+                                                         {.before = promised.reservation.expected});
   held_ = std::move(all);
   forget_timeline();
   if (!found) return;
@@ -225,10 +225,13 @@ void Backfill::promise_alone() {
 
 Reservation Backfill::for_next_round(const Reservation& held) const {
   if (!ranks_move_ || held.kind != ReservationKind::kBackfill || held.job == first_) return held;
-  const Reservation* const before = find_row(held.job);
-  Reservation row = before != nullptr ? *before : held;
-  if (before != nullptr) row.tasks.clear();
-  if (before == nullptr) row.expires = now_;
+  if (const Reservation* const before = find_row(held.job)) {
+    Reservation row = *before;
+    row.tasks.clear();
+    return row;
+  }
+  Reservation row = held;
+  row.expires = now_;
   return row;
 }
 

@@ -23,16 +23,14 @@ Status check_files(const PlannedStatement& statement) {
     BERTH_ASSIGN(const std::string present, digest_of_file(name));
     if (present != digest)
       return Status(Code::kConflict, fmt::format("file '{}' has changed since the plan was made", name),
-                    fmt::format("PLAN {}; makes a new one", statement.spoken));
+                    makes_anew(statement));
   }
   return {};
 }
 
-std::string again(const SavedPlan& saved) { return fmt::format("PLAN {}; makes a new one", saved.statement.spoken); }
-
 Status moved_since(Database& db, const SavedPlan& saved, std::int64_t version, Seconds now) {
   const Status moved = check_not_moved(db, saved.plan, version, now);
-  return moved.ok() ? moved : Status(moved.code(), moved.message(), again(saved));
+  return moved.ok() ? moved : Status(moved.code(), moved.message(), makes_anew(saved.statement));
 }
 
 // Whether the state is still the one it was planned on.
@@ -79,7 +77,7 @@ Result<ApplyResult> carry_out(Runtime& runtime, const SavedPlan& saved, const st
     BERTH_TRY(check_present(runtime, saved));
     return made;
   }
-  if (!applied) return Status(Code::kConflict, "the statement changes nothing any more", again(saved));
+  if (!applied) return Status(Code::kConflict, "the statement changes nothing any more", makes_anew(saved.statement));
   return *std::move(applied);
 }
 

@@ -25,15 +25,15 @@ namespace {
 constexpr std::size_t kMostAtOnce = 512;   // rows of an executor between two commits
 constexpr std::int64_t kLongestWait = 60;  // seconds until a row is told again
 constexpr Seconds kPutOffLong{600};        // a launch that waits for so long is drift
-constexpr Seconds kOverdue{30};            // so long after their grace tasks have ended, and were seen to
-constexpr Seconds kLongestOverdue{600};    // until a stop is told again
+constexpr Seconds kOverdue{30};            // after their grace: tasks that still run then are told to stop again
+constexpr Seconds kLongestOverdue{600};    // between two such tellings
 
 struct OutboxRow {
   std::int64_t id = 0;
   std::string kind;
   std::int64_t sequence = 0;
-  std::int64_t tries = 0;          // of a stop that was told: since then
-  std::optional<Seconds> told_at;  // of a stop
+  std::int64_t tries = 0;  // how often it was told in vain; of a stop that its executor took in: how often it did
+  std::optional<Seconds> told_at;  // when its executor took in a stop, the last time
   Seconds created;
   LiveRun run;
 };
@@ -358,7 +358,7 @@ class Dispatcher {
       const bool is_launch = row->kind == "launch";
       if (is_launch && delivery.state == DeliveryState::kRefused) continue;
       if (row->kind == "stop") {
-        BERTH_TRY(heard.run(row->id, runtime_.now(), runtime_.now() + time_to_end(*row)));
+        BERTH_TRY(heard.run(row->id, runtime_.now(), runtime_.now() + time_until_overdue(*row)));
       } else {
         BERTH_TRY(remove.run(row->id));
       }
@@ -377,11 +377,11 @@ class Dispatcher {
     return transaction.commit();
   }
 
-  // A stop that was told, and nothing has come of it.
+  // Its executor took in the stop, and the grace is over.
   bool is_overdue(const OutboxRow& row) const { return row.told_at && runtime_.now() - *row.told_at >= stop_grace_; }
 
-  // Until tasks that were told to stop just now are that.
-  Seconds time_to_end(const OutboxRow& row) const {
+  // How long tasks that are told to stop now have to end, until they are told again.
+  Seconds time_until_overdue(const OutboxRow& row) const {
     const std::int64_t before = row.told_at ? std::min<std::int64_t>(row.tries, 5) : 0;
     const Seconds first = stop_grace_ + kOverdue;
     return std::max(first, std::min(kLongestOverdue, Seconds(first.value() << before)));

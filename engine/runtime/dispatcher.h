@@ -5,11 +5,11 @@
 // It checks the lease before every call, as two at once could start a key twice, and in each transaction that takes in
 // an answer. Without the lease the answer is left, and a later round tells the row again. Others may change the tables
 // between, so an answer is matched with what the tables say when it is taken in.
-// That an executor took in a stop does not say that its tasks hear of it: Slurm forgets what it still had to tell a
-// node when its controller restarts. So a stop stays until its tasks have ended; where they run on after their grace,
-// it is told again, each time later, and is drift. An executor that cannot be reached is left alone for a while, longer
-// each time; its rows wait. When it answers again, Berth first asks what its tasks do and then stops victims: a task
-// may have ended by itself meanwhile.
+// An executor may take in a stop that its tasks never get: Slurm loses signals that wait for a node when its controller
+// restarts. So a stop stays in the outbox until its tasks have ended. Berth repeats a stop whose tasks still run after
+// their grace, at growing intervals, and notes them as drift.
+// An executor that cannot be reached is left alone for a while, longer each time; its rows wait. When it answers again,
+// Berth first asks what its tasks do and then stops victims: a task may have ended by itself meanwhile.
 #pragma once
 
 #include "engine/runtime/executors.h"

@@ -23,7 +23,7 @@ struct Drift {
 };
 // A task that its executor has not started for long.
 Drift waiting_task(std::int64_t job, std::int64_t attempt, std::string why);
-// Tasks that run on though they were told to stop; `why`: what their executor says to that, if anything.
+// Tasks that still run after the grace of their stop. `why`: what their executor says; may be empty.
 Drift unstopped_task(std::int64_t job, std::int64_t attempt, std::string_view why);
 Status note_drift(Runtime& runtime, const ExecutorRecord& executor, const Drift& drift);
 // Other than the last row about that object says: for what lasts.

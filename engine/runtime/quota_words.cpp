@@ -80,7 +80,7 @@ SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const Quo
   const QuotaTerms& terms = snapshot.quotas.terms[static_cast<std::size_t>(q)][r];
   const std::string used = say_use(*resource, quotas.used(q, r), after.used(q, r));
   const std::string lacks = describe_amount(*resource, waiting.short_by);
-  // Also with nothing else in use.
+  // What the job alone asks for above the limit: it may start on other models.
   const std::int64_t above_alone = waiting.short_by - after.used(q, r);
   const bool waits_elsewhere = waiting_helps.helps && waiting_helps.date.empty() && above_alone > 0;
   std::string wait;

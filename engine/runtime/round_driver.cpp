@@ -292,9 +292,7 @@ Status check_not_applied(Runtime& runtime, const SavedPlan& saved) {
   const bool is_applied = row.with(saved.id).next() && row.integer(0) != 0;
   BERTH_TRY(row.status());
   if (!is_applied) return {};
-  const std::string again = saved.statement.text.empty() ? "SCHEDULE" : saved.statement.spoken;
-  return Status(Code::kConflict, fmt::format("plan {} was applied before", saved.id),
-                fmt::format("PLAN {}; makes a new one", again));
+  return Status(Code::kConflict, fmt::format("plan {} was applied before", saved.id), makes_anew(saved.statement));
 }
 
 Result<RoundReport> apply_saved_plan(Runtime& runtime, std::int64_t id, const std::atomic<bool>* interrupted) {

@@ -63,6 +63,10 @@ void read_statement_json(std::string_view text, PlannedStatement& statement) {
 
 }  // namespace
 
+std::string makes_anew(const PlannedStatement& statement) {
+  return fmt::format("PLAN {}; makes a new one", statement.text.empty() ? "SCHEDULE" : statement.spoken);
+}
+
 Result<PlannedJobs> read_planned_jobs(Database& db, std::int64_t last_job) {
   BERTH_ASSIGN(Statement rows, db.prepare("SELECT j.id, j.name, j.queue_id, g.name FROM jobs j JOIN task_groups g ON "
                                           "g.job_id = j.id WHERE j.id > ?1 ORDER BY j.id, g.group_index"));

@@ -50,6 +50,8 @@ struct PlannedStatement {
   std::map<std::string, std::string> digests;  // of the files that it reads, by name
   PlannedJobs jobs = {};                       // that it brings
 };
+// "PLAN SUBMIT JOB ...; makes a new one", for hints.
+std::string makes_anew(const PlannedStatement& statement);
 enum class PlanState { kOpen, kApplied };
 struct SavedPlan {
   std::int64_t id = 0;
