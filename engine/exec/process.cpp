@@ -216,7 +216,9 @@ Result<ProcessOutput> run_process(const ProcessRequest& request) {
     return Status(Code::kUnavailable, fmt::format("'{}' said more than {} bytes", words.front(), request.most_output));
   if (!status && !said.timed_out)
     return Status(Code::kUnavailable, fmt::format("how '{}' ended is unknown: SIGCHLD is ignored", words.front()));
-  if (status) said.exit_code = WIFSIGNALED(*status) ? 128 + WTERMSIG(*status) : WEXITSTATUS(*status);
+  if (!status) return said;
+  said.was_killed = WIFSIGNALED(*status);
+  said.exit_code = said.was_killed ? 128 + WTERMSIG(*status) : WEXITSTATUS(*status);
   return said;
 }
 

@@ -24,7 +24,8 @@ struct ProcessRequest {
 };
 
 struct ProcessOutput {
-  int exit_code = 0;  // 128 + n when signal n ended it
+  int exit_code = 0;        // 128 + n when signal n ended it
+  bool was_killed = false;  // by a signal; programs may exit with such a code themselves
   bool timed_out = false;
   std::string output;
   std::string error;

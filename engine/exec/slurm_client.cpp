@@ -203,8 +203,7 @@ std::vector<std::string> SlurmClient::tell(const std::vector<std::string>& jobs,
   words.insert(words.end(), jobs.begin(), jobs.end());
   const auto said = run(words);
   if (said.ok() && said->ok()) return complaints;
-  constexpr int kBySignal = 128;
-  if (!said.ok() || said->timed_out || said->exit_code > kBySignal) {
+  if (!said.ok() || said->timed_out || said->was_killed) {
     complaints.assign(jobs.size(), said.ok() ? said->complaint("scancel") : said.status().message());
     return complaints;
   }

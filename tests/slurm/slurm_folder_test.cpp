@@ -45,7 +45,8 @@ TEST_F(Slurm, WhatCannotBeWrittenDownDoesNotBegin) {
   }
   const auto stop = [&](const Launch& launch) {
     const StopRequest end{live(launch), Seconds(1), ""};
-    EXPECT_EQ(must(executor_->stop({&end, 1})).front().state, DeliveryState::kDone);
+    const Delivery said = must(executor_->stop({&end, 1})).front();
+    EXPECT_EQ(said.state, DeliveryState::kDone) << said.detail;
   };
   stop(holder);
   for (const Launch& launch : {later, never}) {

@@ -12,6 +12,14 @@ namespace {
 
 using test::must;
 
+TEST(Process, ASignalIsToldFromAnExitCodeLikeIt) {
+  const auto run = [](const std::string& script) { return must(run_process({.command = {"sh", "-c", script}})); };
+  EXPECT_EQ(run("kill -KILL $$").exit_code, 137);
+  EXPECT_TRUE(run("kill -KILL $$").was_killed);
+  EXPECT_EQ(run("exit 229").exit_code, 229);
+  EXPECT_FALSE(run("exit 229").was_killed) << "as scancel does";
+}
+
 TEST(Process, OutputInputAndExitCode) {
   const ProcessOutput said = must(run_process({.command = {"sh", "-c", "cat; echo \"$BERTH_WORD\" >&2; exit 3"},
                                                .input = std::string(200000, 'x'),
