@@ -361,7 +361,9 @@ std::vector<CommandRow> make_rows() {
        .details = "A copy has the same jobs under the same keys, so rounds there tell nobody and RUN SYNC is refused. "
                   "The other file must be out of use: two would stop each other's jobs. A file that was moved on its "
                   "device, with its folder of executors, or restored where it was, is no copy; one on another host "
-                  "is. Where the folder is gone, what ran is given up as lost and may start again. A restored or "
+                  "is, and so is one in whose old place a copy lies. Copies that were made before the first CREATE "
+                  "EXECUTOR become databases of their own. Where the folder is gone, what ran is given up as lost and "
+                  "may start again. A restored or "
                   "adopted file gives new tasks new keys; tasks that it does not know are held: see "
                   "HELP STOP STRAYS.",
        .ask = ask_always},

@@ -47,7 +47,8 @@ class KubernetesExecutor : public Executor {
     }
     BERTH_ASSIGN(std::vector<KubectlReply> replies, kubectl_.list_all(lists));
     BERTH_TRY(replies[0].status());
-    BERTH_ASSIGN(const std::vector<KubernetesPod> ours, read_pods(replies[0]));
+    BERTH_ASSIGN(std::vector<KubernetesPod> ours, read_pods(replies[0]));
+    BERTH_TRY(add_unlisted(tasks, ours));
     Observation seen;
     observe_tasks(tasks, ours, seen);
     if (nodes.empty()) return seen;
@@ -56,7 +57,7 @@ class KubernetesExecutor : public Executor {
                  read_kubernetes_nodes(replies[1].output, settings_, context_.database));
     observe_nodes(nodes, cluster, seen);
     close_refusing(ours, seen);
-    BERTH_TRY(observe_foreign(std::move(replies[2]), nodes, seen));
+    BERTH_TRY(observe_foreign(std::move(replies[2]), nodes, ours, seen));
     return seen;
   }
 
@@ -141,6 +142,28 @@ class KubernetesExecutor : public Executor {
     return read_kubernetes_pods(reply.output, settings_.gpu_resource);
   }
 
+  // Whose labels somebody took away is not listed: a pod that was there is asked for by its name before it is gone.
+  Status add_unlisted(std::span<const LiveTask> tasks, std::vector<KubernetesPod>& ours) const {
+    std::set<std::string> listed;
+    for (const KubernetesPod& pod : ours) listed.insert(pod.name);
+    std::vector<std::vector<std::string>> lists;
+    std::size_t count = 0;
+    for (const LiveTask& task : tasks) {
+      std::string name = print_key(context_.database, task.key);
+      if (task.external.empty() || listed.contains(name)) continue;
+      if (count++ % kKubectlBatch == 0) lists.push_back({"pods", "--ignore-not-found"});
+      lists.back().push_back(std::move(name));
+    }
+    BERTH_ASSIGN(const std::vector<KubectlReply> replies, kubectl_.list_all(lists));
+    for (const KubectlReply& reply : replies) {
+      BERTH_TRY(reply.status());
+      if (trim(reply.output).empty()) continue;
+      BERTH_ASSIGN(const std::vector<KubernetesPod> unlisted, read_pods(reply));
+      ours.insert(ours.end(), unlisted.begin(), unlisted.end());
+    }
+    return {};
+  }
+
   void observe_tasks(std::span<const LiveTask> tasks, const std::vector<KubernetesPod>& ours, Observation& seen) const {
     std::map<TaskKey, const KubernetesPod*> pods;
     for (const KubernetesPod& pod : ours) {
@@ -193,7 +216,8 @@ class KubernetesExecutor : public Executor {
     }
   }
 
-  Status observe_foreign(KubectlReply reply, std::span<const std::string> nodes, Observation& seen) {
+  Status observe_foreign(KubectlReply reply, std::span<const std::string> nodes, const std::vector<KubernetesPod>& ours,
+                         Observation& seen) {
     if (blindness_.empty() && reply.first(KubectlReason::kForbidden) != nullptr) {
       blindness_ = "work of other namespaces is not seen: " + reply.complaint();
       BERTH_ASSIGN(reply, kubectl_.list(foreign_list(false)));
@@ -203,7 +227,9 @@ class KubernetesExecutor : public Executor {
     const std::set<std::string_view> wanted(nodes.begin(), nodes.end());
     for (const KubernetesPod& pod : pods) {
       const bool holds = pod.cpu > MilliCpu(0) || pod.memory > MiB(0) || pod.gpu_count > 0;
-      if (holds && wanted.contains(pod.node))
+      const bool is_ours = std::ranges::any_of(
+          ours, [&](const KubernetesPod& each) { return each.name == pod.name && each.name_space == pod.name_space; });
+      if (holds && !is_ours && wanted.contains(pod.node))
         seen.foreign.push_back(
             {pod.node, fmt::format("pod {}/{}", pod.name_space, pod.name), pod.cpu, pod.memory, pod.gpu_count, 0});
     }

@@ -81,6 +81,10 @@ bool has_its_gang(const Job& job) {
   return std::ranges::all_of(job.groups, [](const TaskGroup& group) { return group.placed >= group.min_tasks; });
 }
 
+bool is_elastic(const Job& job) {
+  return std::ranges::any_of(job.groups, [](const TaskGroup& group) { return group.min_tasks < group.count; });
+}
+
 const Job* find_job(std::span<const Job> jobs, std::int64_t id) {
   const auto found = std::ranges::lower_bound(jobs, id, {}, &Job::id);
   return found == jobs.end() || found->id != id ? nullptr : &*found;

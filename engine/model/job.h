@@ -107,6 +107,8 @@ Job gang_of(const Job& job);
 
 // All tasks of the gang are placed; it may still lack tasks beyond.
 bool has_its_gang(const Job& job);
+// It may run with fewer tasks than it has.
+bool is_elastic(const Job& job);
 
 // `jobs`: in id order. Null: none has that id.
 const Job* find_job(std::span<const Job> jobs, std::int64_t id);

@@ -15,10 +15,6 @@ Amounts used_by_all(const QuotaLedger& quotas) {
   return used;
 }
 
-bool has_surplus(const Job& job) {
-  return std::ranges::any_of(job.groups, [](const TaskGroup& group) { return group.min_tasks < group.count; });
-}
-
 // As a gang of all its tasks.
 Job in_full(Job job) {
   for (TaskGroup& group : job.groups) group.min_tasks = group.count;
@@ -232,7 +228,7 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
     // Of an elastic one, its gang: what it has beyond comes later.
     const bool is_for_gang =
         levels == 0 && !grows &&
-        (surplus_comes_later(job, end, borrows) || (has_surplus(job) && backfill_.starts_behind(in_full(job)) != 0));
+        (surplus_comes_later(job, end, borrows) || (is_elastic(job) && backfill_.starts_behind(in_full(job)) != 0));
     const int within = grows ? quotas.depth(job.queue) + 1 : levels;
     std::optional<Job> gang;
     if (is_for_gang) gang = gang_of(job);
@@ -264,7 +260,8 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
   const bool borrows = may_choose ? !own : verdict.borrows;
   const Job& wanted = own ? *own : job;
   const bool is_admitted = placing.verdict.admitted();
-  if (is_admitted && placing.outcome.needed == 0) return {};  // all it needs is placed already
+  // What it has beyond its gang comes of what is idle: nobody is evicted for it, and nothing is kept.
+  if (has_its_gang(job)) return is_admitted ? PassOutcome{} : refuse(job, placing.verdict);
   if (may_evict) {
     if (std::optional<PassOutcome> outcome = evict_for(job, end, borrows)) return *std::move(outcome);
   }
@@ -326,7 +323,7 @@ std::optional<Amounts> Pass::starts_later(const Job& job, Seconds end, bool borr
 }
 
 bool Pass::surplus_comes_later(const Job& job, Seconds end, bool borrows) {
-  if (!minds_owners(job) || !has_surplus(job) || owners_.is_empty()) return false;
+  if (!minds_owners(job) || !is_elastic(job) || owners_.is_empty()) return false;
   if (state_.quotas().choices_of(job) == 0) return owners_.come_before(job, state_.quotas().demand_in_full(job));
   const std::optional<Amounts> amounts = would_use(job, end, borrows);
   return amounts && owners_.come_before(job, *amounts);

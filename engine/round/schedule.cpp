@@ -97,6 +97,7 @@ class ScheduleRun {
         options_(options),
         ordering_(ordering),
         pass_(std::in_place, state, kept_of(kept), snapshot.now) {
+    for (const Eviction& each : settled.sooner) told_sooner_.push_back(each.job);
     result_.plan.evictions = std::move(settled.ended);
     std::ranges::move(settled.sooner, std::back_inserter(result_.plan.evictions));
     result_.plan.reprieves = std::move(settled.reprieves);
@@ -117,8 +118,7 @@ class ScheduleRun {
     name_reasons();
     result_.plan.evictions.insert(result_.plan.evictions.end(), pass_->evictions().begin(), pass_->evictions().end());
     result_.plan.reservations = pass_->reservations();
-    std::ranges::copy(reprieve_after(state_, *pass_, snapshot_.now), std::back_inserter(result_.plan.reprieves));
-    std::ranges::sort(result_.plan.reprieves);
+    spare_after();
     if (const auto twice = std::ranges::adjacent_find(result_.plan.reservations, {}, &Reservation::job);
         options_.check_invariants && twice != result_.plan.reservations.end())
       return Status(Code::kInternal, fmt::format("job {} has two reservations", twice->job));
@@ -146,6 +146,17 @@ class ScheduleRun {
             .jobs = snapshot_.jobs,
             .order = ordering_.policy.get(),
             .input = ordering_.input.get()};
+  }
+
+  // Who was to stop sooner, and need not stop at all after the pass, runs on: that alone is to be told.
+  void spare_after() {
+    Plan& plan = result_.plan;
+    for (const std::int64_t job : reprieve_after(state_, *pass_, snapshot_.now)) {
+      plan.reprieves.push_back(job);
+      if (std::ranges::binary_search(told_sooner_, job))
+        std::erase_if(plan.evictions, [&](const Eviction& each) { return each.job == job; });
+    }
+    std::ranges::sort(plan.reprieves);
   }
 
   Status try_in_order(JobSequence& sequence) {
@@ -353,6 +364,7 @@ class ScheduleRun {
   bool asked_starts_ = false;                 // of until_job
   bool is_settled_ = false;                   // its fate is known
   std::vector<std::int64_t> promised_;        // see Pass
+  std::vector<std::int64_t> told_sooner_;     // SettledStops::sooner
   std::unordered_set<std::int64_t> started_;  // in the first pass, of two
   ScheduleResult result_;
   std::vector<const Job*> waiting_jobs_;  // parallel to plan.waiting

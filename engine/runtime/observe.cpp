@@ -375,13 +375,19 @@ Status tell_of_graces(Runtime& runtime) {
       .status();
 }
 
-Status forget_ended(LiveExecutor& live, const AskedTasks& all, const Observation& seen) {
+struct LookedAt {
+  LiveExecutor* live = nullptr;
+  AskedTasks asked;
+  Observation seen;
+};
+
+Status forget_ended(const LookedAt& at) {
   std::vector<LiveTask> ended;
-  for (std::size_t i = 0; i < std::min(all.tasks.size(), seen.tasks.size()); ++i) {
-    const TaskPhase phase = seen.tasks[i].phase;
-    if (phase == TaskPhase::kEnded || phase == TaskPhase::kVanished) ended.push_back(all.tasks[i]);
+  for (std::size_t i = 0; i < std::min(at.asked.tasks.size(), at.seen.tasks.size()); ++i) {
+    const TaskPhase phase = at.seen.tasks[i].phase;
+    if (phase == TaskPhase::kEnded || phase == TaskPhase::kVanished) ended.push_back(at.asked.tasks[i]);
   }
-  return ended.empty() ? Status() : live.executor->forget(ended);
+  return ended.empty() ? Status() : at.live->executor->forget(ended);
 }
 
 // One that does not answer is among the unreachable, and is asked again another time.
@@ -411,8 +417,9 @@ Result<SyncReport> observe_executors(Runtime& runtime, Lease& lease, std::vector
   SyncReport report;
   const CheckedChanges checked(runtime, [&] { return lease.check(); });
   BERTH_TRY(tell_of_graces(runtime));
+  std::vector<LookedAt> looked_at;
   for (LiveExecutor& live : executors) {
-    BERTH_ASSIGN(const AskedTasks all, live_tasks(runtime.db(), live.record.id));
+    BERTH_ASSIGN(AskedTasks all, live_tasks(runtime.db(), live.record.id));
     BERTH_ASSIGN(const std::vector<std::string> nodes, nodes_of_executor(runtime.db(), live.record));
     BERTH_ASSIGN(const std::int64_t unseen, last_unseen_job(runtime.db()));
     const bool is_idle = all.tasks.empty() && nodes.empty() && unseen == 0;
@@ -441,7 +448,12 @@ Result<SyncReport> observe_executors(Runtime& runtime, Lease& lease, std::vector
     BERTH_TRY(look_after_strays(runtime, live, strays, report));
     BERTH_TRY(lease.keep(runtime.now()));
     if (unseen != 0) BERTH_TRY(note_asked(runtime.db(), live.record.id));
-    (void)forget_ended(live, all, *seen);  // what is left over is found and forgotten another time
+    looked_at.push_back({&live, std::move(all), *std::move(seen)});
+  }
+  // Two may keep their records in one folder: nothing goes before both have looked.
+  for (const LookedAt& each : looked_at) {
+    BERTH_TRY(lease.keep(runtime.now()));
+    (void)forget_ended(each);  // what is left over is found and forgotten another time
   }
   // Of executors that were asked before, or could not be: their strays may be of jobs that have just come to wait.
   BERTH_ASSIGN(const bool may_start, may_run_twice(runtime.db()));

@@ -11,12 +11,15 @@ namespace {
 void renew(LiveJob& used) {
   std::vector<TaskGroup> groups = std::move(used.job.groups);
   std::vector<std::size_t> first_of_group = std::move(used.first_of_group);
+  std::vector<Seconds> joined = std::move(used.joined);
   std::string name = std::move(used.name);
   groups.clear();
   first_of_group.clear();
+  joined.clear();
   used = LiveJob{};
   used.job.groups = std::move(groups);
   used.first_of_group = std::move(first_of_group);
+  used.joined = std::move(joined);
   used.name = std::move(name);
 }
 

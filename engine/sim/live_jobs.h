@@ -40,7 +40,11 @@ struct LiveJob {
   std::size_t first_task = 0;  // row of its first task
   std::size_t task_count = 0;
   std::vector<std::size_t> first_of_group;  // counted from there
+  std::vector<Seconds> joined;              // when its tasks began, counted as those; empty where none is surplus
 
+  std::size_t index_of(std::int32_t group, std::int32_t task) const {
+    return first_of_group[static_cast<std::size_t>(group)] + static_cast<std::size_t>(task);
+  }
   // Work done by `now`, restarts not counted.
   Seconds done(Seconds now) const { return duration - left + (is_running ? now - start : Seconds(0)); }
 };

@@ -94,6 +94,7 @@ void TimedRun::start_or_grow(std::int32_t slot, const std::vector<PlacedTask>& p
   for (const PlacedTask& task : placed) {
     TaskGroup& group = live.job.groups[static_cast<std::size_t>(task.group)];
     ++group.placed;
+    if (!live.joined.empty()) live.joined[live.index_of(task.group, task.task)] = start;
     if (group.anchor < 0) group.anchor = task.holding.node;
     if (group.anchor == task.holding.node) group.anchor_devices |= task.holding.devices;
     hold(live, group.shape.gpu_total().value());
@@ -159,7 +160,9 @@ void TimedRun::shrink(std::int32_t slot, const Eviction& eviction) {
   if (live.is_waiting) wait_no_longer(slot);
   for (const TaskName& task : eviction.tasks) {
     ++live.missing;
-    hold(live, -live.job.groups[static_cast<std::size_t>(task.group)].shape.gpu_total().value());
+    const std::int64_t held = live.job.groups[static_cast<std::size_t>(task.group)].shape.gpu_total().value();
+    hold(live, -held);
+    live.job.attained += held * (now_ - live.joined[live.index_of(task.group, task.task)]).value();
   }
   floor_.read_groups(live.job);
   count_eviction(live, eviction.lost);
@@ -315,9 +318,7 @@ void TimedRun::note_places(LiveJob& live, const std::vector<PlacedTask>& placed,
   live.most_placed = std::max(live.most_placed, placed_now);
   if (!options_.keep_tasks) return;
   for (const PlacedTask& task : placed) {
-    const std::size_t row = live.first_task + live.first_of_group[static_cast<std::size_t>(task.group)] +
-                            static_cast<std::size_t>(task.task);
-    TaskResult& kept = result_.tasks[row];
+    TaskResult& kept = result_.tasks[live.first_task + live.index_of(task.group, task.task)];
     kept.state = TaskOutcome::kPlaced;
     kept.node = node_name(*input_.cluster, task.holding.node);
     kept.devices = task.holding.devices;

@@ -224,6 +224,7 @@ Status TimedRun::admit() {
     live.first_of_group.push_back(live.task_count);
     live.task_count += static_cast<std::size_t>(group.count);
   }
+  if (is_elastic(live.job)) live.joined.resize(live.task_count);
   live.missing = static_cast<std::int32_t>(live.task_count);
   task_count_ += live.task_count;
   set_terms(live);

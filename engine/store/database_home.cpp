@@ -94,6 +94,23 @@ bool is_home(const Home& recorded, const Home& present) {
   return is_same_device || !is_same_boot;
 }
 
+// A file of its tag that lies where this one was: the copy that took its place, or what this one is a copy of.
+Result<bool> has_successor(Database& db, const Home& recorded, const Home& present) {
+  struct stat file = {};
+  if (recorded.path == present.path || stat(recorded.path.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) return false;
+  if (std::to_string(file.st_ino) == present.inode && std::to_string(file.st_dev) == present.device) return false;
+  BERTH_ASSIGN(const std::string tag, database_tag(db));
+  const auto tag_there = [&]() -> Result<std::string> {
+    BERTH_ASSIGN(Database there, Database::open(recorded.path, Access::kReadOnly));
+    return meta_text(there, "tag");
+  };
+  const Result<std::string> found = tag_there();
+  if (found.ok()) return *found == tag;
+  const Code code = found.status().code();
+  if (code == Code::kCorrupt || code == Code::kInvalid) return false;  // it is no database of Berth's
+  return found.status().prefixed(fmt::format("'{}' was moved from '{}'", present.path, recorded.path));
+}
+
 // What executors were last told under, and the last job there was then.
 struct Mark {
   std::string word;
@@ -229,10 +246,25 @@ Status check_in_place(Database& db) {
                 "start again with the file that is there now");
 }
 
+Status give_new_tag(Database& db) {
+  return db.execute("UPDATE meta SET value = lower(hex(randomblob(4))) WHERE key = 'tag'");
+}
+
 Status record_home(Database& db) {
   if (is_in_memory(db)) return {};
   BERTH_ASSIGN(const Home present, present_home(db));
   return write_home(db, present);
+}
+
+Status begin_home(Database& db) {
+  if (is_in_memory(db)) return {};
+  BERTH_ASSIGN(const std::optional<Home> home, recorded_home(db));
+  if (home) return {};
+  BERTH_TRY(
+      db.execute("INSERT OR REPLACE INTO meta (key, value) SELECT 'home_first_tag', value FROM meta WHERE key = "
+                 "'tag'"));
+  BERTH_TRY(give_new_tag(db));
+  return record_home(db);
 }
 
 Status adopt_home(Database& db) {
@@ -246,14 +278,25 @@ Status check_no_copy(Database& db) {
   if (is_in_memory(db)) return {};
   BERTH_ASSIGN(const Home present, present_home(db));
   BERTH_ASSIGN(const std::optional<Home> home, recorded_home(db));
-  if (!home || is_home(*home, present)) return {};
+  if (!home) return {};
+  constexpr const char* kWaysOut =
+      "ALTER DATABASE FORK makes it one to try things out, on simulated executors; ALTER DATABASE ADOPT lets it drive "
+      "the work, when the other one is out of use";
+  if (is_home(*home, present)) {
+    BERTH_ASSIGN(const bool is_replaced, has_successor(db, *home, present));
+    if (!is_replaced) return {};
+    return Status(Code::kConflict,
+                  fmt::format("this database was moved from '{}', and a copy of it drives the work there: nothing is "
+                              "told to executors or asked of them from here",
+                              home->path),
+                  kWaysOut);
+  }
   const std::string where = home->host.empty() || home->host == present.host ? "" : " on host " + home->host;
   return Status(Code::kConflict,
                 fmt::format("this database is a copy of '{}'{}, which drives the work: nothing is told to executors "
                             "or asked of them from here",
                             home->path, where),
-                "ALTER DATABASE FORK makes it one to try things out, on simulated executors; ALTER DATABASE ADOPT "
-                "lets it drive the work, when the other one is out of use");
+                kWaysOut);
 }
 
 Status check_folder(Database& db) {
@@ -325,18 +368,22 @@ Status take_home_along(Database& restored, Database& present) {
   BERTH_TRY(raise_job_ids(restored, last));
   BERTH_ASSIGN(const std::string tag, meta_text(restored, "tag"));
   BERTH_ASSIGN(const std::string own, meta_text(present, "tag"));
+  BERTH_ASSIGN(const std::string first, meta_text(present, "home_first_tag"));
+  BERTH_ASSIGN(const std::optional<Home> home, recorded_home(restored));
+  const bool is_own = tag == own || (!home && tag == first);
   BERTH_ASSIGN(const std::int64_t running, count_running_jobs(present));
-  if (tag != own && running > 0) {
+  if (!is_own && running > 0) {
     return Status(Code::kConflict,
                   fmt::format("the snapshot is of another database, and {} of this one run at executors: nobody would "
                               "know of them any more",
                               running == 1 ? "1 job" : fmt::format("{} jobs", running)),
                   "end them first, or load it into a file of its own");
   }
-  if (tag == own) {
+  if (is_own) {
     BERTH_TRY(restored.execute("DELETE FROM meta WHERE key LIKE 'home\\_%' ESCAPE '\\'"));
-    BERTH_ASSIGN(Statement rows, present.prepare("SELECT key, value FROM meta WHERE key LIKE 'home\\_%' ESCAPE '\\'"));
-    BERTH_ASSIGN(Statement put, restored.prepare("INSERT INTO meta (key, value) VALUES (?1, ?2)"));
+    BERTH_ASSIGN(Statement rows, present.prepare("SELECT key, value FROM meta WHERE key LIKE 'home\\_%' ESCAPE '\\' OR "
+                                                 "key = 'tag'"));
+    BERTH_ASSIGN(Statement put, restored.prepare("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)"));
     while (rows.next()) BERTH_TRY(put.run(rows.text(0), rows.text(1)));
     BERTH_TRY(rows.status());
   }
@@ -345,7 +392,7 @@ Status take_home_along(Database& restored, Database& present) {
 
 Status fork_database(Change& change) {
   Database& db = change.db();
-  BERTH_TRY(db.execute("UPDATE meta SET value = lower(hex(randomblob(4))) WHERE key = 'tag'"));
+  BERTH_TRY(give_new_tag(db));
   BERTH_TRY(
       db.execute("DELETE FROM meta WHERE key LIKE 'home\\_%' ESCAPE '\\' OR key LIKE 'asked\\_%' ESCAPE '\\' OR key IN "
                  "('generation', 'restored_jobs')"));

@@ -2,9 +2,10 @@
 // for its own.
 //
 // A copy has the same tag, so it would claim the same launches and stop what it does not know. The first executor on
-// which something really runs is created in a file whose path, inode and device are remembered, with its host (name,
-// machine id, boot). A file that was moved, or replaced where it was, on the same device of the same host is still the
-// one, and remembered anew; so is one whose container was started anew under another name. Any other is a copy.
+// which something really runs gives the database a tag of its own (copies that were made before get others), and the
+// file's path, inode and device are remembered, with its host (name, machine id, boot). A file that was replaced where
+// it was, on the same device of the same host, is still the one, and remembered anew; so is one that was moved, unless
+// a copy lies where it was, and one whose container was started anew under another name. Any other is a copy.
 //
 // A restored file is told by a mark: a random word that is written into the database and into a new file in the folder
 // of its executors whenever they are about to be told to start something. Where the two disagree, or the file is
@@ -31,8 +32,12 @@ Status check_executors_folder(const Database& db);
 // kConflict when the file was moved, replaced or removed after it was opened: what is written is lost with it.
 Status check_in_place(Database& db);
 
+// Nothing that executors keep is its any more. No version of the state.
+Status give_new_tag(Database& db);
 // This file drives the work from now on. Nothing for a database in memory. No version of the state.
 Status record_home(Database& db);
+// The same for the first time, with a new tag, before anybody was told anything.
+Status begin_home(Database& db);
 // The same for a copy, which begins a new generation.
 Status adopt_home(Database& db);
 

@@ -93,12 +93,10 @@ Status create_executor(Change& change, const ExecutorRecord& executor) {
   BERTH_TRY(check_executor_name(executor.name));
   BERTH_TRY(check_texts(executor));
   BERTH_ASSIGN(const std::int64_t others, db.integer("SELECT count(*) FROM executors"));
+  BERTH_ASSIGN(const std::int64_t at_work, db.integer("SELECT count(*) FROM executors WHERE type <> 'simulated'"));
   BERTH_ASSIGN(Statement insert, db.prepare("INSERT INTO executors (name, type, options) VALUES (?1, ?2, ?3)"));
   BERTH_TRY(insert.run(executor.name, executor.type, options_text(executor)));
-  if (runs_work(executor)) {
-    BERTH_ASSIGN(const std::int64_t homes, db.integer("SELECT count(*) FROM meta WHERE key = 'home_path'"));
-    if (homes == 0) BERTH_TRY(record_home(db));
-  }
+  if (runs_work(executor) && at_work == 0) BERTH_TRY(begin_home(db));
   if (executor.is_default || others == 0) BERTH_TRY(take_default(db, db.last_row_id()));
   return change.record("create executor", executor.name, executor.type);
 }

@@ -64,7 +64,9 @@ void read_statement_json(std::string_view text, PlannedStatement& statement) {
 }  // namespace
 
 std::string makes_anew(const PlannedStatement& statement) {
-  return fmt::format("PLAN {}; makes a new one", statement.text.empty() ? "SCHEDULE" : statement.spoken);
+  if (statement.text.empty()) return "PLAN SCHEDULE; makes a new one";
+  const std::string_view masked = statement.spoken == statement.text ? "" : ", with the values of env instead of ***";
+  return fmt::format("PLAN {}; makes a new one{}", statement.spoken, masked);
 }
 
 Result<PlannedJobs> read_planned_jobs(Database& db, std::int64_t last_job) {

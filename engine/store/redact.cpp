@@ -13,6 +13,7 @@
 #include "engine/base/out_of_memory.h"
 #include "engine/base/text.h"
 #include "engine/policy/registry.h"
+#include "engine/store/database_home.h"
 #include "engine/store/migrate.h"
 #include "engine/store/round_records.h"
 #include "engine/store/row_sums.h"
@@ -272,7 +273,7 @@ class Redactor {
         db_.execute("DELETE FROM meta WHERE key LIKE 'home%' OR key LIKE 'asked%' OR key IN ('generation', "
                     "'restored_jobs')"));
     BERTH_TRY(forget_row_sums(db_));
-    BERTH_TRY(db_.execute("UPDATE meta SET value = lower(hex(randomblob(4))) WHERE key = 'tag'"));
+    BERTH_TRY(give_new_tag(db_));
     BERTH_TRY(db_.execute("UPDATE executors SET type = 'simulated'"));
     BERTH_TRY(db_.execute("UPDATE run_usage SET recurrence = redact_number(recurrence)"));
     // What is not built in is not there any more.

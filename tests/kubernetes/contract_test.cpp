@@ -107,6 +107,21 @@ TEST_P(KubernetesContract, ATaskIsSeenFromItsStartToItsEnd) {
   EXPECT_EQ(observe_one(*executor_, launch).phase, TaskPhase::kVanished);
 }
 
+TEST_P(KubernetesContract, APodWhoseLabelsWereTakenRunsOn) {
+  const Launch launch = launch_of(14);
+  launch_one(*executor_, launch);
+  Json pod = server().pod(pod_of(launch));
+  server().remove_pod(pod_of(launch));
+  for (const char* field : {"labels", "uid", "resourceVersion", "creationTimestamp"}) pod["metadata"].erase(field);
+  server().add_pod(pod);
+  server().set_status(pod_of(launch), running_status());
+  const std::vector<LiveTask> tasks = {{.key = {14, 1, 0, 0}, .launch = {}, .external = pod_of(launch), .node = "n1"}};
+  const std::vector<std::string> nodes = {"n1"};
+  const Observation seen = must(executor_->observe(tasks, nodes));
+  EXPECT_EQ(seen.tasks.at(0).phase, TaskPhase::kRunning);
+  EXPECT_TRUE(seen.foreign.empty()) << "it is counted once";
+}
+
 TEST_P(KubernetesContract, WhatElseIsThereIsSeen) {
   const Launch forgotten = launch_of(15);
   launch_one(*executor_, forgotten);

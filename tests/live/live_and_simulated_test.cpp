@@ -183,6 +183,7 @@ class History {
     const std::string order = pick<std::string>({"fifo", "priority", "smallest_first", "fair_share", "fair_share",
                                                  "drf", "wpai", "sjf", "least_work", "las", "qssf"});
     say("SET order_policy = " + order);
+    looks_at_service_ = order == "las";  // its first level ends after 3250 s
     if (random_.below(3) == 0) {
       say(fmt::format("SET usage_weight = {}", pick<std::string>({"0.5", "1", "3"})));
       say(fmt::format("SET usage_half_life = {}", pick<std::string>({"10m", "1h"})));
@@ -231,7 +232,7 @@ class History {
     WantedJob job;
     job.name = fmt::format("j{}", number);
     job.submit = kBegin + up_to(4000);
-    job.duration = pick({10, 60, 300, 900, 2000}) + up_to(300);
+    job.duration = pick({10, 60, 300, 900, 2000}) * (looks_at_service_ ? 8 : 1) + up_to(300);
     if (random_.below(8) == 0) job.patience = 1 + up_to(1500);
     if (random_.below(3) == 0) job.every = 60 + up_to(300);
     if (random_.below(3) == 0) job.grace = 20 + up_to(200);
@@ -354,6 +355,7 @@ class History {
   std::set<std::int64_t> stops_;
   std::array<std::string, 4> queues_;  // to which jobs are submitted
   bool is_regular_ = false;
+  bool looks_at_service_ = false;
   std::int64_t patience_ = 0;
   std::int64_t ttl_ = 0;
 };

@@ -105,6 +105,10 @@ class Story {
       ASSERT_LE(++told_[pair], kMostTold)
           << "job " << eviction.job << " is told again and again for " << eviction.beneficiary;
     }
+    for (const Reservation& each : plan.reservations) {
+      const RunningJob* const run = state.running().find(each.job);
+      ASSERT_TRUE(run == nullptr || !has_its_gang(run->job)) << "room is held for job " << each.job << ", which runs";
+    }
     if (is_quiet_) look_at_what_ended(plan);
     if (!is_resting_) return;
     ASSERT_TRUE(plan.evictions.empty()) << "job " << plan.evictions.front().job << " for "
@@ -112,7 +116,8 @@ class Story {
     ASSERT_TRUE(plan.reprieves.empty()) << plan.reprieves.front();
     ASSERT_TRUE(plan.placements.empty()) << plan.placements.front().job;
     for (const Waiting& waiting : plan.waiting) {
-      if (waiting.reason != Reason::kBlocked && !is_behind_its_own(waiting, plan)) look_at_owner(waiting, state);
+      if (waiting.reason == Reason::kBlocked || is_behind_its_own(waiting, plan)) continue;
+      if (!is_quota_kept(waiting, plan, state)) look_at_owner(waiting, state);
     }
   }
 
@@ -140,6 +145,24 @@ class Story {
   bool is_behind_its_own(const Waiting& waiting, const Plan& plan) {
     return std::ranges::any_of(plan.reservations, [&](const Reservation& each) {
       return each.job != waiting.job && company_.waiting_job(each.job).queue == company_.waiting_job(waiting.job).queue;
+    });
+  }
+  // A larger job of its queue that waits longer would be an owner without what runs there: the quota is that one's
+  // next.
+  bool is_quota_kept(const Waiting& waiting, const Plan& plan, const RoundState& state) {
+    const Job& job = company_.waiting_job(waiting.job);
+    const QuotaLedger& quotas = state.quotas();
+    return std::ranges::any_of(plan.waiting, [&](const Waiting& each) {
+      const Job& other = company_.waiting_job(each.job);
+      if (other.queue != job.queue || other.id >= job.id) return false;
+      const Amounts demand = quotas.demand_to_start(other);
+      const QuotaVerdict verdict = quotas.judge(other.queue, demand);
+      const bool is_owner = verdict.admitted() ? !verdict.borrows : verdict.is_owner;
+      if (is_owner) return false;
+      for (std::size_t r = 0; r < demand.size(); ++r) {
+        if (quotas.counts_for(other.queue, r) && demand[r] > quotas.quota(other.queue, r)) return false;
+      }
+      return true;
     });
   }
   void look_at_owner(const Waiting& waiting, const RoundState& state) {

@@ -69,6 +69,50 @@ TEST_F(Copy, AFileThatWasMovedOrRestoredIsNone) {
   EXPECT_OK(check_home(runtime(moved)->db(), env_.now()));
 }
 
+TEST_F(Copy, OfAFileThatWasMovedAndTheCopyInItsPlaceOneDrives) {
+  const std::string moved = path() + ".moved";
+  std::filesystem::rename(path(), moved);
+  std::filesystem::copy_file(moved, path());
+  EXPECT_ERROR(check_home(runtime(moved)->db(), env_.now()), Code::kConflict, "a copy of it drives the work there");
+  EXPECT_OK(check_home(runtime(path())->db(), env_.now()));
+  EXPECT_ERROR(sync(*runtime(moved)), Code::kConflict, "was moved from");
+  // What else lies there is no copy of it.
+  std::filesystem::remove(path());
+  std::ofstream(path()) << "something else, but of more than a page's header and so on, with words and no pages at all";
+  EXPECT_OK(check_home(runtime(moved)->db(), env_.now()));
+}
+
+// Whoever prepares a database and copies it has databases that know nothing of each other.
+TEST_F(Copy, FilesThatWereCopiedBeforeTheirFirstExecutorHaveTagsOfTheirOwn) {
+  const std::string files[] = {path("template.db"), path("test.db")};
+  {
+    Database db = open("template.db");
+    fill(db);
+    EXPECT_OK(save_snapshot(db, path("before.db")));
+  }
+  std::filesystem::copy_file(files[0], files[1]);
+  std::set<std::string> tags = {must_have(database_tag(runtime(files[0])->db()))};
+  for (const std::string& file : files) {
+    const auto each = runtime(file);
+    for (const char* name : {"first", "second"}) {
+      EXPECT_OK(each->change([&](Change& c) {
+                      ExecutorRecord executor;
+                      executor.name = name;
+                      executor.type = "local";
+                      return create_executor(c, executor);
+                    })
+                    .status());
+      tags.insert(must_have(database_tag(each->db())));
+    }
+    // A snapshot from before is still its own.
+    const std::string tag = must_have(database_tag(each->db()));
+    EXPECT_OK(load_snapshot(each->db(), path("before.db"), "tester", env_.now()).status());
+    EXPECT_EQ(must_have(database_tag(each->db())), tag);
+    EXPECT_OK(check_home(each->db(), env_.now()));
+  }
+  EXPECT_EQ(tags.size(), 3u);
+}
+
 // As a session that was opened before sees it.
 TEST_F(Copy, AFileThatIsReplacedWhileItIsOpenTakesNothingMore) {
   const auto before = runtime(path());
