@@ -154,7 +154,8 @@ constexpr CommandRow kLoanRows[] = {
                 "borrower that would still run then are told to stop, as few as suffice: at the end of the loan, "
                 "those with checkpoint_every at their last checkpoint before it, and those with checkpoint_grace are "
                 "signalled so much earlier, less than one usual interval of rounds before that if need be; until then "
-                "they work on. SHOW LOANS; says which. Where no job of the lender waits for it, nobody stops: the "
+                "they work on. Tasks beyond min_tasks stop at the end itself. SHOW LOANS; says which. Where no job of "
+                "the lender waits for it, nobody stops: the "
                 "borrower runs on, after the end as any queue that uses more than its quota. Jobs that would start in "
                 "the grace, borrow and outlast the loan leave the lender its quota, even if none of its jobs waits. "
                 "Without a grace the lender takes its quota back when it needs it."},

@@ -129,6 +129,7 @@ bool is_void(RoundState& state, const Job& job, const Reservation& row, Seconds 
 }  // namespace
 
 void drop_void_promises(RoundState& state, std::span<const Job> jobs, Seconds now, std::vector<Reservation>& kept) {
+  std::vector<Reservation> broken;
   // Who runs within quota keeps it before what is promised to those that wait, and older promises before younger ones.
   state.drop_pledges();
   state.keep_marks();
@@ -143,6 +144,7 @@ void drop_void_promises(RoundState& state, std::span<const Job> jobs, Seconds no
     const bool is_broken = !is_room_for(row, *job, state) || !outranks_its_victims(state, *job) ||
                            (job->queue >= 0 && is_void(state, *job, row, now));
     if (!is_broken) state.pledge(row, jobs);
+    if (is_broken) broken.push_back(row);
     return is_broken;
   });
   std::ranges::sort(kept, {}, &Reservation::job);
@@ -155,10 +157,15 @@ void drop_void_promises(RoundState& state, std::span<const Job> jobs, Seconds no
     state.drop_pledge(row.job);
     const bool is_broken = !is_clear_for(state, *job, row, marked_without_leaving(state, *job), last_end_of(*job, now));
     if (!is_broken) state.pledge(row, jobs);
+    if (is_broken) broken.push_back(row);
     return is_broken;
   };
   while (std::erase_if(kept, is_out_of_reach) > 0) state.renew_marks();
   state.renew_marks();
+  // Their jobs wait on in their old places.
+  for (const Reservation& row : broken)
+    kept.push_back({.job = row.job, .made_at = row.made_at, .expected = row.expected, .tasks = {}});
+  std::ranges::sort(kept, {}, &Reservation::job);
 }
 
 Result<SettledStops> settle_stops(RoundState& state, std::span<Reservation> kept, std::span<const Job> jobs,

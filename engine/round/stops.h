@@ -26,7 +26,8 @@ struct SettledStops {
 // Room is held for a job only as long as it may have it: quotas, limits, loans and dates may have changed since others
 // were told to stop. Drops rows on nodes that may not be used, where something lies that neither stops for the job nor
 // may be taken for it any more, of jobs that would be refused, and of those whose queue may no longer take back what a
-// victim that still runs uses. `jobs`: in id order, at least those of the rows.
+// victim that still runs uses. Their jobs keep their places: plain rows of that age, without nodes. `jobs`: in id
+// order, at least those of the rows.
 void drop_void_promises(RoundState& state, std::span<const Job> jobs, Seconds now, std::vector<Reservation>& kept);
 
 // Before the pass: changes `state` accordingly, and returns loans (loan_return.h). `kept`: reservations that earlier

@@ -44,7 +44,7 @@ constexpr const char* kShapes[] = {
     "gpus=3",
     "gpus=1",
 };
-constexpr const char* kOrders[] = {"fair_share", "priority", "drf", "fifo", "wpai"};
+constexpr const char* kOrders[] = {"fair_share", "priority", "drf", "fifo", "wpai", "las"};
 constexpr BackfillMode kModes[] = {BackfillMode::kEasy, BackfillMode::kGreedy, BackfillMode::kNone,
                                    BackfillMode::kConservative, BackfillMode::kNonePerQueue};
 
@@ -63,6 +63,7 @@ class Story {
   void tell() {
     for (int round = 0; round < kBusyRounds; ++round) {
       for (std::uint64_t i = random_.below(3); i > 0; --i) submit(600 + static_cast<std::int64_t>(random_.below(6000)));
+      if (random_.below(6) == 0) change_quota();
       company_.round(now_ += kEvery);
     }
     for (int i = 0; i < 4; ++i) submit(kForEver);
@@ -94,6 +95,17 @@ class Story {
     EvictionTerms& terms = company_.waiting_job(company_.submit(snapshot.queues[queue].name, text, duration)).eviction;
     if (random_.below(3) == 0) terms.checkpoint_grace = Seconds(static_cast<std::int64_t>(60 + random_.below(1200)));
     if (random_.below(2) == 0) terms.checkpoint_interval = Seconds(600);
+  }
+
+  void change_quota() {
+    std::vector<QuotaTerms*> owned;
+    for (std::vector<QuotaTerms>& of_queue : company_.snapshot.quotas.terms) {
+      for (QuotaTerms& terms : of_queue) {
+        if (terms.quota > 0) owned.push_back(&terms);
+      }
+    }
+    if (!owned.empty())
+      owned[random_.below(owned.size())]->quota = static_cast<std::int64_t>(1 + random_.below(8)) * 1000;
   }
 
   void look_at(const Plan& plan, const RoundState& state) {
