@@ -30,6 +30,8 @@ struct Script {
   std::vector<LaunchKey> launches = {};
   std::vector<TaskKey> stopped = {};
   bool are_overdue = false;  // of the last stop
+  int looks = 0;
+  int looks_before_forgetting = 0;
 };
 
 class ScriptedExecutor : public Executor {
@@ -50,6 +52,7 @@ class ScriptedExecutor : public Executor {
   }
   Result<Observation> observe(std::span<const LiveTask> tasks, std::span<const std::string> nodes) override {
     script_.meanwhile();
+    ++script_.looks;
     Observation seen;
     for (const LiveTask& task : tasks) {
       TaskObservation& each = seen.tasks.emplace_back();
@@ -72,6 +75,10 @@ class ScriptedExecutor : public Executor {
       each.usual_limit = script_.usual_limit;
     }
     return seen;
+  }
+  Status forget(std::span<const LiveTask>) override {
+    script_.looks_before_forgetting = script_.looks;
+    return {};
   }
   Result<std::vector<InventoryNode>> inventory() override { return std::vector<InventoryNode>(); }
   Result<std::string> log(const LiveTask&, LogStream, std::int64_t, std::int64_t) override { return std::string(); }
@@ -573,6 +580,16 @@ TEST_F(Dispatch, WhatHasEndedWhileWeLookedIsNotMadeToRunAgain) {
   EXPECT_OK(observe());
   EXPECT_EQ(must_have(other_->text("SELECT group_concat(phase, ' ') FROM run_tasks")), "ended ended");
   EXPECT_EQ(run_state(job), "succeeded");
+}
+
+// Two may keep their records in one folder.
+TEST_F(Dispatch, NothingIsForgottenBeforeAllHaveLooked) {
+  start("job");
+  EXPECT_OK(dispatch());
+  executors_.push_back({executors_.front().record, std::make_unique<ScriptedExecutor>(script_)});
+  script_.phase = TaskPhase::kEnded;
+  EXPECT_OK(observe_executors(*runtime_, *lease_, executors_, Inventories::kAll));
+  EXPECT_EQ(script_.looks_before_forgetting, 2);
 }
 
 }  // namespace
