@@ -35,10 +35,12 @@ struct Turmoil {
   bool loans = false;    // of quota, at first
   bool fixed = false;    // some jobs may not be evicted
   bool classes = false;  // of jobs, also where the order does not look at them
+  bool never = false;    // some jobs can never start
 
   std::string text() const {
     return std::string(pauses ? ", pauses" : "") + (cancels ? ", cancels" : "") + (drains ? ", drains" : "") +
-           (loans ? ", loans" : "") + (fixed ? ", fixed" : "") + (classes ? ", classes" : "");
+           (loans ? ", loans" : "") + (fixed ? ", fixed" : "") + (classes ? ", classes" : "") +
+           (never ? ", never" : "");
   }
 };
 
@@ -170,6 +172,7 @@ class LiveWorld {
     }
     for (Seconds now(0); now < until;) {
       stir(now);
+      if (turmoil_.never && now == Seconds(0)) submit_what_never_starts();
       refill();
       const Plan plan = company_.round(now.value());
       for (const Eviction& eviction : plan.evictions) wait_anew(eviction.job, now);
@@ -268,6 +271,15 @@ class LiveWorld {
       if (!stream.large.empty() && waits(true) == 0) submit(s, stream.large, true);
     }
     std::erase_if(kinds_, [&](const auto& kind) { return !waiting_.contains(kind.first); });
+  }
+
+  // More devices than a node has, or than there are: nobody may wait for such jobs.
+  void submit_what_never_starts() {
+    for (const Stream& stream : scene_.streams) {
+      if (random_.below(2) == 0) continue;
+      company_.submit(stream.queue, one_of<const char*>(random_, {"gpus=9", "gpus=9 tasks=2", "gpus=1 tasks=64"}),
+                      1000);
+    }
   }
 
   void submit(std::size_t s, const std::vector<std::string>& texts, bool large) {
@@ -499,7 +511,8 @@ TEST_P(LivenessTest, EveryJobOfARandomCompanyStarts) {
                           .drains = random.below(3) == 0,
                           .loans = random.below(3) == 0,
                           .fixed = random.below(3) == 0,
-                          .classes = random.below(3) == 0};
+                          .classes = random.below(3) == 0,
+                          .never = random.below(2) == 0};
     SCOPED_TRACE("seed " + std::to_string(seed) + ", " + order + ", " + std::string(backfill_mode_name(mode)) +
                  (preemption == Preemption::kNone ? "" : ", reclaim") + turmoil.text() + ", " + scene.name);
     LiveWorld world(scene, order, mode, preemption, seed, turmoil);
