@@ -6,6 +6,16 @@
 
 namespace berth {
 
+namespace {
+
+// For a loan; or an earlier round told it to stop, and its grace is over.
+bool ends_anyway(const Plan& plan, const Eviction& eviction) {
+  return eviction.rule == EvictionRule::kLoan ||
+         (eviction.why == VictimChoiceReason::kUnknown && eviction.stop_at <= plan.planned_at);
+}
+
+}  // namespace
+
 std::vector<std::int64_t> deciding_jobs(const Plan& plan) {
   std::vector<std::int64_t> jobs;
   std::unordered_set<std::int64_t> seen;
@@ -13,8 +23,7 @@ std::vector<std::int64_t> deciding_jobs(const Plan& plan) {
     if (seen.insert(placement.job).second) jobs.push_back(placement.job);
   }
   for (const Eviction& eviction : plan.evictions) {
-    if (eviction.rule != EvictionRule::kLoan && seen.insert(eviction.beneficiary).second)
-      jobs.push_back(eviction.beneficiary);
+    if (!ends_anyway(plan, eviction) && seen.insert(eviction.beneficiary).second) jobs.push_back(eviction.beneficiary);
   }
   for (const Reservation& each : plan.loan_starts) {
     if (seen.insert(each.job).second) jobs.push_back(each.job);
@@ -38,9 +47,8 @@ Plan first_decisions(const Plan& plan, std::int64_t decisions) {
   const std::unordered_set<std::int64_t> cut(jobs.begin() + static_cast<std::ptrdiff_t>(kept), jobs.end());
   Plan prefix = plan;
   std::erase_if(prefix.placements, [&](const Placement& each) { return cut.contains(each.job); });
-  std::erase_if(prefix.evictions, [&](const Eviction& each) {
-    return each.rule != EvictionRule::kLoan && cut.contains(each.beneficiary);
-  });
+  std::erase_if(prefix.evictions,
+                [&](const Eviction& each) { return !ends_anyway(plan, each) && cut.contains(each.beneficiary); });
   std::erase_if(prefix.reservations, [&](const Reservation& each) {
     return each.kind == ReservationKind::kEviction && cut.contains(each.job);
   });

@@ -2,7 +2,8 @@
 //
 // A decision is all that is done for one job - its placements and the evictions that make room for it - in the order
 // in which the round took them; jobs for which victims are only told to stop come later, and last those of lenders for
-// which loans are returned. What loans give back is no decision: it stays.
+// which loans are returned. What loans give back is no decision: it stays. So does the end of a victim that an earlier
+// round told to stop: others may take that room before the job for which it was made.
 //
 // Where victims have a grace, or stop for a loan, their beneficiary starts in a later round, and only that start can
 // break an assertion. with_room_made() is the plan in which it starts now. So a beneficiary that an assertion refuses

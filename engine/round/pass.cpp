@@ -392,7 +392,12 @@ std::optional<PassOutcome> Pass::take_back(const Job& job) {
   const bool borrows = verdict.admitted() ? verdict.borrows : !verdict.is_owner;
   if (quotas.choices_of(job) == 0) return evict_for(job, end, borrows);
   const std::optional<Job> own = on_own_models(quotas, job, end, quotas.depth(job.queue) + 1);
-  return own ? evict_for(*own, end, false) : std::nullopt;
+  std::optional<PassOutcome> outcome = own ? evict_for(*own, end, false) : std::nullopt;
+  if (outcome && outcome->started) {  // what it has beyond its gang may join on any model
+    std::vector<TaskGroup>& groups = state_.running().change(job.id)->job.groups;
+    for (std::size_t g = 0; g < groups.size(); ++g) groups[g].shape = job.groups[g].shape;
+  }
+  return outcome;
 }
 
 void Pass::note_refused(const Job& job, const QuotaVerdict& verdict) {

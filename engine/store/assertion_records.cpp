@@ -152,12 +152,17 @@ std::string describe(const BrokenAssertion& broken) {
 }
 
 Result<AssertionWatch> AssertionWatch::begin(Database& db, const Asking& asking) {
-  AssertionWatch watch;
-  watch.asking_ = asking;
+  AssertionWatch nothing;
+  nothing.asking_ = asking;
+  return nothing.with_new(db);
+}
+
+Result<AssertionWatch> AssertionWatch::with_new(Database& db) const {
+  AssertionWatch watch = *this;
   BERTH_ASSIGN(const std::vector<Assertion> assertions, list_assertions(db));
   for (const Assertion& assertion : assertions) {
-    if (!assertion.is_on) continue;
-    BERTH_ASSIGN(watch.before_[assertion.id], violations_of(db, assertion, asking));
+    if (!assertion.is_on || watch.before_.contains(assertion.id)) continue;
+    BERTH_ASSIGN(watch.before_[assertion.id], violations_of(db, assertion, asking_));
   }
   return watch;
 }

@@ -76,6 +76,8 @@ class AssertionWatch {
  public:
   // Of those that are on. Errors are those of violations_of(). What `asking` names must outlive the watch.
   static Result<AssertionWatch> begin(Database& db, const Asking& asking = {});
+  // And those that have been switched on since: what they find now was there before.
+  Result<AssertionWatch> with_new(Database& db) const;
   bool watches_anything() const { return !before_.empty(); }
   // Broken since, by assertions that are on now.
   Result<std::vector<BrokenAssertion>> broken(Database& db) const;

@@ -89,7 +89,8 @@ Result<std::optional<Culprit>> find_culprit(Change& change, const Plan& plan, co
 }  // namespace
 
 Result<ApplyResult> write_watched_plan(Change& change, const Plan& plan, const ApplyRequest& request,
-                                       const AssertionWatch& watch) {
+                                       const AssertionWatch& watch_before) {
+  BERTH_ASSIGN(const AssertionWatch watch, watch_before.with_new(change.db()));
   if (!watch.watches_anything()) return write_plan(change, plan, request);
   ApplyRequest trial_request = request;
   std::vector<HeldBackJob> held_back;

@@ -78,5 +78,16 @@ TEST(PlanPrefixTest, ABeneficiaryIsADecisionOfItsOwn) {
   EXPECT_TRUE(with_room_made(first_decisions(plan, 2)));
 }
 
+// An earlier round told it to stop: others may take its room before the job for which it was made.
+TEST(PlanPrefixTest, AVictimWhoseGraceIsOverEndsInAnyCase) {
+  Plan plan = graceful_plan();
+  plan.placements.emplace_back().job = kBeneficiary;
+  plan.evictions[0].stop_at = plan.planned_at;
+  EXPECT_EQ(first_decisions(plan, 1).evictions.size(), 1U);
+  plan.evictions[0].why = VictimChoiceReason::kOnly;  // it is this round that evicts it
+  EXPECT_TRUE(first_decisions(plan, 1).evictions.empty());
+  EXPECT_EQ(first_decisions(plan, 2).evictions.size(), 1U);
+}
+
 }  // namespace
 }  // namespace berth

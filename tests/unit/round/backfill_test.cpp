@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/company.h"
 #include "tests/little_world.h"
 
 namespace berth {
@@ -487,6 +488,24 @@ TEST(BackfillTest, AShorterJobIsTriedAfterALongerWasRefused) {
   const Plan plan = world.round(at(10));
   EXPECT_TRUE(starts(plan, in_time));
   EXPECT_EQ(plan.placements.size(), 1U);
+}
+
+// Room is taken back for it on the model of which its queue owns some: its surplus may join it on the other one.
+TEST(BackfillTest, WhoTakesBackBehindACloserMayGrowOnAnyModel) {
+  test::Company world("1x4:A100; 1x4:T4", "ads A100=2 T4=4 / guest / big");
+  world.snapshot.order_policy = "fifo";
+  world.snapshot.rules.backfill = BackfillMode::kNone;
+  world.submit("ads", "gpus=2 models=A100");
+  for (const char* text : {"gpus=2 models=A100", "gpus=2 models=T4", "gpus=2 models=T4"}) world.submit("guest", text);
+  world.round(0);
+  world.submit("big", "gpus=4 models=A100");
+  const std::int64_t owner = world.submit("ads", "gpus=2 tasks=4 min=1");
+  std::optional<ModelSet> models;
+  world.look = [&](const Plan&, const RoundState& state) {
+    if (const RunningJob* const run = state.running().find(owner)) models = run->job.groups.front().shape.models;
+  };
+  EXPECT_EQ(world.round(1000).evictions.size(), 1u);
+  EXPECT_EQ(models, ModelSet{0});
 }
 
 }  // namespace
