@@ -249,7 +249,8 @@ TEST_F(Slurm, ASignalThatIsLostIsFollowedByACancellation) {
   stop.is_overdue = true;
   EXPECT_EQ(must(executor_->stop({&stop, 1})).front().state, DeliveryState::kDone);
   setenv("PATH", path.c_str(), 1);
-  EXPECT_TRUE(comes_to(launch, TaskPhase::kEnded)) << shell("squeue -t all");
+  // Whose watcher is killed before it notes the end is given kRecordPatience.
+  EXPECT_TRUE(eventually([&] { return all(launch, TaskPhase::kEnded); }, 45)) << shell("squeue -t all");
 }
 
 TEST_F(Slurm, WhatATaskLeavesBehindGoesAndItMaySayThatItIsDone) {
