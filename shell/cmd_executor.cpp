@@ -424,8 +424,9 @@ std::vector<CommandRow> make_rows() {
        .summary = "Asks the executors what is true: tasks that began, ended or are lost, nodes that fail or come back.",
        .example = "RUN SYNC",
        .details =
-           "What is true wins; SHOW DRIFT lists what was found other than expected. Effects that wait in the outbox "
-           "are told again, and so are stops of tasks that still run 30 s after their grace. Drains are passed on, and "
+           "What is true wins; SHOW DRIFT lists what was found other than expected. Berth tells effects that "
+           "wait in the outbox again. It also repeats stops whose tasks still run 30 s after their grace. Drains are "
+           "passed on, and "
            "the nodes that executors have are compared with those here: new ones are only told, unless setting "
            "import_new_nodes is true. A node that loses launches one after the other before they begin drains: for "
            "five minutes, then longer each time, until RESUME NODES. No job is charged for it when the node has lost "

@@ -184,8 +184,8 @@ constexpr CommandRow kExplainRows[] = {
      .summary = "Says why a job waits: the dominant reason with its numbers, who has what it needs, its place in the "
                 "order, when it is expected to start, the next step.",
      .example = "EXPLAIN JOB bert",
-     .details = "It knows of the jobs that assertions held back in the last round, and asks no assertion itself: PLAN "
-                "SCHEDULE does."},
+     .details = "EXPLAIN JOB checks no assertion: it uses what the last round held back. PLAN SCHEDULE checks "
+                "assertions."},
     {.family = kExplainFamily,
      .syntax = "EXPLAIN JOB <job:job> ON NODE <node:node>",
      .effect = Effect::kReads,
@@ -202,7 +202,8 @@ constexpr CommandRow kExplainRows[] = {
          "wait otherwise.",
      .example = "EXPLAIN JOB bert COUNTERFACTUAL",
      .details =
-         "Assertions are not asked; PLAN before a statement says what they hold back after it. Where jobs ahead of it "
+         "It checks no assertion; PLAN before a statement says what assertions hold back after it. Where jobs ahead of "
+         "it "
          "would take what a change frees, and going before them alone does not help, the "
          "line says that it goes before them too, and names no statement: none does both. No part of a change can be "
          "left out, and no amount be one unit lower; where too many smaller ones would have to be planned, the line "

@@ -48,7 +48,8 @@ class KubernetesExecutor : public Executor {
     BERTH_ASSIGN(std::vector<KubectlReply> replies, kubectl_.list_all(lists));
     BERTH_TRY(replies[0].status());
     BERTH_ASSIGN(std::vector<KubernetesPod> ours, read_pods(replies[0]));
-    BERTH_TRY(add_unlisted(tasks, ours));
+    BERTH_ASSIGN(const std::vector<KubernetesPod> unlisted, find_unlisted(tasks, ours));
+    ours.insert(ours.end(), unlisted.begin(), unlisted.end());
     Observation seen;
     observe_tasks(tasks, ours, seen);
     if (nodes.empty()) return seen;
@@ -57,7 +58,7 @@ class KubernetesExecutor : public Executor {
                  read_kubernetes_nodes(replies[1].output, settings_, context_.database));
     observe_nodes(nodes, cluster, seen);
     close_refusing(ours, seen);
-    BERTH_TRY(observe_foreign(std::move(replies[2]), nodes, ours, seen));
+    BERTH_TRY(observe_foreign(std::move(replies[2]), nodes, unlisted, seen));
     return seen;
   }
 
@@ -142,8 +143,9 @@ class KubernetesExecutor : public Executor {
     return read_kubernetes_pods(reply.output, settings_.gpu_resource);
   }
 
-  // Whose labels somebody took away is not listed: a pod that was there is asked for by its name before it is gone.
-  Status add_unlisted(std::span<const LiveTask> tasks, std::vector<KubernetesPod>& ours) const {
+  // Pods whose labels somebody removed are in no list. Berth asks for a pod by name before it takes it for gone.
+  Result<std::vector<KubernetesPod>> find_unlisted(std::span<const LiveTask> tasks,
+                                                   const std::vector<KubernetesPod>& ours) const {
     std::set<std::string> listed;
     for (const KubernetesPod& pod : ours) listed.insert(pod.name);
     std::vector<std::vector<std::string>> lists;
@@ -155,13 +157,14 @@ class KubernetesExecutor : public Executor {
       lists.back().push_back(std::move(name));
     }
     BERTH_ASSIGN(const std::vector<KubectlReply> replies, kubectl_.list_all(lists));
+    std::vector<KubernetesPod> unlisted;
     for (const KubectlReply& reply : replies) {
       BERTH_TRY(reply.status());
       if (trim(reply.output).empty()) continue;
-      BERTH_ASSIGN(const std::vector<KubernetesPod> unlisted, read_pods(reply));
-      ours.insert(ours.end(), unlisted.begin(), unlisted.end());
+      BERTH_ASSIGN(const std::vector<KubernetesPod> some, read_pods(reply));
+      unlisted.insert(unlisted.end(), some.begin(), some.end());
     }
-    return {};
+    return unlisted;
   }
 
   void observe_tasks(std::span<const LiveTask> tasks, const std::vector<KubernetesPod>& ours, Observation& seen) const {
@@ -216,8 +219,8 @@ class KubernetesExecutor : public Executor {
     }
   }
 
-  Status observe_foreign(KubectlReply reply, std::span<const std::string> nodes, const std::vector<KubernetesPod>& ours,
-                         Observation& seen) {
+  Status observe_foreign(KubectlReply reply, std::span<const std::string> nodes,
+                         const std::vector<KubernetesPod>& unlisted, Observation& seen) {
     if (blindness_.empty() && reply.first(KubectlReason::kForbidden) != nullptr) {
       blindness_ = "work of other namespaces is not seen: " + reply.complaint();
       BERTH_ASSIGN(reply, kubectl_.list(foreign_list(false)));
@@ -227,8 +230,9 @@ class KubernetesExecutor : public Executor {
     const std::set<std::string_view> wanted(nodes.begin(), nodes.end());
     for (const KubernetesPod& pod : pods) {
       const bool holds = pod.cpu > MilliCpu(0) || pod.memory > MiB(0) || pod.gpu_count > 0;
-      const bool is_ours = std::ranges::any_of(
-          ours, [&](const KubernetesPod& each) { return each.name == pod.name && each.name_space == pod.name_space; });
+      const bool is_ours = std::ranges::any_of(unlisted, [&](const KubernetesPod& each) {
+        return each.name == pod.name && each.name_space == pod.name_space;
+      });
       if (holds && !is_ours && wanted.contains(pod.node))
         seen.foreign.push_back(
             {pod.node, fmt::format("pod {}/{}", pod.name_space, pod.name), pod.cpu, pod.memory, pod.gpu_count, 0});

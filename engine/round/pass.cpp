@@ -260,7 +260,7 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
   const bool borrows = may_choose ? !own : verdict.borrows;
   const Job& wanted = own ? *own : job;
   const bool is_admitted = placing.verdict.admitted();
-  // What it has beyond its gang comes of what is idle: nobody is evicted for it, and nothing is kept.
+  // Surplus tasks take idle room alone: the pass evicts nobody for them, and keeps nothing.
   if (has_its_gang(job)) return is_admitted ? PassOutcome{} : refuse(job, placing.verdict);
   if (may_evict) {
     if (std::optional<PassOutcome> outcome = evict_for(job, end, borrows)) return *std::move(outcome);

@@ -148,7 +148,7 @@ class ScheduleRun {
             .input = ordering_.input.get()};
   }
 
-  // Who was to stop sooner, and need not stop at all after the pass, runs on: that alone is to be told.
+  // The pass may spare a victim that was to stop sooner. The plan then says that it runs on, and no more that it stops.
   void spare_after() {
     Plan& plan = result_.plan;
     for (const std::int64_t job : reprieve_after(state_, *pass_, snapshot_.now)) {

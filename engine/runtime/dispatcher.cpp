@@ -25,14 +25,14 @@ namespace {
 constexpr std::size_t kMostAtOnce = 512;   // rows of an executor between two commits
 constexpr std::int64_t kLongestWait = 60;  // seconds until a row is told again
 constexpr Seconds kPutOffLong{600};        // a launch that waits for so long is drift
-constexpr Seconds kOverdue{30};            // after their grace: tasks that still run then are told to stop again
-constexpr Seconds kLongestOverdue{600};    // between two such tellings
+constexpr Seconds kOverdue{30};            // Berth repeats a stop so long after the grace if its tasks still run
+constexpr Seconds kLongestOverdue{600};    // the most between two repeats
 
 struct OutboxRow {
   std::int64_t id = 0;
   std::string kind;
   std::int64_t sequence = 0;
-  std::int64_t tries = 0;  // how often it was told in vain; of a stop that its executor took in: how often it did
+  std::int64_t tries = 0;          // failed deliveries; of a stop that its executor took in: deliveries since then
   std::optional<Seconds> told_at;  // when its executor took in a stop, the last time
   Seconds created;
   LiveRun run;
@@ -380,7 +380,7 @@ class Dispatcher {
   // Its executor took in the stop, and the grace is over.
   bool is_overdue(const OutboxRow& row) const { return row.told_at && runtime_.now() - *row.told_at >= stop_grace_; }
 
-  // How long tasks that are told to stop now have to end, until they are told again.
+  // Berth repeats a stop that it tells now after this time, if its tasks still run.
   Seconds time_until_overdue(const OutboxRow& row) const {
     const std::int64_t before = row.told_at ? std::min<std::int64_t>(row.tries, 5) : 0;
     const Seconds first = stop_grace_ + kOverdue;

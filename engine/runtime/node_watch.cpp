@@ -276,7 +276,7 @@ Drift waiting_task(std::int64_t job, std::int64_t attempt, std::string why) {
 
 Drift unstopped_task(std::int64_t job, std::int64_t attempt, std::string_view why) {
   return {"unstopped task", fmt::format("job {} attempt {}", job, attempt), "it has ended after its grace",
-          fmt::format("it still runs{}{}", why.empty() ? "" : ": ", why), "its executor is told again to stop it"};
+          fmt::format("it still runs{}{}", why.empty() ? "" : ": ", why), "Berth tells its executor again to stop it"};
 }
 
 Status note_drift(Runtime& runtime, const ExecutorRecord& executor, const Drift& drift) {

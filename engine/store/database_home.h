@@ -32,11 +32,12 @@ Status check_executors_folder(const Database& db);
 // kConflict when the file was moved, replaced or removed after it was opened: what is written is lost with it.
 Status check_in_place(Database& db);
 
-// Nothing that executors keep is its any more. No version of the state.
+// Executors' records under the old tag no longer belong to this database. No version of the state.
 Status give_new_tag(Database& db);
 // This file drives the work from now on. Nothing for a database in memory. No version of the state.
 Status record_home(Database& db);
-// The same for the first time, with a new tag, before anybody was told anything.
+// Where no home is recorded: gives the database a new tag and records its home. Comes before Berth tells anybody
+// anything.
 Status begin_home(Database& db);
 // The same for a copy, which begins a new generation.
 Status adopt_home(Database& db);

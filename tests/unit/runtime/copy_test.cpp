@@ -82,7 +82,7 @@ TEST_F(Copy, OfAFileThatWasMovedAndTheCopyInItsPlaceOneDrives) {
   EXPECT_OK(check_home(runtime(moved)->db(), env_.now()));
 }
 
-// Whoever prepares a database and copies it has databases that know nothing of each other.
+// Each copy gets a tag of its own with its first executor.
 TEST_F(Copy, FilesThatWereCopiedBeforeTheirFirstExecutorHaveTagsOfTheirOwn) {
   const std::string files[] = {path("template.db"), path("test.db")};
   {
