@@ -42,6 +42,7 @@ void SlurmObserver::read_folder(const LaunchKey& key, View& view) const {
   view.facts.submission = folder.submission();
   view.records = folder.records();
   view.facts.complaint = folder.complaint();
+  view.facts.has_ended_whole = folder.has_ended_whole();
   const auto trying = options_.is_pilot && view.records.empty() ? folder.trying_ms() : std::nullopt;
   view.facts.is_trying = trying && wall_clock_ms() - *trying < kTryingMs;
 }
@@ -71,7 +72,7 @@ SlurmObserver::View SlurmObserver::look(const LaunchKey& key, std::int64_t asked
                         view.facts.now - jobs->second.front()->started > kBeginsWithin;
   if (!is_plain) read_folder(key, view);
   if (jobs != ours_.end()) view.facts.job = choose_job(jobs->second, view);
-  const auto is_told = [](const auto& row) { return row.second.was_told_by_others && !row.second.ended; };
+  const auto is_told = [](const auto& row) { return row.second.was_told_by_others; };
   const bool has_lost_its_folder =
       view.facts.claim == kStoppedClaim && view.records.empty() && view.facts.job != nullptr;
   if (has_lost_its_folder || std::ranges::any_of(view.records, is_told))

@@ -55,6 +55,18 @@ bool was_put_back(const SlurmJob& job, const SlurmTaskRecord& record) {
   return job.state != SlurmState::kEnding && job.started > *record.ended + kMargin;
 }
 
+bool has_just_ended(const SlurmTaskFacts& facts, Seconds patience) {
+  return facts.job->ended.value() >= 0 && facts.now - facts.job->ended < patience;
+}
+
+// Somebody killed the launch's script, or the srun below it: Slurm then ends what runs on the nodes.
+bool was_cut_off(const SlurmTaskRecord& record, const SlurmTaskFacts& facts) {
+  const SlurmState state = facts.job->state;
+  const bool has_failed = state == SlurmState::kFailed || state == SlurmState::kOutOfMemory;
+  return has_failed && !facts.is_step && !facts.has_ended_whole && record.was_ended_by_others() &&
+         *record.ended <= record.told + facts.slurm_kill_wait + kMargin;
+}
+
 // What the task made of it when others told it to end is no end of its own.
 void judge_by_others(const SlurmTaskRecord& record, const SlurmTaskFacts& facts, TaskObservation& seen) {
   const SlurmJob* const job = facts.job;
@@ -91,7 +103,18 @@ void judge_by_others(const SlurmTaskRecord& record, const SlurmTaskFacts& facts,
     seen.phase = TaskPhase::kRunning;
     return;
   }
-  const bool is_lost = is_slurms_own_end(job->state) && (by_others || !seen.succeeded());
+  const bool is_cut_off = was_cut_off(record, facts);
+  if (is_cut_off && has_just_ended(facts, kRecordPatience)) {  // its script's word may yet come
+    seen.phase = TaskPhase::kRunning;
+    return;
+  }
+  if (is_cut_off && job->state == SlurmState::kOutOfMemory) {
+    seen.exit_code = 0;
+    seen.signal = kKill;
+    seen.is_out_of_memory = true;
+    return;
+  }
+  const bool is_lost = is_cut_off || (is_slurms_own_end(job->state) && (by_others || !seen.succeeded()));
   const bool was_cancelled = by_others && job->state == SlurmState::kCancelled;
   if (is_lost) seen.phase = TaskPhase::kVanished;
   if (by_others && job->state == SlurmState::kTimeout) seen.is_out_of_time = true;
@@ -159,10 +182,6 @@ void judge_waiting(const SlurmTaskFacts& facts, TaskObservation& seen) {
 void judge_unclear(const SlurmTaskFacts& facts, TaskObservation& seen) {
   seen.phase = has_begun(facts) ? TaskPhase::kRunning : TaskPhase::kStarting;
   seen.detail = fmt::format("Slurm says {} of job {}", facts.job->state_word, facts.job->shown);
-}
-
-bool has_just_ended(const SlurmTaskFacts& facts, Seconds patience) {
-  return facts.job->ended.value() >= 0 && facts.now - facts.job->ended < patience;
 }
 
 // The job has ended for Slurm, but what guards the task may yet be ending it: where Slurm kills the script alone, the

@@ -34,6 +34,14 @@ Status write_to(const std::string& path, int flags, std::string_view content) {
   return written ? Status() : file_error(path);
 }
 
+// Of a symbolic link.
+std::optional<std::string> target_of(const std::string& path) {
+  std::array<char, 256> target;
+  const ssize_t length = readlink(path.c_str(), target.data(), target.size());
+  if (length < 0) return std::nullopt;
+  return std::string(target.data(), static_cast<std::size_t>(length));
+}
+
 std::vector<std::string> node_files(const std::string& path) {
   Result<std::vector<std::string>> names = names_in(path);
   if (!names.ok()) return {};
@@ -144,11 +152,11 @@ Status SlurmLaunchFolder::note_submission(const SlurmSubmission& submission) con
   return replace_file(path_ + "/submitted", fmt::format("{} {}\n", submission.job, submission.moment_ms));
 }
 
-std::optional<std::string> SlurmLaunchFolder::claim() const {
-  std::array<char, 256> target;
-  const ssize_t length = readlink((path_ + "/claim").c_str(), target.data(), target.size());
-  if (length < 0) return std::nullopt;
-  return std::string(target.data(), static_cast<std::size_t>(length));
+std::optional<std::string> SlurmLaunchFolder::claim() const { return target_of(path_ + "/claim"); }
+
+bool SlurmLaunchFolder::has_ended_whole() const {
+  const Result<std::int64_t> status = read_integer(target_of(path_ + "/over").value_or(""));
+  return status.ok() && *status <= 128;
 }
 
 std::optional<std::int64_t> SlurmLaunchFolder::claim_moment_ms() const {
@@ -241,7 +249,7 @@ bool SlurmLaunchFolder::is_left() const {
 void SlurmLaunchFolder::clear() const {
   std::vector<std::string> names = node_files(path_);
   for (const SlurmPlacedTask& task : tasks()) names.push_back(slurm_done_file(task.group, task.task));
-  names.insert(names.end(), {"control", "tasks", "trying", "said"});
+  names.insert(names.end(), {"control", "tasks", "trying", "said", "over"});
   for (const std::string& name : names) unlink((path_ + "/" + name).c_str());
 }
 

@@ -11,6 +11,8 @@
 //               when Slurm seems to have told it to end, "left GROUP TASK TIME" when its watcher was killed,
 //               "exit GROUP TASK TIME CODE" of a first process that no signal ended, "end GROUP TASK TIME CODE
 //               CPU_SECONDS [MEMORY_PEAK_MIB]" when nothing of the task runs any more
+//   over        a symbolic link that the script makes when all nodes have ended: its target is the status of what ran
+//               them, above 128 where that was killed. Without it the script was killed.
 //   control     lines for the script: see slurm_script.h
 //   GROUP-TASK.out, .err, .done (see done_file.h); slurm.out (the script's own words)
 //
@@ -84,6 +86,8 @@ class SlurmLaunchFolder {
   std::optional<std::string> claim() const;
   // When it was taken, by the clock of whoever keeps the folder.
   std::optional<std::int64_t> claim_moment_ms() const;
+  // `over` says that all nodes ended by themselves.
+  bool has_ended_whole() const;
   // In pilot jobs: when its script last said that it has not started yet.
   std::optional<std::int64_t> trying_ms() const;
   // Who holds it now: `by` or another one before.

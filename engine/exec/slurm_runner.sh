@@ -468,6 +468,10 @@ case ${1-} in
     # A controller that has lost its last moments starts the same job again, with nothing that would say so.
     if claim "$SLURM_JOB_ID.${SLURM_RESTART_COUNT:-0}.$$.$(now).$RANDOM"; then
       everywhere
+      code=$?
+      # Whoever kills this script, or srun below it, makes Slurm tell all tasks to end, and say FAILED.
+      ln -s "$code" "$FOLDER/over" 2>/dev/null
+      exit "$code"
     elif [ ! -L "$FOLDER/claim" ]; then
       echo "$LAUNCH cannot be written on $(hostname -s)" >&2
       exit 78

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <thread>
 
+#include "engine/base/text.h"
+#include "engine/exec/slurm_outcome.h"
 #include "tests/slurm/slurm_fixture.h"
 
 namespace berth {
@@ -212,6 +214,35 @@ TEST_F(Slurm, WhatSlurmCancelsEndsWhole) {
     EXPECT_TRUE(!had_ended || out(39) == before) << "it ended and ran on";
     return out(39) == before;
   }));
+}
+
+// Slurm then tells the steps to end, and says that the job has failed.
+TEST_F(Slurm, WhoseScriptIsKilledIsLost) {
+  const Launch saves =
+      launch_of(51, "trap 'exit 0' TERM; echo up >>$OUT; while :; do sleep 0.1; done", {{"n1"}, {"n2"}});
+  const Launch differs = launch_of(52, "echo up >>$OUT; exec sleep 60", {{"n3"}, {"n4", 0, 2}});
+  for (const Launch* const launch : {&saves, &differs}) {
+    ASSERT_EQ(deliver(*launch).state, DeliveryState::kDone);
+    ASSERT_TRUE(eventually([&] { return out(launch->key.job) == "up\nup\n"; }));
+    const std::string claim = *SlurmLaunchFolder(folder_ + "/" + print_key(tag_, launch->key)).claim();
+    shell("kill -9 " + std::string(split(claim, '.').at(2)));
+  }
+  // What its folder may say yet is waited for.
+  const int patience = static_cast<int>(kRecordPatience.value()) + 20;
+  EXPECT_TRUE(eventually([&] { return all(saves, TaskPhase::kVanished); }, patience));
+  EXPECT_TRUE(eventually([&] { return all(differs, TaskPhase::kVanished); }, patience));
+}
+
+// A step hears CONT then, as when Slurm ends it.
+TEST_F(Slurm, WhoWasSuspendedOnSeveralNodesEndsByItself) {
+  const Launch launch = launch_of(53, "echo up >>$OUT; sleep 2; exit $BERTH_RANK", {{"n1"}, {"n2"}});
+  ASSERT_EQ(deliver(launch).state, DeliveryState::kDone);
+  ASSERT_TRUE(eventually([&] { return out(53) == "up\nup\n"; }));
+  shell("id=$(squeue -h -o %A -n " + print_key(tag_, launch.key) +
+        "); scontrol suspend $id; sleep 1; scontrol resume $id");
+  ASSERT_TRUE(comes_to(launch, TaskPhase::kEnded));
+  EXPECT_TRUE(look(launch).at(0).succeeded());
+  EXPECT_EQ(look(launch).at(1).exit_code, 1);
 }
 
 // One that was killed knows no more that it had started the job, and nothing tells its script that this is another

@@ -189,7 +189,6 @@ TEST(SlurmOutcome, WhatSlurmToldToEndHasNotSucceeded) {
   EXPECT_EQ(judged(SlurmState::kCancelled, told).signal, 15);
   EXPECT_TRUE(judged(SlurmState::kTimeout, told).is_out_of_time);
   EXPECT_EQ(judged(SlurmState::kEnding, told).phase, TaskPhase::kRunning);  // it has not said why yet
-  EXPECT_TRUE(judged(SlurmState::kCompleted, told).succeeded());            // CONT alone
   const std::string before = "start 0 0 1 7\nexit 0 0 4 0\nend 0 0 4 0 1\ntold 0 0 5\n";
   EXPECT_TRUE(judged(SlurmState::kPreempted, before).succeeded());
   const std::string quick = "start 0 0 1 7\nend 0 0 4 143 1\ntold 0 0 5\n";  // noted a moment late
@@ -199,6 +198,33 @@ TEST(SlurmOutcome, WhatSlurmToldToEndHasNotSucceeded) {
   EXPECT_EQ(judged(SlurmState::kCancelled, ours).signal, 0);
   const std::string left = "start 0 0 1 7\nleft 0 0 5\nstop 0 0 5 TERM\nexit 0 0 6 0\nend 0 0 6 0 1\n";
   EXPECT_EQ(judged(SlurmState::kFailed, left).phase, TaskPhase::kVanished);
+}
+
+// Where somebody kills the script of a launch on several nodes, Slurm ends its steps and says FAILED.
+TEST(SlurmOutcome, WhoseScriptWasKilledIsLost) {
+  const auto judged = [](SlurmState state, bool has_ended_whole, const std::string& end, Seconds now = Seconds(2000)) {
+    World world;
+    world.facts.now = now;
+    world.facts.has_ended_whole = has_ended_whole;
+    world.facts.slurm_kill_wait = Seconds(30);
+    SlurmJob job = job_in(state);
+    job.started = Seconds(1);
+    job.ended = Seconds(1005);
+    return world.with(std::move(job)).with_record("start 0 0 1 7\ntold 0 0 1005\n" + end).judge();
+  };
+  const std::string saved = "exit 0 0 1006 0\nend 0 0 1006 0 1\n";
+  const std::string killed = "end 0 0 1006 143 1\n";
+  for (const std::string& end : {saved, killed}) {
+    EXPECT_EQ(judged(SlurmState::kFailed, false, end).phase, TaskPhase::kVanished);
+    EXPECT_EQ(judged(SlurmState::kFailed, false, end).detail, "Slurm says STATE of job 12");
+    EXPECT_EQ(judged(SlurmState::kFailed, false, end, Seconds(1010)).phase, TaskPhase::kRunning)
+        << "its folder may be behind";
+    EXPECT_TRUE(judged(SlurmState::kOutOfMemory, false, end).is_out_of_memory);
+    EXPECT_EQ(judged(SlurmState::kFailed, true, end).phase, TaskPhase::kEnded) << "it was suspended and woken";
+  }
+  EXPECT_TRUE(judged(SlurmState::kCompleted, true, saved).succeeded());
+  EXPECT_EQ(judged(SlurmState::kFailed, false, "exit 0 0 1300 1\nend 0 0 1300 1 1\n").phase, TaskPhase::kEnded)
+      << "Slurm would have killed it";
 }
 
 // It was preempted or cancelled, and Slurm has forgotten it since: accounting may say why.
