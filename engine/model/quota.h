@@ -76,7 +76,7 @@ struct QuotaTable {
   std::vector<QuotaResource> resources;
   std::vector<std::vector<QuotaTerms>> terms;  // [queue][resource]
   std::vector<LoanTerms> loans;                // in id order
-  std::vector<LoanTerms> ended_loans;          // over since the last round: what they lent is due back now
+  std::vector<LoanTerms> ended_loans;          // over since the last round, or jobs stop for them yet: it is due back
   std::vector<QuotaAtEnd> at_ends;             // by moment
 
   bool operator==(const QuotaTable&) const = default;

@@ -57,7 +57,7 @@ struct LoanReturn {
 };
 
 // How loans are returned whose grace has begun or begins within `ahead`, in the order in which they end, and those that
-// are over since the last round; those without a grace are not. As things are `now`, the moment of the state.
+// have just ended; those without a grace are not. As things are `now`, the moment of the state.
 // `waiting`: jobs in id order, those that run among them do not count.
 // The state is as before afterwards. Errors: those of `starts_then`.
 Result<std::vector<LoanReturn>> plan_loan_returns(RoundState& state, std::span<const Job> waiting, Seconds now,
@@ -69,12 +69,12 @@ struct LoanStops {
   std::vector<Reservation> starts;      // see Plan::loan_starts; of the first loan that stops a job
 };
 // Plans the returns and carries them out in the state: jobs and tasks that stop now are gone, other jobs are told to
-// stop, and what is due to lenders is kept, also of loans that are over since the last round. With Preemption::kNone
+// stop, and what is due to lenders is kept, also of loans that have just ended. With Preemption::kNone
 // nobody is stopped.
 Status return_loans(RoundState& state, std::span<const Job> waiting, Seconds now, const StartsThen& starts_then,
                     LoanStops& stops);
-// Those whose stop is due, of loans that have ended since the last round, run on where no more of the lender's jobs
-// would start without them now: others run on that were to have ended. Adds them to `reprieves`.
+// Those whose stop is due, of loans that have ended, run on where no more of the lender's jobs would start without them
+// and whoever is to stop later for the same loan: others run on that were to have ended. Adds them to `reprieves`.
 Status spare_for_loans(RoundState& state, std::span<const Job> waiting, Seconds now, const StartsThen& starts_then,
                        std::vector<std::int64_t>& reprieves);
 // Keeps what is due to lenders at the ends of loans in the state, as a round in their grace does, and stops nobody.

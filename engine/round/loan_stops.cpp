@@ -18,7 +18,7 @@ bool may_run_on(const RunningJob& run, std::span<const LoanReturn> returns, Seco
   return !is_over || run.stop_at - now > run.job.eviction.checkpoint_grace + run.end_delay;
 }
 
-// What lenders own and do not use, of the loans that are over since the last round, is not borrowed anew in this one.
+// What lenders own and do not use, of the loans that have just ended, is not borrowed anew in this one.
 void keep_what_came_back(RoundState& state, Seconds now) {
   QuotaLedger& quotas = state.quotas();
   const auto branch_at = [&](std::int32_t queue, int depth) {
@@ -92,31 +92,41 @@ Status return_loans(RoundState& state, std::span<const Job> waiting, Seconds now
 Status spare_for_loans(RoundState& state, std::span<const Job> waiting, Seconds now, const StartsThen& starts_then,
                        std::vector<std::int64_t>& reprieves) {
   if (!starts_then) return {};
-  std::map<std::int64_t, std::vector<std::int64_t>> due;  // by loan
-  std::vector<EndedPart> all;
+  const auto is_bound = [](const RunningJob& run) { return run.end_delay > Seconds(0); };  // its executor was told
+  std::map<std::int64_t, std::vector<std::int64_t>> due;                                   // by loan
+  std::vector<EndedPart> all_due;
+  std::vector<const RunningJob*> later;
   for (const RunningJob& run : state.running().all()) {
-    if (!run.stops_for_a_loan() || run.stop_at > now) continue;
-    all.push_back({.job = run.job.id});
-    const bool is_told = run.end_delay > Seconds(0);  // its executor
-    if (!is_told) due[run.stops_for].push_back(run.job.id);
+    if (!run.stops_for_a_loan()) continue;
+    if (run.stop_at > now) later.push_back(&run);
+    if (run.stop_at > now) continue;
+    all_due.push_back({.job = run.job.id});
+    if (!is_bound(run)) due[run.stops_for].push_back(run.job.id);
   }
   if (due.empty()) return {};
-  BERTH_ASSIGN(const std::vector<std::int64_t> with, starts_then(now, all));
   for (const LoanTerms& loan : state.quotas().table().ended_loans) {
     const auto found = due.find(loan.id);
     if (found == due.end()) continue;
-    std::vector<EndedPart> others = all;
-    std::erase_if(others, [&](const EndedPart& part) {
+    std::vector<EndedPart> with = all_due;
+    std::vector<EndedPart> without = all_due;
+    std::erase_if(without, [&](const EndedPart& part) {
       return std::ranges::find(found->second, part.job) != found->second.end();
     });
-    BERTH_ASSIGN(const std::vector<std::int64_t> without, starts_then(now, others));
-    const auto of_lender = [&](std::span<const std::int64_t> started) {
+    for (const RunningJob* const run : later) {
+      if (run->stops_for != loan.id) continue;
+      with.push_back({.job = run->job.id});
+      if (is_bound(*run)) without.push_back({.job = run->job.id});
+    }
+    const auto starts_of_lender = [&](std::span<const EndedPart> ended) -> Result<std::int64_t> {
+      BERTH_ASSIGN(const std::vector<std::int64_t> started, starts_then(now, ended));
       return std::ranges::count_if(waiting, [&](const Job& job) {
         return job.queue >= 0 && state.quotas().lies_in(job.queue, loan.lender) &&
                std::ranges::binary_search(started, job.id);
       });
     };
-    if (of_lender(with) > of_lender(without)) continue;
+    BERTH_ASSIGN(const std::int64_t most, starts_of_lender(with));
+    BERTH_ASSIGN(const std::int64_t beside, starts_of_lender(without));
+    if (most > beside) continue;
     for (const std::int64_t job : found->second) {
       state.running().change(job)->run_on();
       reprieves.push_back(job);

@@ -149,8 +149,9 @@ Result<std::vector<std::vector<QuotaTerms>>> QuotaReader::terms_at(Seconds momen
 Status QuotaReader::read_loans() {
   BERTH_ASSIGN(state_.quotas.loans, loans_where(kOpenLoans, now_));
   BERTH_ASSIGN(state_.quotas.ended_loans,
-               loans_where("valid_from < valid_to AND valid_to <= ?1 AND valid_to > (SELECT started_at FROM rounds "
-                           "WHERE kind = 'schedule' ORDER BY id DESC LIMIT 1)",
+               loans_where("valid_from < valid_to AND valid_to <= ?1 AND (valid_to > (SELECT started_at FROM rounds "
+                           "WHERE kind = 'schedule' ORDER BY id DESC LIMIT 1) OR id IN (SELECT beneficiary_id FROM "
+                           "stopping_jobs WHERE rule = 'loan'))",
                            now_));
   return {};
 }
