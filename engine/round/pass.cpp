@@ -542,7 +542,7 @@ std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool bor
   if (!room) return std::nullopt;
   evictions_.insert(evictions_.end(), room->evictions.begin(), room->evictions.end());
   backfill_.give_way_to((ways.is_owner_then ? ways.as_owner : ways.asking).asker, room->outcome.placed);
-  backfill_.note_evicted();
+  if (!room->evictions.empty()) backfill_.note_evicted();
   PassOutcome outcome;
   if (room->reservation) {
     state_.pledge(*room->reservation, std::span(&job, 1));

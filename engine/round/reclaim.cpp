@@ -301,6 +301,7 @@ std::optional<RoomMade> Reclaim::make_room_for(Wanted wanted, const std::functio
       std::optional<JobOutcome> outcome =
           wanted.of_all ? search_among_all(wanted, reaches, choice) : search(wanted, reaches, choice);
       if (!outcome) continue;
+      spare_out_of_place(wanted, *outcome, choice);
       is_declined = how.declines && how.declines(jobs_of(choice));
       if (is_declined) break;
       if (how.at_most && choice.cost() > *how.at_most) {

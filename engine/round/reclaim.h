@@ -65,7 +65,7 @@
 namespace berth {
 
 struct RoomMade {
-  std::vector<Eviction> evictions;
+  std::vector<Eviction> evictions;         // none where an owner needs no more than idle room kept from borrowers
   JobOutcome outcome;                      // the beneficiary's placement; in the ledger when every victim stops now
   std::optional<Reservation> reservation;  // else: the room that will be held for it
 };
@@ -175,6 +175,7 @@ class Reclaim {
   void spare_some(const Wanted& wanted, std::span<const std::size_t> victims, Spare what, VictimChoice& choice,
                   JobOutcome& outcome);
   void spare_tasks(const Wanted& wanted, std::size_t victim, VictimChoice& choice, JobOutcome& outcome);
+  void spare_out_of_place(const Wanted& wanted, const JobOutcome& outcome, VictimChoice& choice);
   bool keeps_the_rules(const Job& job, const Amounts& taken, Seconds end, const VictimChoice& choice) const;
   RoomMade carry_out(const Job& job, JobOutcome outcome, const Reaches& reaches, VictimChoice& choice);
   VictimChoiceReason why_chosen(const Victim& victim, const Reaches& reaches, const VictimChoice& choice) const;

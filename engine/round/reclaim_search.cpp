@@ -257,6 +257,39 @@ void Reclaim::spare_tasks(const Wanted& wanted, std::size_t v, VictimChoice& cho
   }
 }
 
+// It got this place because it is an owner once these have gone. Who is not in it may run on, if its quota lets it start
+// beside them: they borrow then.
+void Reclaim::spare_out_of_place(const Wanted& wanted, const JobOutcome& outcome, VictimChoice& choice) {
+  const Amounts taken = state_.held_by(outcome.placed);
+  const auto is_in_nobodys_place = [&] {
+    Ledger& ledger = state_.ledger();
+    const Ledger::Checkpoint before = ledger.checkpoint();
+    end_chosen(choice);
+    const bool is_free =
+        std::ranges::all_of(outcome.placed, [&](const PlacedTask& task) { return ledger.place(task.holding).ok(); });
+    ledger.rollback(before);
+    return is_free;
+  };
+  const auto is_allowed = [&] {
+    return state_.quotas().judge(wanted.job.queue, taken, wanted.end).admitted() &&
+           keeps_the_rules(wanted.gang, taken, wanted.end, choice) && is_in_nobodys_place();
+  };
+  const std::vector<std::size_t> levels = choice.levels();
+  std::vector<std::size_t> dearest_first = choice.chosen();
+  std::ranges::sort(dearest_first, std::greater<>());
+  choice.clear();
+  if (is_allowed()) return;
+  choice.restore(levels);
+  for (const std::size_t v : dearest_first) {
+    for (const std::size_t level : {std::size_t{0}, (*index_)[v].surplus}) {
+      if (level >= choice.level(v)) continue;
+      choice.lower(v, level);
+      if (choice.is_within_budget(v) && is_allowed()) break;
+      (void)choice.raise(v, levels[v]);
+    }
+  }
+}
+
 bool Reclaim::keeps_the_rules(const Job& job, const Amounts& taken, Seconds end, const VictimChoice& choice) const {
   std::uint32_t lost_marks = 0;  // of jobs of the same queue
   for (const std::size_t v : choice.chosen()) {
