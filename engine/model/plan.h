@@ -101,6 +101,8 @@ struct Eviction {
   VictimChoiceReason why = VictimChoiceReason::kUnknown;
   std::int32_t candidates = 0;  // running jobs that the rules allowed to evict for it, this one among them
 
+  // An earlier round decided it, and said why.
+  bool was_told_before() const { return why == VictimChoiceReason::kUnknown; }
   bool operator==(const Eviction&) const = default;
 };
 

@@ -10,8 +10,7 @@ namespace {
 
 // For a loan; or an earlier round told it to stop, and its grace is over.
 bool ends_anyway(const Plan& plan, const Eviction& eviction) {
-  return eviction.rule == EvictionRule::kLoan ||
-         (eviction.why == VictimChoiceReason::kUnknown && eviction.stop_at <= plan.planned_at);
+  return eviction.rule == EvictionRule::kLoan || (eviction.was_told_before() && eviction.stop_at <= plan.planned_at);
 }
 
 }  // namespace

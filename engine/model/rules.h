@@ -79,7 +79,7 @@ Result<EvictionRule> read_eviction_rule(std::string_view text);
 
 // Why it was this one of the jobs that the rule allows to evict.
 enum class VictimChoiceReason : std::uint8_t {
-  kUnknown,       // decided before this was kept
+  kUnknown,       // an earlier round decided it and said why, or did not yet say such things
   kOnly,          // nobody else could make room
   kLowestClass,   // the others are of higher classes
   kLeastLost,     // none of the others of its class loses less per GPU

@@ -195,7 +195,8 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
       quotas.governs() ? quotas.judge(job.queue, quotas.demand_to_start(job), end) : QuotaVerdict{};
   if (!verdict.admitted()) {
     if (may_evict && levels == 0) {
-      if (std::optional<PassOutcome> outcome = evict_for(job, end, !verdict.is_owner)) return *std::move(outcome);
+      if (std::optional<PassOutcome> outcome = evict_for(job, {.job = job, .borrows = !verdict.is_owner}, end))
+        return *std::move(outcome);
     }
     if (levels == 0) note_refused(job, verdict);
     if (levels == 0 && !verdict.is_owner) hold_quota(job);
@@ -263,7 +264,8 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
   // Surplus tasks take idle room alone: the pass evicts nobody for them, and keeps nothing.
   if (has_its_gang(job)) return is_admitted ? PassOutcome{} : refuse(job, placing.verdict);
   if (may_evict) {
-    if (std::optional<PassOutcome> outcome = evict_for(job, end, borrows)) return *std::move(outcome);
+    if (std::optional<PassOutcome> outcome = evict_for(job, {.job = job, .borrows = borrows}, end))
+      return *std::move(outcome);
   }
   PassOutcome outcome;
   if (!is_admitted && !placing.narrowed) {
@@ -390,14 +392,9 @@ std::optional<PassOutcome> Pass::take_back(const Job& job) {
   const Seconds end = last_end_of(job, now_);
   const QuotaVerdict verdict = quotas.judge(job.queue, quotas.demand_to_start(job), end);
   const bool borrows = verdict.admitted() ? verdict.borrows : !verdict.is_owner;
-  if (quotas.choices_of(job) == 0) return evict_for(job, end, borrows);
+  if (quotas.choices_of(job) == 0) return evict_for(job, {.job = job, .borrows = borrows}, end);
   const std::optional<Job> own = on_own_models(quotas, job, end, quotas.depth(job.queue) + 1);
-  std::optional<PassOutcome> outcome = own ? evict_for(*own, end, false) : std::nullopt;
-  if (outcome && outcome->started) {  // what it has beyond its gang may join on any model
-    std::vector<TaskGroup>& groups = state_.running().change(job.id)->job.groups;
-    for (std::size_t g = 0; g < groups.size(); ++g) groups[g].shape = job.groups[g].shape;
-  }
-  return outcome;
+  return own ? evict_for(job, {.job = *own, .borrows = false}, end) : std::nullopt;
 }
 
 void Pass::note_refused(const Job& job, const QuotaVerdict& verdict) {
@@ -421,9 +418,9 @@ bool Pass::would_come_back(std::span<const RunningJob* const> victims, const Job
   return std::ranges::equal(demand, held, std::ranges::less_equal());
 }
 
-std::optional<PassOutcome> Pass::take_idle(const Job& job, Seconds end, const Backfill::Asker& asker) {
-  const Job gang = gang_of(job);
-  const bool is_owner = backfill_.closed_by(job) != 0 ? backfill_.is_closed_by_guest_of(asker) : !asker.borrows;
+std::optional<PassOutcome> Pass::take_idle(const Job& job, const Backfill::Asker& asker, Seconds end) {
+  const Job gang = gang_of(asker.job);
+  const bool is_owner = backfill_.closed_by(asker.job) != 0 ? backfill_.is_closed_by_guest_of(asker) : !asker.borrows;
   Placing placing = place(gang, end, 0, is_owner ? Claim::kOwner : Claim::kBorrower);
   if (!placing.result.outcome.started) return std::nullopt;
   return start(job, std::move(placing.result.outcome.placed));
@@ -483,8 +480,7 @@ void Pass::price_as_owner(Ways& ways) {
 }
 
 std::optional<PassOutcome> Pass::look_for_room(Ways& ways) {
-  auto& [asking, as_owner, is_closed, room, is_owner_then] = ways;
-  const Job& job = asking.asker.job;
+  auto& [job, asking, as_owner, is_closed, room, is_owner_then] = ways;
   const bool is_kept = job.queue >= 0 && (is_closed ? backfill_.is_withstood(asking.asker)
                                                     : backfill_.is_kept_for_borrowers(asking.asker));
   if (is_kept) {
@@ -493,7 +489,7 @@ std::optional<PassOutcome> Pass::look_for_room(Ways& ways) {
     as_owner.may_take_idle = gives_way && backfill_.is_closed_by_guest_of(as_owner.asker);
     price_as_owner(ways);
     if (asking.may_take_idle) {
-      if (std::optional<PassOutcome> outcome = take_idle(job, asking.end, asking.asker)) return outcome;
+      if (std::optional<PassOutcome> outcome = take_idle(job, asking.asker, asking.end)) return outcome;
     }
     asking.minds_return = !asking.may_take_idle;
   }
@@ -501,7 +497,7 @@ std::optional<PassOutcome> Pass::look_for_room(Ways& ways) {
   if (room || !(asking.comes_back || as_owner.comes_back)) return std::nullopt;
   // The job takes what is idle, as they would, and evicts for the rest.
   backfill_.set_borrowers_aside(asking.asker);
-  if (std::optional<PassOutcome> outcome = take_idle(job, asking.end, asking.asker)) return outcome;
+  if (std::optional<PassOutcome> outcome = take_idle(job, asking.asker, asking.end)) return outcome;
   for (Asking* const each : {&asking, &as_owner}) {
     each->minds_return = each->comes_back = false;
     each->may_take_idle = is_closed;
@@ -520,21 +516,23 @@ std::optional<PassOutcome> Pass::look_for_room(Ways& ways) {
   return std::nullopt;
 }
 
-std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool borrows) {
+std::optional<PassOutcome> Pass::evict_for(const Job& job, Backfill::Asker asker, Seconds end) {
   if (!reclaim_ || waits_for_victims(job)) return std::nullopt;
+  const Job& wanted = asker.job;
   const Amounts before = used_by_all(state_.quotas());
-  Ways ways{.asking = {.asker = {.job = job, .borrows = borrows}, .end = end},
-            .as_owner = {.asker = {.job = job, .borrows = false}, .end = end, .as_owner = true},
-            .is_closed = backfill_.closed_by(job) != 0};
+  Ways ways{.job = job,
+            .asking = {.asker = asker, .end = end},
+            .as_owner = {.asker = {.job = wanted, .borrows = false}, .end = end, .as_owner = true},
+            .is_closed = backfill_.closed_by(wanted) != 0};
   std::optional<BesidePromised> beside(std::in_place, *this, job.id);
-  if (const Amounts demand = state_.quotas().demand_to_start(job);
-      gives_way_to_owners(job) && owners_.come_before(job, demand)) {
+  if (const Amounts demand = state_.quotas().demand_to_start(wanted);
+      gives_way_to_owners(wanted) && owners_.come_before(wanted, demand)) {
     const bool may_evict = could_make_room(ways.asking) || could_make_room(ways.as_owner);
-    return may_evict ? std::optional(put_off(job, demand)) : std::nullopt;
+    return may_evict ? std::optional(put_off(wanted, demand)) : std::nullopt;
   }
   std::optional<RoomMade>& room = ways.room;
   if (const Reservation* const promise = backfill_.promise_to(job.id))
-    room = reclaim_->take_surplus_left(job, *promise, end);
+    room = reclaim_->take_surplus_left(wanted, *promise, end);
   if (!room) {
     if (std::optional<PassOutcome> outcome = look_for_room(ways)) return outcome;
   }
@@ -545,8 +543,8 @@ std::optional<PassOutcome> Pass::evict_for(const Job& job, Seconds end, bool bor
   if (!room->evictions.empty()) backfill_.note_evicted();
   PassOutcome outcome;
   if (room->reservation) {
-    state_.pledge(*room->reservation, std::span(&job, 1));
-    backfill_.hold(*std::move(room->reservation), job);
+    state_.pledge(*room->reservation, std::span(&wanted, 1));
+    backfill_.hold(*std::move(room->reservation), wanted);
     outcome = wait(job, Reason::kReserved);
     outcome.keeps_room = true;
   } else {

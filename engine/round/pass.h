@@ -112,6 +112,7 @@ class Pass {
   };
   // One that borrows now may be an owner once lower classes of its queue have gone: what borrowers keep is open to it.
   struct Ways {
+    const Job& job;  // that starts; it may ask for its gang on its own models, and what it has beyond joins on any
     Asking asking;
     Asking as_owner;
     bool is_closed = false;  // a job before it closes the pass
@@ -127,11 +128,11 @@ class Pass {
   std::optional<RoomMade> make_room(Asking& asking, Reclaim::Price* price = nullptr);
   bool could_make_room(Asking& asking);
   // Nothing = no room could be made.
-  std::optional<PassOutcome> evict_for(const Job& job, Seconds end, bool borrows);
+  std::optional<PassOutcome> evict_for(const Job& job, Backfill::Asker asker, Seconds end);
   std::optional<PassOutcome> take_back(const Job& job);
   bool would_come_back(std::span<const RunningJob* const> victims, const Job& gang, const Backfill::Asker& asker) const;
   // Instead of evicting somebody.
-  std::optional<PassOutcome> take_idle(const Job& job, Seconds end, const Backfill::Asker& asker);
+  std::optional<PassOutcome> take_idle(const Job& job, const Backfill::Asker& asker, Seconds end);
   void add_surplus(const Job& job, PassOutcome& outcome);
   // It runs, and would borrow for what it has to gain.
   bool grows_later(const Job& job) const;

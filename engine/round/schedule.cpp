@@ -97,7 +97,6 @@ class ScheduleRun {
         options_(options),
         ordering_(ordering),
         pass_(std::in_place, state, kept_of(kept), snapshot.now) {
-    for (const Eviction& each : settled.sooner) told_sooner_.push_back(each.job);
     result_.plan.evictions = std::move(settled.ended);
     std::ranges::move(settled.sooner, std::back_inserter(result_.plan.evictions));
     result_.plan.reprieves = std::move(settled.reprieves);
@@ -153,8 +152,7 @@ class ScheduleRun {
     Plan& plan = result_.plan;
     for (const std::int64_t job : reprieve_after(state_, *pass_, snapshot_.now)) {
       plan.reprieves.push_back(job);
-      if (std::ranges::binary_search(told_sooner_, job))
-        std::erase_if(plan.evictions, [&](const Eviction& each) { return each.job == job; });
+      std::erase_if(plan.evictions, [&](const Eviction& each) { return each.job == job && each.was_told_before(); });
     }
     std::ranges::sort(plan.reprieves);
   }
@@ -364,7 +362,6 @@ class ScheduleRun {
   bool asked_starts_ = false;                 // of until_job
   bool is_settled_ = false;                   // its fate is known
   std::vector<std::int64_t> promised_;        // see Pass
-  std::vector<std::int64_t> told_sooner_;     // SettledStops::sooner
   std::unordered_set<std::int64_t> started_;  // in the first pass, of two
   ScheduleResult result_;
   std::vector<const Job*> waiting_jobs_;  // parallel to plan.waiting

@@ -137,12 +137,11 @@ void drop_void_promises(RoundState& state, std::span<const Job> jobs, Seconds no
   std::erase_if(kept, [&](const Reservation& row) {
     if (row.kind != ReservationKind::kEviction) return false;
     if (state.rules().withdraws_evictions()) return true;
-    const auto may_use = [&](const ReservedTask& task) { return may_use_node(state.ledger(), task.holding); };
-    if (!std::ranges::all_of(row.tasks, may_use)) return true;
     const Job* const job = find_job(jobs, row.job);
     if (job == nullptr) return false;
-    const bool is_broken = !is_room_for(row, *job, state) || !outranks_its_victims(state, *job) ||
-                           (job->queue >= 0 && is_void(state, *job, row, now));
+    const auto may_use = [&](const ReservedTask& task) { return may_use_node(state.ledger(), task.holding); };
+    const bool is_broken = !std::ranges::all_of(row.tasks, may_use) || !is_room_for(row, *job, state) ||
+                           !outranks_its_victims(state, *job) || (job->queue >= 0 && is_void(state, *job, row, now));
     if (!is_broken) state.pledge(row, jobs);
     if (is_broken) broken.push_back(row);
     return is_broken;

@@ -211,10 +211,14 @@ class History {
 
   void build_quotas() {
     const std::uint64_t kind = random_.below(4);  // none, quotas, limits, both
+    const bool of_each_model = random_.below(3) == 0;
     for (const char* queue : {"ads", "nlp", "web"}) {
-      if ((kind & 1) != 0 && random_.below(3) > 0)
-        say(fmt::format("ALTER QUEUE {} SET QUOTA ({} = {})", queue, pick<std::string>({"gpu", "gpu", "A100"}),
-                        1 + up_to(4)));
+      if ((kind & 1) != 0 && random_.below(3) > 0) {
+        const std::string amounts =
+            of_each_model ? fmt::format("A100 = {}, T4 = {}", up_to(4), up_to(3))
+                          : fmt::format("{} = {}", pick<std::string>({"gpu", "gpu", "A100"}), 1 + up_to(4));
+        say(fmt::format("ALTER QUEUE {} SET QUOTA ({})", queue, amounts));
+      }
       if ((kind & 2) != 0 && random_.below(2) == 0)
         say(fmt::format("ALTER QUEUE {} SET LIMIT (gpu = {})", queue, 3 + up_to(5)));
       if (kind == 3 && random_.below(3) == 0) say(fmt::format("ALTER QUEUE {} SET LEND LIMIT (gpu = 1)", queue));
