@@ -362,6 +362,9 @@ std::string join_some(const std::vector<std::string>& names, std::size_t most) {
 
 namespace {
 
+// With two numbers in each they are about as many names as one list may have.
+constexpr int kMostRanges = 17;
+
 // One element of a range list, appended to `names`: "rack1-[01-16]-n[1-4]" expands every bracket.
 Status expand_element(std::string_view pattern, std::size_t most, std::vector<std::string>& names) {
   const std::size_t open = pattern.find('[');
@@ -401,12 +404,18 @@ Result<std::vector<std::string>> expand_range(std::string_view pattern, std::siz
   std::vector<std::string> names;
   int depth = 0;
   std::size_t start = 0;
+  int ranges = 0;  // of one element
   for (std::size_t i = 0; i <= pattern.size(); ++i) {
-    if (i < pattern.size() && pattern[i] == '[') ++depth;
+    if (i < pattern.size() && pattern[i] == '[') {
+      ++depth;
+      if (++ranges > kMostRanges)
+        return Status(Code::kInvalid, fmt::format("more than {} ranges in one name", kMostRanges));
+    }
     if (i < pattern.size() && pattern[i] == ']') --depth;
     if (i == pattern.size() || (pattern[i] == ',' && depth == 0)) {
       BERTH_TRY(expand_element(trim(pattern.substr(start, i - start)), most, names));
       start = i + 1;
+      ranges = 0;
     }
   }
   return names;

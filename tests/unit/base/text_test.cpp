@@ -81,6 +81,9 @@ TEST(Names, RangesExpand) {
   EXPECT_EQ(expand_range("train[001-064]")->size(), 64U);
   for (const char* bad : {"", "n[", "n[2-1]", "n[a-b]", "n]", "n[1-999999999]"})
     EXPECT_FALSE(expand_range(bad).ok()) << bad;
+  std::string many = "n";
+  for (int i = 0; i < 20000; ++i) many += "[1-2]";
+  EXPECT_EQ(expand_range(many).status().message(), "more than 17 ranges in one name");
 }
 
 TEST(DeviceMasks, PrintAndRead) {
