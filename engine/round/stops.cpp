@@ -79,6 +79,16 @@ Result<std::vector<Eviction>> end_stopped_jobs(RoundState& state, Seconds now) {
   return evictions;
 }
 
+// What a round would start then, of which these jobs are gone already.
+StartsThen without(std::span<const Eviction> gone, const StartsThen& starts_then) {
+  if (!starts_then) return {};
+  return [gone, &starts_then](Seconds moment, std::span<const EndedPart> ended) {
+    std::vector<EndedPart> all(ended.begin(), ended.end());
+    for (const Eviction& eviction : gone) all.push_back({.job = eviction.job});
+    return starts_then(moment, all);
+  };
+}
+
 // Its class has been lowered since, or the other's raised.
 bool outranks_its_victims(const RoundState& state, const Job& job) {
   return std::ranges::all_of(state.running().all(), [&](const RunningJob& run) {
@@ -181,7 +191,7 @@ Result<SettledStops> settle_stops(RoundState& state, std::span<Reservation> kept
   BERTH_ASSIGN(settled.ended, end_stopped_jobs(state, now));
   keep_what_is_freed(state, now, settled.ended, kept);
   LoanStops loans;
-  BERTH_TRY(return_loans(state, jobs, now, starts_then, loans));
+  BERTH_TRY(return_loans(state, jobs, now, without(settled.ended, starts_then), loans));
   settled.ended.insert(settled.ended.end(), loans.evictions.begin(), loans.evictions.end());
   settled.reprieves.insert(settled.reprieves.end(), loans.reprieves.begin(), loans.reprieves.end());
   settled.loan_starts = std::move(loans.starts);
