@@ -41,7 +41,6 @@ Status DeviceFloor::begin_pass(const QueueOrder& order, const OrderInput& input)
     note_reprieves();
   }
   pass_.emplace(state_, kept(), now);
-  is_second_ = false;
   return {};
 }
 
@@ -70,6 +69,7 @@ void DeviceFloor::end_pass() {
     reservations_.clear();
   }
   released_.clear();
+  is_second_ = false;  // who has started waits no more when the next pass begins
   if (state_.ledger().change_count() - changes_forgotten_ > kLongestChangeLog) {
     state_.placer().forget_changes();
     changes_forgotten_ = state_.ledger().change_count();

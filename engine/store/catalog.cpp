@@ -51,7 +51,12 @@ Status Catalog::read_types(Database& db) {
                       fmt::format("node type '{}' has a device model that does not exist", rows.text(1)));
       }
       type.kind.model = static_cast<std::int32_t>(model - models_.begin());
-      type.kind.device_count = static_cast<std::int32_t>(rows.integer(5));
+      const std::int64_t devices = rows.integer(5);
+      if (devices < 1 || devices > kMaxDevices) {
+        return Status(Code::kCorrupt,
+                      fmt::format("node type '{}' has {} devices, not 1 to {}", rows.text(1), devices, kMaxDevices));
+      }
+      type.kind.device_count = static_cast<std::int32_t>(devices);
       type.kind.device_memory = model->memory;
     }
     Result<std::vector<DeviceMask>> groups = read_link_groups(rows.text(6), type.kind.device_count);

@@ -367,13 +367,14 @@ class History {
 class LiveAndSimulatedTest : public StoreTest {};
 
 TEST_F(LiveAndSimulatedTest, StartEndAndAreEvictedAlike) {
-  const Seeds seeds = wanted_seeds(30);
-  const std::uint64_t histories = seeds.end - seeds.first;
+  const Seeds drawn = wanted_seeds(30);
+  std::vector<std::uint64_t> seeds = {20174, 23293};  // these differed once
+  for (std::uint64_t seed = drawn.first; seed < drawn.end; ++seed) seeds.push_back(seed);
   std::int64_t rounds = 0;
   std::int64_t evictions = 0;
   std::int64_t cancellations = 0;
   int differing = 0;
-  for (std::uint64_t seed = seeds.first; seed < seeds.end; ++seed) {
+  for (const std::uint64_t seed : seeds) {
     History history(seed, path(fmt::format("{}.db", seed)));
     const std::map<std::string, Spell> live = history.live();
     const std::map<std::string, Spell> simulated = history.simulated();
@@ -398,9 +399,9 @@ TEST_F(LiveAndSimulatedTest, StartEndAndAreEvictedAlike) {
                   << history.evictions << " and " << history.simulated_evictions << "\n"
                   << differences << (std::getenv("BERTH_STORY") != nullptr ? history.story() : std::string());
   }
-  fmt::print("{} histories, {} rounds, {} evictions, {} cancelled, {} differ\n", histories, rounds, evictions,
+  fmt::print("{} histories, {} rounds, {} evictions, {} cancelled, {} differ\n", seeds.size(), rounds, evictions,
              cancellations, differing);
-  if (histories >= 12) {
+  if (seeds.size() >= 12) {
     EXPECT_GT(evictions, 0) << "else the test says little";
     EXPECT_GT(cancellations, 0);
   }
