@@ -39,12 +39,13 @@
 // that one waits, until all has ended that ran by then and the borrower has started, which may be reclaimed from as
 // ever. Only as long as that is known: while something in its way runs on for reservation_ttl after it was to have
 // ended, it gives way again. What it gives way with is for that job alone; for all others it holds on.
-// What is idle there is not for it, but what borrowers hold that run there is: it takes that back (Keep::kIdle), also
-// behind a borrower that closes the pass. Owners so wait for no borrower's end, and what is in the first one's way
-// becomes less each time, so that it starts. Where those whom it could evict come before the first one in the order and
-// so would take what is idle, the owner takes that itself, and nobody is evicted in vain. So it does behind a closer
-// that came, or was evicted, not reservation_ttl ago: else the closer would start for as long as nobody may evict it,
-// and one owner at a time would have the room.
+// Idle devices there are not for it, nor processors and memory that the first one will want of what is idle. What
+// borrowers hold that run there is: it takes that back (Keep::kIdle), also behind a borrower that closes the pass.
+// Owners so wait for no borrower's end, and what is in the first one's way becomes less each time, so that it starts.
+// Where those whom it could evict come before the first one in the order and so would take what is idle, the owner
+// takes that itself, and nobody is evicted in vain. So it does behind a closer that came, or was evicted, not
+// reservation_ttl ago: else the closer would start for as long as nobody may evict it, and one owner at a time would
+// have the room.
 //
 // A reservation for a job whose victims are stopping (kEviction) holds its tasks against everybody, those before it in
 // the order too, until it expires; the room of the victims counts as free for it from now on.
@@ -174,7 +175,8 @@ class Backfill {
 
   // While it lives, evictions for the job keep off what is reserved for others and does not give way to it, unless the
   // job leaves it in time (left_in_time_by()). kNodes: off the nodes. kIdle: where borrowers of other queues have
-  // reserved, only off what is idle there, so that the job gets no more than it takes back.
+  // reserved, only off idle devices there, and off the processors and memory that it takes when it starts. So the job
+  // gets no more devices than it takes back.
   enum class Keep : std::uint8_t { kNodes, kIdle };
   class Fence {
    public:
@@ -185,7 +187,7 @@ class Backfill {
     Fence& operator=(const Fence&) = delete;
 
    private:
-    // All idle devices, and of the rest no more than that.
+    // All idle devices, and of what else is idle no more than that.
     void take_idle(NodeIndex node, MilliCpu cpu, MiB memory);
 
     Ledger& ledger_;
@@ -247,6 +249,10 @@ class Backfill {
   };
 
   bool withstands(const Held& held, const Asker& asker) const;
+  template <class Frees>
+  Holding wanted_of_idle(Holding wanted, NodeIndex node, const Frees& frees) const;
+  Holding wanted_by(const Held& held, NodeIndex node) const;
+  Holding wanted_by_closer(NodeIndex node) const;
   bool keeps_for_borrower(const Held& held, const Asker& asker) const;
   bool comes_before(const Job& job, const Job& other) const;
 

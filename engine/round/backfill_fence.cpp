@@ -1,6 +1,7 @@
 // Who gives way to whom, and what evictions keep off: see backfill.h.
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -303,6 +304,58 @@ bool Backfill::is_withstood(const Asker& asker) const {
          std::ranges::any_of(held_, [&](const Held& held) { return withstands(held, asker); });
 }
 
+// Processors and memory of the node that are wanted of what is idle, when those have ended who free some.
+template <class Frees>
+Holding Backfill::wanted_of_idle(Holding wanted, NodeIndex node, const Frees& frees) const {
+  for (const RunningJob& run : state_.running().all()) {
+    if (!frees(run)) continue;
+    for (const RunningTask& task : run.tasks) {
+      if (task.holding.node != node) continue;
+      wanted.cpu -= task.holding.cpu;
+      wanted.memory -= task.holding.memory;
+    }
+  }
+  wanted.cpu = std::max(wanted.cpu, MilliCpu(0));
+  wanted.memory = std::max(wanted.memory, MiB(0));
+  return wanted;
+}
+
+// With those of reservations at the same time. When it starts, those have ended who ran when it fell due, and are
+// believed to.
+Holding Backfill::wanted_by(const Held& held, NodeIndex node) const {
+  Holding wanted;
+  for (const Held& each : held_) {
+    const bool is_beside = each.start < held.start + held.duration && held.start < each.start + each.duration;
+    for (const ReservedTask& task : each.reservation.tasks) {
+      if (!is_beside || task.holding.node != node) continue;
+      wanted.cpu += task.holding.cpu;
+      wanted.memory += task.holding.memory;
+    }
+  }
+  const Seconds due = held.is_due ? held.reservation.expected : now_;
+  return wanted_of_idle(wanted, node, [&](const RunningJob& run) {
+    const Seconds end = run.is_told_to_stop() ? end_of_told(run) : untold_end_of(run, state_.rules(), now_);
+    return run.start <= due && end <= held.start;
+  });
+}
+
+// For as many of its tasks as the node can hold, when all that runs has ended.
+Holding Backfill::wanted_by_closer(NodeIndex node) const {
+  Holding wanted;
+  const NodeKind& kind = state_.cluster().kind_of(static_cast<std::size_t>(node));
+  for (const TaskGroup& group : closer_->groups) {
+    const TaskShape& shape = group.shape;
+    const bool may_lie_there = shape.models == 0 || (kind.model >= 0 && (shape.models >> kind.model & 1) != 0);
+    if (!may_lie_there || kind.device_count < shape.gpu_count) continue;
+    std::int64_t most = std::max(0, group.min_tasks - group.placed);
+    if (shape.gpu_total() > MilliGpu(0))
+      most = std::min(most, kWholeDevice.value() * kind.device_count / shape.gpu_total().value());
+    wanted.cpu += shape.cpu * most;
+    wanted.memory += shape.memory * most;
+  }
+  return wanted_of_idle(wanted, node, [](const RunningJob&) { return true; });
+}
+
 Backfill::Fence::Fence(Backfill& backfill, const Asker& asker, Keep keep, bool may_take_idle)
     : ledger_(backfill.state_.ledger()), closed_(ledger_) {
   const Job& job = asker.job;
@@ -310,19 +363,23 @@ Backfill::Fence::Fence(Backfill& backfill, const Asker& asker, Keep keep, bool m
   if (takes_back && backfill.may_take_back() && !may_take_idle) {
     for (std::size_t n = 0; n < ledger_.node_count(); ++n) {
       const auto node = static_cast<NodeIndex>(n);
-      take_idle(node, ledger_.free_cpu(node), ledger_.free_memory(node));
+      const Holding wanted = backfill.wanted_by_closer(node);
+      take_idle(node, wanted.cpu, wanted.memory);
     }
   }
   for (const Held& held : backfill.held_) {
     if (held.reservation.job == job.id || backfill.gives_way_to(held, asker) || backfill.leaves_in_time(held, job))
       continue;
+    const bool keeps_idle = takes_back && backfill.is_guest_of(held, job);
+    std::set<NodeIndex> nodes;
     for (const ReservedTask& task : held.reservation.tasks) {
-      if (!ledger_.accepts_tasks(task.holding.node)) continue;
-      if (takes_back && backfill.is_guest_of(held, job)) {
-        take_idle(task.holding.node, task.holding.cpu, task.holding.memory);
-        continue;
-      }
-      closed_.close(task.holding.node);
+      if (ledger_.accepts_tasks(task.holding.node)) nodes.insert(task.holding.node);
+    }
+    for (const NodeIndex node : nodes) {
+      if (!keeps_idle) closed_.close(node);
+      if (!keeps_idle) continue;
+      const Holding wanted = backfill.wanted_by(held, node);
+      take_idle(node, wanted.cpu, wanted.memory);
     }
   }
 }
