@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "engine/exec/supervisor.h"
 #include "shell/admin_script.h"
 #include "shell/command_line.h"
+#include "shell/commands.h"
 #include "shell/error_report.h"
 #include "shell/families.h"
 #include "shell/interrupt.h"
@@ -166,21 +168,27 @@ int print_data(std::string_view text) {
   return status.ok() ? 0 : fail(status, ExitCode::kFailed);
 }
 
+int start(const std::vector<std::string>& words) {
+  keep_standard_descriptors();
+  std::signal(SIGCHLD, SIG_DFL);  // who started us may have ignored it: then no program's exit would be known
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves is an error of the write
+  std::signal(SIGXFSZ, SIG_IGN);  // so is a limit on the size of files
+  Result<CommandLine> line = read_command_line(words);
+  if (!line.ok()) return fail(line.status(), ExitCode::kUsage);
+  if (line->help) return print_data(usage_text());
+  if (line->version) return print_data("berth " BERTH_VERSION "\n");
+  return run(*std::move(line));
+}
+
 }  // namespace
 }  // namespace berth
 
 int main(int count, char** arguments) {
-  using berth::ExitCode;
   // Not for people: the process that stands by running tasks (see supervisor.h).
   if (berth::is_supervisor_call(count, arguments)) return berth::supervise();
-  berth::keep_standard_descriptors();
-  std::signal(SIGCHLD, SIG_DFL);  // who started us may have ignored it: then no program's exit would be known
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves is an error of the write
-  std::signal(SIGXFSZ, SIG_IGN);  // so is a limit on the size of files
-  berth::Result<berth::CommandLine> line =
-      berth::read_command_line({arguments + (count > 0 ? 1 : 0), arguments + count});
-  if (!line.ok()) return berth::fail(line.status(), ExitCode::kUsage);
-  if (line->help) return berth::print_data(berth::usage_text());
-  if (line->version) return berth::print_data("berth " BERTH_VERSION "\n");
-  return berth::run(*std::move(line));
+  try {
+    return berth::start({arguments + (count > 0 ? 1 : 0), arguments + count});
+  } catch (const std::bad_alloc&) {  // beside statements, which say so themselves
+    return berth::fail(berth::out_of_memory(), berth::ExitCode::kFailed);
+  }
 }

@@ -121,6 +121,18 @@ TEST_F(BatchTest, WithoutDescriptorsNothingIsTakenForACopy) {
   }
 }
 
+TEST_F(BatchTest, WithoutMemoryItSaysSo) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers take more memory than any limit";
+#endif
+  run("berth -c \"CREATE QUEUE q\" 2>/dev/null");
+  // With less the program is not even loaded whole.
+  for (int most = 18000; most <= 26000; most += 200) {
+    const Ended ended = run("(ulimit -v " + std::to_string(most) + "; exec " BERTH_PROGRAM " -c \"SHOW JOBS\" 2>&1)");
+    EXPECT_EQ(ended.output.find("terminate"), std::string::npos) << most << ": " << ended.output;
+  }
+}
+
 TEST_F(BatchTest, ACopySaysSoWhateverIsAsked) {
   run("berth -c \"IMPORT NODES FROM LOCAL WITH (node = n1); CREATE QUEUE q; SUBMIT JOB a IN QUEUE q WITH (cpu = 0.1, "
       "memory = 64MiB, command = \\\"echo hello; sleep 20\\\"); RUN ALL\" 2>/dev/null; cp test.db copy.db");

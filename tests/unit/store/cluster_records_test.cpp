@@ -1,5 +1,6 @@
 #include "engine/store/cluster_records.h"
 
+#include "engine/store/catalog.h"
 #include "tests/unit/store/store_fixture.h"
 
 namespace berth::test {
@@ -190,6 +191,14 @@ TEST_F(ClusterRecords, DevicesHaveHealth) {
   EXPECT_EQ(load(*db_).snapshot.cluster.nodes[0].unhealthy, 0b001u);
   EXPECT_ERROR(run([](Change& c) { return set_device_health(c, "t1", 0b10000, Health::kUnhealthy); }), Code::kNotFound,
                "node 't1' has no device 4");
+}
+
+// One bit of the file is enough: SQLite checks rows when they are written.
+TEST_F(ClusterRecords, MoreDevicesThanANodeMayHaveAreDamage) {
+  EXPECT_OK(
+      db_->execute("PRAGMA ignore_check_constraints = ON; UPDATE node_types SET device_count = 40 WHERE id = (SELECT "
+                   "type_id FROM nodes WHERE name = 'a1')"));
+  EXPECT_ERROR(Catalog::read(*db_).status(), Code::kCorrupt, "has 40 devices, not 1 to 32");
 }
 
 class QueueRecords : public ClusterRecords {};
