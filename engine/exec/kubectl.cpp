@@ -49,6 +49,8 @@ KubectlReason reason_of(std::string_view line) {
   const bool is_invalid =
       line.find("is invalid:") != std::string_view::npos || line.starts_with("The request is invalid");
   if (is_invalid) return KubectlReason::kInvalid;
+  for (const std::string_view said : {"in a completed pod", "container not found", "container is not running"})
+    if (line.find(said) != std::string_view::npos) return KubectlReason::kNotRunning;
   return line.find(kCommandEnded) != std::string_view::npos ? KubectlReason::kCommandEnded : KubectlReason::kOther;
 }
 

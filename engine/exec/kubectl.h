@@ -26,6 +26,7 @@ enum class KubectlReason : std::uint8_t {
   kTooMany,       // 429: not now
   kExpired,       // 410: the list went on for too long
   kCommandEnded,  // of exec: the command ran in the pod, and did not end with 0
+  kNotRunning,    // of exec: the pod or its container has ended
   kOther,         // whatever else; whether it was done is not known
 };
 struct KubectlFailure {

@@ -56,7 +56,8 @@ class PodStopper {
     return erase(to_erase);
   }
 
-  Status signal(const std::vector<StopWork>& all) {
+  Status signal(std::vector<StopWork> all) {
+    BERTH_TRY(leave_ended(all));
     const std::set<std::string> labelled = label(all);
     std::vector<StopWork> to_tell;
     std::ranges::copy_if(all, std::back_inserter(to_tell),
@@ -73,7 +74,8 @@ class PodStopper {
       if (replies[i].is_ok || replies[i].was_command_killed()) continue;
       // Where it could not be heard of, it may have been sent.
       if (!replies[i].is_unreachable || !replies[i].was_asked) untold.push_back(to_tell[i].pod);
-      note_unsent(to_tell[i], replies[i]);
+      const bool had_ended = replies[i].first(KubectlReason::kNotRunning) != nullptr;
+      if (!had_ended) note_unsent(to_tell[i], replies[i]);
     }
     (void)label_pods(kubectl_, untold, fmt::format("{}-", kPodSignalledLabel)).status();
     return {};
@@ -82,7 +84,7 @@ class PodStopper {
   std::vector<Delivery> take() { return std::move(deliveries_); }
 
  private:
-  // Leaves out pods that have ended: a deletion would take away how they ended.
+  // Leaves out pods that have ended: a deletion would take away how they ended, and a signal comes too late.
   Status leave_ended(std::vector<StopWork>& all) {
     std::vector<KubectlCall> calls;
     for (std::size_t i = 0; i < all.size(); ++i) {

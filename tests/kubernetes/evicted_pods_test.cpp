@@ -196,6 +196,41 @@ TEST_F(UntoldPods, AreDoneWhenTheyEndWell) {
   EXPECT_EQ(count("jobs WHERE name = 'g2' AND state = 'pending' AND failures + losses = 0"), 1);
 }
 
+// They end well between Berth's last look and the signal.
+TEST_F(SignalledPods, AreDoneWhenTheyEndBeforeTheirSignal) {
+  take_back();
+  for (int i = 1; i <= 5; ++i) run_to_the_end(fmt::format("g{}", i));
+  std::this_thread::sleep_for(std::chrono::milliseconds(2100));  // told in another second
+  berth("RUN SCHEDULE");
+  ASSERT_EQ(count("evictions WHERE rule = 'reclaim'"), 5);
+  berth("RUN ALL");
+  berth("RUN ALL");
+  EXPECT_EQ(count("jobs WHERE name GLOB 'g?' AND state = 'finished' AND failures + losses = 0"), 5);
+}
+
+// The same, between the label and the signal: kubectl then says so, and the others are asked all the same.
+class LatePods : public SignalledPods {
+ protected:
+  std::string exec() const override {
+    return "echo exec >>\"$0.asked\"; echo 'error: cannot exec into a container in a completed pod; current phase is "
+           "Succeeded' >&2; exit 1";
+  }
+};
+
+TEST_F(LatePods, AreUntoldAndKeepTheSignalFromNobody) {
+  take_back();
+  berth("RUN ALL");
+  std::ifstream asked(folder_ / "kubectl.asked");
+  EXPECT_EQ(std::count(std::istreambuf_iterator<char>(asked), {}, '\n'), 5);
+  for (int i = 1; i <= 5; ++i) {
+    const std::string job = fmt::format("g{}", i);
+    EXPECT_FALSE(server_.pod(pod_of_job(job))["metadata"]["labels"].contains("berth/signalled")) << job;
+    run_to_the_end(job);
+  }
+  berth("RUN ALL");
+  EXPECT_EQ(count("jobs WHERE name GLOB 'g?' AND state = 'finished' AND failures + losses = 0"), 5);
+}
+
 // The pod ends well between Berth's last look and the deletion, which would take its end away with it.
 TEST_F(EvictedPods, ADeletionThatMeetsAnEndedPod) {
   take_back();
