@@ -104,7 +104,7 @@ void judge_by_others(const SlurmTaskRecord& record, const SlurmTaskFacts& facts,
     return;
   }
   const bool is_cut_off = was_cut_off(record, facts);
-  if (is_cut_off && has_just_ended(facts, kRecordPatience)) {  // its script's word may yet come
+  if (is_cut_off && has_just_ended(facts, kRecordPatience)) {  // the note of its script may arrive late
     seen.phase = TaskPhase::kRunning;
     return;
   }

@@ -304,7 +304,8 @@ bool Backfill::is_withstood(const Asker& asker) const {
          std::ranges::any_of(held_, [&](const Held& held) { return withstands(held, asker); });
 }
 
-// Processors and memory of the node that are wanted of what is idle, when those have ended who free some.
+// How much idle cpu and memory of the node is wanted: `wanted`, less what jobs hold there of which `frees` says that
+// they will have ended.
 template <class Frees>
 Holding Backfill::wanted_of_idle(Holding wanted, NodeIndex node, const Frees& frees) const {
   for (const RunningJob& run : state_.running().all()) {
@@ -320,8 +321,8 @@ Holding Backfill::wanted_of_idle(Holding wanted, NodeIndex node, const Frees& fr
   return wanted;
 }
 
-// With those of reservations at the same time. When it starts, those have ended who ran when it fell due, and are
-// believed to.
+// What the reservation wants, together with those that overlap it. A job counts as ended at its start if it ran when
+// the reservation fell due and is expected to end by then.
 Holding Backfill::wanted_by(const Held& held, NodeIndex node) const {
   Holding wanted;
   for (const Held& each : held_) {
@@ -339,7 +340,7 @@ Holding Backfill::wanted_by(const Held& held, NodeIndex node) const {
   });
 }
 
-// For as many of its tasks as the node can hold, when all that runs has ended.
+// What the closer's tasks want, as many as fit on the node, once everything there has ended.
 Holding Backfill::wanted_by_closer(NodeIndex node) const {
   Holding wanted;
   const NodeKind& kind = state_.cluster().kind_of(static_cast<std::size_t>(node));

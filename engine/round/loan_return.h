@@ -73,8 +73,8 @@ struct LoanStops {
 // nobody is stopped.
 Status return_loans(RoundState& state, std::span<const Job> waiting, Seconds now, const StartsThen& starts_then,
                     LoanStops& stops);
-// Those whose stop is due, of loans that have ended, run on where no more of the lender's jobs would start without them
-// and whoever is to stop later for the same loan: others run on that were to have ended. Adds them to `reprieves`.
+// Of a loan that has ended, jobs whose stop is due run on if their end would start no job of the lender, also together
+// with the jobs that stop later for that loan: others run on that were to have ended. Adds them to `reprieves`.
 Status spare_for_loans(RoundState& state, std::span<const Job> waiting, Seconds now, const StartsThen& starts_then,
                        std::vector<std::int64_t>& reprieves);
 // Keeps what is due to lenders at the ends of loans in the state, as a round in their grace does, and stops nobody.

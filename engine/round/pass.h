@@ -112,7 +112,7 @@ class Pass {
   };
   // One that borrows now may be an owner once lower classes of its queue have gone: what borrowers keep is open to it.
   struct Ways {
-    const Job& job;  // that starts; it may ask for its gang on its own models, and what it has beyond joins on any
+    const Job& job;  // what starts; the askers may ask for fewer models
     Asking asking;
     Asking as_owner;
     bool is_closed = false;  // a job before it closes the pass

@@ -257,8 +257,8 @@ void Reclaim::spare_tasks(const Wanted& wanted, std::size_t v, VictimChoice& cho
   }
 }
 
-// It got this place because it is an owner once these have gone. Who is not in it may run on, if its quota lets it
-// start beside them: they borrow then.
+// The job may use its place because it is an owner once the victims have gone. A victim that is not in that place runs
+// on if the quota lets the job start beside it: the victim then borrows.
 void Reclaim::spare_out_of_place(const Wanted& wanted, const JobOutcome& outcome, VictimChoice& choice) {
   const Amounts taken = state_.held_by(outcome.placed);
   const auto is_in_nobodys_place = [&] {

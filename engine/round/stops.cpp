@@ -79,7 +79,7 @@ Result<std::vector<Eviction>> end_stopped_jobs(RoundState& state, Seconds now) {
   return evictions;
 }
 
-// What a round would start then, of which these jobs are gone already.
+// starts_then(), with these jobs ended as well.
 StartsThen without(std::span<const Eviction> gone, const StartsThen& starts_then) {
   if (!starts_then) return {};
   return [gone, &starts_then](Seconds moment, std::span<const EndedPart> ended) {

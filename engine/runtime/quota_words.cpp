@@ -27,7 +27,7 @@ const LoanTerms* loan_to_return(const Snapshot& snapshot, std::int32_t resource)
   return next;
 }
 
-// The first of it that has just ended.
+// The first loan of that resource that has just ended.
 const LoanTerms* ended_loan(const Snapshot& snapshot, std::int32_t resource) {
   const auto loan = std::ranges::find(snapshot.quotas.ended_loans, resource, &LoanTerms::resource);
   return loan == snapshot.quotas.ended_loans.end() ? nullptr : &*loan;

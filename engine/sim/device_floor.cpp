@@ -69,7 +69,7 @@ void DeviceFloor::end_pass() {
     reservations_.clear();
   }
   released_.clear();
-  is_second_ = false;  // who has started waits no more when the next pass begins
+  is_second_ = false;  // the next pass begins by dropping jobs that have started
   if (state_.ledger().change_count() - changes_forgotten_ > kLongestChangeLog) {
     state_.placer().forget_changes();
     changes_forgotten_ = state_.ledger().change_count();

@@ -296,7 +296,7 @@ void JobLoader::add_running() {
     run.stop_at = stops_[next_stop_].stop_at;
     run.stops_for = stops_[next_stop_].beneficiary;
     run.stop_rule = stops_[next_stop_].rule;
-    --run.job.eviction.evictions;  // the one to come may be withdrawn
+    --run.job.eviction.evictions;  // this eviction may yet be withdrawn
   }
   const auto live = std::ranges::lower_bound(on_executors_, job_->id, {}, &OnExecutor::job);
   if (live != on_executors_.end() && live->job == job_->id) {
