@@ -308,7 +308,9 @@ bool Backfill::is_withstood(const Asker& asker) const {
 // they will have ended.
 template <class Frees>
 Holding Backfill::wanted_of_idle(Holding wanted, NodeIndex node, const Frees& frees) const {
-  for (const RunningJob& run : state_.running().all()) {
+  const std::span<const std::int64_t> there = state_.running().on_node(node);
+  for (const std::int64_t job : std::set<std::int64_t>(there.begin(), there.end())) {
+    const RunningJob& run = *state_.running().find(job);
     if (!frees(run)) continue;
     for (const RunningTask& task : run.tasks) {
       if (task.holding.node != node) continue;

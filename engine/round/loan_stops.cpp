@@ -92,14 +92,17 @@ Status return_loans(RoundState& state, std::span<const Job> waiting, Seconds now
 Status spare_for_loans(RoundState& state, std::span<const Job> waiting, Seconds now, const StartsThen& starts_then,
                        std::vector<std::int64_t>& reprieves) {
   if (!starts_then) return {};
-  const auto is_bound = [](const RunningJob& run) { return run.end_delay > Seconds(0); };  // its executor was told
-  std::map<std::int64_t, std::vector<std::int64_t>> due;                                   // by loan
+  // A job that an executor runs counts as one that stops in any case.
+  const auto is_bound = [](const RunningJob& run) { return run.end_delay > Seconds(0); };
+  std::map<std::int64_t, std::vector<std::int64_t>> due;  // by loan
   std::vector<EndedPart> all_due;
   std::vector<const RunningJob*> later;
   for (const RunningJob& run : state.running().all()) {
     if (!run.stops_for_a_loan()) continue;
-    if (run.stop_at > now) later.push_back(&run);
-    if (run.stop_at > now) continue;
+    if (run.stop_at > now) {
+      later.push_back(&run);
+      continue;
+    }
     all_due.push_back({.job = run.job.id});
     if (!is_bound(run)) due[run.stops_for].push_back(run.job.id);
   }

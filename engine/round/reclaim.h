@@ -29,8 +29,8 @@
 //
 // Evictions are decided only together with a complete placement of b's gang that its quota admits. The first search
 // finds victims node by node, cheapest first (room_search.h, victims.h). Then, dearest first, each one without which b
-// still fits is spared, in whole or in part. Last, whoever is not in b's place is spared if b's quota lets it start
-// beside them: an owner comes to idle room that borrowers have reserved, and need not end its department's. What is
+// still fits is spared, in whole or in part. Last, the search spares each victim that is not in b's place if the quota
+// lets b start beside it. So an owner may take idle room that borrowers have reserved without an eviction. What is
 // freed is b's in the same step; when victims get a grace to write checkpoints, all stop when the last grace ends, and
 // a reservation holds their room for b. Surplus tasks of elastic jobs end at once.
 //
