@@ -41,8 +41,9 @@ Pass::Pass(RoundState& state, const KeptReservations& kept, Seconds now, Rest re
 }
 
 void Pass::count_promises(const KeptReservations& kept) {
-  state_.drop_pledges();
-  for (const Reservation* const row : backfill_.promises()) {
+  const std::vector<const Reservation*> promises = backfill_.promises();
+  state_.drop_pledges_but(promises);
+  for (const Reservation* const row : promises) {
     state_.pledge(*row, kept.jobs);
     if (!reclaim_) continue;
     for (const TaskPlace& each : surplus_left_for(state_, *row)) reclaim_->keep_for(row->job, each.run->job.id);
@@ -543,6 +544,7 @@ std::optional<PassOutcome> Pass::evict_for(const Job& job, Backfill::Asker asker
   if (!room->evictions.empty()) backfill_.note_evicted();
   PassOutcome outcome;
   if (room->reservation) {
+    state_.drop_pledge(job.id);
     state_.pledge(*room->reservation, std::span(&wanted, 1));
     backfill_.hold(*std::move(room->reservation), wanted);
     outcome = wait(job, Reason::kReserved);

@@ -158,8 +158,11 @@ Status RoundState::add_running(RunningJob job) {
 void RoundState::pledge(const Reservation& promise, std::span<const Job> jobs) {
   const Job* const job = find_job(jobs, promise.job);
   if (!quotas_.governs() || job == nullptr || job->queue < 0) return;
+  // Victims that have ended in this round do not tell any more whose quota it takes back.
+  const Pledge* const before = pledge_of(job->id);
+  const std::uint32_t levels = before != nullptr ? before->levels : 0;
   drop_pledge(job->id);
-  Pledge pledge{job->queue, held_by(promise.tasks), {}};
+  Pledge pledge{.queue = job->queue, .amounts = held_by(promise.tasks), .leaving = {}, .levels = levels};
   const std::vector<TaskPlace> later = surplus_left_for(*this, promise);
   for (const RunningJob& run : running_.all()) {
     const bool is_victim = run.makes_room_for_a_job() && run.stops_for == job->id;
@@ -195,6 +198,15 @@ void RoundState::drop_pledge(std::int64_t job) {
   quotas_.pledge(queue, amounts, leaving, levels, -1);
   pledges_.erase(pledge);
   marks_are_stale_ = true;
+}
+
+void RoundState::drop_pledges_but(std::span<const Reservation* const> kept) {
+  std::vector<std::int64_t> gone;
+  for (const auto& [job, pledge] : pledges_) {
+    if (std::ranges::find(kept, job, [](const Reservation* row) { return row->job; }) == kept.end())
+      gone.push_back(job);
+  }
+  for (const std::int64_t job : gone) drop_pledge(job);
 }
 
 void RoundState::drop_pledges() {

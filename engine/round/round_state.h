@@ -94,7 +94,8 @@ class RoundState {
     QuotaLedger::Leaving leaving;
     std::uint32_t levels = 0;
   };
-  // For the job of this reservation, if it is one of `jobs` (in id order) and quotas govern it.
+  // For the job of this reservation, if it is one of `jobs` (in id order) and quotas govern it. The `levels` of one
+  // that it has count on.
   void pledge(const Reservation& promise, std::span<const Job> jobs);
   // Those that there are now: for each of these that room is made for by evictions.
   void renew_pledges(std::span<const Reservation> reservations, std::span<const Job> jobs);
@@ -102,6 +103,7 @@ class RoundState {
   const std::map<std::int64_t, Pledge>& pledges() const { return pledges_; }  // by job
   void drop_pledge(std::int64_t job);
   void drop_pledges();
+  void drop_pledges_but(std::span<const Reservation* const> kept);
 
   // Marks of a job that holds that; see QuotaLedger::mark and RunningJob::quota_mark.
   std::uint32_t mark(std::int32_t queue, const Held& held, std::uint32_t already = 0, std::uint32_t wanted = ~0u);
