@@ -175,9 +175,6 @@ Result<TaskGroupRequest> group_from(const Options& options) {
                           fmt::format("min_tasks {} of a group of {}", *group.min_tasks, counted(group.count, "task")));
     }
   }
-  if (options.given("gpus") && options.gpu("gpus") == MilliGpu(0)) {
-    return options.fail("gpus", Code::kInvalid, "0 GPUs", "leave gpus out for a CPU task");
-  }
   if (const Status status = set_gpus(group, options.gpu("gpus")); !status.ok()) {
     return options.fail("gpus", status.code(), status.message(), status.hint());
   }
