@@ -172,7 +172,9 @@ class Reclaim {
                                              const std::function<bool(const JobOutcome&)>& is_good);
   void spare_unused(const Wanted& wanted, VictimChoice& choice, const JobOutcome& outcome);
   void spare_all(const Wanted& wanted, VictimChoice& choice, JobOutcome& outcome);
-  enum class Spare : std::uint8_t { kGang, kSurplus };
+  enum class Spare : std::uint8_t { kGang, kAll };
+  bool leave_out(std::span<const std::size_t> victims, Spare what, VictimChoice& choice,
+                 const std::function<bool()>& is_good);
   void spare_some(const Wanted& wanted, std::span<const std::size_t> victims, Spare what, VictimChoice& choice,
                   JobOutcome& outcome);
   void spare_tasks(const Wanted& wanted, std::size_t victim, VictimChoice& choice, JobOutcome& outcome);

@@ -199,10 +199,10 @@ void Reclaim::spare_unused(const Wanted& wanted, VictimChoice& choice, const Job
 
 // Whole jobs before surplus tasks, which are lost more lightly.
 void Reclaim::spare_all(const Wanted& wanted, VictimChoice& choice, JobOutcome& outcome) {
-  for (const Spare what : {Spare::kGang, Spare::kSurplus}) {
+  for (const Spare what : {Spare::kGang, Spare::kAll}) {
     std::vector<std::size_t> dearest_first;
     for (const std::size_t v : choice.chosen()) {
-      if (what == Spare::kSurplus ? choice.level(v) <= (*index_)[v].surplus : choice.level(v) > (*index_)[v].surplus)
+      if (what == Spare::kAll ? choice.level(v) <= (*index_)[v].surplus : choice.level(v) > (*index_)[v].surplus)
         dearest_first.push_back(v);
     }
     std::ranges::sort(dearest_first, std::greater<>());
@@ -210,32 +210,40 @@ void Reclaim::spare_all(const Wanted& wanted, VictimChoice& choice, JobOutcome& 
   }
 }
 
-// All of them at once; where that will not do, each half of them.
-void Reclaim::spare_some(const Wanted& wanted, std::span<const std::size_t> victims, Spare what, VictimChoice& choice,
-                         JobOutcome& outcome) {
+// Of these the gangs, or all that was chosen, stay in their places if that is good. Else everything is as before.
+bool Reclaim::leave_out(std::span<const std::size_t> victims, Spare what, VictimChoice& choice,
+                        const std::function<bool()>& is_good) {
   Ledger& ledger = state_.ledger();
   const Ledger::Checkpoint here = ledger.checkpoint();
   const std::vector<std::size_t> levels = choice.levels();
+  bool fits = true;
   for (const std::size_t v : victims) {
     const Victim& victim = (*index_)[v];
-    const std::size_t level = what == Spare::kGang ? victim.surplus : 0;
-    for (std::size_t i = level; i < levels[v]; ++i) (void)ledger.place(victim.tasks[i].holding);
+    const std::size_t level = what == Spare::kGang ? std::min(levels[v], victim.surplus) : 0;
+    for (std::size_t i = level; i < levels[v]; ++i) fits = ledger.place(victim.tasks[i].holding).ok() && fits;
     choice.lower(v, level);
   }
   const auto is_within_budget = [&](std::size_t v) { return choice.is_within_budget(v); };
-  if (std::ranges::all_of(victims, is_within_budget)) {
-    if (std::optional<JobOutcome> without = fit(wanted, choice)) {
-      outcome = *std::move(without);
-      return;
-    }
-  }
+  if (fits && std::ranges::all_of(victims, is_within_budget) && is_good()) return true;
   ledger.rollback(here);
   choice.restore(levels);
+  return false;
+}
+
+// All of them at once; where that will not do, each half of them.
+void Reclaim::spare_some(const Wanted& wanted, std::span<const std::size_t> victims, Spare what, VictimChoice& choice,
+                         JobOutcome& outcome) {
+  const auto still_fits = [&] {
+    std::optional<JobOutcome> without = fit(wanted, choice);
+    if (without) outcome = *std::move(without);
+    return without.has_value();
+  };
+  if (leave_out(victims, what, choice, still_fits)) return;
   if (victims.size() > 1) {
     const std::size_t half = victims.size() / 2;
     spare_some(wanted, victims.first(half), what, choice, outcome);
     spare_some(wanted, victims.subspan(half), what, choice, outcome);
-  } else if (what == Spare::kSurplus) {
+  } else if (what == Spare::kAll) {
     spare_tasks(wanted, victims.front(), choice, outcome);
   }
 }
@@ -261,33 +269,23 @@ void Reclaim::spare_tasks(const Wanted& wanted, std::size_t v, VictimChoice& cho
 // on if the quota lets the job start beside it: the victim then borrows.
 void Reclaim::spare_out_of_place(const Wanted& wanted, const JobOutcome& outcome, VictimChoice& choice) {
   const Amounts taken = state_.held_by(outcome.placed);
-  const auto is_in_nobodys_place = [&] {
-    Ledger& ledger = state_.ledger();
-    const Ledger::Checkpoint before = ledger.checkpoint();
-    end_chosen(choice);
-    const bool is_free =
-        std::ranges::all_of(outcome.placed, [&](const PlacedTask& task) { return ledger.place(task.holding).ok(); });
-    ledger.rollback(before);
-    return is_free;
-  };
   const auto is_allowed = [&] {
     return state_.quotas().judge(wanted.job.queue, taken, wanted.end).admitted() &&
-           keeps_the_rules(wanted.gang, taken, wanted.end, choice) && is_in_nobodys_place();
+           keeps_the_rules(wanted.gang, taken, wanted.end, choice);
   };
-  const std::vector<std::size_t> levels = choice.levels();
+  Ledger& ledger = state_.ledger();
+  const Ledger::Checkpoint before = ledger.checkpoint();
+  end_chosen(choice);
+  for (const PlacedTask& task : outcome.placed) (void)ledger.place(task.holding);
   std::vector<std::size_t> dearest_first = choice.chosen();
   std::ranges::sort(dearest_first, std::greater<>());
-  choice.clear();
-  if (is_allowed()) return;
-  choice.restore(levels);
-  for (const std::size_t v : dearest_first) {
-    for (const std::size_t level : {std::size_t{0}, (*index_)[v].surplus}) {
-      if (level >= choice.level(v)) continue;
-      choice.lower(v, level);
-      if (choice.is_within_budget(v) && is_allowed()) break;
-      (void)choice.raise(v, levels[v]);
+  if (!leave_out(dearest_first, Spare::kAll, choice, is_allowed)) {
+    for (const std::size_t& v : dearest_first) {
+      if (!leave_out({&v, 1}, Spare::kAll, choice, is_allowed))
+        (void)leave_out({&v, 1}, Spare::kGang, choice, is_allowed);
     }
   }
+  ledger.rollback(before);
 }
 
 bool Reclaim::keeps_the_rules(const Job& job, const Amounts& taken, Seconds end, const VictimChoice& choice) const {

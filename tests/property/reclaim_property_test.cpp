@@ -73,6 +73,27 @@ class BusyCompany : public Company {
   std::int64_t now_ = 0;
 };
 
+// Every task that this round starts would start in it without any eviction, too. Unknown where somebody stops later.
+bool evicts_in_vain(const Snapshot& snapshot, const Plan& plan) {
+  if (std::ranges::all_of(plan.evictions, &Eviction::was_told_before) ||
+      std::ranges::any_of(plan.evictions, [&](const Eviction& e) { return e.stop_at > snapshot.now; }))
+    return false;
+  const auto tasks_by_job = [](const Plan& of) {
+    std::map<std::int64_t, std::size_t> tasks;
+    for (const Placement& placement : of.placements) ++tasks[placement.job];
+    return tasks;
+  };
+  Snapshot without = snapshot;
+  without.rules.preemption = Preemption::kNone;
+  without.rules.told_still_stop = true;
+  const std::map<std::int64_t, std::size_t> then =
+      tasks_by_job(must(plan_schedule_on(without, *must(planning_of(without)).state, {})).plan);
+  return std::ranges::all_of(tasks_by_job(plan), [&](const auto& started) {
+    const auto same = then.find(started.first);
+    return same != then.end() && same->second >= started.second;
+  });
+}
+
 // What is looked at in every round of a company, before the plan is carried out.
 class Witness {
  public:
@@ -86,6 +107,7 @@ class Witness {
     company.look = [this](const Plan& plan, const RoundState& state) {
       look_at_evictions(plan, state);
       look_at_budgets(plan);
+      ASSERT_FALSE(evicts_in_vain(company_.snapshot, plan)) << plan_to_text(plan);
       usage_ = usage_of(state);
     };
   }
@@ -312,6 +334,7 @@ TEST(ReclaimProperty, QuotaOfAModelComesBackInBoundedTime) {
     const std::int64_t bound = 600 + company.snapshot.rules.pending_delay.value() + every;
     std::map<std::pair<std::int32_t, std::size_t>, std::int64_t> since;  // that a queue waits with quota left
     company.look = [&](const Plan& plan, const RoundState& state) {
+      ASSERT_FALSE(evicts_in_vain(company.snapshot, plan)) << plan_to_text(plan);
       const std::int64_t now = company.snapshot.now.value();
       const QuotaLedger& quotas = state.quotas();
       for (std::int32_t q = 0; q < static_cast<std::int32_t>(company.snapshot.queues.size()); ++q) {
