@@ -174,7 +174,8 @@ class Backfill {
   std::vector<Reservation> reservations();
 
   // While it lives, evictions for the job keep off what is reserved for others and does not give way to it, unless the
-  // job leaves it in time (left_in_time_by()). kNodes: off the nodes. kIdle: where borrowers of other queues have
+  // job leaves it in time (left_in_time_by()). Beside what is promised (kEviction) they may take what other jobs hold.
+  // Of other reservations, kNodes: off the nodes. kIdle: where borrowers of other queues have
   // reserved, only off idle devices there, and off the processors and memory that it takes when it starts. So the job
   // gets no more devices than it takes back.
   enum class Keep : std::uint8_t { kNodes, kIdle };
@@ -187,8 +188,8 @@ class Backfill {
     Fence& operator=(const Fence&) = delete;
 
    private:
-    // All idle devices, and of what else is idle no more than that.
-    void take_idle(NodeIndex node, MilliCpu cpu, MiB memory);
+    // What is idle of these devices, and no more than that cpu and memory.
+    void take_idle(NodeIndex node, MilliCpu cpu, MiB memory, DeviceMask devices = ~DeviceMask{0});
 
     Ledger& ledger_;
     ClosedNodes closed_;
@@ -253,6 +254,7 @@ class Backfill {
   Holding wanted_of_idle(Holding wanted, NodeIndex node, const Frees& frees) const;
   Holding wanted_by(const Held& held, NodeIndex node) const;
   Holding wanted_by_closer(NodeIndex node) const;
+  std::optional<Holding> wanted_by_promises(NodeIndex node, const Job& job) const;
   bool keeps_for_borrower(const Held& held, const Asker& asker) const;
   bool comes_before(const Job& job, const Job& other) const;
 

@@ -359,6 +359,37 @@ Holding Backfill::wanted_by_closer(NodeIndex node) const {
   return wanted_of_idle(wanted, node, [](const RunningJob&) { return true; });
 }
 
+// What evictions for the job leave idle there: the devices promised to others, and the cpu and memory that these want.
+// Nothing where the promises wait for more than idle room and jobs that were told to stop.
+std::optional<Holding> Backfill::wanted_by_promises(NodeIndex node, const Job& job) const {
+  const std::span<const std::int64_t> there = state_.running().on_node(node);
+  Ledger& ledger = state_.ledger();
+  const Ledger::Checkpoint before = ledger.checkpoint();
+  for (const std::int64_t id : std::set<std::int64_t>(there.begin(), there.end())) {
+    const RunningJob& run = *state_.running().find(id);
+    if (!run.is_told_to_stop()) continue;
+    for (const RunningTask& task : run.tasks) {
+      if (task.holding.node == node) (void)ledger.release(task.holding);
+    }
+  }
+  Holding wanted;
+  bool is_there = true;
+  for (const Held& held : held_) {
+    if (held.reservation.kind != ReservationKind::kEviction || held.reservation.job == job.id) continue;
+    for (const ReservedTask& task : held.reservation.tasks) {
+      const Holding& holding = task.holding;
+      if (holding.node != node) continue;
+      wanted.cpu += holding.cpu;
+      wanted.memory += holding.memory;
+      wanted.devices |= holding.devices;
+      is_there = is_there && ledger.place(holding).ok();
+    }
+  }
+  ledger.rollback(before);
+  if (!is_there) return std::nullopt;
+  return wanted_of_idle(wanted, node, [](const RunningJob& run) { return run.is_told_to_stop(); });
+}
+
 Backfill::Fence::Fence(Backfill& backfill, const Asker& asker, Keep keep, bool may_take_idle)
     : ledger_(backfill.state_.ledger()), closed_(ledger_) {
   const Job& job = asker.job;
@@ -370,9 +401,14 @@ Backfill::Fence::Fence(Backfill& backfill, const Asker& asker, Keep keep, bool m
       take_idle(node, wanted.cpu, wanted.memory);
     }
   }
+  std::set<NodeIndex> promised;
   for (const Held& held : backfill.held_) {
     if (held.reservation.job == job.id || backfill.gives_way_to(held, asker) || backfill.leaves_in_time(held, job))
       continue;
+    if (held.reservation.kind == ReservationKind::kEviction) {
+      for (const ReservedTask& task : held.reservation.tasks) promised.insert(task.holding.node);
+      continue;
+    }
     const bool keeps_idle = takes_back && backfill.is_guest_of(held, job);
     std::set<NodeIndex> nodes;
     for (const ReservedTask& task : held.reservation.tasks) {
@@ -385,9 +421,15 @@ Backfill::Fence::Fence(Backfill& backfill, const Asker& asker, Keep keep, bool m
       take_idle(node, wanted.cpu, wanted.memory);
     }
   }
+  for (const NodeIndex node : promised) {
+    if (const std::optional<Holding> wanted = backfill.wanted_by_promises(node, job))
+      take_idle(node, wanted->cpu, wanted->memory, wanted->devices);
+    else
+      closed_.close(node);
+  }
 }
 
-void Backfill::Fence::take_idle(NodeIndex node, MilliCpu cpu, MiB memory) {
+void Backfill::Fence::take_idle(NodeIndex node, MilliCpu cpu, MiB memory, DeviceMask devices) {
   if (!ledger_.accepts_tasks(node)) return;
   const auto take = [&](const Holding& holding) {
     if (ledger_.place(holding).ok()) taken_.push_back(holding);
@@ -401,10 +443,10 @@ void Backfill::Fence::take_idle(NodeIndex node, MilliCpu cpu, MiB memory) {
   for (std::size_t device = 0; device < view.milli.size(); ++device) {
     Holding part;
     part.node = node;
-    part.devices = DeviceMask{1} << device;
+    part.devices = (DeviceMask{1} << device) & devices;
     part.gpu_milli = MilliGpu(view.milli[device]);
     part.gpu_memory = MiB(view.device_memory[device]);
-    if (part.gpu_milli > MilliGpu(0)) take(part);
+    if (part.devices != 0 && part.gpu_milli > MilliGpu(0)) take(part);
   }
 }
 
