@@ -188,8 +188,9 @@ class Backfill {
     Fence& operator=(const Fence&) = delete;
 
    private:
-    // What is idle of these devices, and no more than that cpu and memory.
-    void take_idle(NodeIndex node, MilliCpu cpu, MiB memory, DeviceMask devices = ~DeviceMask{0});
+    // All idle devices, and of what else is idle no more than that.
+    void take_idle(NodeIndex node, MilliCpu cpu, MiB memory);
+    void take(std::span<const Holding> idle);
 
     Ledger& ledger_;
     ClosedNodes closed_;
@@ -254,7 +255,7 @@ class Backfill {
   Holding wanted_of_idle(Holding wanted, NodeIndex node, const Frees& frees) const;
   Holding wanted_by(const Held& held, NodeIndex node) const;
   Holding wanted_by_closer(NodeIndex node) const;
-  std::optional<Holding> wanted_by_promises(NodeIndex node, const Job& job) const;
+  std::optional<std::vector<Holding>> kept_for_promises(NodeIndex node, const Job& job) const;
   bool keeps_for_borrower(const Held& held, const Asker& asker) const;
   bool comes_before(const Job& job, const Job& other) const;
 

@@ -11,6 +11,26 @@
 
 namespace berth {
 
+namespace {
+
+// What is idle there: cpu and memory, then device by device.
+std::vector<Holding> free_on(const Ledger& ledger, NodeIndex node) {
+  const NodeView view = ledger.view(node);
+  std::vector<Holding> idle(1 + view.milli.size());
+  for (Holding& part : idle) part.node = node;
+  idle.front().cpu = view.cpu;
+  idle.front().memory = view.memory;
+  for (std::size_t device = 0; device < view.milli.size(); ++device) {
+    Holding& part = idle[1 + device];
+    part.devices = DeviceMask{1} << device;
+    part.gpu_milli = MilliGpu(view.milli[device]);
+    part.gpu_memory = MiB(view.device_memory[device]);
+  }
+  return idle;
+}
+
+}  // namespace
+
 bool Backfill::may_take_back() const {
   return closed_by_ != 0 && does_closer_borrow_ && state_.rules().preemption == Preemption::kReclaim;
 }
@@ -359,12 +379,12 @@ Holding Backfill::wanted_by_closer(NodeIndex node) const {
   return wanted_of_idle(wanted, node, [](const RunningJob&) { return true; });
 }
 
-// What evictions for the job leave idle there: the devices promised to others, and the cpu and memory that these want.
-// Nothing where the promises wait for more than idle room and jobs that were told to stop.
-std::optional<Holding> Backfill::wanted_by_promises(NodeIndex node, const Job& job) const {
-  const std::span<const std::int64_t> there = state_.running().on_node(node);
+// What evictions for the job leave idle there: what is promised to others fits once those who were told to stop have
+// ended. Nothing where it would not fit even then.
+std::optional<std::vector<Holding>> Backfill::kept_for_promises(NodeIndex node, const Job& job) const {
   Ledger& ledger = state_.ledger();
   const Ledger::Checkpoint before = ledger.checkpoint();
+  const std::span<const std::int64_t> there = state_.running().on_node(node);
   for (const std::int64_t id : std::set<std::int64_t>(there.begin(), there.end())) {
     const RunningJob& run = *state_.running().find(id);
     if (!run.is_told_to_stop()) continue;
@@ -372,22 +392,23 @@ std::optional<Holding> Backfill::wanted_by_promises(NodeIndex node, const Job& j
       if (task.holding.node == node) (void)ledger.release(task.holding);
     }
   }
-  Holding wanted;
-  bool is_there = true;
+  bool fits = true;
   for (const Held& held : held_) {
     if (held.reservation.kind != ReservationKind::kEviction || held.reservation.job == job.id) continue;
-    for (const ReservedTask& task : held.reservation.tasks) {
-      const Holding& holding = task.holding;
-      if (holding.node != node) continue;
-      wanted.cpu += holding.cpu;
-      wanted.memory += holding.memory;
-      wanted.devices |= holding.devices;
-      is_there = is_there && ledger.place(holding).ok();
-    }
+    for (const ReservedTask& task : held.reservation.tasks)
+      fits = fits && (task.holding.node != node || ledger.place(task.holding).ok());
   }
+  const std::vector<Holding> left = free_on(ledger, node);
   ledger.rollback(before);
-  if (!is_there) return std::nullopt;
-  return wanted_of_idle(wanted, node, [](const RunningJob& run) { return run.is_told_to_stop(); });
+  if (!fits) return std::nullopt;
+  std::vector<Holding> kept = free_on(ledger, node);
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    kept[i].cpu = std::max(kept[i].cpu - left[i].cpu, MilliCpu(0));
+    kept[i].memory = std::max(kept[i].memory - left[i].memory, MiB(0));
+    kept[i].gpu_milli = std::max(kept[i].gpu_milli - left[i].gpu_milli, MilliGpu(0));
+    kept[i].gpu_memory = std::max(kept[i].gpu_memory - left[i].gpu_memory, MiB(0));
+  }
+  return kept;
 }
 
 Backfill::Fence::Fence(Backfill& backfill, const Asker& asker, Keep keep, bool may_take_idle)
@@ -422,31 +443,24 @@ Backfill::Fence::Fence(Backfill& backfill, const Asker& asker, Keep keep, bool m
     }
   }
   for (const NodeIndex node : promised) {
-    if (const std::optional<Holding> wanted = backfill.wanted_by_promises(node, job))
-      take_idle(node, wanted->cpu, wanted->memory, wanted->devices);
-    else
-      closed_.close(node);
+    const std::optional<std::vector<Holding>> kept = backfill.kept_for_promises(node, job);
+    if (!kept) closed_.close(node);
+    if (kept) take(*kept);
   }
 }
 
-void Backfill::Fence::take_idle(NodeIndex node, MilliCpu cpu, MiB memory, DeviceMask devices) {
-  if (!ledger_.accepts_tasks(node)) return;
-  const auto take = [&](const Holding& holding) {
-    if (ledger_.place(holding).ok()) taken_.push_back(holding);
-  };
-  Holding idle;
-  idle.node = node;
-  idle.cpu = std::min(cpu, ledger_.free_cpu(node));
-  idle.memory = std::min(memory, ledger_.free_memory(node));
+void Backfill::Fence::take_idle(NodeIndex node, MilliCpu cpu, MiB memory) {
+  std::vector<Holding> idle = free_on(ledger_, node);
+  idle.front().cpu = std::min(cpu, idle.front().cpu);
+  idle.front().memory = std::min(memory, idle.front().memory);
   take(idle);
-  const NodeView view = ledger_.view(node);
-  for (std::size_t device = 0; device < view.milli.size(); ++device) {
-    Holding part;
-    part.node = node;
-    part.devices = (DeviceMask{1} << device) & devices;
-    part.gpu_milli = MilliGpu(view.milli[device]);
-    part.gpu_memory = MiB(view.device_memory[device]);
-    if (part.devices != 0 && part.gpu_milli > MilliGpu(0)) take(part);
+}
+
+void Backfill::Fence::take(std::span<const Holding> idle) {
+  for (const Holding& holding : idle) {
+    const bool is_some = holding.cpu > MilliCpu(0) || holding.memory > MiB(0) || holding.gpu_milli > MilliGpu(0) ||
+                         holding.gpu_memory > MiB(0);
+    if (is_some && ledger_.accepts_tasks(holding.node) && ledger_.place(holding).ok()) taken_.push_back(holding);
   }
 }
 
