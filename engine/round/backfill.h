@@ -174,10 +174,10 @@ class Backfill {
   std::vector<Reservation> reservations();
 
   // While it lives, evictions for the job keep off what is reserved for others and does not give way to it, unless the
-  // job leaves it in time (left_in_time_by()). Beside what is promised (kEviction) they may take what other jobs hold.
-  // Of other reservations, kNodes: off the nodes. kIdle: where borrowers of other queues have
-  // reserved, only off idle devices there, and off the processors and memory that it takes when it starts. So the job
-  // gets no more devices than it takes back.
+  // job leaves it in time (left_in_time_by()). Of what is promised (kEviction) they keep off what it takes when those
+  // who were told to stop have ended. Of other reservations, kNodes: off the nodes. kIdle: where borrowers of other
+  // queues have reserved, only off idle devices there, and off the processors and memory that it takes when it starts.
+  // So the job gets no more devices than it takes back.
   enum class Keep : std::uint8_t { kNodes, kIdle };
   class Fence {
    public:

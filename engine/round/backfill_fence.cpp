@@ -414,6 +414,19 @@ std::optional<std::vector<Holding>> Backfill::kept_for_promises(NodeIndex node, 
 Backfill::Fence::Fence(Backfill& backfill, const Asker& asker, Keep keep, bool may_take_idle)
     : ledger_(backfill.state_.ledger()), closed_(ledger_) {
   const Job& job = asker.job;
+  const auto stands_in_the_way = [&](const Held& held) {
+    return held.reservation.job != job.id && !backfill.gives_way_to(held, asker) && !backfill.leaves_in_time(held, job);
+  };
+  std::set<NodeIndex> promised;
+  for (const Held& held : backfill.held_) {
+    if (!stands_in_the_way(held) || held.reservation.kind != ReservationKind::kEviction) continue;
+    for (const ReservedTask& task : held.reservation.tasks) promised.insert(task.holding.node);
+  }
+  for (const NodeIndex node : promised) {
+    const std::optional<std::vector<Holding>> kept = backfill.kept_for_promises(node, job);
+    if (!kept) closed_.close(node);
+    if (kept) take(*kept);
+  }
   const bool takes_back = keep == Keep::kIdle;
   if (takes_back && backfill.may_take_back() && !may_take_idle) {
     for (std::size_t n = 0; n < ledger_.node_count(); ++n) {
@@ -422,30 +435,21 @@ Backfill::Fence::Fence(Backfill& backfill, const Asker& asker, Keep keep, bool m
       take_idle(node, wanted.cpu, wanted.memory);
     }
   }
-  std::set<NodeIndex> promised;
   for (const Held& held : backfill.held_) {
-    if (held.reservation.job == job.id || backfill.gives_way_to(held, asker) || backfill.leaves_in_time(held, job))
-      continue;
-    if (held.reservation.kind == ReservationKind::kEviction) {
-      for (const ReservedTask& task : held.reservation.tasks) promised.insert(task.holding.node);
-      continue;
-    }
+    if (!stands_in_the_way(held) || held.reservation.kind == ReservationKind::kEviction) continue;
     const bool keeps_idle = takes_back && backfill.is_guest_of(held, job);
     std::set<NodeIndex> nodes;
     for (const ReservedTask& task : held.reservation.tasks) {
       if (ledger_.accepts_tasks(task.holding.node)) nodes.insert(task.holding.node);
     }
     for (const NodeIndex node : nodes) {
-      if (!keeps_idle) closed_.close(node);
-      if (!keeps_idle) continue;
-      const Holding wanted = backfill.wanted_by(held, node);
-      take_idle(node, wanted.cpu, wanted.memory);
+      if (keeps_idle) {
+        const Holding wanted = backfill.wanted_by(held, node);
+        take_idle(node, wanted.cpu, wanted.memory);
+      } else {
+        closed_.close(node);
+      }
     }
-  }
-  for (const NodeIndex node : promised) {
-    const std::optional<std::vector<Holding>> kept = backfill.kept_for_promises(node, job);
-    if (!kept) closed_.close(node);
-    if (kept) take(*kept);
   }
 }
 
