@@ -142,8 +142,8 @@ Seconds Backfill::end_of(const Job& job) const {
 }
 
 Seconds Backfill::end_of_told(const RunningJob& job) const {
-  const bool leaves = job.makes_room_for_a_job() && holds_room_for(job.stops_for);
-  return leaves ? now_ : expected_end_of(job, state_.rules(), now_);
+  const bool runs_on = job.makes_room_for_a_job() && !holds_room_for(job.stops_for) && !job.is_bound_to_stop(now_);
+  return runs_on ? untold_end_of(job, state_.rules(), now_) : expected_end_of(job, state_.rules(), now_);
 }
 
 Seconds Backfill::certain_end_of(const Job& job) const {
@@ -159,9 +159,14 @@ Timeline& Backfill::timeline() {
   const RoundRules& rules = state_.rules();
   std::vector<RunEnd> ends(times.size());
   for (std::size_t place = 0; place < times.size(); ++place) {
-    ends[place] = {
-        times[place].is_told ? end_of_told(state_.running().all()[place]) : untold_end_of(times[place], rules, now_),
-        times[place].tasks};
+    ends[place].tasks = times[place].tasks;
+    if (!times[place].is_told) {
+      ends[place].time = untold_end_of(times[place], rules, now_);
+      continue;
+    }
+    const RunningJob& run = state_.running().all()[place];
+    ends[place].time = end_of_told(run);
+    if (run.makes_room_for_a_job() && holds_room_for(run.stops_for)) ends[place].leaves_for = run.stops_for;
   }
   timeline_->look_at(state_.running(), std::move(ends));
   for (const Held& held : held_) add_to_timeline(held);
@@ -176,10 +181,9 @@ void Backfill::forget_timeline() {
 
 void Backfill::add_to_timeline(const Held& held) {
   const Reservation& reservation = held.reservation;
-  const bool holds_now = held.is_due || reservation.kind == ReservationKind::kEviction;
-  const Seconds from = holds_now ? now_ : reservation.expected;
   const Seconds to = std::max({held.start, reservation.expected, reservation.expires}) + held.duration;
-  timeline_->reserve(reservation.job, reservation.tasks, from, to);
+  if (reservation.kind == ReservationKind::kEviction) return timeline_->promise(reservation.job, reservation.tasks, to);
+  timeline_->reserve(reservation.job, reservation.tasks, held.is_due ? now_ : reservation.expected, to);
   if (held.is_due) timeline_->close(reservation.job, reservation.tasks, held.start);
 }
 

@@ -379,36 +379,47 @@ Holding Backfill::wanted_by_closer(NodeIndex node) const {
   return wanted_of_idle(wanted, node, [](const RunningJob&) { return true; });
 }
 
-// What evictions for the job leave idle there: what is promised to others fits once those who were told to stop have
-// ended. Nothing where it would not fit even then.
+// What evictions for the job leave idle there: what is promised to others fits, each at its time, beside those who were
+// told to stop and have not by then. Nothing where it would not fit.
 std::optional<std::vector<Holding>> Backfill::kept_for_promises(NodeIndex node, const Job& job) const {
-  Ledger& ledger = state_.ledger();
-  const Ledger::Checkpoint before = ledger.checkpoint();
-  const std::span<const std::int64_t> there = state_.running().on_node(node);
-  for (const std::int64_t id : std::set<std::int64_t>(there.begin(), there.end())) {
-    const RunningJob& run = *state_.running().find(id);
-    if (!run.is_told_to_stop()) continue;
-    for (const RunningTask& task : run.tasks) {
-      if (task.holding.node == node) (void)ledger.release(task.holding);
-    }
-  }
-  bool fits = true;
+  std::map<Seconds, std::vector<const ReservedTask*>> promised;  // by when
   for (const Held& held : held_) {
     if (held.reservation.kind != ReservationKind::kEviction || held.reservation.job == job.id) continue;
-    for (const ReservedTask& task : held.reservation.tasks)
-      fits = fits && (task.holding.node != node || ledger.place(task.holding).ok());
+    for (const ReservedTask& task : held.reservation.tasks) {
+      if (task.holding.node == node) promised[held.reservation.expected].push_back(&task);
+    }
   }
-  const std::vector<Holding> left = free_on(ledger, node);
+  const std::span<const std::int64_t> there = state_.running().on_node(node);
+  std::set<std::int64_t> told;
+  std::ranges::copy_if(there, std::inserter(told, told.end()),
+                       [&](std::int64_t id) { return state_.running().find(id)->is_told_to_stop(); });
+  Ledger& ledger = state_.ledger();
+  const std::vector<Holding> idle = free_on(ledger, node);
+  std::vector<Holding> kept(idle.size());
+  for (std::size_t i = 0; i < kept.size(); ++i)
+    kept[i] = {.node = node, .devices = idle[i].devices, .gpu_milli = {}, .gpu_memory = {}, .cpu = {}, .memory = {}};
+  const Ledger::Checkpoint before = ledger.checkpoint();
+  bool fits = true;
+  for (const auto& [time, tasks] : promised) {
+    std::erase_if(told, [&, by = time](std::int64_t id) {
+      const RunningJob& run = *state_.running().find(id);
+      if (end_of_told(run) > by) return false;
+      for (const RunningTask& task : run.tasks) {
+        if (task.holding.node == node) (void)ledger.release(task.holding);
+      }
+      return true;
+    });
+    for (const ReservedTask* const task : tasks) fits = fits && ledger.place(task->holding).ok();
+    const std::vector<Holding> left = free_on(ledger, node);
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      kept[i].cpu = std::max(kept[i].cpu, idle[i].cpu - left[i].cpu);
+      kept[i].memory = std::max(kept[i].memory, idle[i].memory - left[i].memory);
+      kept[i].gpu_milli = std::max(kept[i].gpu_milli, idle[i].gpu_milli - left[i].gpu_milli);
+      kept[i].gpu_memory = std::max(kept[i].gpu_memory, idle[i].gpu_memory - left[i].gpu_memory);
+    }
+  }
   ledger.rollback(before);
-  if (!fits) return std::nullopt;
-  std::vector<Holding> kept = free_on(ledger, node);
-  for (std::size_t i = 0; i < kept.size(); ++i) {
-    kept[i].cpu = std::max(kept[i].cpu - left[i].cpu, MilliCpu(0));
-    kept[i].memory = std::max(kept[i].memory - left[i].memory, MiB(0));
-    kept[i].gpu_milli = std::max(kept[i].gpu_milli - left[i].gpu_milli, MilliGpu(0));
-    kept[i].gpu_memory = std::max(kept[i].gpu_memory - left[i].gpu_memory, MiB(0));
-  }
-  return kept;
+  return fits ? std::optional(std::move(kept)) : std::nullopt;
 }
 
 Backfill::Fence::Fence(Backfill& backfill, const Asker& asker, Keep keep, bool may_take_idle)

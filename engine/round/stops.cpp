@@ -11,17 +11,12 @@ namespace berth {
 
 namespace {
 
-// Its executor has been told, or is before the next round: that cannot be taken back.
-bool is_bound_to_stop(const RunningJob& run, Seconds now) {
-  return run.end_delay > Seconds(0) && run.stop_at <= now + run.end_delay;
-}
-
 template <class HoldsRoom>
 void reprieve_jobs(RoundState& state, Seconds now, const HoldsRoom& holds_room_for,
                    std::vector<std::int64_t>& reprieves) {
   for (const RunningJob& run : state.running().all()) {
     if (!run.makes_room_for_a_job() || holds_room_for(run.stops_for)) continue;
-    if (is_bound_to_stop(run, now)) continue;
+    if (run.is_bound_to_stop(now)) continue;
     state.running().change(run.job.id)->run_on();
     reprieves.push_back(run.job.id);
   }

@@ -33,8 +33,46 @@ void Timeline::Amounts::add(const Holding& holding, int sign) {
   });
 }
 
+Timeline::Amounts Timeline::Amounts::operator-(const Amounts& other) const {
+  Amounts left = *this;
+  left.cpu -= other.cpu;
+  left.memory -= other.memory;
+  for (std::size_t d = 0; d < kMaxDevices; ++d) {
+    left.milli[d] -= other.milli[d];
+    left.device_memory[d] -= other.device_memory[d];
+  }
+  return left;
+}
+
+Timeline::Amounts Timeline::Amounts::beyond(const Amounts& others) const {
+  Amounts left = *this - others;
+  left.cpu = std::max<std::int64_t>(left.cpu, 0);
+  left.memory = std::max<std::int64_t>(left.memory, 0);
+  for (std::size_t d = 0; d < kMaxDevices; ++d) {
+    left.milli[d] = std::max(left.milli[d], 0);
+    left.device_memory[d] = std::max(left.device_memory[d], 0);
+  }
+  return left;
+}
+
 void Timeline::insert(Line& line, const Change& change) {
   line.changes.insert(std::ranges::upper_bound(line.changes, change.time, {}, &Change::time), change);
+}
+
+// Of the amounts each part that is not zero, as a change like that one.
+void Timeline::insert(Line& line, const Change& change, const Amounts& amounts) {
+  Change part = change;
+  part.holding.cpu = MilliCpu(amounts.cpu);
+  part.holding.memory = MiB(amounts.memory);
+  if (amounts.cpu != 0 || amounts.memory != 0) insert(line, part);
+  part = change;
+  for (std::size_t d = 0; d < kMaxDevices; ++d) {
+    if (amounts.milli[d] == 0 && amounts.device_memory[d] == 0) continue;
+    part.holding.devices = DeviceMask{1} << d;
+    part.holding.gpu_milli = MilliGpu(amounts.milli[d]);
+    part.holding.gpu_memory = MiB(amounts.device_memory[d]);
+    insert(line, part);
+  }
 }
 
 void Timeline::add_end(const ExpectedEnd& end) {
@@ -82,7 +120,9 @@ void Timeline::append_ends(NodeIndex node, std::vector<Change>& changes) const {
     const RunningJob& run = running_->all()[place];
     for (std::size_t task = 0; task < run_ends_[place].tasks; ++task) {
       const Holding& holding = run.tasks[task].holding;
-      if (holding.node == node) changes.push_back({.time = run_ends_[place].time, .holding = holding});
+      if (holding.node == node)
+        changes.push_back(
+            {.time = run_ends_[place].time, .holding = holding, .leaves_for = run_ends_[place].leaves_for});
     }
   }
 }
@@ -116,6 +156,32 @@ void Timeline::reserve(std::int64_t job, std::span<const ReservedTask> tasks, Se
   }
 }
 
+void Timeline::promise(std::int64_t job, std::span<const ReservedTask> tasks, Seconds to) {
+  lines_.merge(new_lines(tasks));
+  std::map<NodeIndex, Amounts> promised;
+  for (const ReservedTask& task : tasks) promised[task.holding.node].add(task.holding, 1);
+  for (const auto& [node, wanted] : promised) {
+    Line& line = lines_[node];
+    std::map<Seconds, Amounts> leaving;  // by time
+    Amounts there;
+    for (const Change& change : line.changes) {
+      if (change.job != 0 || change.leaves_for != job) continue;
+      leaving[change.time].add(change.holding, 1);
+      there.add(change.holding, 1);
+    }
+    leaving.try_emplace(now_);
+    const Holding on_node{.node = node, .devices = 0, .gpu_milli = {}, .gpu_memory = {}, .cpu = {}, .memory = {}};
+    Amounts held;
+    for (const auto& [time, gone] : leaving) {
+      there = there - gone;
+      const Amounts more = wanted.beyond(there) - held;
+      held = wanted.beyond(there);
+      insert(line, {.time = time, .job = job, .sign = -1, .holding = on_node}, more);
+    }
+    insert(line, {.time = to, .job = job, .sign = 1, .holding = on_node}, held);
+  }
+}
+
 void Timeline::close(std::int64_t job, std::span<const ReservedTask> tasks, Seconds until) {
   lines_.merge(new_lines(tasks));
   for (const ReservedTask& task : tasks) {
@@ -133,7 +199,7 @@ void Timeline::walk(const Line& line, Seconds from, Seconds to, Seconds ended, P
   std::int64_t job = 0;
   auto change = line.changes.begin();
   const auto take = [&] {
-    const bool counts = change->job == 0 ? change->time > ended : !passed.has(change->job);
+    const bool counts = passed.counts(*change, ended);
     if (counts) net.add(change->holding, change->sign);
     if (counts && change->sign < 0) job = change->job;
     ++change;
@@ -192,9 +258,7 @@ void Timeline::append_shade(const Ledger& ledger, NodeIndex node, Seconds from, 
   }
   // Least is left right after something is taken: only there, and of what is taken, it is looked at.
   Amounts net;
-  const auto counts = [&](const Change& change) {
-    return change.job == 0 ? change.time > ended : !passed.has(change.job);
-  };
+  const auto counts = [&](const Change& change) { return passed.counts(change, ended); };
   const auto take_while = [&](auto change, auto&& goes_on) {
     for (; change != line->changes.end() && goes_on(*change); ++change) {
       if (counts(*change)) net.add(change->holding, change->sign);

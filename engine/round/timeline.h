@@ -40,6 +40,7 @@ struct ExpectedEnd {
 struct RunEnd {
   Seconds time;
   std::uint32_t tasks = 0;
+  std::int64_t leaves_for = 0;  // the job that it makes room for; 0 = none
 };
 
 class Timeline {
@@ -52,6 +53,9 @@ class Timeline {
   void add_end(const ExpectedEnd& end);
   // Holds `tasks` for `job` from `from` until before `to`.
   void reserve(std::int64_t job, std::span<const ReservedTask> tasks, Seconds from, Seconds to);
+  // The same from now on, of a job that others make room for: until they have ended they hold what it will get, and of
+  // that alone what they leave is held for it. Should it start elsewhere, they run on.
+  void promise(std::int64_t job, std::span<const ReservedTask> tasks, Seconds to);
   // Nobody but `job` may start where its reserved tasks lie, but who ends for certain by `until`.
   void close(std::int64_t job, std::span<const ReservedTask> tasks, Seconds until);
 
@@ -115,12 +119,17 @@ class Timeline {
     std::array<std::int32_t, kMaxDevices> device_memory{};
 
     void add(const Holding& holding, int sign);
+    // What of it `others` do not hold.
+    Amounts beyond(const Amounts& others) const;
+    Amounts operator-(const Amounts& other) const;
+    bool operator==(const Amounts&) const = default;
   };
   struct Change {
     Seconds time;
     std::int64_t job = 0;  // whose reservation begins or ends; 0 = a task ends
     int sign = 1;          // +1 = is free from then on
     Holding holding;
+    std::int64_t leaves_for = 0;  // see RunEnd
   };
   struct Line {
     std::vector<Change> changes;  // by time
@@ -133,15 +142,19 @@ class Timeline {
   };
 
   static void insert(Line& line, const Change& change);
+  static void insert(Line& line, const Change& change, const Amounts& amounts);
   void append_ends(NodeIndex node, std::vector<Change>& changes) const;
   // Of the nodes of `tasks` on which nothing is reserved yet.
   std::map<NodeIndex, Line> new_lines(std::span<const ReservedTask> tasks) const;
   const Line* find(NodeIndex node) const;
-  // Jobs whose reservations do not count; 0 = none.
+  // Jobs whose reservations do not count; 0 = none. Nor do ends of those that make room for the one that starts.
   struct Passed {
     std::int64_t one = 0;
     std::int64_t other = 0;
-    bool has(std::int64_t job) const { return job == one || job == other; }
+    bool counts(const Change& change, Seconds ended) const {
+      if (change.job != 0) return change.job != one && change.job != other;
+      return change.time > ended && (change.leaves_for == 0 || change.leaves_for != one);
+    }
   };
   template <class Visit>
   static void walk(const Line& line, Seconds from, Seconds to, Seconds ended, Passed passed, Visit visit);
