@@ -197,6 +197,10 @@ std::string pod_signal_command(const std::string& signal) {
              signal);
 }
 
+std::string pod_marked_signal_command(const std::string& signal) {
+  return fmt::format("(echo {} >>{}) 2>/dev/null; ", kPodSignalMark, kTerminationMessage) + pod_signal_command(signal);
+}
+
 std::string keep_dollars(std::string_view text) {
   std::string kept;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -144,6 +144,15 @@ Status read_container(const Json& status, KubernetesPod& pod) {
   return {};
 }
 
+// Where nobody heard whether the signal was sent, the termination message tells: the command that sends it leaves a
+// mark there, unless the program has written something else. Takes the mark out.
+bool read_was_signalled(std::string_view label, std::string& end_message) {
+  const bool has_said_something = !end_message.empty();
+  if (end_message.starts_with(kPodSignalMark))
+    end_message = trim(std::string_view(end_message).substr(kPodSignalMark.size()));
+  return label == kPodSignalAsked ? has_said_something : !label.empty();
+}
+
 Result<KubernetesPod> read_pod(const Json& json, std::string_view gpu_resource) {
   KubernetesPod pod;
   const auto label = [&](std::string_view key) { return text_at(json, {"metadata", "labels", key}); };
@@ -153,7 +162,6 @@ Result<KubernetesPod> read_pod(const Json& json, std::string_view gpu_resource) 
   pod.launch = label(kPodLaunchLabel);
   if (const Result<std::int64_t> recorded = read_integer(label(kPodRecordedLabel)); recorded.ok())
     pod.recorded = *recorded;
-  pod.was_signalled = !label(kPodSignalledLabel).empty();
   pod.node = text_at(json, {"spec", "nodeName"});
   const Json& status = value_at(json, {"status"});
   pod.phase = text_at(status, {"phase"});
@@ -164,6 +172,7 @@ Result<KubernetesPod> read_pod(const Json& json, std::string_view gpu_resource) 
   if (pod.is_deleting)
     pod.deleted = kubernetes::moment_at(json, {"metadata", "deletionTimestamp"}) - Seconds(grace.value_or(0));
   BERTH_TRY(read_container(status, pod));
+  pod.was_signalled = read_was_signalled(label(kPodSignalledLabel), pod.end_message);
   if (pod.started < Seconds(0) && pod.phase != "Pending") pod.started = kubernetes::moment_at(status, {"startTime"});
   read_held(value_at(json, {"spec"}), gpu_resource, pod);
   return pod;

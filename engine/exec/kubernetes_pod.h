@@ -14,8 +14,12 @@ namespace berth {
 
 inline constexpr std::string_view kPodDatabaseLabel = "berth/database";
 inline constexpr std::string_view kPodLaunchLabel = "berth/launch";
-inline constexpr std::string_view kPodRecordedLabel = "berth/recorded";    // when its outcome was, in Unix time
-inline constexpr std::string_view kPodSignalledLabel = "berth/signalled";  // its job was sent a signal
+inline constexpr std::string_view kPodRecordedLabel = "berth/recorded";  // when its outcome was, in Unix time
+// A signal is about to be sent to its job ("asked"), or was ("true").
+inline constexpr std::string_view kPodSignalledLabel = "berth/signalled";
+inline constexpr std::string_view kPodSignalAsked = "asked";
+// What the command that sends it writes first into the pod's termination message.
+inline constexpr std::string_view kPodSignalMark = "signalled";
 inline constexpr std::string_view kPodContainer = "main";
 
 struct KubernetesPod {

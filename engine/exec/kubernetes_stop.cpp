@@ -65,18 +65,24 @@ class PodStopper {
     std::vector<KubectlCall> calls;
     for (const StopWork& work : to_tell) {
       calls.push_back({{"exec", work.pod, fmt::format("--container={}", kPodContainer), "--", "/bin/sh", "-c",
-                        pod_signal_command(work.of->signal)}});
+                        pod_marked_signal_command(work.of->signal)}});
     }
     BERTH_ASSIGN(const std::vector<KubectlReply> replies, kubectl_.call_all(calls));
+    std::vector<std::string> told;
     std::vector<std::string> untold;
     for (std::size_t i = 0; i < to_tell.size(); ++i) {
       // A program that ends at once takes the command with it.
-      if (replies[i].is_ok || replies[i].was_command_killed()) continue;
+      if (replies[i].is_ok || replies[i].was_command_killed()) {
+        told.push_back(to_tell[i].pod);
+        continue;
+      }
       // Where it could not be heard of, it may have been sent.
       if (!replies[i].is_unreachable || !replies[i].was_asked) untold.push_back(to_tell[i].pod);
       const bool had_ended = replies[i].first(KubectlReason::kNotRunning) != nullptr;
       if (!had_ended) note_unsent(to_tell[i], replies[i]);
     }
+    // Should either fail, the pods stay asked.
+    (void)label_pods(kubectl_, told, fmt::format("{}=true", kPodSignalledLabel)).status();
     (void)label_pods(kubectl_, untold, fmt::format("{}-", kPodSignalledLabel)).status();
     return {};
   }
@@ -112,7 +118,7 @@ class PodStopper {
     std::vector<std::string> names;
     for (const StopWork& work : all) names.push_back(work.pod);
     const Result<std::vector<KubectlReply>> replies =
-        label_pods(kubectl_, names, fmt::format("{}=true", kPodSignalledLabel));
+        label_pods(kubectl_, names, fmt::format("{}={}", kPodSignalledLabel, kPodSignalAsked));
     std::set<std::string> labelled;
     if (!replies.ok()) return labelled;
     for (const KubectlReply& reply : *replies) {

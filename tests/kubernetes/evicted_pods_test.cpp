@@ -231,6 +231,32 @@ TEST_F(LatePods, AreUntoldAndKeepTheSignalFromNobody) {
   EXPECT_EQ(count("jobs WHERE name GLOB 'g?' AND state = 'finished' AND failures + losses = 0"), 5);
 }
 
+// The answer to the label is lost, so nobody is sent the signal, though every pod has the label.
+class AskedPods : public SignalledPods {
+ protected:
+  std::string exec() const override {
+    return "exit 0; }; case $word in berth/signalled=asked) " + kubectl_program() +
+           " \"$@\" >/dev/null; echo 'Unable to connect to the server: EOF' >&2; exit 1;; esac; [ \"$word\" = exec ] "
+           "&& { :";
+  }
+};
+
+TEST_F(AskedPods, WereSignalledIfTheirLastMessageSaysSo) {
+  take_back();
+  berth("RUN ALL");
+  for (int i = 1; i <= 5; ++i) {
+    const std::string pod = pod_of_job(fmt::format("g{}", i));
+    ASSERT_EQ(server_.pod(pod)["metadata"]["labels"]["berth/signalled"], "asked") << i;
+  }
+  run_to_the_end("g1");
+  server_.set_status(pod_of_job("g2"), status(ended_status(0, "Completed"), "signalled\n"));
+  server_.set_status(pod_of_job("g3"), status(ended_status(0, "Completed"), "it says something else"));
+  server_.set_status(pod_of_job("g4"), status(ended_status(0, "Completed"), "signalled\ndone"));
+  berth("RUN ALL");
+  EXPECT_EQ(count("jobs WHERE name IN ('g1', 'g4') AND state = 'finished' AND failures + losses = 0"), 2);
+  EXPECT_EQ(count("jobs WHERE name IN ('g2', 'g3') AND state = 'pending' AND failures + losses = 0"), 2);
+}
+
 // The pod ends well between Berth's last look and the deletion, which would take its end away with it.
 TEST_F(EvictedPods, ADeletionThatMeetsAnEndedPod) {
   take_back();
