@@ -180,8 +180,9 @@ std::vector<Lending> lendings_of(const QuotaUse& use, std::span<const BorrowReco
   std::vector<Lending> lendings;
   for (const BorrowRecord& record : records) {
     const auto resource = std::ranges::find(use.resources(), record.resource, &QuotaResource::name);
-    if (resource == use.resources().end() || resource->kind != ResourceKind::kGpu) continue;
-    lendings.push_back({queue_index(use.queues(), record.borrower), queue_index(use.queues(), record.lender),
+    const std::int32_t borrower = queue_index(use.queues(), record.borrower);  // -1 in a damaged file
+    if (resource == use.resources().end() || resource->kind != ResourceKind::kGpu || borrower < 0) continue;
+    lendings.push_back({borrower, queue_index(use.queues(), record.lender),
                         static_cast<std::int32_t>(resource - use.resources().begin()), record.amount});
   }
   return lendings;

@@ -183,6 +183,8 @@ TEST_F(BorrowingTest, CheckFindsWhatDoesNotSumUp) {
             "queue serve A100: it lends 5, idle of its own quota is 4\n"
             "queue train A100: its row of standings is out of date\n"
             "queue serve A100: its row of standings is out of date\n");
+  EXPECT_OK(db.execute("PRAGMA foreign_keys = off; UPDATE borrowing_records SET amount = 3000, borrower_id = 99"));
+  EXPECT_NE(flaws(db), "") << "a borrower that is not there";
   EXPECT_OK(
       db.execute("UPDATE borrowing_records SET amount = 3000; DELETE FROM standings WHERE resource = 'A100'; "
                  "DELETE FROM quotas; DELETE FROM borrowing_records"));
