@@ -268,7 +268,7 @@ QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Secon
     }
     verdict.borrows = verdict.borrows || borrows;
     for (const KeptRoom& kept : kept_rooms_) {
-      if (kept.resource != r || until <= kept.from) continue;
+      if (kept.resource != r || until <= kept.from || kept.from > kept_by_) continue;
       if (const std::int64_t left = left_of(kept, queue); demand[r] > left) return lender_keeps(demand[r] - left);
     }
     if (has_promises_[r] == 0) continue;

@@ -188,10 +188,12 @@ class QuotaLedger {
   void drop_holds_of(std::int64_t job);
   void clear_holds() { holds_.clear(); }
   // From now on judge() is asked about this job: its own holds do not count, nor any younger than (made_at, job).
-  // `certain_end`: by its time limit; kNoLimit = it has none.
-  void judge_for(std::int64_t job, Seconds made_at, Seconds certain_end = Seconds(kNoLimit)) {
+  // `certain_end`: by its time limit; kNoLimit = it has none. What is kept from later than `kept_by` does not count.
+  void judge_for(std::int64_t job, Seconds made_at, Seconds certain_end = Seconds(kNoLimit),
+                 Seconds kept_by = Seconds(kNoLimit)) {
     asking_ = std::pair(made_at, job);
     certain_end_ = certain_end;
+    kept_by_ = kept_by;
   }
   // What a job takes (already taken) that ends then is taken from the spare room beside holds.
   void take_beside_holds(std::int32_t queue, const Amounts& amounts, Seconds until, Seconds certain_end);
@@ -211,7 +213,9 @@ class QuotaLedger {
   void pledge(std::int32_t queue, const Amounts& amounts, const Leaving& leaving, std::uint32_t levels,
               std::int64_t sign);
   // Counts as used what such a job will use beyond what its victims use now, at each level (`sign` 1; -1 ends that).
-  void count_promise(std::int32_t queue, const Amounts& amounts, const Leaving& leaving, std::int64_t sign);
+  // Rooms that are kept from `gone_by` on count its victims as gone already.
+  void count_promise(std::int32_t queue, const Amounts& amounts, const Leaving& leaving, std::int64_t sign,
+                     Seconds gone_by = Seconds(kNoLimit));
 
   // Marks what takes `amounts` (already taken) wherever `wanted` says and it fits, beyond `already`; returns all its
   // marks.
@@ -360,6 +364,7 @@ class QuotaLedger {
   std::vector<QuotaHold> holds_;
   std::pair<Seconds, std::int64_t> asking_{Seconds(kNoLimit), 0};
   Seconds certain_end_{kNoLimit};      // of the job that is asked about
+  Seconds kept_by_{kNoLimit};          // see judge_for()
   std::vector<std::uint64_t> prints_;  // by row
   std::uint64_t print_ = 0;
 };

@@ -54,13 +54,15 @@ std::int64_t QuotaLedger::beyond(std::size_t resource, const Amounts& amounts, c
   return std::max<std::int64_t>(0, more);
 }
 
-void QuotaLedger::count_promise(std::int32_t queue, const Amounts& amounts, const Leaving& leaving, std::int64_t sign) {
+void QuotaLedger::count_promise(std::int32_t queue, const Amounts& amounts, const Leaving& leaving, std::int64_t sign,
+                                Seconds gone_by) {
   counted_promises_ += sign;
   print_ += print_of(Counter::kPromises, 0, sign);
   for (KeptRoom& kept : kept_rooms_) {
     DueRoom* const due = due_to(queue, kept);
     const auto is_of_the_same = [&](std::int32_t other) { return due_to(other, kept) == due; };
-    (due != nullptr ? due->amount : kept.spare) -= sign * beyond(kept.resource, amounts, leaving, is_of_the_same);
+    const Leaving& still = kept.from >= gone_by ? Leaving() : leaving;
+    (due != nullptr ? due->amount : kept.spare) -= sign * beyond(kept.resource, amounts, still, is_of_the_same);
   }
   Leaving counted;
   for (const auto& [other, held] : leaving) counted.emplace_back(other, counting(other, held));

@@ -129,10 +129,13 @@ void Backfill::turn_to(const Job& job, bool is_last) {
     row = &kept->reservation;
   }
   if (is_last && job.id == first_) is_closer_to_come_ = false;
-  // A job for which victims were told to stop was admitted at that moment.
+  // A job for which victims were told to stop was admitted at that moment, and takes what they used.
   constexpr Seconds kBeforeAll{std::numeric_limits<std::int64_t>::min()};
   const Seconds age = ranks_move_ && row != nullptr ? row->made_at : kNever;
-  state_.quotas().judge_for(job.id, holds_room_for(job.id) ? kBeforeAll : age, certain_end_of(job));
+  if (holds_room_for(job.id))
+    state_.quotas().judge_for(job.id, kBeforeAll, certain_end_of(job), now_);
+  else
+    state_.quotas().judge_for(job.id, age, certain_end_of(job));
 }
 
 Seconds Backfill::end_of(const Job& job) const {
@@ -362,6 +365,11 @@ bool Backfill::note_blocked(const Job& job, bool borrows) {
   const BackfillMode mode = state_.rules().backfill;
   if (mode == BackfillMode::kGreedy) return false;
   if (holds_room_for(job.id)) return true;  // until its victims have stopped
+  if (steps_back(job, borrows)) {
+    drop_held(job.id);
+    if (first_ == job.id) end_turn();
+    return is_like_first(job);
+  }
   if (mode == BackfillMode::kNone || mode == BackfillMode::kNonePerQueue) return close_behind(job, borrows);
   const Reservation* row = row_of(job);
   drop_held(job.id);
@@ -379,6 +387,12 @@ bool Backfill::note_blocked(const Job& job, bool borrows) {
   if (row != nullptr && (ranks_move_ || row->tasks.empty())) keep_row(job, *row);
   note_waiter(job, borrows);
   return is_like_first(job);
+}
+
+bool Backfill::steps_back(const Job& job, bool borrows) const {
+  const RoundRules& rules = state_.rules();
+  const Seconds rest((job.eviction.evictions - 1) * rules.reservation_ttl.value());
+  return borrows && now_ < job.eviction.last_eviction + std::min(rest, rules.most_behind());
 }
 
 bool Backfill::fits_one_day(const Job& job) {

@@ -47,6 +47,10 @@
 // reservation_ttl ago: else the closer would start for as long as nobody may evict it, and one owner at a time would
 // have the room.
 //
+// A borrower that was evicted again steps back: for reservation_ttl more with each eviction but the first, at most 24
+// times, it reserves and closes nothing. Else an owner who always has the next job would evict it as often as it comes,
+// and the room that drains for it would be idle for longer than it runs.
+//
 // A reservation for a job whose victims are stopping (kEviction) holds its tasks against everybody, those before it in
 // the order too, until it expires; the room of the victims counts as free for it from now on.
 //
@@ -316,6 +320,8 @@ class Backfill {
   // are reserved for it, or gets some once it is due.
   std::optional<Seconds> keeps_its_nodes(const Job& job, const Reservation& row, const QuotaVerdict& refusal) const;
   void close(const Job& job, bool borrows);
+  // It was evicted again, and closes and reserves nothing for a while.
+  bool steps_back(const Job& job, bool borrows) const;
   bool may_take_back() const;
   void close_branch(const Job& job, std::int32_t branch);
   bool gives_way_to(const QueueCloser& closer, const Job& job) const;

@@ -68,13 +68,14 @@ Pass::BesidePromised::BesidePromised(Pass& pass, std::int64_t job) : quotas_(pas
     const RoundState::Pledge* const pledge = row->job == job ? nullptr : pass.state_.pledge_of(row->job);
     if (pledge == nullptr) continue;
     counted_.push_back(*pledge);
-    quotas_.count_promise(pledge->queue, pledge->amounts, pledge->leaving, 1);
+    quotas_.count_promise(pledge->queue, pledge->amounts, pledge->leaving, 1, pledge->gone_by);
     if (first_ == 0) first_ = row->job;
   }
 }
 
 Pass::BesidePromised::~BesidePromised() {
-  for (const RoundState::Pledge& each : counted_) quotas_.count_promise(each.queue, each.amounts, each.leaving, -1);
+  for (const RoundState::Pledge& each : counted_)
+    quotas_.count_promise(each.queue, each.amounts, each.leaving, -1, each.gone_by);
 }
 
 std::int64_t Pass::queue_id(std::int32_t queue) const {

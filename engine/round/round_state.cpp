@@ -162,7 +162,12 @@ void RoundState::pledge(const Reservation& promise, std::span<const Job> jobs) {
   const Pledge* const before = pledge_of(job->id);
   const std::uint32_t levels = before != nullptr ? before->levels : 0;
   drop_pledge(job->id);
-  Pledge pledge{.queue = job->queue, .amounts = held_by(promise.tasks), .leaving = {}, .levels = levels};
+  Pledge pledge{.queue = job->queue,
+                .amounts = held_by(promise.tasks),
+                .leaving = {},
+                .levels = levels,
+                .gone_by = Seconds(kNoLimit)};
+  if (promise.made_at < setup_.now) pledge.gone_by = promise.expected;
   const std::vector<TaskPlace> later = surplus_left_for(*this, promise);
   for (const RunningJob& run : running_.all()) {
     const bool is_victim = run.makes_room_for_a_job() && run.stops_for == job->id;
@@ -194,8 +199,8 @@ const RoundState::Pledge* RoundState::pledge_of(std::int64_t job) const {
 void RoundState::drop_pledge(std::int64_t job) {
   const auto pledge = pledges_.find(job);
   if (pledge == pledges_.end()) return;
-  const auto& [queue, amounts, leaving, levels] = pledge->second;
-  quotas_.pledge(queue, amounts, leaving, levels, -1);
+  const Pledge& dropped = pledge->second;
+  quotas_.pledge(dropped.queue, dropped.amounts, dropped.leaving, dropped.levels, -1);
   pledges_.erase(pledge);
   marks_are_stale_ = true;
 }

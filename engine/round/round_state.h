@@ -93,6 +93,7 @@ class RoundState {
     Amounts amounts;
     QuotaLedger::Leaving leaving;
     std::uint32_t levels = 0;
+    Seconds gone_by{kNoLimit};  // see QuotaLedger::count_promise
   };
   // For the job of this reservation, if it is one of `jobs` (in id order) and quotas govern it. The `levels` of one
   // that it has count on.

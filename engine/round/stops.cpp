@@ -112,8 +112,10 @@ bool is_void(RoundState& state, const Job& job, const Reservation& row, Seconds 
   const Amounts amounts = state.held_by(row.tasks);
   QuotaLedger then = state.quotas();
   then.clear_holds();
+  // What its victims leave was used until now: to whom that is due later, its job gives it back like others.
+  then.judge_for(job.id, row.made_at, Seconds(kNoLimit), row.expected);
   for (const auto& [other, pledge] : state.pledges())  // of older promises
-    then.count_promise(pledge.queue, pledge.amounts, pledge.leaving, 1);
+    then.count_promise(pledge.queue, pledge.amounts, pledge.leaving, 1, pledge.gone_by);
   for (const RunningJob& run : state.running().all()) {
     if (!run.makes_room_for_a_job() || run.stops_for != job.id) continue;
     const bool takes_back = run.stop_rule == EvictionRule::kReclaim;

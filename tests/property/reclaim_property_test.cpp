@@ -469,6 +469,37 @@ TEST(ReclaimProperty, WhoIsEvictedAgainLetsOthersBefore) {
   }
 }
 
+// The guest needs the whole cluster and runs for longer than min_runtime, so it never ends. The more often it comes,
+// the longer it lets others run.
+TEST(ReclaimProperty, WhoIsEvictedAgainStepsBack) {
+  for (const char* const order : {"fair_share", "drf", "fifo"}) {
+    for (const BackfillMode mode : {BackfillMode::kEasy, BackfillMode::kNone}) {
+      SCOPED_TRACE(std::string(order) + ", " + std::string(backfill_mode_name(mode)));
+      Company company("1x8:A100", "owner gpu=3 / other gpu=3 / guest");
+      company.snapshot.order_policy = order;
+      company.snapshot.rules.backfill = mode;
+      const auto submit = [&](const char* queue, const char* text, std::int64_t duration) {
+        const std::int64_t id = company.submit(queue, text, duration);
+        company.waiting_job(id).time_limit = Seconds(2 * duration);
+        return id;
+      };
+      std::int64_t guest = 0;
+      std::int64_t evictions = 0;
+      std::map<std::int64_t, std::int64_t> waits;  // jobs of the owner, since when
+      for (std::int64_t now = 0; now < 100 * 3600 && !HasFatalFailure(); now += 240) {
+        company.snapshot.now = Seconds(now);
+        if (now % 720 == 0) submit("other", "gpus=1", 3600);
+        if (now % 1440 == 240) waits.emplace(submit("owner", "gpus=1", 3600), now);
+        if (now == 7200) guest = submit("guest", "gpus=8", 1800);
+        evictions += std::ranges::count(company.round(now).evictions, guest, &Eviction::job);
+        std::erase_if(waits, [&](const auto& wait) { return company.runs(wait.first); });
+        ASSERT_TRUE(waits.empty() || now - waits.begin()->second <= 4 * 3600) << "the owner waits at " << now;
+      }
+      EXPECT_LE(evictions, 16);
+    }
+  }
+}
+
 // Single GPUs of two models: any idle one of a model would do for an owner of it. No order lets a job borrow one while
 // he waits, whatever its class, and whether or not it names a model or could be evicted.
 TEST(ReclaimProperty, NobodyBorrowsBeforeAnOwnerWhoWaits) {
