@@ -275,7 +275,9 @@ bool Backfill::place_as_reserved(const Job& job, Timeline::TaskEnd end, JobOutco
     }
     placed.push_back({task.group, task.task, task.holding});
   }
-  const bool is_promised = held != held_.end() && reservation->kind == ReservationKind::kEviction;
+  // Beside its victims it takes what others leave.
+  const bool is_promised =
+      held != held_.end() && reservation->kind == ReservationKind::kEviction && !has_victims_left(job.id);
   if (placed.empty() || (!is_promised && delayed_by(placed, end, job.id) != 0)) {
     ledger.rollback(before);
     return false;
@@ -387,12 +389,6 @@ bool Backfill::note_blocked(const Job& job, bool borrows) {
   if (row != nullptr && (ranks_move_ || row->tasks.empty())) keep_row(job, *row);
   note_waiter(job, borrows);
   return is_like_first(job);
-}
-
-bool Backfill::steps_back(const Job& job, bool borrows) const {
-  const RoundRules& rules = state_.rules();
-  const Seconds rest((job.eviction.evictions - 1) * rules.reservation_ttl.value());
-  return borrows && now_ < job.eviction.last_eviction + std::min(rest, rules.most_behind());
 }
 
 bool Backfill::fits_one_day(const Job& job) {
@@ -535,6 +531,11 @@ const Reservation* Backfill::promise_to(std::int64_t job) const {
 }
 
 bool Backfill::holds_room_for(std::int64_t job) const { return promise_to(job) != nullptr; }
+
+bool Backfill::has_victims_left(std::int64_t job) const {
+  return std::ranges::any_of(state_.running().all(),
+                             [&](const RunningJob& run) { return run.makes_room_for_a_job() && run.stops_for == job; });
+}
 
 bool Backfill::has_reservation(std::int64_t job) const {
   return is_held(job) || std::ranges::find(unbound_, job, &Reservation::job) != unbound_.end();

@@ -167,6 +167,8 @@ class Backfill {
   // Room is held for the job until its victims have stopped.
   const Reservation* promise_to(std::int64_t job) const;  // null = there is none
   bool holds_room_for(std::int64_t job) const;
+  // Somebody who makes room for the job is still to stop.
+  bool has_victims_left(std::int64_t job) const;
   // Of this pass so far.
   bool has_reservation(std::int64_t job) const;
   // Those that room is held for, in id order.

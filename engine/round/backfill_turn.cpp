@@ -25,6 +25,12 @@ bool Backfill::close_behind(const Job& job, bool borrows) {
   return is_like_first(job);
 }
 
+bool Backfill::steps_back(const Job& job, bool borrows) const {
+  const RoundRules& rules = state_.rules();
+  const Seconds rest((job.eviction.evictions - 1) * rules.reservation_ttl.value());
+  return borrows && now_ < job.eviction.last_eviction + std::min(rest, rules.most_behind());
+}
+
 bool Backfill::note_closed(const Job& job) {
   if (!ranks_move_ || row_of(job) != nullptr) return false;
   if (has_its_gang(job)) return false;

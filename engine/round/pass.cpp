@@ -428,11 +428,8 @@ std::optional<PassOutcome> Pass::take_idle(const Job& job, const Backfill::Asker
   return start(job, std::move(placing.result.outcome.placed));
 }
 
-// Room is held for it, and somebody who makes room for it is still to stop.
 bool Pass::waits_for_victims(const Job& job) const {
-  return backfill_.holds_room_for(job.id) && std::ranges::any_of(state_.running().all(), [&](const RunningJob& run) {
-           return run.makes_room_for_a_job() && run.stops_for == job.id;
-         });
+  return backfill_.holds_room_for(job.id) && backfill_.has_victims_left(job.id);
 }
 
 std::optional<RoomMade> Pass::make_room(Asking& asking, Reclaim::Price* price) {
