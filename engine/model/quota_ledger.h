@@ -188,7 +188,7 @@ class QuotaLedger {
   void drop_holds_of(std::int64_t job);
   void clear_holds() { holds_.clear(); }
   // From now on judge() is asked about this job: its own holds do not count, nor any younger than (made_at, job).
-  // `certain_end`: by its time limit; kNoLimit = it has none. What is kept from later than `kept_by` does not count.
+  // `certain_end`: by its time limit; kNoLimit = it has none. Rooms that are kept from after `kept_by` do not count.
   void judge_for(std::int64_t job, Seconds made_at, Seconds certain_end = Seconds(kNoLimit),
                  Seconds kept_by = Seconds(kNoLimit)) {
     asking_ = std::pair(made_at, job);

@@ -275,9 +275,8 @@ bool Backfill::place_as_reserved(const Job& job, Timeline::TaskEnd end, JobOutco
     }
     placed.push_back({task.group, task.task, task.holding});
   }
-  // Beside its victims it takes what others leave.
-  const bool is_promised =
-      held != held_.end() && reservation->kind == ReservationKind::kEviction && !has_victims_left(job.id);
+  // While its victims run, it would take what others leave.
+  const bool is_promised = holds_room_for(job.id) && !has_victims_left(job.id);
   if (placed.empty() || (!is_promised && delayed_by(placed, end, job.id) != 0)) {
     ledger.rollback(before);
     return false;

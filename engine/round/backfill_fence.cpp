@@ -379,8 +379,8 @@ Holding Backfill::wanted_by_closer(NodeIndex node) const {
   return wanted_of_idle(wanted, node, [](const RunningJob&) { return true; });
 }
 
-// What evictions for the job leave idle there: what is promised to others fits, each at its time, beside those who were
-// told to stop and have not by then. Nothing where it would not fit.
+// What evictions for the job leave idle there, so that each promise to others fits at its time, beside those who were
+// told to stop and still run then. Nothing where some promise does not fit.
 std::optional<std::vector<Holding>> Backfill::kept_for_promises(NodeIndex node, const Job& job) const {
   std::map<Seconds, std::vector<const ReservedTask*>> promised;  // by when
   for (const Held& held : held_) {

@@ -166,8 +166,7 @@ void RoundState::pledge(const Reservation& promise, std::span<const Job> jobs) {
                 .amounts = held_by(promise.tasks),
                 .leaving = {},
                 .levels = levels,
-                .gone_by = Seconds(kNoLimit)};
-  if (promise.made_at < setup_.now) pledge.gone_by = promise.expected;
+                .gone_by = promise.made_at < setup_.now ? promise.expected : Seconds(kNoLimit)};
   const std::vector<TaskPlace> later = surplus_left_for(*this, promise);
   for (const RunningJob& run : running_.all()) {
     const bool is_victim = run.makes_room_for_a_job() && run.stops_for == job->id;

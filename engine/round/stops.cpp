@@ -112,7 +112,7 @@ bool is_void(RoundState& state, const Job& job, const Reservation& row, Seconds 
   const Amounts amounts = state.held_by(row.tasks);
   QuotaLedger then = state.quotas();
   then.clear_holds();
-  // What its victims leave was used until now: to whom that is due later, its job gives it back like others.
+  // The job takes what its victims used. A loan that ends later takes that back from the job as from other borrowers.
   then.judge_for(job.id, row.made_at, Seconds(kNoLimit), row.expected);
   for (const auto& [other, pledge] : state.pledges())  // of older promises
     then.count_promise(pledge.queue, pledge.amounts, pledge.leaving, 1, pledge.gone_by);

@@ -59,7 +59,7 @@ void Timeline::insert(Line& line, const Change& change) {
   line.changes.insert(std::ranges::upper_bound(line.changes, change.time, {}, &Change::time), change);
 }
 
-// Of the amounts each part that is not zero, as a change like that one.
+// One change for each part of the amounts that is not zero, else like `change`.
 void Timeline::insert(Line& line, const Change& change, const Amounts& amounts) {
   Change part = change;
   part.holding.cpu = MilliCpu(amounts.cpu);

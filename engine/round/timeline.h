@@ -53,8 +53,8 @@ class Timeline {
   void add_end(const ExpectedEnd& end);
   // Holds `tasks` for `job` from `from` until before `to`.
   void reserve(std::int64_t job, std::span<const ReservedTask> tasks, Seconds from, Seconds to);
-  // The same from now on, of a job that others make room for: until they have ended they hold what it will get, and of
-  // that alone what they leave is held for it. Should it start elsewhere, they run on.
+  // The same from now on for a job that others make room for. Until its victims have ended, they hold most of what the
+  // job will get, and only the rest is reserved. If the job starts elsewhere, its victims run on.
   void promise(std::int64_t job, std::span<const ReservedTask> tasks, Seconds to);
   // Nobody but `job` may start where its reserved tasks lie, but who ends for certain by `until`.
   void close(std::int64_t job, std::span<const ReservedTask> tasks, Seconds until);
@@ -119,10 +119,9 @@ class Timeline {
     std::array<std::int32_t, kMaxDevices> device_memory{};
 
     void add(const Holding& holding, int sign);
-    // What of it `others` do not hold.
+    // The part that `others` do not hold.
     Amounts beyond(const Amounts& others) const;
     Amounts operator-(const Amounts& other) const;
-    bool operator==(const Amounts&) const = default;
   };
   struct Change {
     Seconds time;
@@ -147,7 +146,7 @@ class Timeline {
   // Of the nodes of `tasks` on which nothing is reserved yet.
   std::map<NodeIndex, Line> new_lines(std::span<const ReservedTask> tasks) const;
   const Line* find(NodeIndex node) const;
-  // Jobs whose reservations do not count; 0 = none. Nor do ends of those that make room for the one that starts.
+  // Jobs whose reservations do not count; 0 = none. The victims of `one`, which is to start, are not expected to end.
   struct Passed {
     std::int64_t one = 0;
     std::int64_t other = 0;
