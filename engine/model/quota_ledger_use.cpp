@@ -58,10 +58,11 @@ void QuotaLedger::count_promise(std::int32_t queue, const Amounts& amounts, cons
                                 Seconds gone_by) {
   counted_promises_ += sign;
   print_ += print_of(Counter::kPromises, 0, sign);
+  const Leaving nobody;
   for (KeptRoom& kept : kept_rooms_) {
     DueRoom* const due = due_to(queue, kept);
     const auto is_of_the_same = [&](std::int32_t other) { return due_to(other, kept) == due; };
-    const Leaving& still = kept.from >= gone_by ? Leaving() : leaving;
+    const Leaving& still = kept.from >= gone_by ? nobody : leaving;
     (due != nullptr ? due->amount : kept.spare) -= sign * beyond(kept.resource, amounts, still, is_of_the_same);
   }
   Leaving counted;

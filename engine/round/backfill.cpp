@@ -132,10 +132,8 @@ void Backfill::turn_to(const Job& job, bool is_last) {
   // A job for which victims were told to stop was admitted at that moment, and takes what they used.
   constexpr Seconds kBeforeAll{std::numeric_limits<std::int64_t>::min()};
   const Seconds age = ranks_move_ && row != nullptr ? row->made_at : kNever;
-  if (holds_room_for(job.id))
-    state_.quotas().judge_for(job.id, kBeforeAll, certain_end_of(job), now_);
-  else
-    state_.quotas().judge_for(job.id, age, certain_end_of(job));
+  const bool is_promised = holds_room_for(job.id);
+  state_.quotas().judge_for(job.id, is_promised ? kBeforeAll : age, certain_end_of(job), is_promised ? now_ : kNever);
 }
 
 Seconds Backfill::end_of(const Job& job) const {

@@ -52,7 +52,7 @@
 // and the room that drains for it would be idle for longer than it runs.
 //
 // A reservation for a job whose victims are stopping (kEviction) holds its tasks against everybody, those before it in
-// the order too, until it expires; the room of the victims counts as free for it from now on.
+// the order too, until it expires. Its victims hold what they have until they stop: nobody else counts on that before.
 //
 // The promise: a job that stays first and fits when everything has ended starts at the latest in the round after
 // everything that ran when its reservation fell due has ended, whatever arrives later; one that borrows, after what ran
@@ -180,10 +180,10 @@ class Backfill {
   std::vector<Reservation> reservations();
 
   // While it lives, evictions for the job keep off what is reserved for others and does not give way to it, unless the
-  // job leaves it in time (left_in_time_by()). Of what is promised (kEviction) they keep off what it takes when those
-  // who were told to stop have ended. Of other reservations, kNodes: off the nodes. kIdle: where borrowers of other
-  // queues have reserved, only off idle devices there, and off the processors and memory that it takes when it starts.
-  // So the job gets no more devices than it takes back.
+  // job leaves it in time (left_in_time_by()). Where room is promised (kEviction), they leave idle what the promise
+  // will need at its time. Where it is reserved otherwise, kNodes: they keep off the nodes. kIdle: where borrowers of
+  // other queues have reserved, they keep only off idle devices, and off the processors and memory that will be wanted
+  // there. So the job gets no more devices than it takes back.
   enum class Keep : std::uint8_t { kNodes, kIdle };
   class Fence {
    public:

@@ -396,8 +396,10 @@ std::optional<std::vector<Holding>> Backfill::kept_for_promises(NodeIndex node, 
   Ledger& ledger = state_.ledger();
   const std::vector<Holding> idle = free_on(ledger, node);
   std::vector<Holding> kept(idle.size());
-  for (std::size_t i = 0; i < kept.size(); ++i)
-    kept[i] = {.node = node, .devices = idle[i].devices, .gpu_milli = {}, .gpu_memory = {}, .cpu = {}, .memory = {}};
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    kept[i].node = node;
+    kept[i].devices = idle[i].devices;
+  }
   const Ledger::Checkpoint before = ledger.checkpoint();
   bool fits = true;
   for (const auto& [time, tasks] : promised) {
@@ -434,9 +436,10 @@ Backfill::Fence::Fence(Backfill& backfill, const Asker& asker, Keep keep, bool m
     for (const ReservedTask& task : held.reservation.tasks) promised.insert(task.holding.node);
   }
   for (const NodeIndex node : promised) {
-    const std::optional<std::vector<Holding>> kept = backfill.kept_for_promises(node, job);
-    if (!kept) closed_.close(node);
-    if (kept) take(*kept);
+    if (const std::optional<std::vector<Holding>> kept = backfill.kept_for_promises(node, job))
+      take(*kept);
+    else
+      closed_.close(node);
   }
   const bool takes_back = keep == Keep::kIdle;
   if (takes_back && backfill.may_take_back() && !may_take_idle) {

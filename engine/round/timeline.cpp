@@ -170,13 +170,14 @@ void Timeline::promise(std::int64_t job, std::span<const ReservedTask> tasks, Se
       there.add(change.holding, 1);
     }
     leaving.try_emplace(now_);
-    const Holding on_node{.node = node, .devices = 0, .gpu_milli = {}, .gpu_memory = {}, .cpu = {}, .memory = {}};
+    Holding on_node;
+    on_node.node = node;
     Amounts held;
     for (const auto& [time, gone] : leaving) {
       there = there - gone;
-      const Amounts more = wanted.beyond(there) - held;
-      held = wanted.beyond(there);
-      insert(line, {.time = time, .job = job, .sign = -1, .holding = on_node}, more);
+      const Amounts held_then = wanted.beyond(there);
+      insert(line, {.time = time, .job = job, .sign = -1, .holding = on_node}, held_then - held);
+      held = held_then;
     }
     insert(line, {.time = to, .job = job, .sign = 1, .holding = on_node}, held);
   }
