@@ -328,8 +328,7 @@ bool Backfill::is_withstood(const Asker& asker) const {
 // they will have ended.
 template <class Frees>
 Holding Backfill::wanted_of_idle(Holding wanted, NodeIndex node, const Frees& frees) const {
-  const std::span<const std::int64_t> there = state_.running().on_node(node);
-  for (const std::int64_t job : std::set<std::int64_t>(there.begin(), there.end())) {
+  for (const std::int64_t job : state_.running().jobs_on(node)) {
     const RunningJob& run = *state_.running().find(job);
     if (!frees(run)) continue;
     for (const RunningTask& task : run.tasks) {
@@ -389,10 +388,8 @@ std::optional<std::vector<Holding>> Backfill::kept_for_promises(NodeIndex node, 
       if (task.holding.node == node) promised[held.reservation.expected].push_back(&task);
     }
   }
-  const std::span<const std::int64_t> there = state_.running().on_node(node);
-  std::set<std::int64_t> told;
-  std::ranges::copy_if(there, std::inserter(told, told.end()),
-                       [&](std::int64_t id) { return state_.running().find(id)->is_told_to_stop(); });
+  std::vector<std::int64_t> told = state_.running().jobs_on(node);
+  std::erase_if(told, [&](std::int64_t id) { return !state_.running().find(id)->is_told_to_stop(); });
   Ledger& ledger = state_.ledger();
   const std::vector<Holding> idle = free_on(ledger, node);
   std::vector<Holding> kept(idle.size());

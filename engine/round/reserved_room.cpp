@@ -56,7 +56,7 @@ std::optional<std::vector<TaskPlace>> surplus_in_the_way(RoundState& state, cons
   };
   std::set<std::int64_t> there;
   for (const NodeIndex node : nodes) {
-    const std::span<const std::int64_t> jobs = state.running().on_node(node);
+    const std::vector<std::int64_t> jobs = state.running().jobs_on(node);
     there.insert(jobs.begin(), jobs.end());
   }
   std::vector<TaskPlace> surplus;

@@ -108,6 +108,14 @@ std::span<const std::int64_t> RunningJobs::on_node(NodeIndex node) {
   return n < nodes_.size() ? std::span<const std::int64_t>(nodes_[n]) : std::span<const std::int64_t>();
 }
 
+std::vector<std::int64_t> RunningJobs::jobs_on(NodeIndex node) {
+  const std::span<const std::int64_t> there = on_node(node);
+  std::vector<std::int64_t> jobs(there.begin(), there.end());
+  std::ranges::sort(jobs);
+  jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
+  return jobs;
+}
+
 std::vector<std::size_t> surplus_tasks(const RunningJob& job) {
   std::vector<std::size_t> surplus;
   if (job.end_delay > Seconds(0)) return surplus;

@@ -40,6 +40,8 @@ class RunningJobs {
   std::span<const RunTimes> times();
   // Ids of the jobs with tasks on the node, one for each task.
   std::span<const std::int64_t> on_node(NodeIndex node);
+  // The same, each once and in their order.
+  std::vector<std::int64_t> jobs_on(NodeIndex node);
   std::size_t place_of(std::int64_t id) const { return place_.at(id); }
 
  private:

@@ -110,11 +110,7 @@ Seconds Timeline::Ends::next() {
 
 void Timeline::append_ends(NodeIndex node, std::vector<Change>& changes) const {
   if (running_ == nullptr) return;
-  const std::span<const std::int64_t> there = running_->on_node(node);
-  std::vector<std::int64_t> jobs(there.begin(), there.end());
-  std::ranges::sort(jobs);
-  jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
-  for (const std::int64_t job : jobs) {
+  for (const std::int64_t job : running_->jobs_on(node)) {
     const std::size_t place = running_->place_of(job);
     if (place >= run_ends_.size()) continue;  // joined since
     const RunningJob& run = running_->all()[place];
