@@ -304,6 +304,11 @@ std::string nearest_name(std::string_view word, const std::vector<std::string>& 
       best = name;
     }
   }
+  if (!best.empty()) return best;
+  for (const std::string& name : names) {
+    const auto is_the_word = [&](std::string_view part) { return equals_ignoring_case(part, word); };
+    if ((best.empty() || name.size() < best.size()) && std::ranges::any_of(split(name, '_'), is_the_word)) best = name;
+  }
   return best;
 }
 

@@ -34,7 +34,8 @@ std::string print_counted(std::int64_t count, std::string_view noun);  // "1 nod
 
 // Case-insensitive edit distance with transpositions counted once.
 std::size_t edit_distance(std::string_view a, std::string_view b);
-// The name nearest to `word`, or empty when none is near enough to be a likely slip (about a third of its letters).
+// The name nearest to `word`, if it is near enough to be a likely slip (about a third of its letters); otherwise the
+// shortest of several words (a_b_c) of which `word` is one; otherwise empty.
 std::string nearest_name(std::string_view word, const std::vector<std::string>& names);
 // "did you mean 'train'?" or empty.
 std::string suggest(std::string_view word, const std::vector<std::string>& names);

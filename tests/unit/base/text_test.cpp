@@ -69,6 +69,7 @@ TEST(Names, NearestIsALikelySlip) {
   EXPECT_EQ(nearest_name("TRAIN", names), "train");
   EXPECT_EQ(nearest_name("xyzzy", names), "");
   EXPECT_EQ(nearest_name("5", {"k", "m"}), "");
+  EXPECT_EQ(nearest_name("order", {"queue_order_policy", "order_policy", "backfill"}), "order_policy");
   EXPECT_EQ(nearest_name("5", {"k", "k5"}), "k5");
   EXPECT_EQ(nearest_name("K", {"k"}), "k");
   EXPECT_EQ(suggest("serv", names), "did you mean 'serve'?");
