@@ -198,7 +198,8 @@ std::string pod_signal_command(const std::string& signal) {
 }
 
 std::string pod_marked_signal_command(const std::string& signal) {
-  return fmt::format("(echo {} >>{}) 2>/dev/null; ", kPodSignalMark, kTerminationMessage) + pod_signal_command(signal);
+  return fmt::format("(printf '\\n{}\\n' >>{}) 2>/dev/null; ", kPodSignalMark, kTerminationMessage) +
+         pod_signal_command(signal);
 }
 
 std::string keep_dollars(std::string_view text) {

@@ -38,7 +38,7 @@ std::string write_eviction(const std::string& pod, const std::string& version, S
 
 // For a shell in the pod: gives the signal to its first process and, where that is a shell, to its children.
 std::string pod_signal_command(const std::string& signal);
-// The same, after kPodSignalMark in the termination message.
+// The same, after a line kPodSignalMark in the termination message.
 std::string pod_marked_signal_command(const std::string& signal);
 
 // Text that Kubernetes leaves as it is: "$$" and "$(" doubled.

@@ -144,13 +144,19 @@ Status read_container(const Json& status, KubernetesPod& pod) {
   return {};
 }
 
-// Where nobody heard whether the signal was sent, the termination message tells: the command that sends it leaves a
-// mark there, unless the program has written something else. Takes the mark out.
+// The command that sends the signal leaves a mark in the termination message: a proof, whatever became of the label. A
+// program that writes its own message may remove the mark: so one that was asked, and said something, counts, too.
+// Takes the marks out.
 bool read_was_signalled(std::string_view label, std::string& end_message) {
-  const bool has_said_something = !end_message.empty();
-  if (end_message.starts_with(kPodSignalMark))
-    end_message = trim(std::string_view(end_message).substr(kPodSignalMark.size()));
-  return label == kPodSignalAsked ? has_said_something : !label.empty();
+  bool is_marked = false;
+  std::string rest;
+  for (const std::string_view line : split(end_message, '\n')) {
+    const bool is_mark = line == kPodSignalMark;
+    is_marked = is_marked || is_mark;
+    if (!is_mark) rest.append(rest.empty() ? "" : "\n").append(line);
+  }
+  if (is_marked) end_message = trim(rest);
+  return is_marked || (label == kPodSignalAsked ? !end_message.empty() : !label.empty());
 }
 
 Result<KubernetesPod> read_pod(const Json& json, std::string_view gpu_resource) {

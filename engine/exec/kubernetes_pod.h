@@ -18,7 +18,7 @@ inline constexpr std::string_view kPodRecordedLabel = "berth/recorded";  // when
 // A signal is about to be sent to its job ("asked"), or was ("true").
 inline constexpr std::string_view kPodSignalledLabel = "berth/signalled";
 inline constexpr std::string_view kPodSignalAsked = "asked";
-// What the command that sends it writes first into the pod's termination message.
+// The line that the command that sends it first appends to the pod's termination message.
 inline constexpr std::string_view kPodSignalMark = "signalled";
 inline constexpr std::string_view kPodContainer = "main";
 

@@ -58,9 +58,11 @@ class PodStopper {
 
   Status signal(std::vector<StopWork> all) {
     BERTH_TRY(leave_ended(all));
-    const std::set<std::string> labelled = label(all);
     std::vector<StopWork> to_tell;
-    std::ranges::copy_if(all, std::back_inserter(to_tell),
+    std::vector<StopWork> to_label;
+    for (const StopWork& work : all) (labelled_before_.contains(work.pod) ? to_tell : to_label).push_back(work);
+    const std::set<std::string> labelled = label(to_label);
+    std::ranges::copy_if(to_label, std::back_inserter(to_tell),
                          [&](const auto& work) { return labelled.contains(work.pod); });
     std::vector<KubectlCall> calls;
     for (const StopWork& work : to_tell) {
@@ -76,8 +78,9 @@ class PodStopper {
         told.push_back(to_tell[i].pod);
         continue;
       }
-      // Where it could not be heard of, it may have been sent.
-      if (!replies[i].is_unreachable || !replies[i].was_asked) untold.push_back(to_tell[i].pod);
+      // Where it could not be heard of, it may have been sent; and so may one before it.
+      const bool was_not_sent = !replies[i].is_unreachable || !replies[i].was_asked;
+      if (was_not_sent && labelled.contains(to_tell[i].pod)) untold.push_back(to_tell[i].pod);
       const bool had_ended = replies[i].first(KubectlReason::kNotRunning) != nullptr;
       if (!had_ended) note_unsent(to_tell[i], replies[i]);
     }
@@ -90,13 +93,17 @@ class PodStopper {
   std::vector<Delivery> take() { return std::move(deliveries_); }
 
  private:
-  // Leaves out pods that have ended: a deletion would take away how they ended, and a signal comes too late.
+  // Leaves out pods that have ended: a deletion would take away how they ended, and a signal comes too late. Notes
+  // which have the label of a signal.
   Status leave_ended(std::vector<StopWork>& all) {
     std::vector<KubectlCall> calls;
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (i % kKubectlBatch == 0) {
-        calls.push_back({{"get", "pods", "--ignore-not-found", "--no-headers",
-                          "--output=custom-columns=NAME:.metadata.name,PHASE:.status.phase"}});
+        calls.push_back(
+            {{"get", "pods", "--ignore-not-found", "--no-headers",
+              fmt::format("--output=custom-columns=NAME:.metadata.name,PHASE:.status.phase,SIGNALLED:.metadata."
+                          "labels.{}",
+                          kPodSignalledLabel)}});
       }
       calls.back().words.push_back(all[i].pod);
     }
@@ -105,8 +112,11 @@ class PodStopper {
     for (const KubectlReply& reply : replies) {
       BERTH_TRY(reply.status());
       for (const std::string_view line : split(reply.output, '\n')) {
-        const std::string_view phase = trim(line.substr(std::min(line.find(' '), line.size())));
-        if (phase == "Succeeded" || phase == "Failed") ended.emplace(line.substr(0, line.find(' ')));
+        std::vector<std::string_view> words = split(line, ' ');
+        std::erase_if(words, [](std::string_view word) { return word.empty(); });
+        if (words.size() != 3) continue;
+        if (words[1] == "Succeeded" || words[1] == "Failed") ended.emplace(words[0]);
+        if (words[2] != "<none>") labelled_before_.emplace(words[0]);
       }
     }
     std::erase_if(all, [&](const StopWork& work) { return ended.contains(work.pod); });
@@ -170,6 +180,7 @@ class PodStopper {
   const Kubectl& kubectl_;
   std::optional<std::string>& eviction_version_;
   std::vector<Delivery> deliveries_;
+  std::set<std::string> labelled_before_;  // by an earlier call
 };
 
 }  // namespace

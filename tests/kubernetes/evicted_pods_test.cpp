@@ -252,9 +252,36 @@ TEST_F(AskedPods, WereSignalledIfTheirLastMessageSaysSo) {
   server_.set_status(pod_of_job("g2"), status(ended_status(0, "Completed"), "signalled\n"));
   server_.set_status(pod_of_job("g3"), status(ended_status(0, "Completed"), "it says something else"));
   server_.set_status(pod_of_job("g4"), status(ended_status(0, "Completed"), "signalled\ndone"));
+  server_.set_status(pod_of_job("g5"), status(ended_status(0, "Completed"), "done\nsignalled\n"));
   berth("RUN ALL");
-  EXPECT_EQ(count("jobs WHERE name IN ('g1', 'g4') AND state = 'finished' AND failures + losses = 0"), 2);
+  EXPECT_EQ(count("jobs WHERE name IN ('g1', 'g4', 'g5') AND state = 'finished' AND failures + losses = 0"), 3);
   EXPECT_EQ(count("jobs WHERE name IN ('g2', 'g3') AND state = 'pending' AND failures + losses = 0"), 2);
+}
+
+// The answer to the first signal is lost, so it is sent again; that is refused.
+class RetriedPods : public SignalledPods {
+ protected:
+  std::string exec() const override {
+    return "[ -e \"$0.refuses\" ] && echo 'Error from server: error dialing backend: dial tcp: connection refused' >&2 "
+           "|| echo 'Unable to connect to the server: EOF' >&2; exit 1";
+  }
+};
+
+TEST_F(RetriedPods, WereSignalledByTheFirstSignalThoughTheSecondIsRefused) {
+  const auto was_asked = [&](const std::string& job) {
+    return server_.pod(pod_of_job(job))["metadata"]["labels"].value("berth/signalled", "") == "asked";
+  };
+  take_back();
+  berth("RUN ALL");
+  std::vector<std::string> jobs = {"g1", "g2", "g3", "g4", "g5"};
+  std::erase_if(jobs, [&](const std::string& job) { return !was_asked(job); });  // where one is silent, not all are
+  ASSERT_FALSE(jobs.empty());
+  std::ofstream(folder_ / "kubectl.refuses") << "yes";
+  berth("RUN ALL");
+  ASSERT_TRUE(std::ranges::all_of(jobs, was_asked));
+  server_.set_status(pod_of_job(jobs.front()), status(ended_status(0, "Completed"), "\nsignalled\n\nsignalled\n"));
+  berth("RUN ALL");
+  EXPECT_EQ(count("jobs WHERE name = '" + jobs.front() + "' AND state = 'pending' AND failures + losses = 0"), 1);
 }
 
 // The pod ends well between Berth's last look and the deletion, which would take its end away with it.
