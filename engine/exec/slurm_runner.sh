@@ -116,7 +116,12 @@ after() {
   ) </dev/null >/dev/null 2>&1 &
 }
 
-out_of_time() { # GROUP TASK PID
+# The number of a group may be another's when nobody watches its task any more.
+out_of_time() { # GROUP TASK PID WATCHER
+  local stat
+  read -r stat <"/proc/$BASHPID/stat"
+  stat=${stat##*) ? }
+  [ "${stat%% *}" = "$4" ] || return 0
   note late "$1" "$2" "$(now)"
   tell_to_end TERM "$3"
   sleep "$KILL_WAIT"
@@ -302,7 +307,7 @@ watch() {
   ) >>"$FOLDER/$1-$2.out" 2>>"$FOLDER/$1-$2.err" </dev/null &
   pid=$!
   if [ "$TIME_LIMIT" -gt 0 ]; then
-    after "$TIME_LIMIT" out_of_time "$1" "$2" "$pid"
+    after "$TIME_LIMIT" out_of_time "$1" "$2" "$pid" "$BASHPID"
     timer=$!
   fi
   # `wait` tells an exit code above 128 from a signal by nothing; the list of jobs does, until it was waited for.
