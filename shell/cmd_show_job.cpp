@@ -244,7 +244,9 @@ constexpr CommandRow kJobShowRows[] = {
      .example = "SHOW EVICTIONS LAST 5",
      .details =
          "A victim that was told to stop stops when its grace is over; then it is done. All that make room for one job "
-         "stop together, when the last of their graces is over. A victim is not told yet while its "
+         "stop together, when the last of their graces is over; sooner what its queue's eviction budget does not let "
+         "lose "
+         "more. A victim is not told yet while its "
          "executor cannot be reached. It was to stop at a time that is past where nobody has said yet that it ended. "
          "It is cancelled when CANCEL JOB ended it before. It is withdrawn when nobody "
          "needs its room any more: the job runs on. A signal that it got cannot be taken back: if it ends within its "

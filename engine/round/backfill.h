@@ -107,6 +107,10 @@ struct KeptReservations {
   bool ranks_move() const { return order != nullptr && order->keyed() == nullptr; }
 };
 
+// A job that was evicted n times reserves and closes nothing where it borrows until n - 1 times reservation_ttl after
+// its last eviction, at most 24 times.
+Seconds steps_back_until(const Job& job, const RoundRules& rules);
+
 class Backfill {
  public:
   // Cheap when nothing is kept.

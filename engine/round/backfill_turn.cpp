@@ -25,10 +25,13 @@ bool Backfill::close_behind(const Job& job, bool borrows) {
   return is_like_first(job);
 }
 
-bool Backfill::steps_back(const Job& job, bool borrows) const {
-  const RoundRules& rules = state_.rules();
+Seconds steps_back_until(const Job& job, const RoundRules& rules) {
   const Seconds rest((job.eviction.evictions - 1) * rules.reservation_ttl.value());
-  return borrows && now_ < job.eviction.last_eviction + std::min(rest, rules.most_behind());
+  return job.eviction.last_eviction + std::min(rest, rules.most_behind());
+}
+
+bool Backfill::steps_back(const Job& job, bool borrows) const {
+  return borrows && now_ < steps_back_until(job, state_.rules());
 }
 
 bool Backfill::note_closed(const Job& job) {

@@ -85,7 +85,7 @@ class Future {
       return find_hold(snapshot_.holds, each.job) != nullptr || state_.is_refused(each.job, snapshot_.now);
     });
     BERTH_ASSIGN(const Ordering ordering, ordering_of(snapshot_, state_));
-    if (!ordering.policy->is_fixed()) return {};
+    if (!ordering.policy->is_fixed() || snapshot_.now < passed_until_) return {};
     std::unordered_set<std::int64_t> ahead;
     // What room is being made for starts before them all.
     for (const Reservation& each : snapshot_.reservations) {
@@ -123,10 +123,17 @@ class Future {
   // that runs now has run long enough.
   void find_moments() {
     const RoundRules& rules = state_.rules();
+    std::vector<Seconds> waited;
+    for (const Job& job : snapshot_.jobs) {
+      const Seconds until = steps_back_until(job, rules);
+      if (!wanted_.contains(job.id) || until <= snapshot_.now || !state_.quotas().governs()) continue;
+      waited.push_back(until);
+      passed_until_ = std::max(passed_until_, until);
+    }
+    moments_ = waited;
     const bool may_be = state_.quotas().governs() || !snapshot_.priority_classes.empty();
     looks_at_evictions_ = rules.preemption == Preemption::kReclaim && may_be;
     if (!looks_at_evictions_) return;
-    std::vector<Seconds> waited;
     for (const Job& job : snapshot_.jobs) {
       if (!wanted_.contains(job.id)) continue;
       Seconds from = evicts_from(job, rules);
@@ -136,7 +143,10 @@ class Future {
     }
     std::vector<Seconds> ran;
     for (const RunningJob& run : state_.running().all()) {
-      if (const Seconds from = evictable_from(run, rules); from > snapshot_.now && from < kNever) ran.push_back(from);
+      const Seconds from = evictable_from(run, rules);
+      for (const Seconds moment : {from, std::max(from, rests_until(run, rules))}) {
+        if (moment > snapshot_.now && moment < kNever) ran.push_back(moment);
+      }
     }
     moments_ = thinned(std::move(waited));
     const std::vector<Seconds> others = thinned(std::move(ran));
@@ -150,7 +160,7 @@ class Future {
     for (const std::int64_t id : started) {
       const RunningJob* const run = state_.running().find(id);
       if (run == nullptr || moments_added_ == kMostAdded) continue;
-      const Seconds from = evictable_from(*run, state_.rules());
+      const Seconds from = std::max(evictable_from(*run, state_.rules()), rests_until(*run, state_.rules()));
       const auto place = std::ranges::lower_bound(moments_, from, std::greater<>());
       if (from <= snapshot_.now || from >= kNever || (place != moments_.end() && *place == from)) continue;
       moments_.insert(place, from);
@@ -210,15 +220,17 @@ class Future {
       for (const Reservation& each : kept.reservations) reserved.insert(each.job);
     }
     std::size_t seen = 0;
+    // While a wanted job steps back, those behind it pass.
+    const auto are_all_seen = [&] { return seen == wanted_.size() && snapshot_.now >= passed_until_; };
     while (const std::optional<std::int32_t> index = sequence.next()) {
       const Job& job = snapshot_.jobs[static_cast<std::size_t>(*index)];
-      const bool is_behind = seen == wanted_.size();
+      const bool is_behind = are_all_seen();
       const int levels = sequence.levels_within_quota();
       const bool matters = !is_behind || awaited_.contains(job.id) || reserved.contains(job.id);
       if (!std::ranges::binary_search(promised, job.id) && matters) try_one(job, levels);
       if (levels == 0) reserved.erase(job.id);
       seen += levels == 0 && wanted_.contains(job.id) ? 1 : 0;
-      if (pass.closed() || (seen == wanted_.size() && awaited_.empty() && reserved.empty())) break;
+      if (pass.closed() || (are_all_seen() && awaited_.empty() && reserved.empty())) break;
     }
   }
 
@@ -276,6 +288,7 @@ class Future {
   std::size_t ended_ = 0;  // jobs, so far
   static constexpr int kMostAdded = 16;
   bool looks_at_evictions_ = false;
+  Seconds passed_until_{0};       // a wanted job steps back until then
   std::vector<Seconds> moments_;  // latest first
   int moments_added_ = 0;         // of jobs that start on the way
   std::vector<Eviction> evictions_;

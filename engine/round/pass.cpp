@@ -46,7 +46,7 @@ void Pass::count_promises(const KeptReservations& kept) {
   for (const Reservation* const row : promises) {
     state_.pledge(*row, kept.jobs);
     if (!reclaim_) continue;
-    for (const TaskPlace& each : surplus_left_for(state_, *row)) reclaim_->keep_for(row->job, each.run->job.id);
+    reclaim_->keep_for(row->job, std::max(now_, row->expected), surplus_left_for(state_, *row));
   }
   state_.renew_marks();
 }

@@ -91,6 +91,20 @@ void Reclaim::settle(std::int64_t job) {
   if (index_) index_->retire(job);
 }
 
+void Reclaim::keep_for(std::int64_t job, Seconds then, std::span<const TaskPlace> surplus) {
+  std::map<std::int64_t, KeptSurplus> kept;
+  for (const TaskPlace& each : surplus) {
+    const RunningTask& task = each.run->tasks[each.task];
+    KeptSurplus& its = kept.try_emplace(each.run->job.id, KeptSurplus{job, 0}).first->second;
+    its.lost += lost_time(*each.run, task, then, Stops::kAlone).value() * task.gpu_held().value();
+  }
+  for (const auto& [victim, its] : kept) keep(victim, its);
+}
+
+void Reclaim::keep(std::int64_t victim, const KeptSurplus& surplus) {
+  if (kept_for_.try_emplace(victim, surplus).second) lost_of(state_.running().find(victim)->job.queue) += surplus.lost;
+}
+
 bool Reclaim::has_a_cause() const {
   if (state_.quotas().governs()) return true;
   const auto other = [](const PriorityClass& priority_class) { return priority_class.value != 0; };
@@ -211,7 +225,12 @@ std::optional<RoomMade> Reclaim::take_surplus_left(const Job& job, const Reserva
   ledger.rollback(before);
   if (!fits) return std::nullopt;
   for (const Eviction& eviction : room.evictions) {
-    lost_of(state_.running().find(eviction.job)->job.queue) += eviction.lost;
+    std::int64_t& lost = lost_of(state_.running().find(eviction.job)->job.queue);
+    if (const auto kept = kept_for_.find(eviction.job); kept != kept_for_.end()) {
+      lost -= kept->second.lost;
+      kept_for_.erase(kept);
+    }
+    lost += eviction.lost;
     (void)state_.shrink(eviction.job, eviction.tasks);
     settle(eviction.job);
   }
@@ -302,6 +321,7 @@ std::optional<RoomMade> Reclaim::make_room_for(Wanted wanted, const std::functio
           wanted.of_all ? search_among_all(wanted, reaches, choice) : search(wanted, reaches, choice);
       if (!outcome) continue;
       spare_out_of_place(wanted, *outcome, choice);
+      if (!holds_until_then(wanted, state_.held_by(outcome->placed), choice)) continue;
       is_declined = how.declines && how.declines(jobs_of(choice));
       if (is_declined) break;
       if (how.at_most && choice.cost() > *how.at_most) {
@@ -362,23 +382,17 @@ bool Reclaim::was_put_first(const RunningJob& run, const Job& job) const {
   return order_->goes_first(run.job, job, then);
 }
 
-// Evicted so often, it has that much longer to itself: else it would serve a stream of higher classes for ever.
-bool Reclaim::has_its_rest(const RunningJob& run) const {
-  const Seconds rest(state_.rules().eviction_cooldown.value() * run.job.eviction.evictions);
-  return cools_down(run) && now_ < run.start + rest;
-}
-
 // By priority, in its own queue.
 bool Reclaim::may_go_by_class(const Victim& victim, const Job& job) const {
   if (victim.class_value >= state_.class_value(job)) return false;
   if (std::ranges::find(job.eviction.evicted_for, victim.job) != job.eviction.evicted_for.end()) return false;
   const RunningJob& run = *state_.running().find(victim.job);
-  return !was_put_first(run, job) && !has_its_rest(run);
+  return !was_put_first(run, job) && now_ >= rests_until(run, state_.rules());
 }
 
 bool Reclaim::is_out_of_reach(const Victim& victim, const Job& job) const {
   const auto kept = kept_for_.find(victim.job);
-  return victim.is_retired || (kept != kept_for_.end() && kept->second != job.id);
+  return victim.is_retired || (kept != kept_for_.end() && kept->second.job != job.id);
 }
 
 VictimReach Reclaim::reach_beyond(const Victim& victim, int fork) {
@@ -500,22 +514,19 @@ RoomMade Reclaim::carry_out(const Job& job, JobOutcome outcome, const Reaches& r
     std::size_t victim;
     std::size_t level;
     VictimChoiceReason why;
+    std::int64_t lost_then;  // when the last one stops
   };
+  // Nobody stops before the last one does: until then the job cannot start, and may find room elsewhere. Surplus tasks
+  // are left for then: they cannot be told to stop, and the job asks for room again.
+  const Seconds last_stop = choice.last_stop();
   std::vector<Step> steps;  // in the order of victims
   for (const std::size_t v : choice.chosen())
-    steps.push_back({v, choice.level(v), why_chosen((*index_)[v], reaches, choice)});
+    steps.push_back({v, choice.level(v), why_chosen((*index_)[v], reaches, choice), choice.lost_at(v, last_stop)});
   std::ranges::sort(steps, {}, &Step::victim);
   const auto candidates =
       std::ranges::count_if(reaches.of, [](VictimReach reach) { return reach != VictimReach::kNone; });
   choice.clear();
   RoomMade room;
-  // Nobody stops before the last one does: until then the job cannot start, and may find room elsewhere. Surplus tasks
-  // are left for then: they cannot be told to stop, and the job asks for room again.
-  Seconds last_stop = now_;
-  for (const Step& step : steps) {
-    const Victim& victim = (*index_)[step.victim];
-    if (step.level == victim.all()) last_stop = std::max(last_stop, victim.stop);
-  }
   const auto is_left_for_then = [&](const Step& step) {
     return step.level < (*index_)[step.victim].all() && last_stop > now_;
   };
@@ -524,7 +535,7 @@ RoomMade Reclaim::carry_out(const Job& job, JobOutcome outcome, const Reaches& r
     if (!is_left_for_then(step)) lost_of(victim.queue) += victim.lost(step.level);
   }
   for (const Step& step : steps) {
-    const auto& [v, level, why] = step;
+    const auto& [v, level, why, lost_then] = step;
     const Victim& victim = (*index_)[v];
     Eviction eviction{.job = victim.job,
                       .beneficiary = job.id,
@@ -535,20 +546,19 @@ RoomMade Reclaim::carry_out(const Job& job, JobOutcome outcome, const Reaches& r
                       .why = why,
                       .candidates = static_cast<std::int32_t>(candidates)};
     if (is_left_for_then(step)) {
-      keep_for(job.id, victim.job);
+      keep(victim.job, {job.id, lost_then});
       continue;
     }
     RunningJob& run = *state_.running().change(victim.job);
     Seconds stop = victim.stop;
     if (eviction.whole && stop < last_stop) {
       // What it works on is lost, too, as far as the budget lets it.
-      const std::int64_t by_then = lost_work(run, last_stop);
       const std::int64_t budget = eviction_budget_of(state_, victim.queue);
       std::int64_t& lost = lost_of(victim.queue);
-      if (budget < 0 || lost + by_then - eviction.lost <= budget) {
+      if (budget < 0 || lost + lost_then - eviction.lost <= budget) {
         stop = last_stop;
-        lost += by_then - eviction.lost;
-        eviction.lost = by_then;
+        lost += lost_then - eviction.lost;
+        eviction.lost = lost_then;
       }
     }
     run.job.eviction.evicted_for.push_back(job.id);

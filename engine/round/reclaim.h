@@ -8,8 +8,7 @@
 //   priority  a job of the same queue with a strictly lower class; b counts against every quota that v counted against,
 //             with the marks that lower classes of the queue give it when it starts (RoundState::start).
 //             Not one that started while b waited because the order put it first, as by its age: b would end it as soon
-//             as it may, and the next b again. One that was evicted n times before runs n times the cool-down first:
-//             else a stream of higher classes would evict it for ever
+//             as it may, and the next b again. One that was evicted before has its rest first: rests_until()
 // and only if v is preemptible, is not stopping, has run for its minimum run time and, if evicted before, for the
 // cool-down; started or grew in an earlier pass; by priority, never evicted b (EvictionTerms::evicted_for); and its
 // queue has budget left for what v would lose. b's quota counts as far as it lasts until b's end. b must have waited
@@ -65,6 +64,8 @@
 
 namespace berth {
 
+struct TaskPlace;
+
 struct RoomMade {
   std::vector<Eviction> evictions;         // none where an owner needs no more than idle room kept from borrowers
   JobOutcome outcome;                      // the beneficiary's placement; in the ledger when every victim stops now
@@ -114,9 +115,9 @@ class Reclaim {
   bool has_a_cause() const;
   // The job has started or gained tasks in this pass: it is no victim any more.
   void settle(std::int64_t job);
-  // Surplus tasks of that one are taken for the job when those have gone who were told to stop for it: until then it is
-  // nobody else's victim.
-  void keep_for(std::int64_t job, std::int64_t victim) { kept_for_.try_emplace(victim, job); }
+  // Surplus tasks are taken for the job then, when those have gone who were told to stop for it. Until then their job
+  // is nobody else's victim, and the budget of its queue pays for what they will have lost.
+  void keep_for(std::int64_t job, Seconds then, std::span<const TaskPlace> surplus);
 
  private:
   // Who may be evicted for a job, and how far.
@@ -136,6 +137,11 @@ class Reclaim {
     std::uint32_t own = 0;  // there: who may be evicted once it is within the quotas of its path at these depths
     bool as_owner = false;  // see Search
   };
+  struct KeptSurplus {
+    std::int64_t job = 0;   // for which it is kept
+    std::int64_t lost = 0;  // milli-GPU-seconds, counted in lost_
+  };
+  void keep(std::int64_t victim, const KeptSurplus& surplus);
   std::optional<RoomMade> make_room_for(Wanted wanted, const std::function<void()>& before_search, const Search& search,
                                         Price* price);
   bool has_a_chance(const Wanted& wanted) const;
@@ -143,7 +149,6 @@ class Reclaim {
   const VictimIndex& index();
   // The order put the one that runs before the other, which waited when it started.
   bool was_put_first(const RunningJob& run, const Job& job) const;
-  bool has_its_rest(const RunningJob& run) const;
   Reaches reaches_for(const VictimIndex& victims, const Job& job, const Amounts& demand, Seconds end) const;
   // If it were within the quotas at these depths.
   Reaches reaches_within(const Wanted& wanted) const;
@@ -179,6 +184,9 @@ class Reclaim {
                   JobOutcome& outcome);
   void spare_tasks(const Wanted& wanted, std::size_t victim, VictimChoice& choice, JobOutcome& outcome);
   void spare_out_of_place(const Wanted& wanted, const JobOutcome& outcome, VictimChoice& choice);
+  // The job starts when the last victim stops: it has its rights until it has ended, and budgets pay for what is lost
+  // until then.
+  bool holds_until_then(const Wanted& wanted, const Amounts& taken, const VictimChoice& choice) const;
   bool keeps_the_rules(const Job& job, const Amounts& taken, Seconds end, const VictimChoice& choice) const;
   RoomMade carry_out(const Job& job, JobOutcome outcome, const Reaches& reaches, VictimChoice& choice);
   VictimChoiceReason why_chosen(const Victim& victim, const Reaches& reaches, const VictimChoice& choice) const;
@@ -195,7 +203,7 @@ class Reclaim {
   QuotaLedger::Beside beside_ = QuotaLedger::Beside::kUsed;
   std::vector<std::int64_t> lost_;     // milli-GPU-seconds this hour, by queue, last that of jobs without one
   std::vector<std::int64_t> settled_;  // started, grew or made room in this pass
-  std::map<std::int64_t, std::int64_t> kept_for_;  // by victim
+  std::map<std::int64_t, KeptSurplus> kept_for_;  // by victim
   std::unique_ptr<VictimIndex> index_;
   std::set<DemandKey> failed_;  // since the last eviction
   RoomToCome room_to_come_;

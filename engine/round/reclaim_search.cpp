@@ -288,6 +288,18 @@ void Reclaim::spare_out_of_place(const Wanted& wanted, const JobOutcome& outcome
   ledger.rollback(before);
 }
 
+bool Reclaim::holds_until_then(const Wanted& wanted, const Amounts& taken, const VictimChoice& choice) const {
+  const Seconds then = choice.last_stop();
+  if (then <= now_) return true;
+  const Seconds end = std::max(wanted.end, last_end_of(wanted.job, then));
+  if (state_.quotas().looks_at_end() && end > wanted.end) {
+    const QuotaVerdict verdict = state_.quotas().judge(wanted.job.queue, taken, end);
+    if (!verdict.admitted() || (wanted.as_owner && verdict.borrows)) return false;
+    if (!keeps_the_rules(wanted.gang, taken, end, choice)) return false;
+  }
+  return choice.pays_for_surplus_then();
+}
+
 bool Reclaim::keeps_the_rules(const Job& job, const Amounts& taken, Seconds end, const VictimChoice& choice) const {
   std::uint32_t lost_marks = 0;  // of jobs of the same queue
   for (const std::size_t v : choice.chosen()) {

@@ -139,6 +139,7 @@ RoomSearch::Offer RoomSearch::offer(NodeIndex node, const Unit& unit) {
   FreeRoom room = room_on(state_.ledger(), index_, choice_, node);
   const auto units = [&] { return units_in(room.view(), *unit.group, unit.tasks, most); };
   const std::int32_t before = units();
+  const std::int64_t lost_before = choice_.lost_then();
   for (const bool whole : {false, true}) {
     for (const std::int32_t v : index_.on_node(node)) {
       const auto victim = static_cast<std::size_t>(v);
@@ -163,16 +164,14 @@ RoomSearch::Offer RoomSearch::offer(NodeIndex node, const Unit& unit) {
       room.add_tasks(index_[step.victim], step.from, step.to);
     }
   }
-  std::int64_t lost = 0;
   for (const Step& step : offer.steps) {
     const Victim& victim = index_[step.victim];
-    lost += victim.lost(step.to) - victim.lost(step.from);
     offer.highest_class = offer.victims == 0 ? victim.class_value : std::max(offer.highest_class, victim.class_value);
     offer.loses_quota = offer.loses_quota || victim.loses_quota(step.to);
     ++offer.victims;
     offer.runtime += (now_ - victim.start).value();
   }
-  offer.lost_per_gain = static_cast<double>(lost) / std::max(1, units() - before);
+  offer.lost_per_gain = static_cast<double>(choice_.lost_then() - lost_before) / std::max(1, units() - before);
   for (std::size_t i = offer.steps.size(); i-- > 0;) choice_.lower(offer.steps[i].victim, offer.steps[i].from);
   return offer;
 }

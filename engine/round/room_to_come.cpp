@@ -1,5 +1,7 @@
 #include "engine/round/room_to_come.h"
 
+#include <algorithm>
+
 #include "engine/round/quota_placing.h"
 
 namespace berth {
@@ -8,7 +10,8 @@ void RoomToCome::find_leaving() {
   leaving_.emplace();
   held_ = state_.quotas().none();
   for (const RunningJob& run : state_.running().all()) {
-    if (!run.stops_for_a_loan() && !run.is_about_to_end(now_)) continue;
+    const bool is_soon = run.stop_at <= now_ + state_.rules().reservation_ttl;
+    if (run.stops_for_a_loan() ? !is_soon : !run.is_about_to_end(now_)) continue;
     leaving_->push_back(run.job.id);
     for (const RunningTask& task : run.tasks) state_.quotas().add_holding(task.holding, held_);
   }
@@ -27,7 +30,14 @@ bool RoomToCome::could_suffice(const Job& gang) const {
 bool RoomToCome::is_for(const Job& job, const RunningJob& leaving, Seconds end) const {
   if (!leaving.stops_for_a_loan()) return true;
   const QuotaLedger& quotas = state_.quotas();
-  return job.queue >= 0 && quotas.may_reclaim(job.queue, quotas.demand_to_start(job), leaving.job.queue, 0, end);
+  const auto is_of_lender = [&](const LoanTerms& loan) {
+    return loan.id == leaving.stops_for && quotas.lies_in(job.queue, loan.lender);
+  };
+  const QuotaTable& table = quotas.table();
+  if (job.queue < 0 ||
+      (std::ranges::none_of(table.loans, is_of_lender) && std::ranges::none_of(table.ended_loans, is_of_lender)))
+    return false;
+  return quotas.may_reclaim(job.queue, quotas.demand_to_start(job), leaving.job.queue, 0, end);
 }
 
 bool RoomToCome::serves(const Job& job, Seconds end) {

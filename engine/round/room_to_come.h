@@ -1,8 +1,9 @@
 // Room that running jobs are leaving, though for no waiting job: they were cancelled, are out of their time limit, or
 // stop for the end of a loan.
 //
-// Nobody is to be evicted for a job that such room will do for. Each room does for one job: those that were told so
-// keep their places in it, in the order in which they asked.
+// Nobody is to be evicted for a job that such room will do for. What stops for a loan later than reservation_ttl from
+// now is not waited for: an owner takes back at once what it has not lent. Each room does for one job: those that were
+// told so keep their places in it, in the order in which they asked.
 #pragma once
 
 #include <optional>
@@ -19,7 +20,7 @@ class RoomToCome {
   RoomToCome(RoundState& state, Seconds now) : state_(state), now_(now) {}
 
   // The job's gang, which does not fit now, would start were those gone that leave: by quota, and on the nodes. What
-  // stops for a loan leaves room for those who may take it back. `end`: of the job, see QuotaLedger::judge.
+  // stops for a loan leaves room for its lender. `end`: of the job, see QuotaLedger::judge.
   bool serves(const Job& job, Seconds end);
 
  private:

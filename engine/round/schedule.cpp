@@ -420,7 +420,9 @@ Result<ScheduleResult> plan_schedule_on(const Snapshot& snapshot, RoundState& st
   drop_void_promises(state, snapshot.jobs, snapshot.now, kept);
   state.quotas().keep_nothing();
   const StartsThen starts = options.tries_loans ? starts_then(snapshot, options) : StartsThen();
+  const std::vector<std::int64_t> spared = spare_needless(state, kept, snapshot.jobs, snapshot.now);
   BERTH_ASSIGN(SettledStops settled, settle_stops(state, kept, snapshot.jobs, snapshot.now, starts));
+  settled.reprieves.insert(settled.reprieves.end(), spared.begin(), spared.end());
   ScheduleRun run(snapshot, state, ordering, options, kept, std::move(settled));
   BERTH_TRY(run.run());
   ScheduleResult result = std::move(run).result();

@@ -1,9 +1,13 @@
 #include "engine/round/stops.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <optional>
+#include <tuple>
 
 #include "engine/round/loan_return.h"
+#include "engine/round/quota_placing.h"
 #include "engine/round/reserved_room.h"
 #include "engine/round/timeline.h"
 
@@ -101,7 +105,7 @@ bool is_clear_for(RoundState& state, const Job& job, const Reservation& row, con
 }
 
 bool is_void(RoundState& state, const Job& job, const Reservation& row, Seconds now) {
-  const Seconds end = last_end_of(job, now);
+  const Seconds end = last_end_of(job, std::max(now, row.expected));
   const QuotaLedger marked = marked_without_leaving(state, job);
   if (!is_clear_for(state, job, row, marked, end)) return true;
   if (!state.quotas().governs()) {  // nobody owns anything any more
@@ -133,7 +137,91 @@ bool is_void(RoundState& state, const Job& job, const Reservation& row, Seconds 
   return !then.judge(job.queue, amounts, end).admitted();
 }
 
+// Where the promised job would be if these went: as it was told, or on room that no other row keeps.
+std::optional<std::vector<ReservedTask>> room_without(RoundState& state, const Job& job, const Reservation& row,
+                                                      std::span<const Reservation> kept,
+                                                      std::span<const RunningJob* const> gone, Seconds end) {
+  Ledger& ledger = state.ledger();
+  const Ledger::Checkpoint before = ledger.checkpoint();
+  QuotaLedger then = state.quotas();
+  then.clear_holds();
+  then.judge_for(row.job, row.made_at, Seconds(kNoLimit), row.expected);
+  for (const RunningJob* const run : gone) {
+    for (const RunningTask& task : run->tasks) (void)ledger.release(task.holding);
+    then.give_back(run->job.queue, state.held_by(*run).all, state.lasts_until(*run));
+  }
+  const Ledger::Checkpoint without_them = ledger.checkpoint();
+  if (std::ranges::all_of(row.tasks, [&](const ReservedTask& task) { return ledger.place(task.holding).ok(); })) {
+    ledger.rollback(before);
+    return row.tasks;
+  }
+  ledger.rollback(without_them);
+  const BackfillMode mode = state.rules().backfill;
+  if (mode == BackfillMode::kNone ||
+      mode == BackfillMode::kNonePerQueue) {  // what is idle is for the first in the order
+    ledger.rollback(before);
+    return std::nullopt;
+  }
+  for (const Reservation& other : kept) {
+    if (other.job == row.job) continue;
+    for (const ReservedTask& task : other.tasks) (void)ledger.place(task.holding);
+  }
+  const auto place = [&](const Job& wanted, bool) { return state.placer().place_job(wanted); };
+  const JobOutcome outcome = place_within_quota(then, ledger, gang_of(job), end, place).outcome;
+  ledger.rollback(before);
+  if (!outcome.started) return std::nullopt;
+  return reserved_tasks(outcome.placed, state.cluster());
+}
+
+// Those that stop for the job, the dearest first.
+std::vector<const RunningJob*> victims_of(const RoundState& state, std::int64_t job) {
+  std::vector<const RunningJob*> victims;
+  for (const RunningJob& run : state.running().all()) {
+    if (run.makes_room_for_a_job() && run.stops_for == job) victims.push_back(&run);
+  }
+  std::ranges::sort(victims, std::greater<>(), [&](const RunningJob* run) {
+    return std::tuple(state.class_value(run->job), lost_work(*run, run->stop_at), run->job.id);
+  });
+  return victims;
+}
+
 }  // namespace
+
+std::vector<std::int64_t> spare_needless(RoundState& state, std::span<Reservation> kept, std::span<const Job> jobs,
+                                         Seconds now) {
+  std::vector<std::int64_t> spared;
+  for (Reservation& row : kept) {
+    const Job* const job = row.kind == ReservationKind::kEviction ? find_job(jobs, row.job) : nullptr;
+    if (job == nullptr || job->queue < 0) continue;
+    std::vector<const RunningJob*> gone = victims_of(state, row.job);
+    for (std::size_t i = 0; i < gone.size();) {
+      const RunningJob* const victim = gone[i];
+      std::vector<const RunningJob*> others = gone;
+      others.erase(others.begin() + static_cast<std::ptrdiff_t>(i++));
+      if (victim->is_bound_to_stop(now)) continue;
+      const Seconds end = last_end_of(*job, std::max(now, row.expected));
+      std::optional<std::vector<ReservedTask>> tasks = room_without(state, *job, row, kept, others, end);
+      if (!tasks) continue;
+      Reservation elsewhere = row;
+      elsewhere.tasks = *std::move(tasks);
+      state.drop_pledge(row.job);
+      RunningJob& run = *state.running().change(victim->job.id);
+      const RunningJob told = run;
+      run.run_on();
+      if (is_void(state, *job, elsewhere, now)) {
+        run = told;
+      } else {
+        row.tasks = std::move(elsewhere.tasks);
+        spared.push_back(run.job.id);
+        gone = std::move(others);
+        --i;
+      }
+      state.pledge(row, jobs);
+    }
+  }
+  if (!spared.empty()) state.renew_marks();
+  return spared;
+}
 
 void drop_void_promises(RoundState& state, std::span<const Job> jobs, Seconds now, std::vector<Reservation>& kept) {
   std::vector<Reservation> broken;
@@ -161,7 +249,8 @@ void drop_void_promises(RoundState& state, std::span<const Job> jobs, Seconds no
     const Job* const job = find_job(jobs, row.job);
     if (job == nullptr) return false;
     state.drop_pledge(row.job);
-    const bool is_broken = !is_clear_for(state, *job, row, marked_without_leaving(state, *job), last_end_of(*job, now));
+    const Seconds end = last_end_of(*job, std::max(now, row.expected));
+    const bool is_broken = !is_clear_for(state, *job, row, marked_without_leaving(state, *job), end);
     if (!is_broken) state.pledge(row, jobs);
     if (is_broken) broken.push_back(row);
     return is_broken;

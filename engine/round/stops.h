@@ -30,6 +30,13 @@ struct SettledStops {
 // order, at least those of the rows.
 void drop_void_promises(RoundState& state, std::span<const Job> jobs, Seconds now, std::vector<Reservation>& kept);
 
+// A victim runs on if the job that it makes room for gets its room without it: others have ended since, or the quota
+// has more left. The rows in `kept` name the places that they then have; what other rows keep is left to those. Returns
+// who runs on. The job and its victims may be tried in another way than when they were chosen: dearest first, one by
+// one.
+std::vector<std::int64_t> spare_needless(RoundState& state, std::span<Reservation> kept, std::span<const Job> jobs,
+                                         Seconds now);
+
 // Before the pass: changes `state` accordingly, and returns loans (loan_return.h). `kept`: reservations that earlier
 // rounds made, of jobs that still wait; expected sooner where their victims stop sooner, and kept for reservation_ttl
 // from when those have ended. `jobs`: all that wait, in id

@@ -70,7 +70,13 @@ Seconds evictable_from(const RunningJob& run, const RoundRules& rules) {
   return cools_down(run) ? std::max(from, run.start + rules.eviction_cooldown) : from;
 }
 
-VictimIndex::VictimIndex(const RoundState& state, Seconds now, EvictionTimes times) {
+Seconds rests_until(const RunningJob& run, const RoundRules& rules) {
+  constexpr std::int32_t kMost = 24;
+  if (!cools_down(run)) return run.start;
+  return run.start + Seconds(rules.eviction_cooldown.value() * std::min(run.job.eviction.evictions, kMost));
+}
+
+VictimIndex::VictimIndex(const RoundState& state, Seconds now, EvictionTimes times) : now_(now) {
   for (const RunningJob& run : state.running().all()) {
     const Seconds from = evictable_from(run, state.rules());
     if (now >= from || (times == EvictionTimes::kIgnored && from < kNever))
@@ -171,6 +177,44 @@ void VictimChoice::set(std::size_t victim, std::size_t level) {
   levels_[victim] = level;
 }
 
+Seconds VictimChoice::last_stop() const {
+  Seconds last = index_.now();
+  for (const std::size_t v : chosen_) {
+    if (level(v) == index_[v].all()) last = std::max(last, index_[v].stop);
+  }
+  return last;
+}
+
+std::int64_t VictimChoice::lost_at(std::size_t v, Seconds stop) const {
+  const Victim& victim = index_[v];
+  const bool is_whole = level(v) == victim.all();
+  if (stop <= (is_whole ? victim.stop : index_.now())) return victim.lost(level(v));
+  const RunningJob& run = *state_.running().find(victim.job);
+  std::int64_t lost = 0;
+  for (std::size_t i = 0; i < level(v); ++i)
+    lost += lost_time(run, victim.tasks[i], stop, is_whole ? Stops::kInJob : Stops::kAlone).value() *
+            victim.tasks[i].gpu_held().value();
+  return lost;
+}
+
+std::int64_t VictimChoice::lost_then() const {
+  const Seconds last = last_stop();
+  std::int64_t lost = 0;
+  for (const std::size_t v : chosen_) {
+    const std::int64_t now = index_[v].lost(level(v));
+    const std::int64_t then = lost_at(v, last);
+    lost += is_within_budget(v, then - now) ? then : now;
+  }
+  return lost;
+}
+
+bool VictimChoice::pays_for_surplus_then() const {
+  const Seconds last = last_stop();
+  return std::ranges::all_of(chosen_, [&](std::size_t v) {
+    return level(v) == index_[v].all() || is_within_budget(v, lost_at(v, last) - index_[v].lost(level(v)));
+  });
+}
+
 void VictimChoice::clear() {
   for (const std::size_t victim : chosen_) set(victim, 0);
   chosen_.clear();
@@ -190,8 +234,9 @@ VictimChoice::Cost VictimChoice::cost() const {
     const Victim& victim = index_[v];
     cost.highest_class = std::max(cost.highest_class, victim.class_value);
     cost.loses_quota = cost.loses_quota || victim.loses_quota(level(v));
-    cost.lost += victim.lost(level(v)) + victim.policy_cost;
+    cost.lost += victim.policy_cost;
   }
+  cost.lost += lost_then();
   return cost;
 }
 

@@ -22,6 +22,9 @@ namespace berth {
 bool cools_down(const RunningJob& run);
 // From when on the rules of time and kind allow to evict it, whoever asks; kNever = they do not.
 Seconds evictable_from(const RunningJob& run, const RoundRules& rules);
+// Until then no higher class of its queue may evict it: one that was evicted n times has n times the cool-down to
+// itself, at most 24 times. Else it would serve a stream of higher classes for ever.
+Seconds rests_until(const RunningJob& run, const RoundRules& rules);
 
 // How far a victim may go for the job that asks.
 enum class VictimReach : std::uint8_t { kNone, kSurplus, kAll };
@@ -69,6 +72,7 @@ class VictimIndex {
 
   std::span<const Victim> victims() const { return victims_; }
   std::size_t size() const { return victims_.size(); }
+  Seconds now() const { return now_; }
   const Victim& operator[](std::size_t index) const { return victims_[index]; }
   // Its surplus task at `from` goes after those up to that level.
   void put_back(std::size_t index, std::size_t from, std::size_t level);
@@ -80,6 +84,7 @@ class VictimIndex {
   Amounts amounts(const RoundState& state, std::size_t index, std::size_t from, std::size_t to) const;
 
  private:
+  Seconds now_;
   std::vector<Victim> victims_;
   std::unordered_map<std::int64_t, std::size_t> place_;  // of a job
   std::vector<std::size_t> first_on_node_;               // node -> place in on_node_; one past the last at the end
@@ -106,6 +111,15 @@ class VictimChoice {
   // than all of a job that writes a checkpoint.
   bool is_within_budget(std::size_t victim, std::int64_t more = 0) const;
   void clear();
+  // When the last of those stops that go as a whole; nobody stops before, and surplus tasks go then.
+  Seconds last_stop() const;
+  // milli-GPU-seconds that what is chosen of the victim loses when it goes at that moment.
+  std::int64_t lost_at(std::size_t victim, Seconds stop) const;
+  // The same, of all that are chosen, when they stop together. What a budget does not pay for stops by itself, and
+  // sooner.
+  std::int64_t lost_then() const;
+  // The budgets of their queues allow what surplus tasks lose by then.
+  bool pays_for_surplus_then() const;
   struct Cost {
     std::int64_t highest_class = std::numeric_limits<std::int64_t>::min();
     bool loses_quota = false;  // somebody does

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/base/text.h"
+#include "engine/round/backfill.h"
 #include "engine/runtime/job_state_words.h"
 #include "engine/store/load.h"
 
@@ -154,6 +155,16 @@ Result<SaidReason> say_behind(Database& db, const Waiting& waiting, const Snapsh
                       "wait for that job to start", Remedy::kEarlierEnd};
   }
   return say_dependencies(db, waiting.job);
+}
+
+std::string step_back_words(const Snapshot& snapshot, const RoundState& state, const Job& job) {
+  const QuotaLedger& quotas = state.quotas();
+  const Seconds until = steps_back_until(job, snapshot.rules);
+  if (!quotas.governs() || until <= snapshot.now) return {};
+  const QuotaVerdict verdict = quotas.judge(job.queue, quotas.demand_to_start(job), last_end_of(job, snapshot.now));
+  if (verdict.admitted() ? !verdict.borrows : verdict.is_owner) return {};
+  return fmt::format("it was evicted {} times: where it borrows it reserves nothing until {}", job.eviction.evictions,
+                     print_time(until));
 }
 
 }  // namespace berth

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/model/plan.h"
+#include "engine/round/round_state.h"
 #include "engine/runtime/reason_words.h"
 #include "engine/store/sqlite.h"
 
@@ -19,5 +20,8 @@ Result<std::vector<std::string>> jobs_waiting_for(Database& db, std::int64_t job
 
 // Of kBlocked, kReserved and kDependency.
 Result<SaidReason> say_behind(Database& db, const Waiting& waiting, const Snapshot& snapshot, const Plan& plan);
+
+// "it was evicted 6 times: where it borrows it reserves nothing until 07:40"; empty = it does not step back.
+std::string step_back_words(const Snapshot& snapshot, const RoundState& state, const Job& job);
 
 }  // namespace berth

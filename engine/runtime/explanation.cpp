@@ -540,6 +540,8 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
     }
     explanation.sentence += "; " + without_claim_words(*refusal, snapshot.rules);
   }
+  if (const std::string words = step_back_words(snapshot, *now.state, *job); !words.empty())
+    explanation.sentence += "; " + words;
   if (is_permanent(waiting->reason)) explanation.never_starts = true;
   if (options.next_step && hold == nullptr && !explanation.never_starts && waiting->reason != Reason::kReserved) {
     BERTH_ASSIGN(const std::string budgets, say_budgets(snapshot, job->id, options.interrupted));

@@ -36,8 +36,10 @@ Status DeviceFloor::begin_pass(const QueueOrder& order, const OrderInput& input)
   if (state_.rules().preemption == Preemption::kReclaim) {
     count_losses(now);
     drop_void_promises(state_, input.jobs, now, reservations_);
+    const std::vector<std::int64_t> spared = spare_needless(state_, reservations_, input.jobs, now);
     constexpr std::span<const Job> kNobody;  // loans of a simulation do not end
     BERTH_ASSIGN(settled_, settle_stops(state_, reservations_, kNobody, now));
+    settled_.reprieves.insert(settled_.reprieves.end(), spared.begin(), spared.end());
     note_reprieves();
   }
   pass_.emplace(state_, kept(), now);
