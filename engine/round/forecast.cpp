@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -130,6 +131,7 @@ class Future {
       waited.push_back(until);
       passed_until_ = std::max(passed_until_, until);
     }
+    std::ranges::sort(waited, std::greater<>());
     moments_ = waited;
     const bool may_be = state_.quotas().governs() || !snapshot_.priority_classes.empty();
     looks_at_evictions_ = rules.preemption == Preemption::kReclaim && may_be;

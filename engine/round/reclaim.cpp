@@ -1,6 +1,7 @@
 #include "engine/round/reclaim.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/round/own_models.h"
 #include "engine/round/quota_placing.h"
@@ -154,6 +155,10 @@ std::optional<RoomMade> Reclaim::make_room(const Job& job, Seconds end, const st
 
 std::optional<RoomMade> Reclaim::take_surplus_left(const Job& job, const Reservation& promise, Seconds end) {
   (void)index();  // marks are given beside what is promised
+  for (auto& [victim, kept] : kept_for_) {
+    const RunningJob* const run = kept.job == job.id ? state_.running().find(victim) : nullptr;
+    if (run != nullptr) lost_of(run->job.queue) -= std::exchange(kept.lost, 0);
+  }
   const WithoutItsPledge lifted(state_, state_.pledge_of(job.id));
   const Amounts amounts = state_.held_by(promise.tasks);
   struct Surplus {
@@ -225,12 +230,7 @@ std::optional<RoomMade> Reclaim::take_surplus_left(const Job& job, const Reserva
   ledger.rollback(before);
   if (!fits) return std::nullopt;
   for (const Eviction& eviction : room.evictions) {
-    std::int64_t& lost = lost_of(state_.running().find(eviction.job)->job.queue);
-    if (const auto kept = kept_for_.find(eviction.job); kept != kept_for_.end()) {
-      lost -= kept->second.lost;
-      kept_for_.erase(kept);
-    }
-    lost += eviction.lost;
+    lost_of(state_.running().find(eviction.job)->job.queue) += eviction.lost;
     (void)state_.shrink(eviction.job, eviction.tasks);
     settle(eviction.job);
   }

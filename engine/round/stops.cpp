@@ -156,9 +156,9 @@ std::optional<std::vector<ReservedTask>> room_without(RoundState& state, const J
     return row.tasks;
   }
   ledger.rollback(without_them);
+  // In these modes what is idle is for the first in the order.
   const BackfillMode mode = state.rules().backfill;
-  if (mode == BackfillMode::kNone ||
-      mode == BackfillMode::kNonePerQueue) {  // what is idle is for the first in the order
+  if (mode == BackfillMode::kNone || mode == BackfillMode::kNonePerQueue) {
     ledger.rollback(before);
     return std::nullopt;
   }
