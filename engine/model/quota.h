@@ -62,7 +62,7 @@ struct LoanTerms {
   bool operator==(const LoanTerms&) const = default;
 };
 
-// What holds from the moment on at which a loan ends, where dates change more than that.
+// What holds from the moment on: ends of loans where dates change more than that, and dates within a victim's grace.
 struct QuotaAtEnd {
   Seconds from;
   std::vector<std::vector<QuotaTerms>> terms;  // as in QuotaTable

@@ -187,6 +187,7 @@ class Reclaim {
   // The job starts when the last victim stops: it has its rights until it has ended, and budgets pay for what is lost
   // until then.
   bool holds_until_then(const Wanted& wanted, const Amounts& taken, const VictimChoice& choice) const;
+  bool has_its_right_then(const Wanted& wanted, const Amounts& taken, Seconds then, const VictimChoice& choice) const;
   bool keeps_the_rules(const Job& job, const Amounts& taken, Seconds end, const VictimChoice& choice) const;
   RoomMade carry_out(const Job& job, JobOutcome outcome, const Reaches& reaches, VictimChoice& choice);
   VictimChoiceReason why_chosen(const Victim& victim, const Reaches& reaches, const VictimChoice& choice) const;

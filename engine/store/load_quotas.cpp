@@ -156,14 +156,23 @@ Status QuotaReader::read_loans() {
   return {};
 }
 
-// Of open loans, the moments until which something else begins or ends, too.
+// The ends of open loans until which something else begins or ends, too; and all dates within the longest grace that a
+// running job may get: who is evicted for a job may stop as late.
 Status QuotaReader::read_ends() {
-  BERTH_ASSIGN(Statement rows,
-               db_.prepare("SELECT DISTINCT l.valid_to FROM loans l WHERE l.state = 'open' AND l.valid_from <= ?1 AND "
-                           "l.valid_to > ?1 AND (EXISTS (SELECT 1 FROM quotas q WHERE (q.valid_from > ?1 AND "
-                           "q.valid_from <= l.valid_to) OR (q.valid_to > ?1 AND q.valid_to <= l.valid_to)) OR EXISTS "
-                           "(SELECT 1 FROM loans o WHERE o.state = 'open' AND o.valid_from > ?1 AND o.valid_from <= "
-                           "l.valid_to)) ORDER BY 1"));
+  BERTH_ASSIGN(
+      Statement rows,
+      db_.prepare("WITH horizon (moment) AS (SELECT ?1 + 3600 + max(checkpoint_grace_s) FROM jobs WHERE state = "
+                  "'running' AND checkpoint_grace_s > 0) "
+                  "SELECT l.valid_to FROM loans l WHERE l.state = 'open' AND l.valid_from <= ?1 AND "
+                  "l.valid_to > ?1 AND (EXISTS (SELECT 1 FROM quotas q WHERE (q.valid_from > ?1 AND "
+                  "q.valid_from <= l.valid_to) OR (q.valid_to > ?1 AND q.valid_to <= l.valid_to)) OR EXISTS "
+                  "(SELECT 1 FROM loans o WHERE o.state = 'open' AND o.valid_from > ?1 AND o.valid_from <= "
+                  "l.valid_to)) "
+                  "UNION SELECT q.valid_from FROM quotas q, horizon h WHERE q.valid_from > ?1 AND q.valid_from <= "
+                  "h.moment "
+                  "UNION SELECT q.valid_to FROM quotas q, horizon h WHERE q.valid_to > ?1 AND q.valid_to <= h.moment "
+                  "UNION SELECT o.valid_from FROM loans o, horizon h WHERE o.state = 'open' AND o.valid_from > ?1 "
+                  "AND o.valid_from <= h.moment ORDER BY 1"));
   rows.with(now_);
   while (rows.next()) state_.quotas.at_ends.push_back({rows.quantity<Seconds>(0), {}, {}});
   BERTH_TRY(rows.status());
