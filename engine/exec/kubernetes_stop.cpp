@@ -114,9 +114,9 @@ class PodStopper {
       for (const std::string_view line : split(reply.output, '\n')) {
         std::vector<std::string_view> words = split(line, ' ');
         std::erase_if(words, [](std::string_view word) { return word.empty(); });
-        if (words.size() != 3) continue;
+        if (words.size() < 2) continue;
         if (words[1] == "Succeeded" || words[1] == "Failed") ended.emplace(words[0]);
-        if (words[2] != "<none>") labelled_before_.emplace(words[0]);
+        if (words.size() > 2 && words[2] != "<none>") labelled_before_.emplace(words[0]);
       }
     }
     std::erase_if(all, [&](const StopWork& work) { return ended.contains(work.pod); });
