@@ -149,19 +149,17 @@ constexpr CommandRow kLoanRows[] = {
      .summary = "Lends quota of one queue to another until a date, or until it is returned.",
      .example = "CREATE LOAN 8 A100 FROM ads TO search UNTIL '2099-12-01' RETURN GRACE 2h",
      .details =
-         "The lender must own that much all the time, its other loans counted. Both count the loan as their "
-         "quota; jobs that would outlast it start only as ones that borrow. In the return grace, the time "
-         "before the end, rounds look which waiting jobs of the lender need the quota at the end. Jobs of the "
-         "borrower that would still run then are told to stop, as few as suffice: at the end of the loan, "
-         "those with checkpoint_every at their last checkpoint before it, and those with checkpoint_grace are "
-         "signalled so much earlier, less than one usual interval of rounds before that if need be; until then "
-         "they work on. Tasks beyond min_tasks stop at the end itself. SHOW LOANS; says which. Where no job of "
-         "the lender waits for it, nobody stops: the "
-         "borrower runs on, after the end as any queue that uses more than its quota. Jobs that would start in "
-         "the grace, borrow and outlast the loan leave the lender its quota, even if none of its jobs waits. A job of "
-         "the "
-         "lender that the loan's end will do for waits for it for reservation_ttl at most, rather than evict others. "
-         "Without a grace the lender takes its quota back when it needs it."},
+         "The lender must own that much all the time, its other loans counted. Both count the loan as their quota; "
+         "jobs that would outlast it start only as ones that borrow. In the return grace, the time before the end, "
+         "rounds look which waiting jobs of the lender need the quota at the end. They tell jobs of the borrower that "
+         "would still run then to stop, no more of them than needed. These stop at the end of the loan; those with "
+         "checkpoint_every stop at their last checkpoint before it. Those with checkpoint_grace are signalled so much "
+         "earlier, less than one usual interval of rounds before that if need be; until then they work on. Tasks "
+         "beyond min_tasks stop at the end itself. SHOW LOANS; says which. Where no job of the lender waits for it, "
+         "nobody stops: the borrower runs on, after the end as any queue that uses more than its quota. Jobs that "
+         "would start in the grace, borrow and outlast the loan leave the lender its quota, even if none of its jobs "
+         "waits. A job of the lender waits for the room that a loan gives back, instead of evicting others, only if it "
+         "comes within reservation_ttl. Without a grace the lender takes its quota back when it needs it."},
     {.family = kLoanFamily,
      .syntax = "RETURN LOAN <loan:loan>",
      .effect = Effect::kChanges,

@@ -4,6 +4,7 @@
 // next: room held for a job, on certain nodes, from a certain time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -45,8 +46,15 @@ struct RoundRules {
   Seconds reservation_ttl{3600};      // room held for a beneficiary beyond the stop of its victims
   Seconds default_duration{86400};    // of a job about which nothing is known
 
+  static constexpr std::int64_t kMostTimes = 24;  // the most often that a setting prolongs a wait
   // Where ranks move a job has the turn whatever its rank when it came by more than this before those ahead of it.
-  Seconds most_behind() const { return Seconds(24 * reservation_ttl.value()); }
+  Seconds most_behind() const { return Seconds(kMostTimes * reservation_ttl.value()); }
+  // What was evicted n times rests that long before a higher class may evict it again.
+  Seconds rest_after(std::int64_t evictions) const {
+    return Seconds(std::min(evictions, kMostTimes) * eviction_cooldown.value());
+  }
+  // What is idle is for the first in the order.
+  bool keeps_order_of_all() const { return backfill == BackfillMode::kNone || backfill == BackfillMode::kNonePerQueue; }
   // What was told to stop before evictions were forbidden runs on.
   bool withdraws_evictions() const { return preemption == Preemption::kNone && !told_still_stop; }
 

@@ -46,6 +46,7 @@ struct RunningJob {
   bool is_about_to_end(Seconds now) const { return ends_by >= now; }
   bool stops_for_a_loan() const { return is_told_to_stop() && stop_rule == EvictionRule::kLoan; }
   bool makes_room_for_a_job() const { return is_told_to_stop() && stop_rule != EvictionRule::kLoan; }
+  bool makes_room_for(std::int64_t beneficiary) const { return makes_room_for_a_job() && stops_for == beneficiary; }
   // Its executor has been told, or is before the next round: that cannot be taken back.
   bool is_bound_to_stop(Seconds now) const { return end_delay > Seconds(0) && stop_at <= now + end_delay; }
   // When it may stop at the earliest, of one told to stop: it gets its grace, from now where its signal is to come.

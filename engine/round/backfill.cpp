@@ -45,9 +45,8 @@ Backfill::Backfill(RoundState& state, const KeptReservations& kept, Seconds now)
 }
 
 void Backfill::begin_with_kept() {
-  const BackfillMode mode = state_.rules().backfill;
-  if (mode == BackfillMode::kGreedy) return kept_.clear();
-  const bool closes = mode == BackfillMode::kNone || mode == BackfillMode::kNonePerQueue;
+  if (state_.rules().backfill == BackfillMode::kGreedy) return kept_.clear();
+  const bool closes = state_.rules().keeps_order_of_all();
   std::ranges::sort(kept_, {},
                     [](const Kept& kept) { return std::pair(kept.reservation.made_at, kept.reservation.job); });
   for (const Kept& kept : kept_) {
@@ -294,7 +293,7 @@ BackfillAttempt Backfill::place(const Job& job, bool is_part) {
   ClosedNodes closed(ledger);
   if (waits_for_its_victims(job)) {
     if (place_as_reserved(job, end, attempt.outcome)) return attempt;
-    if (keeps_order_of_all()) {
+    if (state_.rules().keeps_order_of_all()) {
       for (const TaskGroup& group : job.groups) attempt.outcome.needed += tasks_needed(group);
       return attempt;
     }
@@ -369,7 +368,7 @@ bool Backfill::note_blocked(const Job& job, bool borrows) {
     if (first_ == job.id) end_turn();
     return is_like_first(job);
   }
-  if (mode == BackfillMode::kNone || mode == BackfillMode::kNonePerQueue) return close_behind(job, borrows);
+  if (state_.rules().keeps_order_of_all()) return close_behind(job, borrows);
   const Reservation* row = row_of(job);
   drop_held(job.id);
   const bool is_first = ranks_move_ ? first_ == job.id || takes_turn(job) : backfilled() == 0;
@@ -530,8 +529,7 @@ const Reservation* Backfill::promise_to(std::int64_t job) const {
 bool Backfill::holds_room_for(std::int64_t job) const { return promise_to(job) != nullptr; }
 
 bool Backfill::has_victims_left(std::int64_t job) const {
-  return std::ranges::any_of(state_.running().all(),
-                             [&](const RunningJob& run) { return run.makes_room_for_a_job() && run.stops_for == job; });
+  return std::ranges::any_of(state_.running().all(), [&](const RunningJob& run) { return run.makes_room_for(job); });
 }
 
 bool Backfill::has_reservation(std::int64_t job) const {

@@ -316,8 +316,6 @@ class Backfill {
   Asker asker_of_promise(const Job& job) const;
   // Mode none, or none_per_queue: all that wait before the job borrow what it may take back, and give way to it.
   bool is_first_among_owners(const Asker& asker) const;
-  // Mode none, or none_per_queue: what is idle is for the first in line.
-  bool keeps_order_of_all() const;
   // The nodes of reservations of others that are due.
   void close_due_nodes(const Job& job, ClosedNodes& closed) const;
   // `admitted`: when its limits admit it.

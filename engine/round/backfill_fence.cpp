@@ -196,7 +196,7 @@ Backfill::Asker Backfill::asker_of_promise(const Job& job) const {
 bool Backfill::waits_for_its_victims(const Job& job) const {
   if (!holds_room_for(job.id)) return false;
   const Asker asker = asker_of_promise(job);
-  if (keeps_order_of_all()) return !is_first_among_owners(asker);
+  if (state_.rules().keeps_order_of_all()) return !is_first_among_owners(asker);
   return std::ranges::any_of(kept_, [&](const Kept& kept) { return is_due_before(kept, asker); });
 }
 
@@ -217,11 +217,6 @@ bool Backfill::is_first_among_owners(const Asker& asker) const {
         !quotas.may_reclaim(other.queue, quotas.demand_to_start(other), job.queue, 0, last_end_of(other, now_));
     return !is_guest || !gives_way_as_first(other);
   });
-}
-
-bool Backfill::keeps_order_of_all() const {
-  const BackfillMode mode = state_.rules().backfill;
-  return mode == BackfillMode::kNone || mode == BackfillMode::kNonePerQueue;
 }
 
 void Backfill::close_due_nodes(const Job& job, ClosedNodes& closed) const {

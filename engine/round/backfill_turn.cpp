@@ -75,9 +75,7 @@ bool Backfill::withstands(const Job& job) const {
   const Reservation* const row = row_of(job);
   if (row != nullptr) return !gives_way(true, *row);
   // Under a fixed order such a mode has no reservation to tell: the first in line waits for reservation_ttl at most.
-  const BackfillMode mode = state_.rules().backfill;
-  const bool is_strict = mode == BackfillMode::kNone || mode == BackfillMode::kNonePerQueue;
-  return is_strict && !gives_way_as_first(job);
+  return state_.rules().keeps_order_of_all() && !gives_way_as_first(job);
 }
 
 void Backfill::hold_quota(const Job& job, const LimitHolds::ServedWithout& served_without) {

@@ -287,10 +287,8 @@ void LoanReturnPlanner::count(const LoanVictim& victim, std::size_t from, std::s
 std::int64_t LoanReturnPlanner::lost_at(const LoanVictim& victim, std::size_t level) const {
   if (level == victim.all()) return lost_work(*victim.run, victim.stop);
   std::int64_t lost = 0;
-  for (std::size_t i = 0; i < level; ++i) {
-    const RunningTask& task = victim.run->tasks[victim.surplus[i]];
-    lost += lost_time(*victim.run, task, victim.surplus_stop, Stops::kAlone).value() * task.gpu_held().value();
-  }
+  for (std::size_t i = 0; i < level; ++i)
+    lost += lost_work(*victim.run, victim.run->tasks[victim.surplus[i]], victim.surplus_stop, Stops::kAlone);
   return lost;
 }
 

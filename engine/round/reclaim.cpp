@@ -97,7 +97,7 @@ void Reclaim::keep_for(std::int64_t job, Seconds then, std::span<const TaskPlace
   for (const TaskPlace& each : surplus) {
     const RunningTask& task = each.run->tasks[each.task];
     KeptSurplus& its = kept.try_emplace(each.run->job.id, KeptSurplus{job, 0}).first->second;
-    its.lost += lost_time(*each.run, task, then, Stops::kAlone).value() * task.gpu_held().value();
+    its.lost += lost_work(*each.run, task, then, Stops::kAlone);
   }
   for (const auto& [victim, its] : kept) keep(victim, its);
 }
@@ -222,7 +222,7 @@ std::optional<RoomMade> Reclaim::take_surplus_left(const Job& job, const Reserva
                                 .candidates = 1});
     }
     room.evictions.back().tasks.push_back({gone.group, gone.task});
-    room.evictions.back().lost += lost_time(run, gone, now_, Stops::kAlone).value() * gone.gpu_held().value();
+    room.evictions.back().lost += lost_work(run, gone, now_, Stops::kAlone);
     (void)ledger.release(gone.holding);
   }
   bool fits = allowed && !room.evictions.empty();

@@ -51,8 +51,8 @@ std::optional<std::vector<TaskPlace>> surplus_in_the_way(RoundState& state, cons
   std::set<NodeIndex> nodes;
   for (const ReservedTask& task : promise.tasks) nodes.insert(task.holding.node);
   const auto leaves = [&](const RunningJob& run) {
-    const bool is_victim = run.makes_room_for_a_job() && run.stops_for == promise.job;
-    return is_victim || run.is_told_to_end() || (run.is_told_to_stop() && run.stop_at <= promise.expected);
+    return run.makes_room_for(promise.job) || run.is_told_to_end() ||
+           (run.is_told_to_stop() && run.stop_at <= promise.expected);
   };
   std::set<std::int64_t> there;
   for (const NodeIndex node : nodes) {
@@ -102,7 +102,7 @@ QuotaLedger marked_without_leaving(const RoundState& state, const Job& job) {
   QuotaLedger marked = state.quotas();
   for (const RunningJob& run : state.running().all()) {
     const std::uint32_t surplus_marks = run.quota_mark >> kMarkedDepths;
-    if (run.makes_room_for_a_job() && run.stops_for == job.id) {
+    if (run.makes_room_for(job.id)) {
       RoundState::count_marks(marked, run.job.queue, state.held_by(run), run.quota_mark, -1);
       continue;
     }

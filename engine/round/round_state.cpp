@@ -169,7 +169,7 @@ void RoundState::pledge(const Reservation& promise, std::span<const Job> jobs) {
                 .gone_by = promise.made_at < setup_.now ? promise.expected : Seconds(kNoLimit)};
   const std::vector<TaskPlace> later = surplus_left_for(*this, promise);
   for (const RunningJob& run : running_.all()) {
-    const bool is_victim = run.makes_room_for_a_job() && run.stops_for == job->id;
+    const bool is_victim = run.makes_room_for(job->id);
     Amounts leaves = is_victim ? held_by(run).all : quotas_.none();
     for (const TaskPlace& each : later) {
       if (each.run == &run) quotas_.add_holding(run.tasks[each.task].holding, leaves);

@@ -171,10 +171,13 @@ Seconds lost_time(const RunningJob& job, const RunningTask& task, Seconds stop, 
   return std::min(unsaved, std::max(Seconds(0), stop - task.start)) + terms.restart_cost;
 }
 
+std::int64_t lost_work(const RunningJob& job, const RunningTask& task, Seconds stop, Stops how) {
+  return lost_time(job, task, stop, how).value() * task.gpu_held().value();
+}
+
 std::int64_t lost_work(const RunningJob& job, Seconds stop) {
   std::int64_t lost = 0;
-  for (const RunningTask& task : job.tasks)
-    lost += lost_time(job, task, stop, Stops::kInJob).value() * task.gpu_held().value();
+  for (const RunningTask& task : job.tasks) lost += lost_work(job, task, stop, Stops::kInJob);
   return lost;
 }
 

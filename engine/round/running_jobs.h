@@ -77,6 +77,8 @@ Seconds untold_end_of(const RunTimes& times, const RoundRules& rules, Seconds no
 // tasks that go alone write none.
 enum class Stops : std::uint8_t { kInJob, kAlone };
 Seconds lost_time(const RunningJob& job, const RunningTask& task, Seconds stop, Stops how);
+// The same in milli-GPU-seconds.
+std::int64_t lost_work(const RunningJob& job, const RunningTask& task, Seconds stop, Stops how);
 // milli-GPU-seconds that evicting all of it would lose.
 std::int64_t lost_work(const RunningJob& job, Seconds stop);
 // Seconds of each GPU, on the average over the tasks; of each task where they hold none.

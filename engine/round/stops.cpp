@@ -91,8 +91,7 @@ StartsThen without(std::span<const Eviction> gone, const StartsThen& starts_then
 // Its class has been lowered since, or the other's raised.
 bool outranks_its_victims(const RoundState& state, const Job& job) {
   return std::ranges::all_of(state.running().all(), [&](const RunningJob& run) {
-    const bool is_victim = run.makes_room_for_a_job() && run.stops_for == job.id;
-    return !is_victim || run.stop_rule != EvictionRule::kPriority ||
+    return !run.makes_room_for(job.id) || run.stop_rule != EvictionRule::kPriority ||
            state.class_value(run.job) < state.class_value(job);
   });
 }
@@ -104,24 +103,34 @@ bool is_clear_for(RoundState& state, const Job& job, const Reservation& row, con
   return surplus_in_the_way(state, row, may_take).has_value();
 }
 
+// The job takes what its victims used. A loan that ends later takes that back from the job as from other borrowers.
+QuotaLedger quotas_for(const RoundState& state, const Reservation& row) {
+  QuotaLedger quotas = state.quotas();
+  quotas.clear_holds();
+  quotas.judge_for(row.job, row.made_at, Seconds(kNoLimit), row.expected);
+  return quotas;
+}
+
+// The job starts when it was told, or now if that is past.
+Seconds end_of_promised(const Job& job, const Reservation& row, Seconds now) {
+  return last_end_of(job, std::max(now, row.expected));
+}
+
 bool is_void(RoundState& state, const Job& job, const Reservation& row, Seconds now) {
-  const Seconds end = last_end_of(job, std::max(now, row.expected));
+  const Seconds end = end_of_promised(job, row, now);
   const QuotaLedger marked = marked_without_leaving(state, job);
   if (!is_clear_for(state, job, row, marked, end)) return true;
   if (!state.quotas().governs()) {  // nobody owns anything any more
     return std::ranges::any_of(state.running().all(), [&](const RunningJob& run) {
-      return run.makes_room_for_a_job() && run.stops_for == job.id && run.stop_rule == EvictionRule::kReclaim;
+      return run.makes_room_for(job.id) && run.stop_rule == EvictionRule::kReclaim;
     });
   }
   const Amounts amounts = state.held_by(row.tasks);
-  QuotaLedger then = state.quotas();
-  then.clear_holds();
-  // The job takes what its victims used. A loan that ends later takes that back from the job as from other borrowers.
-  then.judge_for(job.id, row.made_at, Seconds(kNoLimit), row.expected);
+  QuotaLedger then = quotas_for(state, row);
   for (const auto& [other, pledge] : state.pledges())  // of older promises
     then.count_promise(pledge.queue, pledge.amounts, pledge.leaving, 1, pledge.gone_by);
   for (const RunningJob& run : state.running().all()) {
-    if (!run.makes_room_for_a_job() || run.stops_for != job.id) continue;
+    if (!run.makes_room_for(job.id)) continue;
     const bool takes_back = run.stop_rule == EvictionRule::kReclaim;
     const bool still_may = !takes_back || marked.may_reclaim(job.queue, amounts, run.job.queue, run.quota_mark, end,
                                                              QuotaLedger::Beside::kMarked);
@@ -137,15 +146,13 @@ bool is_void(RoundState& state, const Job& job, const Reservation& row, Seconds 
   return !then.judge(job.queue, amounts, end).admitted();
 }
 
-// Where the promised job would be if these went: as it was told, or on room that no other row keeps.
+// The places that the job gets when `gone` have ended: those that it was told, or else places that no other row keeps.
 std::optional<std::vector<ReservedTask>> room_without(RoundState& state, const Job& job, const Reservation& row,
                                                       std::span<const Reservation> kept,
                                                       std::span<const RunningJob* const> gone, Seconds end) {
   Ledger& ledger = state.ledger();
   const Ledger::Checkpoint before = ledger.checkpoint();
-  QuotaLedger then = state.quotas();
-  then.clear_holds();
-  then.judge_for(row.job, row.made_at, Seconds(kNoLimit), row.expected);
+  QuotaLedger then = quotas_for(state, row);
   for (const RunningJob* const run : gone) {
     for (const RunningTask& task : run->tasks) (void)ledger.release(task.holding);
     then.give_back(run->job.queue, state.held_by(*run).all, state.lasts_until(*run));
@@ -156,9 +163,7 @@ std::optional<std::vector<ReservedTask>> room_without(RoundState& state, const J
     return row.tasks;
   }
   ledger.rollback(without_them);
-  // In these modes what is idle is for the first in the order.
-  const BackfillMode mode = state.rules().backfill;
-  if (mode == BackfillMode::kNone || mode == BackfillMode::kNonePerQueue) {
+  if (state.rules().keeps_order_of_all()) {
     ledger.rollback(before);
     return std::nullopt;
   }
@@ -177,7 +182,7 @@ std::optional<std::vector<ReservedTask>> room_without(RoundState& state, const J
 std::vector<const RunningJob*> victims_of(const RoundState& state, std::int64_t job) {
   std::vector<const RunningJob*> victims;
   for (const RunningJob& run : state.running().all()) {
-    if (run.makes_room_for_a_job() && run.stops_for == job) victims.push_back(&run);
+    if (run.makes_room_for(job)) victims.push_back(&run);
   }
   std::ranges::sort(victims, std::greater<>(), [&](const RunningJob* run) {
     return std::tuple(state.class_value(run->job), lost_work(*run, run->stop_at), run->job.id);
@@ -199,7 +204,7 @@ std::vector<std::int64_t> spare_needless(RoundState& state, std::span<Reservatio
       std::vector<const RunningJob*> others = gone;
       others.erase(others.begin() + static_cast<std::ptrdiff_t>(i++));
       if (victim->is_bound_to_stop(now)) continue;
-      const Seconds end = last_end_of(*job, std::max(now, row.expected));
+      const Seconds end = end_of_promised(*job, row, now);
       std::optional<std::vector<ReservedTask>> tasks = room_without(state, *job, row, kept, others, end);
       if (!tasks) continue;
       Reservation elsewhere = row;
@@ -249,7 +254,7 @@ void drop_void_promises(RoundState& state, std::span<const Job> jobs, Seconds no
     const Job* const job = find_job(jobs, row.job);
     if (job == nullptr) return false;
     state.drop_pledge(row.job);
-    const Seconds end = last_end_of(*job, std::max(now, row.expected));
+    const Seconds end = end_of_promised(*job, row, now);
     const bool is_broken = !is_clear_for(state, *job, row, marked_without_leaving(state, *job), end);
     if (!is_broken) state.pledge(row, jobs);
     if (is_broken) broken.push_back(row);

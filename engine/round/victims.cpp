@@ -34,9 +34,8 @@ Victim victim_of(const RoundState& state, const RunningJob& run, Seconds now) {
   std::int64_t alone = 0;
   std::int64_t in_job = 0;
   for (const RunningTask& task : victim.tasks) {
-    const std::int64_t held = task.gpu_held().value();
-    alone += lost_time(run, task, now + run.end_delay, Stops::kAlone).value() * held;
-    in_job += lost_time(run, task, victim.stop, Stops::kInJob).value() * held;
+    alone += lost_work(run, task, now + run.end_delay, Stops::kAlone);
+    in_job += lost_work(run, task, victim.stop, Stops::kInJob);
     victim.lost_by.push_back(victim.lost_by.size() < victim.surplus ? alone : in_job);
   }
   return victim;
@@ -71,9 +70,7 @@ Seconds evictable_from(const RunningJob& run, const RoundRules& rules) {
 }
 
 Seconds rests_until(const RunningJob& run, const RoundRules& rules) {
-  constexpr std::int32_t kMost = 24;
-  if (!cools_down(run)) return run.start;
-  return run.start + Seconds(rules.eviction_cooldown.value() * std::min(run.job.eviction.evictions, kMost));
+  return cools_down(run) ? run.start + rules.rest_after(run.job.eviction.evictions) : run.start;
 }
 
 VictimIndex::VictimIndex(const RoundState& state, Seconds now, EvictionTimes times) : now_(now) {
@@ -190,10 +187,9 @@ std::int64_t VictimChoice::lost_at(std::size_t v, Seconds stop) const {
   const bool is_whole = level(v) == victim.all();
   if (stop <= (is_whole ? victim.stop : index_.now())) return victim.lost(level(v));
   const RunningJob& run = *state_.running().find(victim.job);
+  if (is_whole) return lost_work(run, stop);
   std::int64_t lost = 0;
-  for (std::size_t i = 0; i < level(v); ++i)
-    lost += lost_time(run, victim.tasks[i], stop, is_whole ? Stops::kInJob : Stops::kAlone).value() *
-            victim.tasks[i].gpu_held().value();
+  for (std::size_t i = 0; i < level(v); ++i) lost += lost_work(run, victim.tasks[i], stop, Stops::kAlone);
   return lost;
 }
 

@@ -128,9 +128,8 @@ Result<SaidReason> say_behind(Database& db, const Waiting& waiting, const Snapsh
                       "wait for it to start", Remedy::kBackfill};
   }
   const bool makes_room = waiting.reason == Reason::kReserved && waiting.behind_job == 0;
-  const bool has_victims = std::ranges::any_of(snapshot.running, [&](const RunningJob& run) {
-    return run.makes_room_for_a_job() && run.stops_for == waiting.job;
-  });
+  const bool has_victims =
+      std::ranges::any_of(snapshot.running, [&](const RunningJob& run) { return run.makes_room_for(waiting.job); });
   const auto victims = std::ranges::count(plan.evictions, waiting.job, &Eviction::beneficiary);
   if (makes_room && !has_victims && victims > 0) {
     return SaidReason{fmt::format("the next round makes room for it: it tells {} to stop, and it starts when {} ended",
