@@ -79,6 +79,16 @@ constexpr Damage kDamages[] = {
     {"WaitDecisionsAreMissing", "rounds_counted", "DELETE FROM decisions WHERE kind = 'wait'"},
     {"AllDecisionsAreMissing", "rounds_counted", "DELETE FROM decisions"},
     {"DecisionAboutNobody", "decisions_of_jobs", "UPDATE decisions SET job_id = 4711 WHERE round_id = 1"},
+    {"DecisionAboutAnother", "placed_by_rounds",
+     "UPDATE decisions SET job_id = (SELECT id FROM jobs WHERE name = 'old') WHERE kind = 'start' AND job_id = (SELECT "
+     "id FROM jobs WHERE name = 'serve1')"},
+    {"TasksOfADecision", "placed_by_rounds",
+     "UPDATE decisions SET detail = '{\"tasks\":0}' WHERE kind = 'start' AND job_id = (SELECT id FROM jobs WHERE name "
+     "= "
+     "'serve1')"},
+    {"TasksOfARoundToCome", "placed_by_rounds", "UPDATE allocations SET round_id = 4711"},
+    {"ChangesOfAMomentToCome", "history_of_moments", "UPDATE history_changes SET moment_id = 4711"},
+    {"ChangesOfUnknownColumns", "history_of_moments", "UPDATE history_changes SET layout_id = 4711"},
     {"RoundOnAStateToCome", "rounds_in_order", "UPDATE rounds SET state_version = 4711"},
     {"RoundsOutOfOrder", "rounds_in_order", "UPDATE rounds SET state_version = 0 WHERE id = 2"},
     {"IdsBeginAgain", "ids_go_on", "DELETE FROM sqlite_sequence WHERE name = 'jobs'"},
