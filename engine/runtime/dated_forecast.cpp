@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/base/text.h"
+#include "engine/round/schedule.h"
 #include "engine/store/load_quotas.h"
 
 namespace berth {
@@ -40,6 +41,23 @@ Result<std::vector<TermsDate>> next_dates(Database& db, Seconds now) {
   return dates;
 }
 
+// As if nothing changed from the moment on.
+Snapshot without_dates_from(const Snapshot& snapshot, Seconds moment) {
+  Snapshot without = snapshot;
+  std::erase_if(without.quotas.at_ends, [&](const QuotaAtEnd& end) { return end.from >= moment; });
+  for (LoanTerms& loan : without.quotas.loans) {
+    if (loan.until >= moment) loan.until = Seconds(kNoLimit);
+  }
+  return without;
+}
+
+Result<bool> makes_room(const Snapshot& snapshot, std::int64_t job, const std::atomic<bool>* interrupted) {
+  BERTH_ASSIGN(const ScheduleResult result, plan_schedule(snapshot, {.interrupted = interrupted, .until_job = job}));
+  return std::ranges::any_of(result.plan.evictions, [job](const Eviction& eviction) {
+    return eviction.rule != EvictionRule::kLoan && eviction.beneficiary == job;
+  });
+}
+
 }  // namespace
 
 Result<DatedForecast> forecast_with_dates(Database& db, const Snapshot& snapshot, std::int64_t job,
@@ -60,6 +78,20 @@ Result<DatedForecast> forecast_with_dates(Database& db, const Snapshot& snapshot
     if (answer.forecast.p90) answer.forecast.p90 = std::max(*answer.forecast.p90, dates[d].moment);
   }
   return answer;
+}
+
+Result<std::string> date_against_room(Database& db, const Snapshot& snapshot, std::int64_t job,
+                                      const std::atomic<bool>* interrupted) {
+  BERTH_ASSIGN(std::vector<TermsDate> dates, next_dates(db, snapshot.now));
+  // The last one without which, and without all after it, there would be room.
+  const TermsDate* against = nullptr;
+  for (const TermsDate& date : dates) {
+    BERTH_ASSIGN(const bool would, makes_room(without_dates_from(snapshot, date.moment), job, interrupted));
+    if (!would) break;
+    against = &date;
+  }
+  if (against == nullptr) return std::string();
+  return fmt::format("{} at {}", against->what, print_time(against->moment));
 }
 
 }  // namespace berth

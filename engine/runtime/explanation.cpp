@@ -546,6 +546,8 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
   if (options.next_step && hold == nullptr && !explanation.never_starts && waiting->reason != Reason::kReserved) {
     BERTH_ASSIGN(const std::string budgets, say_budgets(snapshot, job->id, options.interrupted));
     if (!budgets.empty()) explanation.sentence += "; " + budgets;
+    BERTH_ASSIGN(const std::string date, date_against_room(runtime.db(), snapshot, job->id, options.interrupted));
+    if (!date.empty()) explanation.sentence += "; rounds make no room for it because " + date;
   }
   if (options.next_step) BERTH_TRY(say_next_step(snapshot, *waiting, said, options.interrupted, explanation));
   return explanation;
