@@ -93,7 +93,7 @@ void Backfill::bind(const Reservation& row, const Job& job, bool borrows, Second
   Held held;
   held.reservation = row;
   held.duration = end_of(job) - now_;
-  held.start = std::max(timeline().free_from(state_.ledger(), row.tasks, held.duration, job.id), admitted);
+  held.start = std::max(free_from(row, job, borrows, held.duration), admitted);
   if (held.start >= kNever) return;
   held.is_due = row.expected <= now_;
   held.borrows = borrows;
@@ -299,6 +299,7 @@ BackfillAttempt Backfill::place(const Job& job, bool is_part) {
     }
     close_due_nodes(job, closed);
   }
+  const RowsBefore rows_before(*this, job);
   const Ledger::Checkpoint before = ledger.checkpoint();
   const bool has_room = has_reservation(job.id) || kept_for(job) != nullptr;
   if (const auto refused = refused_.empty() || has_room ? refused_.end() : refused_.find(backfill_demand(job));
@@ -457,7 +458,7 @@ bool Backfill::reserve(const Job& job, bool borrows, bool is_first, Seconds admi
   held.is_due = is_promise && row->expected <= now_;
   StartBounds bounds;
   if (kept != nullptr) {
-    bounds.before = timeline().free_from(state_.ledger(), kept->tasks, duration, job.id);
+    bounds.before = free_from(*kept, job, borrows, duration);
     if (held.is_due) bounds.started_by = kept->expected;
   }
   const std::int32_t tasks = tasks_needed(gang.groups.front());

@@ -255,6 +255,19 @@ class Backfill {
     const Job* job = nullptr;  // null where ranks do not move
     bool is_settled = false;   // its job was looked at in this pass
   };
+  // While it lives, a promised job that looks elsewhere is bound by the reservations of those before it in the order,
+  // which the pass has not looked at yet; where ranks move, by that of the first.
+  class RowsBefore {
+   public:
+    RowsBefore(Backfill& backfill, const Job& job);
+    ~RowsBefore();
+    RowsBefore(const RowsBefore&) = delete;
+    RowsBefore& operator=(const RowsBefore&) = delete;
+
+   private:
+    Backfill& backfill_;
+    std::vector<std::int64_t> bound_;
+  };
   struct Refusal {
     Timeline::TaskEnd end;  // of the last that was refused
     std::int64_t would_delay = 0;
@@ -311,9 +324,13 @@ class Backfill {
   // Room was made for it behind a job that closes the pass, or beside a reservation that is due, which does not give
   // way to it: what is idle there is not for it.
   bool waits_for_its_victims(const Job& job) const;
-  // The reservation is due, and does not give way to the one that asks.
+  // The reservation does not give way to the one that asks; is_due_before(): and is due.
+  bool binds(const Kept& kept, const Asker& asker) const;
   bool is_due_before(const Kept& kept, const Asker& asker) const;
   Asker asker_of_promise(const Job& job) const;
+  // When what is reserved for it is free. Guests whom the job may evict do not put that off beyond the time it was
+  // told.
+  Seconds free_from(const Reservation& row, const Job& job, bool borrows, Seconds duration);
   // Mode none, or none_per_queue: all that wait before the job borrow what it may take back, and give way to it.
   bool is_first_among_owners(const Asker& asker) const;
   // The nodes of reservations of others that are due.

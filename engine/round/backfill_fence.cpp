@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "engine/round/backfill.h"
+#include "engine/round/reclaim.h"
 #include "engine/round/reserved_room.h"
 #include "engine/round/timeline.h"
+#include "engine/round/victims.h"
 
 namespace berth {
 
@@ -171,9 +173,9 @@ bool Backfill::gives_way_to(const QueueCloser& closer, const Job& job) const {
          !quotas.may_reclaim(closer.queue, closer.demand, job.queue, 0, closer.end);
 }
 
-bool Backfill::is_due_before(const Kept& kept, const Asker& asker) const {
+bool Backfill::binds(const Kept& kept, const Asker& asker) const {
   const Reservation& row = kept.reservation;
-  if (row.job == asker.job.id || row.expected > now_) return false;
+  if (row.job == asker.job.id) return false;
   const Job* const holder = find_job(jobs_, row.job);
   if (holder == nullptr) return true;
   const bool borrows = limits_.wants_to_borrow(*holder);
@@ -184,6 +186,10 @@ bool Backfill::is_due_before(const Kept& kept, const Asker& asker) const {
                   .gives_way = gives_way(borrows, row),
                   .queue = holder->queue};
   return !gives_way_to(held, asker);
+}
+
+bool Backfill::is_due_before(const Kept& kept, const Asker& asker) const {
+  return kept.reservation.expected <= now_ && binds(kept, asker);
 }
 
 // What is pledged to the job itself does not stand in its way.
@@ -225,6 +231,46 @@ void Backfill::close_due_nodes(const Job& job, ClosedNodes& closed) const {
     if (!is_due_before(kept, asker)) continue;
     for (const ReservedTask& task : kept.reservation.tasks) closed.close(task.holding.node);
   }
+}
+
+Backfill::RowsBefore::RowsBefore(Backfill& backfill, const Job& job) : backfill_(backfill) {
+  if (!backfill.holds_room_for(job.id) || backfill.state_.rules().keeps_order_of_all()) return;
+  const Asker asker = backfill.asker_of_promise(job);
+  for (const Kept& kept : backfill.kept_) {
+    const Reservation& row = kept.reservation;
+    const Job* const holder = find_job(backfill.jobs_, row.job);
+    if (kept.is_settled || holder == nullptr || backfill.is_held(row.job) || !backfill.binds(kept, asker)) continue;
+    if (backfill.ranks_move_ ? row.job != backfill.first_ : !backfill.comes_before(*holder, job)) continue;
+    const std::size_t before = backfill.held_.size();
+    backfill.bind(row, *holder, backfill.limits_.wants_to_borrow(*holder), backfill.now_);
+    if (backfill.held_.size() > before) bound_.push_back(row.job);
+  }
+}
+
+Backfill::RowsBefore::~RowsBefore() {
+  for (const std::int64_t job : bound_) backfill_.drop_held(job);
+}
+
+Seconds Backfill::free_from(const Reservation& row, const Job& job, bool borrows, Seconds duration) {
+  const RoundRules& rules = state_.rules();
+  const QuotaLedger& quotas = state_.quotas();
+  const Seconds free = timeline().free_from(state_.ledger(), row.tasks, duration, job.id);
+  if (borrows || job.queue < 0 || rules.preemption != Preemption::kReclaim || !quotas.governs()) return free;
+  const Amounts amounts = state_.held_by(row.tasks);
+  const auto is_in_the_way = [&](const RunningTask& task) { return lies_on(task.holding, row.tasks); };
+  Seconds by_all = now_;
+  Seconds by_others = std::max(now_, row.expected);
+  for (const RunningJob& run : state_.running().all()) {
+    if (std::ranges::none_of(run.tasks, is_in_the_way)) continue;
+    Seconds end = run.is_told_to_stop() ? end_of_told(run) : untold_end_of(run, rules, now_);
+    by_all = std::max(by_all, end);
+    const Seconds from = std::max(evictable_from(run, rules), evicts_from(job, rules));
+    if (run.job.queue != job.queue && from < kNever &&
+        quotas.may_reclaim(job.queue, amounts, run.job.queue, run.quota_mark, last_end_of(job, now_)))
+      end = std::min(end, std::max(now_, from) + run.job.eviction.checkpoint_grace + run.end_delay);
+    by_others = std::max(by_others, end);
+  }
+  return free <= by_all ? std::min(free, by_others) : free;
 }
 
 Seconds Backfill::longest_grace() const {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <tuple>
 
+#include "engine/round/closed_nodes.h"
 #include "engine/round/loan_return.h"
 #include "engine/round/quota_placing.h"
 #include "engine/round/reserved_room.h"
@@ -167,9 +168,12 @@ std::optional<std::vector<ReservedTask>> room_without(RoundState& state, const J
     ledger.rollback(before);
     return std::nullopt;
   }
+  ClosedNodes partly_kept(ledger);  // where others are still to leave
   for (const Reservation& other : kept) {
     if (other.job == row.job) continue;
-    for (const ReservedTask& task : other.tasks) (void)ledger.place(task.holding);
+    for (const ReservedTask& task : other.tasks) {
+      if (!ledger.place(task.holding).ok()) partly_kept.close(task.holding.node);
+    }
   }
   const auto place = [&](const Job& wanted, bool) { return state.placer().place_job(wanted); };
   const JobOutcome outcome = place_within_quota(then, ledger, gang_of(job), end, place).outcome;
