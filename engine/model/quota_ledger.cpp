@@ -44,7 +44,7 @@ QuotaLedger::QuotaLedger(const Cluster& cluster, std::span<const Queue> queues, 
   promised_to_all_.assign(resources, 0);
   used_by_all_.assign(resources, 0);
   for (std::vector<std::int64_t>* amounts :
-       {&quota_, &used_, &uncounted_, &marked_, &pledged_, &kept_, &promised_, &promised_below_}) {
+       {&quota_, &used_, &uncounted_, &marked_, &pledged_, &pledged_marks_, &kept_, &promised_, &promised_below_}) {
     amounts->assign(size, 0);
   }
   prints_.assign(row_count(), 0);
@@ -66,6 +66,7 @@ QuotaLedger::QuotaLedger(const Cluster& cluster, std::span<const Queue> queues, 
   add_up_quotas();
   count_loans(now);
   count_parts();
+  cover_models();
   count_promises();
   find_unowned();
 }
@@ -428,7 +429,7 @@ bool QuotaLedger::fits_quota(std::size_t row, const Amounts& amounts, Seconds un
     const bool by_marks = beside == Beside::kMarked;
     const std::int64_t taken = by_marks ? marked_[i] : used_[i] - uncounted_[i];
     // What promises will use may be counted as used already.
-    const std::int64_t pledged = by_marks || counted_promises_ == 0 ? pledged_[i] : 0;
+    const std::int64_t pledged = by_marks ? pledged_marks_[i] : counted_promises_ == 0 ? pledged_[i] : 0;
     if (taken + pledged + amounts[r] > quota_lasting_for(asking, row, r, until, beside)) return false;
   }
   return true;

@@ -206,12 +206,25 @@ class QuotaLedger {
   void take(std::int32_t queue, const Amounts& amounts, Seconds until = Seconds(kNoLimit));
   void give_back(std::int32_t queue, const Amounts& amounts, Seconds until = Seconds(kNoLimit));
 
-  // Keeps `amounts` of the queue's quota for a job whose victims are told to stop (`sign` 1; -1 ends that). Other jobs
-  // get no marks for these amounts, and reclaim nothing on their account. `leaving`: what the victims hold, by queue:
-  // where it lies in the same queue it counts already. `levels`: bits of the depths at which the job reclaims.
-  using Leaving = std::vector<std::pair<std::int32_t, Amounts>>;
-  void pledge(std::int32_t queue, const Amounts& amounts, const Leaving& leaving, std::uint32_t levels,
-              std::int64_t sign);
+  using Leaving = std::vector<std::pair<std::int32_t, Amounts>>;  // by queue
+  // Of a job whose victims are told to stop.
+  struct Pledge {
+    // Of what they hold, that which is marked.
+    struct Marked {
+      std::int32_t queue = -1;
+      Amounts amounts;
+      std::uint32_t marks = 0;
+    };
+    std::int32_t queue = -1;
+    Amounts amounts;
+    Leaving leaving;  // what they hold
+    std::vector<Marked> marked;
+    std::uint32_t levels = 0;  // bits of the depths at which the job reclaims
+  };
+  // Keeps its amounts of the queue's quota for it (`sign` 1; -1 ends that). Other jobs get no marks for these amounts,
+  // and reclaim nothing on their account. What leaves in the same queue counts already: for reclaiming as used, for
+  // marks where it is marked.
+  void pledge(const Pledge& pledge, std::int64_t sign);
   // Counts as used what such a job will use beyond what its victims use now, at each level (`sign` 1; -1 ends that).
   // Rooms that are kept from `gone_by` on count its victims as gone already.
   void count_promise(std::int32_t queue, const Amounts& amounts, const Leaving& leaving, std::int64_t sign,
@@ -300,6 +313,8 @@ class QuotaLedger {
   // Where a queue has quotas of models and none of all GPUs, or of a family and its models.
   void count_parts();
   void count_parts_of(std::size_t whole);
+  // A queue below one that says something of a model has of it what its own quota of more models is: that covers it.
+  void cover_models();
   void count_loans(Seconds now);
   void count_promises();
   void find_unowned();
@@ -346,16 +361,17 @@ class QuotaLedger {
   std::vector<std::uint8_t> has_promises_;  // by resource: somebody has a lend limit
   std::vector<int> depth_;
   std::vector<std::size_t> above_;
-  std::vector<std::int64_t> quota_;      // by at()
-  std::vector<std::int64_t> used_;       // by at()
-  std::vector<std::int64_t> uncounted_;  // by at(): of used_, that of queues for which it does not count
-  std::vector<std::uint8_t> unowned_;    // by at(): no quota is to be judged by
-  std::vector<std::uint8_t> open_;       // by at(): of these, those without a limit on the path beside other quotas
-  std::vector<std::int64_t> marked_;     // by at()
-  std::vector<std::int64_t> pledged_;    // by at()
-  std::int64_t counted_promises_ = 0;    // by count_promise(), now
-  std::vector<std::int64_t> kept_;       // by at(): quota that is not lent
-  std::vector<std::int64_t> promised_;   // by at(): of that, and of what queues below keep, not in use
+  std::vector<std::int64_t> quota_;          // by at()
+  std::vector<std::int64_t> used_;           // by at()
+  std::vector<std::int64_t> uncounted_;      // by at(): of used_, that of queues for which it does not count
+  std::vector<std::uint8_t> unowned_;        // by at(): no quota is to be judged by
+  std::vector<std::uint8_t> open_;           // by at(): of these, those without a limit on the path beside other quotas
+  std::vector<std::int64_t> marked_;         // by at()
+  std::vector<std::int64_t> pledged_;        // by at(): beyond what is used
+  std::vector<std::int64_t> pledged_marks_;  // by at(): beyond what is marked
+  std::int64_t counted_promises_ = 0;        // by count_promise(), now
+  std::vector<std::int64_t> kept_;           // by at(): quota that is not lent
+  std::vector<std::int64_t> promised_;       // by at(): of that, and of what queues below keep, not in use
   std::vector<std::int64_t> promised_below_;  // by at(): sum of promised_ over the children
   std::vector<std::int64_t> promised_to_all_;
   std::vector<std::int64_t> used_by_all_;

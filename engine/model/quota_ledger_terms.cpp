@@ -74,6 +74,21 @@ void QuotaLedger::count_parts_of(std::size_t whole) {
   }
 }
 
+void QuotaLedger::cover_models() {
+  for (std::size_t r = 0; r < resource_count(); ++r) {
+    for (std::size_t q = 0; q < row_count(); ++q) {
+      if (quota_[at(q, r)] != 0 || table_.terms[q][r].has_quota || says_nothing_of(q, r)) continue;
+      std::int64_t covered = kNoLimit;
+      for (std::size_t other = 0; other < resource_count(); ++other) {
+        const bool covers =
+            table_.terms[q][other].has_quota && table_.resources[r].lies_within(table_.resources[other]);
+        if (covers) covered = std::min(covered, quota_[at(q, other)]);
+      }
+      if (covered < kNoLimit) quota_[at(q, r)] = covered;
+    }
+  }
+}
+
 // A loan moves quota between two branches of the tree: up to, not including, their lowest common ancestor.
 void QuotaLedger::count_loans(Seconds now) {
   const auto is_above_or_same = [&](std::size_t upper, std::size_t q) {

@@ -104,17 +104,22 @@ void QuotaLedger::give_back(std::int32_t queue, const Amounts& amounts, Seconds 
   change_usage(queue, amounts, -1, until);
 }
 
-void QuotaLedger::pledge(std::int32_t queue, const Amounts& amounts, const Leaving& leaving, std::uint32_t levels,
-                         std::int64_t sign) {
-  const Amounts own = counting(queue, amounts);
+void QuotaLedger::pledge(const Pledge& pledge, std::int64_t sign) {
+  const Amounts own = counting(pledge.queue, pledge.amounts);
   Leaving counted;
-  for (const auto& [other, held] : leaving) counted.emplace_back(other, counting(other, held));
-  for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
-    if ((levels & mark_bit(depth_[q])) == 0) continue;
+  for (const auto& [other, held] : pledge.leaving) counted.emplace_back(other, counting(other, held));
+  for (std::size_t q = row(pledge.queue); q < row_count(); q = above(q)) {
+    const std::uint32_t bit = mark_bit(depth_[q]);
+    if ((pledge.levels & bit) == 0) continue;
     const auto lies_below = [this, branch = index_of(q)](std::int32_t other) { return lies_in(other, branch); };
+    Leaving marked;
+    for (const Pledge::Marked& part : pledge.marked) {
+      if ((part.marks & bit) != 0) marked.emplace_back(part.queue, counting(part.queue, part.amounts));
+    }
     for (std::size_t r = 0; r < resource_count(); ++r) {
       const std::int64_t more = sign * beyond(r, own, counted, lies_below);
       pledged_[at(q, r)] += more;
+      pledged_marks_[at(q, r)] += sign * beyond(r, own, marked, lies_below);
       print_ += print_of(Counter::kPledged, at(q, r), more);
     }
   }

@@ -26,9 +26,7 @@ class WithoutItsPledge {
   WithoutItsPledge& operator=(const WithoutItsPledge&) = delete;
 
  private:
-  void count(std::int64_t sign) {
-    quotas_.pledge(pledge_->queue, pledge_->amounts, pledge_->leaving, pledge_->levels, sign);
-  }
+  void count(std::int64_t sign) { quotas_.pledge(*pledge_, sign); }
 
   QuotaLedger& quotas_;
   std::optional<RoundState::Pledge> pledge_;

@@ -162,24 +162,27 @@ void RoundState::pledge(const Reservation& promise, std::span<const Job> jobs) {
   const Pledge* const before = pledge_of(job->id);
   const std::uint32_t levels = before != nullptr ? before->levels : 0;
   drop_pledge(job->id);
-  Pledge pledge{.queue = job->queue,
-                .amounts = held_by(promise.tasks),
-                .leaving = {},
-                .levels = levels,
-                .gone_by = promise.made_at < setup_.now ? promise.expected : Seconds(kNoLimit)};
+  Pledge pledge;
+  pledge.queue = job->queue;
+  pledge.amounts = held_by(promise.tasks);
+  pledge.levels = levels;
+  if (promise.made_at < setup_.now) pledge.gone_by = promise.expected;
   const std::vector<TaskPlace> later = surplus_left_for(*this, promise);
   for (const RunningJob& run : running_.all()) {
     const bool is_victim = run.makes_room_for(job->id);
-    Amounts leaves = is_victim ? held_by(run).all : quotas_.none();
+    const Held held = is_victim ? held_by(run) : Held{};
+    Amounts leaves = is_victim ? held.all : quotas_.none();
     for (const TaskPlace& each : later) {
       if (each.run == &run) quotas_.add_holding(run.tasks[each.task].holding, leaves);
     }
     if (std::ranges::all_of(leaves, [](std::int64_t amount) { return amount == 0; })) continue;
+    if (is_victim) pledge.marked.push_back({run.job.queue, held.gang, run.quota_mark & kGangMarks});
+    pledge.marked.push_back({run.job.queue, is_victim ? held.surplus : leaves, run.quota_mark >> kMarkedDepths});
     pledge.leaving.emplace_back(run.job.queue, std::move(leaves));
     const bool takes_back = !is_victim || run.stop_rule == EvictionRule::kReclaim;
     if (takes_back) pledge.levels |= mark_bit(quotas_.fork_depth(job->queue, run.job.queue));
   }
-  quotas_.pledge(pledge.queue, pledge.amounts, pledge.leaving, pledge.levels, 1);
+  quotas_.pledge(pledge, 1);
   pledges_.emplace(job->id, std::move(pledge));
 }
 
@@ -198,8 +201,7 @@ const RoundState::Pledge* RoundState::pledge_of(std::int64_t job) const {
 void RoundState::drop_pledge(std::int64_t job) {
   const auto pledge = pledges_.find(job);
   if (pledge == pledges_.end()) return;
-  const Pledge& dropped = pledge->second;
-  quotas_.pledge(dropped.queue, dropped.amounts, dropped.leaving, dropped.levels, -1);
+  quotas_.pledge(pledge->second, -1);
   pledges_.erase(pledge);
   marks_are_stale_ = true;
 }

@@ -88,11 +88,7 @@ class RoundState {
     return quotas;
   }
   // What a waiting job will get once its victims have stopped: see QuotaLedger::pledge. It lasts until the job starts.
-  struct Pledge {
-    std::int32_t queue = -1;
-    Amounts amounts;
-    QuotaLedger::Leaving leaving;
-    std::uint32_t levels = 0;
+  struct Pledge : QuotaLedger::Pledge {
     Seconds gone_by{kNoLimit};  // see QuotaLedger::count_promise
   };
   // For the job of this reservation, if it is one of `jobs` (in id order) and quotas govern it. The `levels` of one

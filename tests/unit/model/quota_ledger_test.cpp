@@ -77,13 +77,35 @@ TEST(QuotaLedgerTest, EqualUseHasAnEqualPrint) {
   EXPECT_EQ(ledger.usage_print(), all);
   EXPECT_EQ(ledger.usage_print(world("b")), of_b);
 
-  ledger.pledge(world("d"), two, nobody, 1, 1);
+  const QuotaLedger::Pledge pledge{.queue = world("d"), .amounts = two, .leaving = {}, .marked = {}, .levels = 1};
+  ledger.pledge(pledge, 1);
   EXPECT_NE(ledger.usage_print(), all);
   ledger.count_promise(world("a"), two, nobody, 1);
-  ledger.pledge(world("d"), two, nobody, 1, -1);
+  ledger.pledge(pledge, -1);
   EXPECT_NE(ledger.usage_print(), all);
   ledger.count_promise(world("a"), two, nobody, -1);
   EXPECT_EQ(ledger.usage_print(), all);
+}
+
+TEST(QuotaLedgerTest, APledgeKeepsFromMarksWhatOnlyMarkedVictimsLeave) {
+  const World world("a gpu=4 / b");
+  QuotaLedger ledger = world.ledger();
+  const Amounts one = world.gpus(ledger, 1);
+  const Amounts four = world.gpus(ledger, 4);
+  const std::uint32_t bit = 1;
+  for (const Amounts& amounts : {one, four}) ledger.take(world("a"), amounts);
+  EXPECT_EQ(ledger.mark(world("a"), one), bit);
+  EXPECT_EQ(ledger.mark(world("a"), four), 0u) << "beyond the quota";
+
+  const QuotaLedger::Pledge pledge{.queue = world("a"),
+                                   .amounts = four,
+                                   .leaving = {{world("a"), world.gpus(ledger, 5)}},
+                                   .marked = {{world("a"), one, bit}, {world("a"), four, 0}},
+                                   .levels = bit};
+  ledger.pledge(pledge, 1);
+  EXPECT_EQ(ledger.mark(world("a"), one), 0u) << "three more are for the promise";
+  ledger.pledge(pledge, -1);
+  EXPECT_EQ(ledger.mark(world("a"), one), bit);
 }
 
 TEST(QuotaLedgerTest, AParentWithoutARowHasTheQuotasOfItsChildren) {
