@@ -178,14 +178,30 @@ until_task_ends() { # GROUP TASK PID CODE HOW
   done
 }
 
+# An end that was asked for some time ago, and the script has not heard of it.
+is_unheard() {
+  local group number pid asked_at said
+  asked_at=$(stat -c %Y "$FOLDER/control" 2>/dev/null) && [ $(($(now) - asked_at)) -ge 5 ] || return 1
+  while read -r group number pid; do
+    is_stopped "$group" "$number" || continue
+    said=$(asked "$group" "$number")
+    [ "$said" = stop ] || [ "$said" = late ] || return 0
+  done < <(running)
+  return 1
+}
+
 # Under a proctrack that knows a job's processes by their group, or by who started them, the script is killed without
-# what tasks have started: then that follows it.
+# what tasks have started: then that follows it. And where the daemon that holds the job has died, no signal of Slurm's
+# reaches the script: URG tells it to look at what was asked.
 guard() { # PID of the script
-  local group number pid signal
+  local group number pid signal turns=0
   trap - CONT
   stay
   open_never
-  while kill -0 "$1" 2>/dev/null; do pause 1; done
+  while kill -0 "$1" 2>/dev/null; do
+    pause 1
+    [ $(((turns += 1) % 3)) != 0 ] || ! is_unheard || kill -s URG "$1" 2>/dev/null
+  done
   for signal in TERM KILL; do
     while read -r group number pid; do
       [ "$signal" = KILL ] || note left "$group" "$number" "$(now)"
@@ -397,6 +413,7 @@ run_node() {
   start_tasks "$node"
   until_all_started
   trap heard CONT
+  trap control URG
   if [ "$early" = 0 ]; then control; else heard; fi
   for watcher in "${watchers[@]}"; do await "$watcher" || failed=1; done
   end_left

@@ -216,6 +216,20 @@ TEST_F(Slurm, WhatSlurmCancelsEndsWhole) {
   }));
 }
 
+// No signal of Slurm's reaches its script then, and after a while Slurm says that it was cancelled.
+TEST_F(Slurm, WhoseDaemonHasDiedEndsWhenAsked) {
+  const Launch launch = launch_of(64, "while :; do echo up >>$OUT; sleep 0.1; done", {{"n1"}});
+  ASSERT_EQ(deliver(launch).state, DeliveryState::kDone);
+  ASSERT_TRUE(eventually([&] { return !out(64).empty(); }));
+  shell("pkill -KILL -f \"slurmstepd: .$(squeue -h -o %A -n " + print_key(tag_, launch.key) + ")\\.\"");
+  const StopRequest stop{.tasks = live(launch), .grace = Seconds(1), .signal = "", .lasts = {}};
+  EXPECT_EQ(must(executor_->stop({&stop, 1})).front().state, DeliveryState::kDone);
+  EXPECT_TRUE(eventually([&] { return all(launch, TaskPhase::kEnded); }, 20));
+  const std::string before = out(64);
+  std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  EXPECT_EQ(out(64), before) << "it ended and ran on";
+}
+
 // Slurm then tells the steps to end, and says that the job has failed.
 TEST_F(Slurm, WhoseScriptIsKilledIsLost) {
   const Launch saves =
