@@ -129,20 +129,28 @@ Result<std::vector<PlanDifference>> compare_plans(Database& db, const Snapshot& 
 }
 
 Result<Replay> replay_round(Runtime& runtime, std::int64_t round, const std::atomic<bool>* interrupted) {
-  const Result<RecordedRound> read = read_recorded_round(runtime.db(), round);
-  if (read.status().code() == Code::kCorrupt || read.status().code() == Code::kInvalid) {
+  // What is damaged in one record does not keep the others from being replayed.
+  const auto is_damaged = [](const Status& status) {
+    return status.code() == Code::kCorrupt || status.code() == Code::kInvalid;
+  };
+  const auto unreadable = [round](const Status& status) {
     Replay replay;
     replay.round = round;
-    replay.unreadable = read.status().message();
+    replay.unreadable = status.message();
     return replay;
-  }
+  };
+  const Result<RecordedRound> read = read_recorded_round(runtime.db(), round);
+  if (is_damaged(read.status())) return unreadable(read.status());
   BERTH_TRY(read.status());
   RecordedRound recorded = *read;
   recorded.snapshot.scripts.maker = &script_policy_maker();
   ScheduleOptions options;
   options.interrupted = interrupted;
   const auto begun = std::chrono::steady_clock::now();
-  BERTH_ASSIGN(const ScheduleResult planned, plan_snapshot(recorded.snapshot, options));
+  const Result<ScheduleResult> planned = plan_snapshot(recorded.snapshot, options);
+  const bool names_nothing = planned.status().code() == Code::kNotFound;  // such as a policy
+  if (is_damaged(planned.status()) || names_nothing) return unreadable(planned.status());
+  BERTH_TRY(planned.status());
   Replay replay;
   replay.replayed_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   replay.round = round;
@@ -152,9 +160,9 @@ Result<Replay> replay_round(Runtime& runtime, std::int64_t round, const std::ato
   replay.started_jobs = started_jobs(recorded.plan);
   replay.waiting_jobs = static_cast<std::int64_t>(recorded.plan.waiting.size());
   replay.recorded_seconds = recorded.plan_seconds;
-  replay.is_equal = bytes_of(encode_plan(planned.plan)) == recorded.plan_bytes;
+  replay.is_equal = bytes_of(encode_plan(planned->plan)) == recorded.plan_bytes;
   if (!replay.is_equal) {
-    BERTH_ASSIGN(replay.differences, compare_plans(runtime.db(), recorded.snapshot, recorded.plan, planned.plan));
+    BERTH_ASSIGN(replay.differences, compare_plans(runtime.db(), recorded.snapshot, recorded.plan, planned->plan));
   }
   return replay;
 }

@@ -290,12 +290,12 @@ Status drop_unused_parts(Database& db) {
   return drop_rows(db, "record_parts", unused);
 }
 
-// With every part unpacked.
-Result<std::vector<std::int64_t>> find_damaged_parts(Database& db) {
+// Of the parts those that unpack to what was recorded; each is unpacked.
+Result<std::unordered_set<std::int64_t>> find_whole_parts(Database& db) {
   BERTH_ASSIGN(Statement rows, db.prepare("SELECT hash, size, data, id FROM record_parts ORDER BY id"));
-  std::vector<std::int64_t> found;
+  std::unordered_set<std::int64_t> found;
   while (rows.next()) {
-    if (!unpacked_part(rows, rows.integer(3)).ok()) found.push_back(rows.integer(3));
+    if (unpacked_part(rows, rows.integer(3)).ok()) found.insert(rows.integer(3));
   }
   BERTH_TRY(rows.status());
   return found;
@@ -304,13 +304,11 @@ Result<std::vector<std::int64_t>> find_damaged_parts(Database& db) {
 }  // namespace
 
 Result<std::vector<DamagedRecord>> find_damaged_records(Database& db) {
-  BERTH_ASSIGN(const std::vector<std::int64_t> damaged_parts, find_damaged_parts(db));
+  BERTH_ASSIGN(const std::unordered_set<std::int64_t> whole, find_whole_parts(db));
   std::vector<DamagedRecord> found;
-  if (damaged_parts.empty()) return found;
-  const std::unordered_set<std::int64_t> bad(damaged_parts.begin(), damaged_parts.end());
   BERTH_TRY(for_each_record(db, [&](std::int64_t record, const std::vector<std::int64_t>* parts) {
     if (parts == nullptr) return found.push_back({record, 0, {}});
-    const auto part = std::ranges::find_if(*parts, [&](std::int64_t id) { return bad.contains(id); });
+    const auto part = std::ranges::find_if(*parts, [&](std::int64_t id) { return !whole.contains(id); });
     if (part != parts->end()) found.push_back({record, *part, {}});
   }));
   BERTH_ASSIGN(Statement user, db.prepare("SELECT 'round ' || id FROM rounds WHERE record_id = ?1 UNION ALL "

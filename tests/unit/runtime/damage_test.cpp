@@ -91,6 +91,11 @@ constexpr Damage kDamages[] = {
     {"ChangesOfUnknownColumns", "history_of_moments", "UPDATE history_changes SET layout_id = 4711"},
     {"RoundOnAStateToCome", "rounds_in_order", "UPDATE rounds SET state_version = 4711"},
     {"RoundsOutOfOrder", "rounds_in_order", "UPDATE rounds SET state_version = 0 WHERE id = 2"},
+    {"PartOfARecordIsMissing", "records",
+     "DELETE FROM record_parts WHERE id NOT IN (SELECT input_parts FROM round_records UNION SELECT plan_parts FROM "
+     "round_records) AND id = (SELECT max(id) - 2 FROM record_parts)"},
+    {"ListOfARecordIsMissing", "records",
+     "DELETE FROM record_parts WHERE id = (SELECT max(plan_parts) FROM round_records)"},
     {"IdsBeginAgain", "ids_go_on", "DELETE FROM sqlite_sequence WHERE name = 'jobs'"},
     {"RoomIsHeldOnNoDevice", "reserved_devices_exist", "UPDATE reserved_tasks SET device_mask = device_mask << 8"},
     {"RoomIsHeldOnTooFewDevices", "reserved_as_asked", "UPDATE reserved_tasks SET device_mask = 1"},
