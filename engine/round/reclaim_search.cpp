@@ -305,23 +305,18 @@ bool Reclaim::holds_until_then(const Wanted& wanted, const Amounts& taken, const
 // By what holds then, where dates between change quotas, limits or loans; beside those who run on.
 bool Reclaim::has_its_right_then(const Wanted& wanted, const Amounts& taken, Seconds then,
                                  const VictimChoice& choice) const {
-  const QuotaTable& table = state_.quotas().table();
-  const auto later = std::ranges::upper_bound(table.at_ends, then, {}, &QuotaAtEnd::from);
-  if (later == table.at_ends.begin()) return true;
-  QuotaLedger quotas(state_.cluster(), state_.setup().queues, quotas_at(table, std::prev(later)->from), then);
-  for (const RunningJob& run : state_.running().all()) {
-    if (state_.lasts_until(run) > then) quotas.take(run.job.queue, state_.held_by(run).all, state_.lasts_until(run));
-  }
+  std::optional<QuotaLedger> quotas = quotas_then(state_, then);
+  if (!quotas) return true;
   for (const std::size_t v : choice.chosen()) {
     const Victim& victim = (*index_)[v];
     if (victim.lasts_until > then)
-      quotas.give_back(victim.queue, index_->amounts(state_, v, 0, choice.level(v)), victim.lasts_until);
+      quotas->give_back(victim.queue, index_->amounts(state_, v, 0, choice.level(v)), victim.lasts_until);
   }
   const Job& job = wanted.job;
   const Seconds end = last_end_of(job, then);
-  return quotas.judge(job.queue, taken, end).admitted() && std::ranges::all_of(choice.chosen(), [&](std::size_t v) {
+  return quotas->judge(job.queue, taken, end).admitted() && std::ranges::all_of(choice.chosen(), [&](std::size_t v) {
            const std::int32_t queue = (*index_)[v].queue;
-           return queue == job.queue || quotas.may_reclaim(job.queue, taken, queue, 0, end);
+           return queue == job.queue || quotas->may_reclaim(job.queue, taken, queue, 0, end);
          });
 }
 

@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "engine/round/loan_trial.h"
+
 namespace berth {
 
 namespace {
@@ -88,6 +90,17 @@ std::optional<std::vector<TaskPlace>> surplus_in_the_way(RoundState& state, cons
 std::vector<TaskPlace> surplus_left_for(RoundState& state, const Reservation& promise) {
   const auto runs_on = [](const RunningJob& run) { return !run.is_told_to_stop() && run.job.eviction.preemptible; };
   return surplus_in_the_way(state, promise, runs_on).value_or(std::vector<TaskPlace>());
+}
+
+std::optional<QuotaLedger> quotas_then(const RoundState& state, Seconds then) {
+  const QuotaTable& table = state.quotas().table();
+  const auto later = std::ranges::upper_bound(table.at_ends, then, {}, &QuotaAtEnd::from);
+  if (later == table.at_ends.begin()) return std::nullopt;
+  QuotaLedger quotas(state.cluster(), state.setup().queues, quotas_at(table, std::prev(later)->from), then);
+  for (const RunningJob& run : state.running().all()) {
+    if (state.lasts_until(run) > then) quotas.take(run.job.queue, state.held_by(run).all, state.lasts_until(run));
+  }
+  return quotas;
 }
 
 bool may_take_surplus(const RoundState& state, const QuotaLedger& quotas, const Job& job, const Amounts& amounts,

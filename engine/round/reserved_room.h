@@ -34,6 +34,8 @@ std::vector<TaskPlace> surplus_left_for(RoundState& state, const Reservation& pr
 // Marks as they will be without those who make room for the job, and surplus tasks that it may take when they have
 // gone.
 QuotaLedger marked_without_leaving(const RoundState& state, const Job& job);
+// Who uses what at that moment, by the quotas, limits and loans that hold then; nothing = the same as now hold.
+std::optional<QuotaLedger> quotas_then(const RoundState& state, Seconds then);
 // The job, which is to get `amounts` until `end`, may take the surplus tasks of that one: they are not told to stop
 // with the victims, but end when the victims have gone.
 bool may_take_surplus(const RoundState& state, const QuotaLedger& quotas, const Job& job, const Amounts& amounts,

@@ -117,6 +117,24 @@ Seconds end_of_promised(const Job& job, const Reservation& row, Seconds now) {
   return last_end_of(job, std::max(now, row.expected));
 }
 
+// By a date that comes before: when it was told, the job has no right to the room any more.
+bool is_void_then(RoundState& state, const Job& job, const Reservation& row) {
+  std::optional<QuotaLedger> then = quotas_then(state, row.expected);
+  if (!then) return false;
+  const Amounts amounts = state.held_by(row.tasks);
+  const Seconds end = last_end_of(job, row.expected);
+  for (const TaskPlace& left : surplus_left_for(state, row)) {
+    Amounts surplus = then->none();
+    then->add_holding(left.run->tasks[left.task].holding, surplus);
+    then->give_back(left.run->job.queue, surplus, state.lasts_until(*left.run));
+  }
+  if (!then->judge(job.queue, amounts, end).admitted()) return true;
+  return std::ranges::any_of(state.running().all(), [&](const RunningJob& run) {
+    return run.makes_room_for(job.id) && run.stop_rule == EvictionRule::kReclaim &&
+           !then->may_reclaim(job.queue, amounts, run.job.queue, 0, end);
+  });
+}
+
 bool is_void(RoundState& state, const Job& job, const Reservation& row, Seconds now) {
   const Seconds end = end_of_promised(job, row, now);
   const QuotaLedger marked = marked_without_leaving(state, job);
@@ -217,7 +235,7 @@ std::vector<std::int64_t> spare_needless(RoundState& state, std::span<Reservatio
       RunningJob& run = *state.running().change(victim->job.id);
       const RunningJob told = run;
       run.run_on();
-      if (is_void(state, *job, elsewhere, now)) {
+      if (is_void(state, *job, elsewhere, now) || is_void_then(state, *job, elsewhere)) {
         run = told;
       } else {
         row.tasks = std::move(elsewhere.tasks);
@@ -245,7 +263,8 @@ void drop_void_promises(RoundState& state, std::span<const Job> jobs, Seconds no
     if (job == nullptr) return false;
     const auto may_use = [&](const ReservedTask& task) { return may_use_node(state.ledger(), task.holding); };
     const bool is_broken = !std::ranges::all_of(row.tasks, may_use) || !is_room_for(row, *job, state) ||
-                           !outranks_its_victims(state, *job) || (job->queue >= 0 && is_void(state, *job, row, now));
+                           !outranks_its_victims(state, *job) ||
+                           (job->queue >= 0 && (is_void(state, *job, row, now) || is_void_then(state, *job, row)));
     if (!is_broken) state.pledge(row, jobs);
     if (is_broken) broken.push_back(row);
     return is_broken;
