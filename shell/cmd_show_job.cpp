@@ -264,7 +264,9 @@ constexpr CommandRow kJobShowRows[] = {
      .details =
          "expected_start is when the room is free if the jobs that have it end as expected: no promise. Where "
          "they run longer it is overdue: then only jobs pass that their time_limit ends by when those are expected "
-         "to end now. A reservation without tasks is room under a limit of a queue, for its first job that the "
+         "to end now. It is overdue, too, where an owner has taken the room since: until that one is late, jobs pass "
+         "that are expected to end before it. A reservation without tasks is room under a limit of a queue, for its "
+         "first job that the "
          "limit refuses."},
     {.family = kJobShowFamily,
      .syntax = "SHOW ROUND <round:integer>",

@@ -184,7 +184,7 @@ void Backfill::add_to_timeline(const Held& held) {
   const Seconds to = std::max({held.start, reservation.expected, reservation.expires}) + held.duration;
   if (reservation.kind == ReservationKind::kEviction) return timeline_->promise(reservation.job, reservation.tasks, to);
   timeline_->reserve(reservation.job, reservation.tasks, held.is_due ? now_ : reservation.expected, to);
-  if (held.is_due) timeline_->close(reservation.job, reservation.tasks, held.start);
+  if (held.is_due) timeline_->close(reservation.job, reservation.tasks, held.start, passes_by(held));
 }
 
 const Reservation* Backfill::find_row(std::int64_t job) const {

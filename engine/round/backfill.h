@@ -53,6 +53,7 @@
 //
 // A reservation for a job whose victims are stopping (kEviction) holds its tasks against everybody, those before it in
 // the order too, until it expires. Its victims hold what they have until they stop: nobody else counts on that before.
+// Its job is looked at before all others; elsewhere it keeps off what those before it in the order have reserved.
 //
 // The promise: a job that stays first and fits when everything has ended starts at the latest in the round after
 // everything that ran when its reservation fell due has ended, whatever arrives later; one that borrows, after what ran
@@ -67,7 +68,8 @@
 //      finds nothing better.
 //   4. While something of S is late, a job may pass that its time limit ends by the time at which all of S is expected
 //      to have ended now: now and as long again as that is late. So what passes delays the job by less than S does. Who
-//      would stay for longer does not take back from those that pass.
+//      would stay for longer does not take back from those that pass. While nothing of S is late, as where an owner has
+//      taken the room for longer, those may pass that are expected to end by then.
 // Before T, whatever starts either leaves what is reserved free at T, or is believed to end by T; if it does not, it is
 // in S. The same holds for those who take something back there: other evictions keep off reserved nodes. Who was
 // evicted there waits again, and passes the job if it gives way to that one. Assumes that
@@ -405,6 +407,8 @@ class Backfill {
   // A borrower of another queue, who was evicted before, has something reserved or holds a limit of the job.
   bool is_behind_evicted(const Job& job) const;
   bool gives_way_to(const Held& held, const Asker& asker) const;
+  // Whose ends count beside one that is due.
+  Timeline::PassBy passes_by(const Held& held) const;
   bool leaves_in_time(const Held& held, const Job& job) const;
   // Of those that may be evicted in this pass.
   Seconds longest_grace() const;

@@ -281,9 +281,19 @@ Seconds Backfill::longest_grace() const {
   return *longest_grace_;
 }
 
+Timeline::PassBy Backfill::passes_by(const Held& held) const {
+  const auto is_in_the_way = [&](const RunningTask& task) { return lies_on(task.holding, held.reservation.tasks); };
+  const bool is_outrun = std::ranges::any_of(state_.running().all(), [&](const RunningJob& run) {
+    return believed_end_of({.start = run.start, .planned_end = run.planned_end()}, state_.rules()) <= now_ &&
+           std::ranges::any_of(run.tasks, is_in_the_way);
+  });
+  return is_outrun ? Timeline::PassBy::kCertainEnd : Timeline::PassBy::kExpectedEnd;
+}
+
 bool Backfill::leaves_in_time(const Held& held, const Job& job) const {
   if (held.reservation.kind == ReservationKind::kEviction) return false;
-  const Seconds end = held.is_due ? certain_end_of(job) : end_of(job);
+  const bool is_sure = held.is_due && passes_by(held) == Timeline::PassBy::kCertainEnd;
+  const Seconds end = is_sure ? certain_end_of(job) : end_of(job);
   if (end >= kNever) return false;
   return end + longest_grace() <= (held.is_due ? held.start : held.reservation.expected);
 }

@@ -179,12 +179,13 @@ void Timeline::promise(std::int64_t job, std::span<const ReservedTask> tasks, Se
   }
 }
 
-void Timeline::close(std::int64_t job, std::span<const ReservedTask> tasks, Seconds until) {
+void Timeline::close(std::int64_t job, std::span<const ReservedTask> tasks, Seconds until, PassBy passes) {
   lines_.merge(new_lines(tasks));
   for (const ReservedTask& task : tasks) {
     Line& line = lines_[task.holding.node];
     line.closed_for = job;
     line.closed_until = until;
+    line.passes = passes;
   }
 }
 
@@ -213,7 +214,7 @@ void Timeline::walk(const Line& line, Seconds from, Seconds to, Seconds ended, P
 std::int64_t Timeline::delays(const Ledger& ledger, const Holding& holding, TaskEnd end, std::int64_t except) const {
   const Line* line = find(holding.node);
   if (line == nullptr) return 0;
-  if (line->is_closed_to(except, end.certain)) return line->closed_for;
+  if (line->is_closed_to(except, end)) return line->closed_for;
   const Passed passed{except, line->closed_for};  // it is over before that one begins
   const NodeView view = ledger.view(holding.node);
   std::int64_t delayed = 0;
@@ -242,7 +243,7 @@ void Timeline::append_shade(const Ledger& ledger, NodeIndex node, Seconds from, 
   if (line == nullptr) return;
   const NodeView view = ledger.view(node);
   const std::size_t devices = view.milli.size();
-  const bool is_closed = line->is_closed_to(except, to.certain);
+  const bool is_closed = line->is_closed_to(except, to);
   const Passed passed{except, is_closed ? 0 : line->closed_for};
   Amounts least;
   if (from <= now_ && is_closed) {

@@ -56,8 +56,10 @@ class Timeline {
   // The same from now on for a job that others make room for. Until its victims have ended, they hold most of what the
   // job will get, and only the rest is reserved. If the job starts elsewhere, its victims run on.
   void promise(std::int64_t job, std::span<const ReservedTask> tasks, Seconds to);
-  // Nobody but `job` may start where its reserved tasks lie, but who ends for certain by `until`.
-  void close(std::int64_t job, std::span<const ReservedTask> tasks, Seconds until);
+  // Nobody but `job` may start where its reserved tasks lie, but who ends by `until`: by its time limit, or as
+  // expected.
+  enum class PassBy : std::uint8_t { kCertainEnd, kExpectedEnd };
+  void close(std::int64_t job, std::span<const ReservedTask> tasks, Seconds until, PassBy passes);
 
   Seconds now() const { return now_; }
   bool has_reservations() const { return !lines_.empty(); }
@@ -134,9 +136,11 @@ class Timeline {
     std::vector<Change> changes;  // by time
     std::int64_t closed_for = 0;
     Seconds closed_until;  // see close()
+    PassBy passes = PassBy::kCertainEnd;
 
-    bool is_closed_to(std::int64_t job, Seconds certain_end) const {
-      return closed_for != 0 && closed_for != job && certain_end > closed_until;
+    bool is_closed_to(std::int64_t job, TaskEnd end) const {
+      const Seconds counts = passes == PassBy::kCertainEnd ? end.certain : end.expected;
+      return closed_for != 0 && closed_for != job && counts > closed_until;
     }
   };
 

@@ -74,7 +74,7 @@ TEST_F(TimelineTest, WhoTakesWhatIsReservedDelays) {
 
 TEST_F(TimelineTest, AClosedNodeTakesNobodyElseWhoMightStay) {
   timeline.reserve(7, task_on(devices_of(0, 0b1001)), Seconds(10), Seconds(300));
-  timeline.close(7, task_on(devices_of(0, 0b1001)), Seconds(100));
+  timeline.close(7, task_on(devices_of(0, 0b1001)), Seconds(100), Timeline::PassBy::kCertainEnd);
   EXPECT_EQ(delayed_by(devices_of(0, 0b1000), Seconds(11)), 7);
   EXPECT_EQ(delayed_by(devices_of(0, 0b1000), Seconds(11), 7), 0);
   EXPECT_EQ(delayed_by(devices_of(0, 0b1000), Seconds(11), 0, Seconds(101)), 7) << "its limit ends it too late";
@@ -84,6 +84,9 @@ TEST_F(TimelineTest, AClosedNodeTakesNobodyElseWhoMightStay) {
   EXPECT_TRUE(shade.empty());
   timeline.append_shade(ledger, 0, Seconds(10), {Seconds(11)}, kNoneEnded, 0, shade);
   EXPECT_FALSE(shade.empty());
+  timeline.close(7, task_on(devices_of(0, 0b1001)), Seconds(100), Timeline::PassBy::kExpectedEnd);
+  EXPECT_EQ(delayed_by(devices_of(0, 0b1000), Seconds(100)), 0);
+  EXPECT_EQ(delayed_by(devices_of(0, 0b1000), Seconds(101)), 7);
 }
 
 // With the shade taken away, what is left is free for the whole stretch.
