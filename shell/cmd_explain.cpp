@@ -184,8 +184,11 @@ constexpr CommandRow kExplainRows[] = {
      .summary = "Says why a job waits: the dominant reason with its numbers, who has what it needs, its place in the "
                 "order, when it is expected to start, the next step.",
      .example = "EXPLAIN JOB bert",
-     .details = "EXPLAIN JOB checks no assertion: it uses what the last round held back. PLAN SCHEDULE checks "
-                "assertions."},
+     .details =
+         "EXPLAIN JOB checks no assertion: it uses what the last round held back. PLAN SCHEDULE checks "
+         "assertions. The expected start leaves out jobs still to come, jobs behind this one that may pass it by "
+         "ending early, and evicted jobs that start again. Where a quota, limit or loan changes before, it is "
+         "as if what holds then held from now on."},
     {.family = kExplainFamily,
      .syntax = "EXPLAIN JOB <job:job> ON NODE <node:node>",
      .effect = Effect::kReads,

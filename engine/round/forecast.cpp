@@ -76,8 +76,8 @@ class Future {
   Future(Snapshot& snapshot, RoundState& state, std::span<const std::int64_t> wanted, std::int64_t most_looks)
       : snapshot_(snapshot), state_(state), wanted_(wanted.begin(), wanted.end()), most_looks_(most_looks) {}
 
-  // Leaves the jobs that matter: where the order of two jobs never changes, those ahead of the last wanted one, those
-  // that room is being made for and those that they come after.
+  // Leaves the jobs that matter: where the order of two jobs never changes, those ahead of the last wanted one, owners
+  // behind it, who pass a borrower, those that room is being made for and those that they come after.
   Status load() {
     BERTH_TRY(keep_for_lenders(state_, snapshot_.jobs, snapshot_.now));
     find_moments();
@@ -87,6 +87,9 @@ class Future {
     });
     BERTH_ASSIGN(const Ordering ordering, ordering_of(snapshot_, state_));
     if (!ordering.policy->is_fixed() || snapshot_.now < passed_until_) return {};
+    borrows_ = state_.quotas().governs() && std::ranges::any_of(snapshot_.jobs, [&](const Job& job) {
+                 return wanted_.contains(job.id) && job.queue >= 0 && !has_its_quota(job);
+               });
     std::unordered_set<std::int64_t> ahead;
     // What room is being made for starts before them all.
     for (const Reservation& each : snapshot_.reservations) {
@@ -94,9 +97,15 @@ class Future {
     }
     std::size_t seen = 0;
     while (const std::optional<std::int32_t> index = ordering.sequence->next()) {
-      const std::int64_t id = snapshot_.jobs[static_cast<std::size_t>(*index)].id;
-      ahead.insert(id);
-      if (wanted_.contains(id) && ++seen == wanted_.size()) break;
+      const Job& job = snapshot_.jobs[static_cast<std::size_t>(*index)];
+      if (seen < wanted_.size()) {
+        ahead.insert(job.id);
+        seen += wanted_.contains(job.id) ? 1 : 0;
+      } else if (passes_borrowers(job)) {
+        ahead.insert(job.id);
+        passers_.insert(job.id);
+      }
+      if (seen == wanted_.size() && !borrows_) break;
     }
     std::erase_if(snapshot_.jobs,
                   [&](const Job& job) { return !ahead.contains(job.id) && !awaited_.contains(job.id); });
@@ -120,6 +129,13 @@ class Future {
   }
 
  private:
+  bool has_its_quota(const Job& job) const {
+    const QuotaLedger& quotas = state_.quotas();
+    return quotas.has_quota_for(job.queue, quotas.demand_to_start(job), last_end_of(job, snapshot_.now));
+  }
+
+  bool passes_borrowers(const Job& job) const { return borrows_ && job.queue >= 0 && has_its_quota(job); }
+
   // When a wanted job may evict at last though nothing has ended until then: it has waited long enough by then, or one
   // that runs now has run long enough.
   void find_moments() {
@@ -228,11 +244,12 @@ class Future {
       const Job& job = snapshot_.jobs[static_cast<std::size_t>(*index)];
       const bool is_behind = are_all_seen();
       const int levels = sequence.levels_within_quota();
-      const bool matters = !is_behind || awaited_.contains(job.id) || reserved.contains(job.id);
+      const bool matters =
+          !is_behind || awaited_.contains(job.id) || reserved.contains(job.id) || passers_.contains(job.id);
       if (!std::ranges::binary_search(promised, job.id) && matters) try_one(job, levels);
       if (levels == 0) reserved.erase(job.id);
       seen += levels == 0 && wanted_.contains(job.id) ? 1 : 0;
-      if (pass.closed() || (are_all_seen() && awaited_.empty() && reserved.empty())) break;
+      if (pass.closed() || (are_all_seen() && awaited_.empty() && reserved.empty() && passers_.empty())) break;
     }
   }
 
@@ -290,9 +307,11 @@ class Future {
   std::size_t ended_ = 0;  // jobs, so far
   static constexpr int kMostAdded = 16;
   bool looks_at_evictions_ = false;
-  Seconds passed_until_{0};       // a wanted job steps back until then
-  std::vector<Seconds> moments_;  // latest first
-  int moments_added_ = 0;         // of jobs that start on the way
+  Seconds passed_until_{0};                   // a wanted job steps back until then
+  bool borrows_ = false;                      // a wanted job does
+  std::unordered_set<std::int64_t> passers_;  // behind the wanted jobs
+  std::vector<Seconds> moments_;              // latest first
+  int moments_added_ = 0;                     // of jobs that start on the way
   std::vector<Eviction> evictions_;
   DemandClasses classes_;
   std::unordered_map<std::int64_t, std::size_t> kinds_;  // by job

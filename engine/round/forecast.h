@@ -4,8 +4,8 @@
 // duration), and after each few ends a pass (round/pass.h) is made over the jobs ahead of this one and the job itself,
 // in the order in which the policy puts them by then. Twice: with every duration at its median, and at its 90th
 // percentile, where the two differ. Where it may evict others, passes are made also once it has waited long enough for
-// that, and once those that run have run long enough. Jobs ahead of it evict, too. What is left out makes it an
-// estimate: jobs that will be submitted, jobs behind it, and victims that come back.
+// that, and once those that run have run long enough. Jobs ahead of it evict, too, and so do owners behind a borrower.
+// What is left out makes it an estimate: jobs that will be submitted, other jobs behind it, and victims that come back.
 //
 // The near future is played end by end, the far one in steps that grow with what has ended so far and with the time
 // until there: an answer is about as exact as it is near, and its cost grows with the logarithm of the ends before it.
