@@ -96,6 +96,7 @@ void Backfill::bind(const Reservation& row, const Job& job, bool borrows, Second
   held.start = std::max(free_from(row, job, borrows, held.duration), admitted);
   if (held.start >= kNever) return;
   held.is_due = row.expected <= now_;
+  if (held.is_due) held.passes = passes_by(row);
   held.borrows = borrows;
   held.gives_way = gives_way(borrows, row);
   held.came_back = job.eviction.evictions > 0;
@@ -184,7 +185,7 @@ void Backfill::add_to_timeline(const Held& held) {
   const Seconds to = std::max({held.start, reservation.expected, reservation.expires}) + held.duration;
   if (reservation.kind == ReservationKind::kEviction) return timeline_->promise(reservation.job, reservation.tasks, to);
   timeline_->reserve(reservation.job, reservation.tasks, held.is_due ? now_ : reservation.expected, to);
-  if (held.is_due) timeline_->close(reservation.job, reservation.tasks, held.start, passes_by(held));
+  if (held.is_due) timeline_->close(reservation.job, reservation.tasks, held.start, held.passes);
 }
 
 const Reservation* Backfill::find_row(std::int64_t job) const {
@@ -481,6 +482,7 @@ bool Backfill::reserve(const Job& job, bool borrows, bool is_first, Seconds admi
   held.gives_way = gives_way(borrows, held.reservation);
   held.came_back = job.eviction.evictions > 0;
   held.queue = job.queue;
+  if (held.is_due) held.passes = passes_by(held.reservation);
   add_to_timeline(held);
   held_.push_back(std::move(held));
   return true;

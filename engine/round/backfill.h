@@ -246,6 +246,7 @@ class Backfill {
     Seconds start;     // when the job will start as far as is known; later than promised when something runs on
     Seconds duration;  // of the job
     bool is_due = false;
+    Timeline::PassBy passes = Timeline::PassBy::kCertainEnd;  // of one that is due
     bool borrows = false;
     bool gives_way = false;   // to jobs of other queues within their quota
     bool came_back = false;   // its job was evicted before
@@ -407,8 +408,11 @@ class Backfill {
   // A borrower of another queue, who was evicted before, has something reserved or holds a limit of the job.
   bool is_behind_evicted(const Job& job) const;
   bool gives_way_to(const Held& held, const Asker& asker) const;
-  // Whose ends count beside one that is due.
-  Timeline::PassBy passes_by(const Held& held) const;
+  // Once a job that runs on what is reserved.
+  template <class Visit>
+  void for_each_in_the_way(const Reservation& row, const Visit& visit) const;
+  // Who may pass one that is due.
+  Timeline::PassBy passes_by(const Reservation& row) const;
   bool leaves_in_time(const Held& held, const Job& job) const;
   // Of those that may be evicted in this pass.
   Seconds longest_grace() const;

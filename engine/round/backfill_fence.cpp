@@ -251,17 +251,30 @@ Backfill::RowsBefore::~RowsBefore() {
   for (const std::int64_t job : bound_) backfill_.drop_held(job);
 }
 
+template <class Visit>
+void Backfill::for_each_in_the_way(const Reservation& row, const Visit& visit) const {
+  std::set<std::int64_t> seen;
+  for (const ReservedTask& reserved : row.tasks) {
+    const Holding& wanted = reserved.holding;
+    for (const std::int64_t job : state_.running().jobs_on(wanted.node)) {
+      const RunningJob& run = *state_.running().find(job);
+      const bool is_in_the_way = std::ranges::any_of(run.tasks, [&](const RunningTask& task) {
+        return task.holding.node == wanted.node && (task.holding.devices & wanted.devices) != 0;
+      });
+      if (is_in_the_way && seen.insert(job).second) visit(run);
+    }
+  }
+}
+
 Seconds Backfill::free_from(const Reservation& row, const Job& job, bool borrows, Seconds duration) {
   const RoundRules& rules = state_.rules();
   const QuotaLedger& quotas = state_.quotas();
   const Seconds free = timeline().free_from(state_.ledger(), row.tasks, duration, job.id);
   if (borrows || job.queue < 0 || rules.preemption != Preemption::kReclaim || !quotas.governs()) return free;
   const Amounts amounts = state_.held_by(row.tasks);
-  const auto is_in_the_way = [&](const RunningTask& task) { return lies_on(task.holding, row.tasks); };
   Seconds by_all = now_;
   Seconds by_others = std::max(now_, row.expected);
-  for (const RunningJob& run : state_.running().all()) {
-    if (std::ranges::none_of(run.tasks, is_in_the_way)) continue;
+  for_each_in_the_way(row, [&](const RunningJob& run) {
     Seconds end = run.is_told_to_stop() ? end_of_told(run) : untold_end_of(run, rules, now_);
     by_all = std::max(by_all, end);
     const Seconds from = std::max(evictable_from(run, rules), evicts_from(job, rules));
@@ -269,7 +282,7 @@ Seconds Backfill::free_from(const Reservation& row, const Job& job, bool borrows
         quotas.may_reclaim(job.queue, amounts, run.job.queue, run.quota_mark, last_end_of(job, now_)))
       end = std::min(end, std::max(now_, from) + run.job.eviction.checkpoint_grace + run.end_delay);
     by_others = std::max(by_others, end);
-  }
+  });
   return free <= by_all ? std::min(free, by_others) : free;
 }
 
@@ -281,18 +294,18 @@ Seconds Backfill::longest_grace() const {
   return *longest_grace_;
 }
 
-Timeline::PassBy Backfill::passes_by(const Held& held) const {
-  const auto is_in_the_way = [&](const RunningTask& task) { return lies_on(task.holding, held.reservation.tasks); };
-  const bool is_outrun = std::ranges::any_of(state_.running().all(), [&](const RunningJob& run) {
-    return believed_end_of({.start = run.start, .planned_end = run.planned_end()}, state_.rules()) <= now_ &&
-           std::ranges::any_of(run.tasks, is_in_the_way);
+Timeline::PassBy Backfill::passes_by(const Reservation& row) const {
+  bool is_outrun = false;
+  for_each_in_the_way(row, [&](const RunningJob& run) {
+    const Seconds end = believed_end_of({.start = run.start, .planned_end = run.planned_end()}, state_.rules());
+    is_outrun = is_outrun || end <= now_;
   });
   return is_outrun ? Timeline::PassBy::kCertainEnd : Timeline::PassBy::kExpectedEnd;
 }
 
 bool Backfill::leaves_in_time(const Held& held, const Job& job) const {
   if (held.reservation.kind == ReservationKind::kEviction) return false;
-  const bool is_sure = held.is_due && passes_by(held) == Timeline::PassBy::kCertainEnd;
+  const bool is_sure = held.is_due && held.passes == Timeline::PassBy::kCertainEnd;
   const Seconds end = is_sure ? certain_end_of(job) : end_of(job);
   if (end >= kNever) return false;
   return end + longest_grace() <= (held.is_due ? held.start : held.reservation.expected);
