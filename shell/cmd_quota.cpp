@@ -212,8 +212,9 @@ constexpr CommandRow kQuotaRows[] = {
          "a queue can always get back; LIMIT the most it may ever hold; BORROW LIMIT the most above its quota; "
          "LEND LIMIT the most that others may use of its quota; WEIGHT its part of what nobody's quota covers. "
          "Of what is not named nothing changes; NONE takes an amount back. With FROM or TO the amounts hold in "
-         "that time, instead of those without. A quota of gpu covers the models of which the queue has none, "
-         "and quotas of models count as gpu. What the cluster cannot honour, or a limit keeps from its owner, is "
+         "that time, instead of those without. A quota of gpu covers the models of which the queue has none, also "
+         "below a queue that has one; and quotas of models count as gpu. What the cluster cannot honour, or a limit "
+         "keeps from its owner, is "
          "accepted with a warning."},
     {.family = kQuotaFamily,
      .syntax = "ALTER QUEUE <name:queue> RESET QUOTA [OF <resources:resource>, ...]",
