@@ -101,6 +101,8 @@ struct Eviction {
   VictimChoiceReason why = VictimChoiceReason::kUnknown;
   std::int32_t candidates = 0;  // running jobs that the rules allowed to evict for it, this one among them
 
+  // The beneficiary is this job, not the loan of the same number.
+  bool makes_room_for(std::int64_t waiting) const { return rule != EvictionRule::kLoan && beneficiary == waiting; }
   // An earlier round decided it, and said why.
   bool was_told_before() const { return why == VictimChoiceReason::kUnknown; }
   bool operator==(const Eviction&) const = default;

@@ -130,7 +130,8 @@ Result<SaidReason> say_behind(Database& db, const Waiting& waiting, const Snapsh
   const bool makes_room = waiting.reason == Reason::kReserved && waiting.behind_job == 0;
   const bool has_victims =
       std::ranges::any_of(snapshot.running, [&](const RunningJob& run) { return run.makes_room_for(waiting.job); });
-  const auto victims = std::ranges::count(plan.evictions, waiting.job, &Eviction::beneficiary);
+  const auto victims =
+      std::ranges::count_if(plan.evictions, [&](const Eviction& each) { return each.makes_room_for(waiting.job); });
   if (makes_room && !has_victims && victims > 0) {
     return SaidReason{fmt::format("the next round makes room for it: it tells {} to stop, and it starts when {} ended",
                                   print_counted(victims, "job"), victims == 1 ? "that has" : "they have"),

@@ -266,7 +266,7 @@ Result<std::string> say_budgets(const Snapshot& snapshot, std::int64_t job, cons
   BERTH_ASSIGN(const ScheduleResult result, plan_schedule(without, {.interrupted = interrupted, .until_job = job}));
   std::vector<std::string> names;
   for (const Eviction& eviction : result.plan.evictions) {
-    if (eviction.rule == EvictionRule::kLoan || eviction.beneficiary != job) continue;
+    if (!eviction.makes_room_for(job)) continue;
     const auto run =
         std::ranges::find(snapshot.running, eviction.job, [](const RunningJob& each) { return each.job.id; });
     if (run == snapshot.running.end() || run->job.queue < 0) continue;
@@ -445,9 +445,8 @@ Result<JobExplanation> explain_loaded_job(Runtime& runtime, const Snapshot& snap
                           : "");
     explanation.next_step = "RUN SCHEDULE;";
     std::vector<Eviction> for_it;
-    std::ranges::copy_if(schedule.plan.evictions, std::back_inserter(for_it), [&](const Eviction& each) {
-      return each.beneficiary == job->id && each.rule != EvictionRule::kLoan;
-    });
+    std::ranges::copy_if(schedule.plan.evictions, std::back_inserter(for_it),
+                         [&](const Eviction& each) { return each.makes_room_for(job->id); });
     BERTH_ASSIGN(explanation.evicts, say_evictions(runtime.db(), snapshot, std::move(for_it)));
     if (!explanation.evicts.empty()) explanation.sentence += fmt::format(", by evicting {}", explanation.evicts);
     BERTH_ASSIGN(std::string refusal, last_refusal(runtime.db()));

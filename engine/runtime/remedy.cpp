@@ -92,7 +92,7 @@ Snapshot with_remedy(const Snapshot& snapshot, std::int64_t job, std::int32_t gr
 Result<bool> would_start(const Snapshot& snapshot, std::int64_t job, const std::atomic<bool>* interrupted) {
   BERTH_ASSIGN(const ScheduleResult result, plan_schedule(snapshot, {.interrupted = interrupted, .until_job = job}));
   return std::ranges::find(result.plan.placements, job, &Placement::job) != result.plan.placements.end() ||
-         std::ranges::find(result.plan.evictions, job, &Eviction::beneficiary) != result.plan.evictions.end();
+         std::ranges::any_of(result.plan.evictions, [job](const Eviction& each) { return each.makes_room_for(job); });
 }
 
 }  // namespace berth
