@@ -249,8 +249,9 @@ constexpr CommandRow kJobShowRows[] = {
          "It was to stop at a time that is past where nobody has said yet that it ended. It is cancelled when CANCEL "
          "JOB ended it before. It is withdrawn when nobody needs its room any more: the job runs on. A signal that it "
          "got cannot be taken back: if it ends within its grace, or within stop_grace after that, the eviction ended "
-         "it, and it waits again. It has ended when the job did by itself before, or said "
-         "that it was done (HELP SUBMIT JOB). The rule says why it could be a victim: "
+         "it, and it waits again. It has ended when the job did by itself before, or said that it was done (HELP "
+         "SUBMIT "
+         "JOB). The rule says why it could be a victim: "
          "reclaim = it ran beyond the quota of its queue, priority = it is of a lower class in the same queue, loan = "
          "it ran on what was lent. Why says what set it apart from the others that the rule allowed: the lowest class "
          "goes, then who runs beyond the quota of its queue, then what loses least, node by node, unless victim_policy "
@@ -266,8 +267,7 @@ constexpr CommandRow kJobShowRows[] = {
          "they run longer it is overdue: then only jobs pass that their time_limit ends by when those are expected "
          "to end now. It is overdue, too, where an owner has taken the room since: until that one is late, jobs pass "
          "that are expected to end before it. A reservation without tasks is room under a limit of a queue, for its "
-         "first job that the "
-         "limit refuses."},
+         "first job that the limit refuses."},
     {.family = kJobShowFamily,
      .syntax = "SHOW ROUND <round:integer>",
      .effect = Effect::kReads,

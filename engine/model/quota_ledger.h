@@ -207,9 +207,9 @@ class QuotaLedger {
   void give_back(std::int32_t queue, const Amounts& amounts, Seconds until = Seconds(kNoLimit));
 
   using Leaving = std::vector<std::pair<std::int32_t, Amounts>>;  // by queue
-  // Of a job whose victims are told to stop.
+  // The quota that rounds keep for a job while its victims stop.
   struct Pledge {
-    // Of what they hold, that which is marked.
+    // A part of what the victims hold, and the marks that it has.
     struct Marked {
       std::int32_t queue = -1;
       Amounts amounts;
@@ -217,13 +217,13 @@ class QuotaLedger {
     };
     std::int32_t queue = -1;
     Amounts amounts;
-    Leaving leaving;  // what they hold
+    Leaving leaving;  // what the victims hold
     std::vector<Marked> marked;
     std::uint32_t levels = 0;  // bits of the depths at which the job reclaims
   };
-  // Keeps its amounts of the queue's quota for it (`sign` 1; -1 ends that). Other jobs get no marks for these amounts,
-  // and reclaim nothing on their account. What leaves in the same queue counts already: for reclaiming as used, for
-  // marks where it is marked.
+  // Keeps the amounts of the queue's quota (`sign` 1; -1 ends that). Other jobs get no marks for these amounts, and
+  // reclaim nothing on their account. What the victims hold in the same queue is in the sums already: all of it among
+  // what is used, its marked part among what is marked.
   void pledge(const Pledge& pledge, std::int64_t sign);
   // Counts as used what such a job will use beyond what its victims use now, at each level (`sign` 1; -1 ends that).
   // Rooms that are kept from `gone_by` on count its victims as gone already.
@@ -313,7 +313,7 @@ class QuotaLedger {
   // Where a queue has quotas of models and none of all GPUs, or of a family and its models.
   void count_parts();
   void count_parts_of(std::size_t whole);
-  // A queue below one that says something of a model has of it what its own quota of more models is: that covers it.
+  // A queue's quota of gpu or of a family is its quota of each model in it that only a queue above has terms for.
   void cover_models();
   void count_loans(Seconds now);
   void count_promises();

@@ -63,7 +63,7 @@ void Backfill::begin_with_kept() {
       const std::optional<Seconds> admitted = first_ == 0 ? keeps_its_nodes(job, row, verdict) : std::nullopt;
       if (admitted) {
         set_first(job);
-        bind(row, job, limits_.wants_to_borrow(job), *admitted);
+        (void)bind(row, job, limits_.wants_to_borrow(job), *admitted);
       }
       keep_room_under_limits(job, row);
       continue;
@@ -81,20 +81,20 @@ void Backfill::begin_with_kept() {
       close(job, verdict.borrows);
       is_closer_to_come_ = true;
     } else if (has_turn && is_due) {
-      bind(row, job, verdict.borrows, now_);
+      (void)bind(row, job, verdict.borrows, now_);
     }
     if (!closes && is_due) keep_room_under_limits(job, row);
   }
 }
 
 // Room that is held for somebody whose victims are stopping stays his.
-void Backfill::bind(const Reservation& row, const Job& job, bool borrows, Seconds admitted) {
-  if (row.tasks.empty() || !is_room_for(row, job, state_)) return;
+bool Backfill::bind(const Reservation& row, const Job& job, bool borrows, Seconds admitted) {
+  if (row.tasks.empty() || !is_room_for(row, job, state_)) return false;
   Held held;
   held.reservation = row;
   held.duration = end_of(job) - now_;
   held.start = std::max(free_from(row, job, borrows, held.duration), admitted);
-  if (held.start >= kNever) return;
+  if (held.start >= kNever) return false;
   held.is_due = row.expected <= now_;
   if (held.is_due) held.passes = passes_by(row);
   held.borrows = borrows;
@@ -103,6 +103,7 @@ void Backfill::bind(const Reservation& row, const Job& job, bool borrows, Second
   held.queue = job.queue;
   add_to_timeline(held);
   held_.push_back(std::move(held));
+  return true;
 }
 
 bool Backfill::is_over(const Job& job, const Reservation& row, const QuotaVerdict& refusal) const {

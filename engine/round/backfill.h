@@ -246,7 +246,7 @@ class Backfill {
     Seconds start;     // when the job will start as far as is known; later than promised when something runs on
     Seconds duration;  // of the job
     bool is_due = false;
-    Timeline::PassBy passes = Timeline::PassBy::kCertainEnd;  // of one that is due
+    Timeline::PassBy passes = Timeline::PassBy::kExpectedEnd;  // which end of other jobs counts
     bool borrows = false;
     bool gives_way = false;   // to jobs of other queues within their quota
     bool came_back = false;   // its job was evicted before
@@ -327,19 +327,18 @@ class Backfill {
   // Room was made for it behind a job that closes the pass, or beside a reservation that is due, which does not give
   // way to it: what is idle there is not for it.
   bool waits_for_its_victims(const Job& job) const;
-  // The reservation does not give way to the one that asks; is_due_before(): and is due.
+  // The reservation does not give way to the job that asks. is_due_before(): it is due as well.
   bool binds(const Kept& kept, const Asker& asker) const;
   bool is_due_before(const Kept& kept, const Asker& asker) const;
   Asker asker_of_promise(const Job& job) const;
-  // When what is reserved for it is free. Guests whom the job may evict do not put that off beyond the time it was
-  // told.
+  // When the reserved room is free. Guests whom the job may evict delay that no longer than to the promised time.
   Seconds free_from(const Reservation& row, const Job& job, bool borrows, Seconds duration);
   // Mode none, or none_per_queue: all that wait before the job borrow what it may take back, and give way to it.
   bool is_first_among_owners(const Asker& asker) const;
   // The nodes of reservations of others that are due.
   void close_due_nodes(const Job& job, ClosedNodes& closed) const;
-  // `admitted`: when its limits admit it.
-  void bind(const Reservation& row, const Job& job, bool borrows, Seconds admitted);
+  // `admitted`: when its limits admit it. False = what is reserved is not room for the job.
+  bool bind(const Reservation& row, const Job& job, bool borrows, Seconds admitted);
   // A limit refuses the job until then, for what passes it or until it falls due: it keeps its turn and the nodes that
   // are reserved for it, or gets some once it is due.
   std::optional<Seconds> keeps_its_nodes(const Job& job, const Reservation& row, const QuotaVerdict& refusal) const;
@@ -408,10 +407,10 @@ class Backfill {
   // A borrower of another queue, who was evicted before, has something reserved or holds a limit of the job.
   bool is_behind_evicted(const Job& job) const;
   bool gives_way_to(const Held& held, const Asker& asker) const;
-  // Once a job that runs on what is reserved.
+  // Calls visit(run) once for each job that runs on reserved devices.
   template <class Visit>
   void for_each_in_the_way(const Reservation& row, const Visit& visit) const;
-  // Who may pass one that is due.
+  // Jobs pass a due reservation by their time limit if something in its way is late, else by their expected end.
   Timeline::PassBy passes_by(const Reservation& row) const;
   bool leaves_in_time(const Held& held, const Job& job) const;
   // Of those that may be evicted in this pass.

@@ -241,9 +241,8 @@ Backfill::RowsBefore::RowsBefore(Backfill& backfill, const Job& job) : backfill_
     const Job* const holder = find_job(backfill.jobs_, row.job);
     if (kept.is_settled || holder == nullptr || backfill.is_held(row.job) || !backfill.binds(kept, asker)) continue;
     if (backfill.ranks_move_ ? row.job != backfill.first_ : !backfill.comes_before(*holder, job)) continue;
-    const std::size_t before = backfill.held_.size();
-    backfill.bind(row, *holder, backfill.limits_.wants_to_borrow(*holder), backfill.now_);
-    if (backfill.held_.size() > before) bound_.push_back(row.job);
+    if (backfill.bind(row, *holder, backfill.limits_.wants_to_borrow(*holder), backfill.now_))
+      bound_.push_back(row.job);
   }
 }
 
@@ -305,8 +304,7 @@ Timeline::PassBy Backfill::passes_by(const Reservation& row) const {
 
 bool Backfill::leaves_in_time(const Held& held, const Job& job) const {
   if (held.reservation.kind == ReservationKind::kEviction) return false;
-  const bool is_sure = held.is_due && held.passes == Timeline::PassBy::kCertainEnd;
-  const Seconds end = is_sure ? certain_end_of(job) : end_of(job);
+  const Seconds end = held.passes == Timeline::PassBy::kCertainEnd ? certain_end_of(job) : end_of(job);
   if (end >= kNever) return false;
   return end + longest_grace() <= (held.is_due ? held.start : held.reservation.expected);
 }

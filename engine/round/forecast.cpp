@@ -101,7 +101,7 @@ class Future {
       if (seen < wanted_.size()) {
         ahead.insert(job.id);
         seen += wanted_.contains(job.id) ? 1 : 0;
-      } else if (passes_borrowers(job)) {
+      } else if (job.queue >= 0 && has_its_quota(job)) {
         ahead.insert(job.id);
         passers_.insert(job.id);
       }
@@ -133,8 +133,6 @@ class Future {
     const QuotaLedger& quotas = state_.quotas();
     return quotas.has_quota_for(job.queue, quotas.demand_to_start(job), last_end_of(job, snapshot_.now));
   }
-
-  bool passes_borrowers(const Job& job) const { return borrows_ && job.queue >= 0 && has_its_quota(job); }
 
   // When a wanted job may evict at last though nothing has ended until then: it has waited long enough by then, or one
   // that runs now has run long enough.

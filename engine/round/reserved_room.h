@@ -34,7 +34,8 @@ std::vector<TaskPlace> surplus_left_for(RoundState& state, const Reservation& pr
 // Marks as they will be without those who make room for the job, and surplus tasks that it may take when they have
 // gone.
 QuotaLedger marked_without_leaving(const RoundState& state, const Job& job);
-// Who uses what at that moment, by the quotas, limits and loans that hold then; nothing = the same as now hold.
+// The ledger at that moment: the quotas, limits and loans that hold then, and the jobs that still run. Nothing = no
+// date changes them before.
 std::optional<QuotaLedger> quotas_then(const RoundState& state, Seconds then);
 // The job, which is to get `amounts` until `end`, may take the surplus tasks of that one: they are not told to stop
 // with the victims, but end when the victims have gone.

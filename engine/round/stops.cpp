@@ -112,13 +112,13 @@ QuotaLedger quotas_for(const RoundState& state, const Reservation& row) {
   return quotas;
 }
 
-// The job starts when it was told, or now if that is past.
+// When the job ends at the latest, if it starts at the promised time, or now where that time has passed.
 Seconds end_of_promised(const Job& job, const Reservation& row, Seconds now) {
   return last_end_of(job, std::max(now, row.expected));
 }
 
-// By a date that comes before: when it was told, the job has no right to the room any more.
-bool is_void_then(RoundState& state, const Job& job, const Reservation& row) {
+// A quota, limit or loan changes before the promised time, and the job may not use the room then.
+bool loses_its_right(RoundState& state, const Job& job, const Reservation& row) {
   std::optional<QuotaLedger> then = quotas_then(state, row.expected);
   if (!then) return false;
   const Amounts amounts = state.held_by(row.tasks);
@@ -138,7 +138,7 @@ bool is_void_then(RoundState& state, const Job& job, const Reservation& row) {
 bool is_void(RoundState& state, const Job& job, const Reservation& row, Seconds now) {
   const Seconds end = end_of_promised(job, row, now);
   const QuotaLedger marked = marked_without_leaving(state, job);
-  if (!is_clear_for(state, job, row, marked, end)) return true;
+  if (!is_clear_for(state, job, row, marked, end) || loses_its_right(state, job, row)) return true;
   if (!state.quotas().governs()) {  // nobody owns anything any more
     return std::ranges::any_of(state.running().all(), [&](const RunningJob& run) {
       return run.makes_room_for(job.id) && run.stop_rule == EvictionRule::kReclaim;
@@ -165,7 +165,8 @@ bool is_void(RoundState& state, const Job& job, const Reservation& row, Seconds 
   return !then.judge(job.queue, amounts, end).admitted();
 }
 
-// The places that the job gets when `gone` have ended: those that it was told, or else places that no other row keeps.
+// Where the job can start once `gone` have ended: on the places that it was promised, or else on places that no other
+// reservation keeps. Nothing = nowhere.
 std::optional<std::vector<ReservedTask>> room_without(RoundState& state, const Job& job, const Reservation& row,
                                                       std::span<const Reservation> kept,
                                                       std::span<const RunningJob* const> gone, Seconds end) {
@@ -235,7 +236,7 @@ std::vector<std::int64_t> spare_needless(RoundState& state, std::span<Reservatio
       RunningJob& run = *state.running().change(victim->job.id);
       const RunningJob told = run;
       run.run_on();
-      if (is_void(state, *job, elsewhere, now) || is_void_then(state, *job, elsewhere)) {
+      if (is_void(state, *job, elsewhere, now)) {
         run = told;
       } else {
         row.tasks = std::move(elsewhere.tasks);
@@ -263,8 +264,7 @@ void drop_void_promises(RoundState& state, std::span<const Job> jobs, Seconds no
     if (job == nullptr) return false;
     const auto may_use = [&](const ReservedTask& task) { return may_use_node(state.ledger(), task.holding); };
     const bool is_broken = !std::ranges::all_of(row.tasks, may_use) || !is_room_for(row, *job, state) ||
-                           !outranks_its_victims(state, *job) ||
-                           (job->queue >= 0 && (is_void(state, *job, row, now) || is_void_then(state, *job, row)));
+                           !outranks_its_victims(state, *job) || (job->queue >= 0 && is_void(state, *job, row, now));
     if (!is_broken) state.pledge(row, jobs);
     if (is_broken) broken.push_back(row);
     return is_broken;

@@ -53,9 +53,7 @@ Snapshot without_dates_from(const Snapshot& snapshot, Seconds moment) {
 
 Result<bool> makes_room(const Snapshot& snapshot, std::int64_t job, const std::atomic<bool>* interrupted) {
   BERTH_ASSIGN(const ScheduleResult result, plan_schedule(snapshot, {.interrupted = interrupted, .until_job = job}));
-  return std::ranges::any_of(result.plan.evictions, [job](const Eviction& eviction) {
-    return eviction.rule != EvictionRule::kLoan && eviction.beneficiary == job;
-  });
+  return std::ranges::any_of(result.plan.evictions, [job](const Eviction& each) { return each.makes_room_for(job); });
 }
 
 }  // namespace
@@ -82,8 +80,11 @@ Result<DatedForecast> forecast_with_dates(Database& db, const Snapshot& snapshot
 
 Result<std::string> date_against_room(Database& db, const Snapshot& snapshot, std::int64_t job,
                                       const std::atomic<bool>* interrupted) {
-  BERTH_ASSIGN(std::vector<TermsDate> dates, next_dates(db, snapshot.now));
-  // The last one without which, and without all after it, there would be room.
+  const QuotaTable& quotas = snapshot.quotas;
+  const auto ends = [](const LoanTerms& loan) { return loan.until < Seconds(kNoLimit); };
+  if (quotas.at_ends.empty() && std::ranges::none_of(quotas.loans, ends)) return std::string();
+  BERTH_ASSIGN(const std::vector<TermsDate> dates, next_dates(db, snapshot.now));
+  // The latest date for which holds: without it and all later ones, rounds would make room.
   const TermsDate* against = nullptr;
   for (const TermsDate& date : dates) {
     BERTH_ASSIGN(const bool would, makes_room(without_dates_from(snapshot, date.moment), job, interrupted));

@@ -24,8 +24,8 @@ struct DatedForecast {
 Result<DatedForecast> forecast_with_dates(Database& db, const Snapshot& snapshot, std::int64_t job,
                                           const std::atomic<bool>* interrupted = nullptr);
 
-// Why rounds evict nobody for the job: "the quota of own of gpu ends at 2026-01-01 00:40". Empty = that is not for a
-// date. Errors as plan_schedule.
+// The date because of which rounds evict nobody for the job: "the quota of own of gpu ends at 2026-01-01 00:40". Empty
+// = no date is the cause. Errors as plan_schedule.
 Result<std::string> date_against_room(Database& db, const Snapshot& snapshot, std::int64_t job,
                                       const std::atomic<bool>* interrupted = nullptr);
 

@@ -216,8 +216,8 @@ constexpr PromiseQuery kWorkPromises[] = {
      "SELECT 'round ' || round_id, 'it decided about job ' || job_id || ', which was never submitted' FROM decisions "
      "WHERE "
      "job_id NOT BETWEEN 1 AND (SELECT seq FROM sqlite_sequence WHERE name = 'jobs')"},
-    // A growing job's later tasks are of rounds that did not start it; its first task never leaves before the job.
-    {{"placed_by_rounds", "tasks and what executors are told are of rounds that were run and decided so"},
+    // Rounds that only grow a job decide no start. Its first task always comes from the round that started it.
+    {{"placed_by_rounds", "every task and every message to an executor comes from a round that was run and decided it"},
      "WITH last (id) AS (SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'rounds'), 0)) SELECT 'job ' || "
      "job_id || ' task ' || group_index || '.' || task_index, 'round ' || round_id || ' was never run' FROM "
      "allocations JOIN last WHERE round_id NOT BETWEEN 1 AND last.id UNION ALL SELECT 'effect ' || round_id || '.' || "
@@ -227,7 +227,7 @@ constexpr PromiseQuery kWorkPromises[] = {
      "max(group_index = 0 AND task_index = 0) AS is_first FROM allocations GROUP BY round_id, job_id) a JOIN rounds o "
      "ON o.id = a.round_id LEFT JOIN decisions d ON d.round_id = a.round_id AND d.job_id = a.job_id AND d.kind = "
      "'start' WHERE iif(d.seq IS NULL, is_first, json_extract(d.detail, '$.tasks') < a.tasks)"},
-    {{"history_of_moments", "what the history says was replaced is of a moment and of columns that it knows"},
+    {{"history_of_moments", "every change in the history has its moment and its list of columns"},
      "SELECT 'change ' || c.id, iif(m.id IS NULL, 'moment ' || c.moment_id, 'the list of columns ' || c.layout_id) || "
      "' is not there' FROM history_changes c LEFT JOIN history_moments m ON m.id = c.moment_id LEFT JOIN "
      "history_layouts l ON l.id = c.layout_id WHERE m.id IS NULL OR l.id IS NULL"},

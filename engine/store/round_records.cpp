@@ -290,7 +290,7 @@ Status drop_unused_parts(Database& db) {
   return drop_rows(db, "record_parts", unused);
 }
 
-// Of the parts those that unpack to what was recorded; each is unpacked.
+// The parts that unpack to what was recorded. Unpacks every part.
 Result<std::unordered_set<std::int64_t>> find_whole_parts(Database& db) {
   BERTH_ASSIGN(Statement rows, db.prepare("SELECT hash, size, data, id FROM record_parts ORDER BY id"));
   std::unordered_set<std::int64_t> found;
