@@ -192,17 +192,18 @@ class Future {
                                 .jobs = snapshot_.jobs,
                                 .order = ordering.policy.get(),
                                 .input = ordering.input.get()};
-    Pass pass(state_, kept, snapshot_.now);
+    std::optional<Pass> pass(std::in_place, state_, kept, snapshot_.now);
     std::unordered_set<std::int64_t> started;
-    walk(pass, kept, *ordering.sequence, started);
-    note_evictions(pass);
-    std::vector<Reservation> reservations = pass.reservations();
-    if (pass.leaves_room()) {
-      const KeptReservations of_first{reservations, kept.jobs, kept.order, kept.input};
-      Pass second(state_, of_first, snapshot_.now, pass.take_rest());
-      walk(second, of_first, *ordering.policy->begin(*ordering.input), started);
-      note_evictions(second);
-      reservations = second.reservations();
+    walk(*pass, kept, *ordering.sequence, started);
+    note_evictions(*pass);
+    std::vector<Reservation> reservations = pass->reservations();
+    while (pass->leaves_room()) {
+      const KeptReservations of_last{reservations, kept.jobs, kept.order, kept.input};
+      Pass::Rest rest = pass->take_rest();
+      pass.emplace(state_, of_last, snapshot_.now, std::move(rest));
+      walk(*pass, of_last, *ordering.policy->begin(*ordering.input), started);
+      note_evictions(*pass);
+      reservations = pass->reservations();
     }
     for (const std::int64_t id : started) {
       if (wanted_.erase(id) > 0) starts_.emplace(id, snapshot_.now);
@@ -228,7 +229,7 @@ class Future {
     const std::vector<std::int64_t> promised = pass.promised();
     for (const std::int64_t id : promised) {
       const auto job = std::ranges::find(snapshot_.jobs, id, &Job::id);
-      if (!pass.is_second() && job != snapshot_.jobs.end()) try_one(*job, 0);
+      if (pass.is_first() && job != snapshot_.jobs.end()) try_one(*job, 0);
     }
     // Where ranks move, the oldest reservation binds those before its job in the order.
     std::unordered_set<std::int64_t> reserved;

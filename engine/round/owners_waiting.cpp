@@ -34,6 +34,7 @@ std::vector<OwnersWaiting::Kind>& OwnersWaiting::kinds() {
   };
   for (std::size_t i = input_->jobs.size(); i-- > 0;) {
     const Job& job = input_->jobs[i];
+    if (among_ != nullptr && !among_->contains(job.id)) continue;
     if (job.queue < 0 || job.state == JobState::kRunning || !job.after.empty()) continue;
     if (find_hold(state_.setup().holds, job.id) != nullptr || state_.is_refused(job.id, now_)) continue;
     if (find_kept_off(state_.setup().kept_off, job.id) != nullptr) continue;
@@ -45,8 +46,12 @@ std::vector<OwnersWaiting::Kind>& OwnersWaiting::kinds() {
   return kinds_;
 }
 
+bool OwnersWaiting::has_been(std::int64_t job) const {
+  return tried_.contains(job) || state_.running().find(job) != nullptr;
+}
+
 bool OwnersWaiting::somebody_waits(Kind& kind) const {
-  while (!kind.jobs.empty() && state_.running().find(kind.jobs.back()) != nullptr) kind.jobs.pop_back();
+  while (!kind.jobs.empty() && has_been(kind.jobs.back())) kind.jobs.pop_back();
   return !kind.jobs.empty();
 }
 
@@ -65,7 +70,7 @@ bool OwnersWaiting::come_before(const Job& job, const Amounts& amounts) {
   const auto is_before = [&](const Borrower& other) {
     return quotas.may_reclaim(job.queue, amounts, other.queue, other.marks, last_end_of(job, now_));
   };
-  return borrows_from_one_who_waits({job.queue, marks}) || (!later_.empty() && std::ranges::none_of(later_, is_before));
+  return borrows_from_one_who_waits({job.queue, marks}) || !std::ranges::all_of(later_, is_before);
 }
 
 bool OwnersWaiting::borrows_from_one_who_waits(const Borrower& borrower) {
@@ -85,6 +90,11 @@ bool OwnersWaiting::borrows_from_one_who_waits(const Borrower& borrower) {
 void OwnersWaiting::note_later(const Job& job, const Amounts& amounts) {
   const Borrower as_borrower{job.queue, marks_of(job.queue, amounts)};
   if (std::ranges::find(later_, as_borrower) == later_.end()) later_.push_back(as_borrower);
+}
+
+void OwnersWaiting::note_tried(std::int64_t job) {
+  if (among_ == nullptr || !among_->contains(job) || !tried_.insert(job).second) return;
+  answers_.clear();  // one may have been about it
 }
 
 }  // namespace berth

@@ -32,12 +32,19 @@ Pass::Pass(RoundState& state, const KeptReservations& kept, Seconds now)
 Pass::Pass(RoundState& state, const KeptReservations& kept, Seconds now, Rest rest)
     : state_(state),
       now_(now),
-      is_second_(true),
+      passes_before_(rest.passes),
       backfill_(state, kept, now),
       reclaim_(std::move(rest.reclaim)),
-      owners_(state, kept.input, now),
-      later_(std::move(rest.later)) {
+      later_(std::move(rest.later)),
+      owners_(state, minds_later(rest.passes) ? kept.input : nullptr, now, &later_) {
   count_promises(kept);
+}
+
+bool Pass::minds_later(int passes) const {
+  int deepest = 0;
+  for (std::size_t q = 0; q < state_.setup().queues.size(); ++q)
+    deepest = std::max(deepest, state_.quotas().depth(static_cast<std::int32_t>(q)));
+  return passes <= deepest + 1;
 }
 
 void Pass::count_promises(const KeptReservations& kept) {
@@ -53,7 +60,7 @@ void Pass::count_promises(const KeptReservations& kept) {
 
 std::vector<std::int64_t> Pass::promised() const {
   std::vector<std::int64_t> jobs = backfill_.holders();
-  if (is_second_) return jobs;
+  if (!is_first()) return jobs;
   const std::optional<std::int64_t> bound = backfill_.bound();
   if (bound) jobs.insert(std::ranges::lower_bound(jobs, *bound), *bound);
   return jobs;
@@ -164,6 +171,7 @@ PassOutcome Pass::try_job(const Job& job, bool may_evict, int levels) {
   // Others that ask for the same may have room made for them.
   if (!outcome.started && !outcome.keeps_room)
     outcome.keeps_room = !has_claim(job) || (may_evict && levels == 0 && would_take_back_if_shorter(job));
+  if (levels == 0 && !put_off_.contains(job.id)) owners_.note_tried(job.id);
   somebody_waits_ = somebody_waits_ || !outcome.started;
   return outcome;
 }
@@ -295,7 +303,7 @@ PassOutcome Pass::decide(const Job& job, bool may_evict, int levels) {
 
 PassOutcome Pass::put_off(const Job& job, const Amounts& borrowed) {
   owners_.note_later(job, borrowed);
-  later_.insert(job.id);
+  put_off_.insert(job.id);
   backfill_.note_later(job);
   leaves_room_ = true;
   PassOutcome outcome = wait(job, Reason::kOrder);
@@ -303,12 +311,12 @@ PassOutcome Pass::put_off(const Job& job, const Amounts& borrowed) {
   return outcome;
 }
 
-bool Pass::grows_later(const Job& job) const {
-  return !is_second_ && state_.quotas().governs() && job.queue >= 0 && has_its_gang(job);
+bool Pass::grows_later(const Job& job) {
+  return state_.quotas().governs() && job.queue >= 0 && has_its_gang(job) && (is_first() || !owners_.is_empty());
 }
 
 bool Pass::minds_owners(const Job& job) const {
-  return !is_second_ && reclaim_ && state_.quotas().governs() && job.state != JobState::kRunning;
+  return reclaim_ && state_.quotas().governs() && job.state != JobState::kRunning;
 }
 
 // What others were evicted for is kept for it, also from owners: it takes it now.
@@ -352,7 +360,7 @@ void Pass::add_surplus(const Job& job, PassOutcome& outcome) {
     const Ledger::Checkpoint before = state_.ledger().checkpoint();
     Placing placing = place(more, last_end_of(more, now_), 0, Claim::kUnknown);
     if (!placing.result.outcome.started) return;
-    if (!is_second_ && reclaim_ && owners_.come_before(more, state_.held_by(placing.result.outcome.placed))) {
+    if (reclaim_ && owners_.come_before(more, state_.held_by(placing.result.outcome.placed))) {
       state_.ledger().rollback(before);
       leaves_room_ = true;
       return;
@@ -370,7 +378,7 @@ bool Pass::would_take_back_if_shorter(const Job& job) const {
 }
 
 MayEvict Pass::may_evict_for(const Job& job) const {
-  if (!may_evict_others(job, state_.rules(), now_) || (is_second_ && !may_evict_in_this(job))) return MayEvict::kNobody;
+  if (!may_evict_others(job, state_.rules(), now_) || !may_evict_in_this(job)) return MayEvict::kNobody;
   return reclaim_ && backfill_.is_quota_held(job) ? MayEvict::kOfItsQueue : MayEvict::kAll;
 }
 
@@ -550,6 +558,7 @@ std::optional<PassOutcome> Pass::evict_for(const Job& job, Backfill::Asker asker
   } else {
     outcome = start(job, std::move(room->outcome.placed));
   }
+  if (!is_first()) return outcome;
   const Amounts after = used_by_all(state_.quotas());
   for (std::size_t r = 0; r < after.size(); ++r)
     leaves_room_ = leaves_room_ || (somebody_waits_ && after[r] < before[r]);

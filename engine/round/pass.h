@@ -14,6 +14,9 @@
 // elastic jobs that run and borrow for more tasks: an owner behind them in the order would take that back, from them or
 // from others who have run for longer. For such a borrower others may be evicted then, who finds no idle room any more;
 // for nobody else. What that leaves is for the next round.
+//
+// Who borrows from its team may own what it takes from other departments. So of those put off by one pass owners come
+// before borrowers in the next, too, and a tree of n levels takes up to n + 1 passes.
 #pragma once
 
 #include <optional>
@@ -42,16 +45,17 @@ struct PassOutcome {
 class Pass {
  public:
   Pass(RoundState& state, const KeptReservations& kept, Seconds now);
-  // What a first pass leaves to a second.
+  // What a pass leaves to the next.
   struct Rest {
     std::optional<Reclaim> reclaim;          // with what it knows of victims
     std::unordered_set<std::int64_t> later;  // who was put off for owners
+    int passes = 0;                          // of this moment so far
   };
-  // The second one. `kept`: those of the first.
+  // The next one. `kept`: those of the one before.
   Pass(RoundState& state, const KeptReservations& kept, Seconds now, Rest rest);
-  Rest take_rest() { return {std::exchange(reclaim_, std::nullopt), std::move(later_)}; }
+  Rest take_rest() { return {std::exchange(reclaim_, std::nullopt), std::move(put_off_), passes_before_ + 1}; }
 
-  // Jobs that are tried before the order is asked, in id order; of a second pass those that are not tried again.
+  // Jobs that are tried before the order is asked, in id order; of a later pass those that are not tried again.
   std::vector<std::int64_t> promised() const;
   bool holds_room_for(std::int64_t job) const { return backfill_.holds_room_for(job); }
   // `may_evict`: room may be made for it by evictions, as far as the rules say so. `levels`: see
@@ -59,9 +63,11 @@ class Pass {
   // others.
   PassOutcome try_job(const Job& job, bool may_evict = true, int levels = 0);
   // Evictions freed more than was taken, after somebody had been tried in vain, or somebody may borrow when owners have
-  // been tried: a second pass is due.
+  // been tried: another pass is due.
   bool leaves_room() const { return leaves_room_; }
-  bool is_second() const { return is_second_; }
+  bool is_first() const { return passes_before_ == 0; }
+  // It is tried in the next pass, when owners have been.
+  bool is_put_off(std::int64_t job) const { return put_off_.contains(job); }
   // Somebody could be evicted for somebody.
   bool may_evict() const { return reclaim_ && reclaim_->has_a_cause(); }
   // Who may be evicted for the job now, as far as that is no matter of place.
@@ -135,10 +141,10 @@ class Pass {
   std::optional<PassOutcome> take_idle(const Job& job, const Backfill::Asker& asker, Seconds end);
   void add_surplus(const Job& job, PassOutcome& outcome);
   // It runs, and would borrow for what it has to gain.
-  bool grows_later(const Job& job) const;
+  bool grows_later(const Job& job);
   // The owners of what it would borrow are tried before it is.
   bool gives_way_to_owners(const Job& job);
-  // It is tried again in the second pass.
+  // It is tried again in the next pass.
   PassOutcome put_off(const Job& job, const Amounts& borrowed);
   // It would start now, but borrow from an owner who waits: what it would get. One that may choose between models
   // borrows what it would be placed on.
@@ -146,8 +152,10 @@ class Pass {
   // What it has beyond its gang would.
   bool surplus_comes_later(const Job& job, Seconds end, bool borrows);
   bool minds_owners(const Job& job) const;
-  // In the second pass only of who was put off.
-  bool may_evict_in_this(const Job& job) const { return reclaim_ && (!is_second_ || later_.contains(job.id)); }
+  // In a later pass only of who was put off.
+  bool may_evict_in_this(const Job& job) const { return reclaim_ && (is_first() || later_.contains(job.id)); }
+  // After so many passes owners among those who were put off still come before others who were.
+  bool minds_later(int passes) const;
   // What it would be placed on now; nothing = it would neither start nor grow.
   std::optional<Amounts> would_use(const Job& job, Seconds end, bool borrows);
   // While it lives, quotas and limits are used as they will be when all have started for whom others are told to stop,
@@ -179,11 +187,12 @@ class Pass {
 
   RoundState& state_;
   Seconds now_;
-  bool is_second_ = false;
+  int passes_before_ = 0;  // at this moment
   Backfill backfill_;
-  std::optional<Reclaim> reclaim_;  // where jobs may be evicted
+  std::optional<Reclaim> reclaim_;          // where jobs may be evicted
+  std::unordered_set<std::int64_t> later_;  // put off by the pass before
   OwnersWaiting owners_;
-  std::unordered_set<std::int64_t> later_;  // borrows from an owner who waits
+  std::unordered_set<std::int64_t> put_off_;  // by this one: borrows from an owner who waits
   std::vector<Eviction> evictions_;
   std::unordered_map<std::int64_t, Job> needed_only_;  // see wanted_of()
   bool somebody_waits_ = false;

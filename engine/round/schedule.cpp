@@ -86,7 +86,7 @@ std::vector<Reservation> kept_reservations(const Snapshot& snapshot) {
   return kept;
 }
 
-// One pass over the jobs, and a second one where evictions left room.
+// One pass over the jobs, and further ones where evictions left room, or somebody comes after owners.
 class ScheduleRun {
  public:
   // `kept`: reservations of jobs that still wait.
@@ -111,7 +111,7 @@ class ScheduleRun {
       if (wants_tasks(*job)) BERTH_TRY(try_job(*job));
     }
     BERTH_TRY(try_in_order(*ordering_.sequence));
-    if (pass_->leaves_room() && !is_settled_ && ordering_.sequence->failure().empty()) BERTH_TRY(pass_again());
+    while (pass_->leaves_room() && !is_settled_ && ordering_.sequence->failure().empty()) BERTH_TRY(pass_again());
     hold_back(*ordering_.sequence);
     announce_step(options_, "reasons");
     name_reasons();
@@ -177,7 +177,7 @@ class ScheduleRun {
       const int levels = sequence.levels_within_quota();
       if (levels == 0) {
         ++looked_at;
-        if (!is_second_ && !is_asked_tried) result_.order.push_back(job.id);
+        if (pass_->is_first() && !is_asked_tried) result_.order.push_back(job.id);
         if (wants_tasks(job) && !is_tried) BERTH_TRY(try_job(job));
       } else if (wants_tasks(job) && !is_tried && !(options_.place && job.id == options_.until_job)) {
         BERTH_TRY(try_job(job, levels));
@@ -191,14 +191,14 @@ class ScheduleRun {
 
   // The job that is asked for has been tried: evictions for others behind it could still leave it room.
   bool may_fare_better() {
-    const bool has_second = pass_->may_evict() || pass_->leaves_room();
-    is_settled_ = is_second_ || asked_starts_ || pass_->holds_room_for(options_.until_job) || !has_second;
+    const bool is_last =
+        pass_->is_first() ? !pass_->may_evict() && !pass_->leaves_room() : !pass_->is_put_off(options_.until_job);
+    is_settled_ = is_last || asked_starts_ || pass_->holds_room_for(options_.until_job);
     return !is_settled_;
   }
 
   // Those that wait are tried once more; their reasons are those of this pass.
   Status pass_again() {
-    is_second_ = true;
     const std::vector<Eviction>& made = pass_->evictions();
     result_.plan.evictions.insert(result_.plan.evictions.end(), made.begin(), made.end());
     for (const Placement& placement : result_.plan.placements) started_.insert(placement.job);
@@ -238,7 +238,7 @@ class ScheduleRun {
     if (outcome.refusal) outcome.waiting.beneficiary = queue_id(state_.quotas().in_the_way(*outcome.refusal));
     for (const PlacedTask& task : outcome.placed) result_.plan.placements.push_back(placement_of(snapshot_, job, task));
     // What was evicted for a job was never there for others.
-    if (made == evictions() && !is_second_) {
+    if (made == evictions() && pass_->is_first()) {
       for (const PlacedTask& task : outcome.placed) taken_.push_back(task.holding);
     }
     if (!outcome.started) {
@@ -358,7 +358,6 @@ class ScheduleRun {
   const ScheduleOptions& options_;
   Ordering& ordering_;
   std::optional<Pass> pass_;
-  bool is_second_ = false;
   bool asked_starts_ = false;                 // of until_job
   bool is_settled_ = false;                   // its fate is known
   std::vector<std::int64_t> promised_;        // see Pass

@@ -50,12 +50,12 @@ KeptReservations DeviceFloor::kept() const {
   return {.reservations = reservations_, .jobs = order_input_->jobs, .order = order_, .input = order_input_};
 }
 
-void DeviceFloor::begin_second_pass() {
+void DeviceFloor::begin_next_pass() {
   note_shrunk();
   reservations_ = pass_->reservations();
   Pass::Rest rest = pass_->take_rest();
   pass_.emplace(state_, kept(), pass_time_, std::move(rest));
-  is_second_ = true;
+  is_later_ = true;
 }
 
 void DeviceFloor::end_pass() {
@@ -71,7 +71,7 @@ void DeviceFloor::end_pass() {
     reservations_.clear();
   }
   released_.clear();
-  is_second_ = false;  // the next pass begins by dropping jobs that have started
+  is_later_ = false;  // the next pass begins by dropping jobs that have started
   if (state_.ledger().change_count() - changes_forgotten_ > kLongestChangeLog) {
     state_.placer().forget_changes();
     changes_forgotten_ = state_.ledger().change_count();

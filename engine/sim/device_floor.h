@@ -27,8 +27,8 @@ class DeviceFloor : public Floor {
   PassOutcome try_job(const Job& job, int levels) override { return pass_->try_job(job, true, levels); }
   bool closed() const override { return pass_->closed(); }
   bool leaves_room() const override { return pass_->leaves_room(); }
-  void begin_second_pass() override;
-  bool is_second_pass() const override { return is_second_; }
+  void begin_next_pass() override;
+  bool is_later_pass() const override { return is_later_; }
   std::span<const Eviction> evictions() const override { return pass_->evictions(); }
   void note_lost(const Eviction& eviction, std::int32_t queue) override;
   void change_lost(std::int64_t job, std::int64_t lost) override;
@@ -78,7 +78,7 @@ class DeviceFloor : public Floor {
   std::vector<Reservation> reservations_;  // kept from moment to moment
   const QueueOrder* order_ = nullptr;      // of the pass, with what it looks at
   const OrderInput* order_input_ = nullptr;
-  bool is_second_ = false;
+  bool is_later_ = false;
   std::vector<NodeIndex> released_;
   std::size_t changes_forgotten_ = 0;  // of the ledger's log, up to here
 };

@@ -39,11 +39,11 @@ class Floor {
   virtual PassOutcome try_job(const Job& job, int levels) = 0;
   // Nobody behind the last one is to be tried.
   virtual bool closed() const = 0;
-  // After a pass that left room (Pass::leaves_room()): begins a second one at the same moment, in which jobs that room
+  // After a pass that left room (Pass::leaves_room()): begins another at the same moment, in which jobs that room
   // is held for are not tried.
   virtual bool leaves_room() const { return false; }
-  virtual void begin_second_pass() {}
-  virtual bool is_second_pass() const { return false; }
+  virtual void begin_next_pass() {}
+  virtual bool is_later_pass() const { return false; }
   // Of this pass, so far. Jobs that stop at once have ended already.
   virtual std::span<const Eviction> evictions() const = 0;
   // By one of these, for the budget of the victim's queue.

@@ -52,8 +52,8 @@ Status TimedRun::pass() {
   }
   for (const std::int64_t job : floor_.reprieves()) reprieve(jobs_.slot_of(job));
   try_waiting();
-  if (floor_.leaves_room() && waiting_->order_failure().empty()) {
-    floor_.begin_second_pass();
+  while (floor_.leaves_room() && waiting_->order_failure().empty()) {
+    floor_.begin_next_pass();
     waiting_->begin_pass(input, floor_);
     try_waiting();
   }

@@ -53,8 +53,8 @@ void WaitingLine::drop_gone() {
 }
 
 void WaitingLine::begin_pass(const OrderInput& input, const Floor& floor) {
-  // In its second pass a live round asks the order about jobs that have started, too.
-  if (!floor.is_second_pass()) drop_gone();
+  // In a later pass a live round asks the order about jobs that have started, too.
+  if (!floor.is_later_pass()) drop_gone();
   classes_.forget_classes();
   failed_ = {};
   floor_ = &floor;
@@ -68,7 +68,7 @@ void WaitingLine::begin_pass(const OrderInput& input, const Floor& floor) {
 
 std::int32_t WaitingLine::next() {
   if (!promised_) promised_ = floor_->promised();
-  while (!floor_->is_second_pass() && next_promised_ < promised_->size()) {
+  while (!floor_->is_later_pass() && next_promised_ < promised_->size()) {
     current_ = place_of((*promised_)[next_promised_++]);
     if (is_worth_trying(current_)) return slots_[current_];
   }
