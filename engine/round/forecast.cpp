@@ -85,11 +85,16 @@ class Future {
     std::erase_if(snapshot_.reservations, [&](const Reservation& each) {
       return find_hold(snapshot_.holds, each.job) != nullptr || state_.is_refused(each.job, snapshot_.now);
     });
+    const bool borrows = state_.quotas().governs() && std::ranges::any_of(snapshot_.jobs, [&](const Job& job) {
+                           return wanted_.contains(job.id) && job.queue >= 0 && !has_its_quota(job);
+                         });
+    if (borrows) {
+      for (const Job& job : snapshot_.jobs) {
+        if (!wanted_.contains(job.id) && job.queue >= 0 && has_its_quota(job)) passers_.insert(job.id);
+      }
+    }
     BERTH_ASSIGN(const Ordering ordering, ordering_of(snapshot_, state_));
     if (!ordering.policy->is_fixed() || snapshot_.now < passed_until_) return {};
-    borrows_ = state_.quotas().governs() && std::ranges::any_of(snapshot_.jobs, [&](const Job& job) {
-                 return wanted_.contains(job.id) && job.queue >= 0 && !has_its_quota(job);
-               });
     std::unordered_set<std::int64_t> ahead;
     // What room is being made for starts before them all.
     for (const Reservation& each : snapshot_.reservations) {
@@ -98,17 +103,13 @@ class Future {
     std::size_t seen = 0;
     while (const std::optional<std::int32_t> index = ordering.sequence->next()) {
       const Job& job = snapshot_.jobs[static_cast<std::size_t>(*index)];
-      if (seen < wanted_.size()) {
-        ahead.insert(job.id);
-        seen += wanted_.contains(job.id) ? 1 : 0;
-      } else if (job.queue >= 0 && has_its_quota(job)) {
-        ahead.insert(job.id);
-        passers_.insert(job.id);
-      }
-      if (seen == wanted_.size() && !borrows_) break;
+      ahead.insert(job.id);
+      seen += wanted_.contains(job.id) ? 1 : 0;
+      if (seen == wanted_.size()) break;
     }
-    std::erase_if(snapshot_.jobs,
-                  [&](const Job& job) { return !ahead.contains(job.id) && !awaited_.contains(job.id); });
+    std::erase_if(snapshot_.jobs, [&](const Job& job) {
+      return !ahead.contains(job.id) && !awaited_.contains(job.id) && !passers_.contains(job.id);
+    });
     return {};
   }
 
@@ -207,6 +208,7 @@ class Future {
     }
     for (const std::int64_t id : started) {
       if (wanted_.erase(id) > 0) starts_.emplace(id, snapshot_.now);
+      passers_.erase(id);
     }
     if (!wanted_.empty()) note_moments_of(started);
     snapshot_.reservations = std::move(reservations);
@@ -307,8 +309,7 @@ class Future {
   static constexpr int kMostAdded = 16;
   bool looks_at_evictions_ = false;
   Seconds passed_until_{0};                   // a wanted job steps back until then
-  bool borrows_ = false;                      // a wanted job does
-  std::unordered_set<std::int64_t> passers_;  // behind the wanted jobs
+  std::unordered_set<std::int64_t> passers_;  // have quota, which a wanted job would borrow
   std::vector<Seconds> moments_;              // latest first
   int moments_added_ = 0;                     // of jobs that start on the way
   std::vector<Eviction> evictions_;
