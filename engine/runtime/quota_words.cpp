@@ -135,15 +135,22 @@ SaidReason say_quota(const Waiting& waiting, const Snapshot& snapshot, const Quo
                                "its owners do not lend",
                                lacks, queue->name, describe_amount(*resource, quotas.quota(q, r))),
                    Remedy::kMoreQuota, Remedy::kMoreLending);
-    default:
-      return raise(fmt::format("queue {} uses {} of its quota of {}{}{}; the job needs {} more", queue->name, used,
-                               describe_amount(*resource, quotas.quota(q, r)),
-                               say_borrowed_quota(snapshot, q, static_cast<std::int32_t>(r)),
-                               terms.borrow_limit >= kNoLimit || terms.borrow_limit == 0
-                                   ? " and may not borrow"
-                                   : fmt::format(" and may borrow {}", describe_amount(*resource, terms.borrow_limit)),
-                               lacks),
+    default: {
+      const std::string quota = fmt::format("{}{}", describe_amount(*resource, quotas.quota(q, r)),
+                                            say_borrowed_quota(snapshot, q, static_cast<std::int32_t>(r)));
+      const std::string may = terms.borrow_limit >= kNoLimit || terms.borrow_limit == 0
+                                  ? "may not borrow"
+                                  : fmt::format("may borrow {}", describe_amount(*resource, terms.borrow_limit));
+      if (above_alone > 0 && !waiting_helps.helps) {
+        return raise(fmt::format("queue {} has a quota of {} and {}; the job alone is {} above that: it cannot start "
+                                 "before the queue may use more",
+                                 queue->name, quota, may, describe_amount(*resource, above_alone)),
+                     Remedy::kMoreQuota);
+      }
+      return raise(fmt::format("queue {} uses {} of its quota of {} and {}; the job needs {} more", queue->name, used,
+                               quota, may, lacks),
                    Remedy::kMoreQuota);
+    }
   }
 }
 
