@@ -117,6 +117,7 @@ class SlurmExecutor : public Executor {
     }
     SlurmObserver observer(client_, settings_.submit, settings_.pending_limit, listing, settings_.folder);
     observer.observe_tasks(tasks, seen);
+    (void)client_.cancel(observer.hung());
     BERTH_TRY(observer.observe_foreign(nodes, seen));
     BERTH_TRY(observe_nodes(nodes, seen));
     blame_nodes(tasks, seen);

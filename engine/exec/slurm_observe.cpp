@@ -211,8 +211,13 @@ void SlurmObserver::add_unknown(const Views& views, Observation& seen) {
     const SlurmLaunchFolder folder(slurm_launch_folder(options_, key));
     const std::vector<SlurmPlacedTask> tasks = folder.tasks();
     if (tasks.empty() && !options_.is_pilot && !folder.has_changed_within(kLeavesWithin)) {
-      for (const SlurmJob* const job : jobs)
-        if (is_live(job)) left_.insert(job->id);
+      for (const SlurmJob* const job : jobs) {
+        if (!is_live(job)) continue;
+        left_.insert(job->id);
+        // Without its folder nothing says that it is over.
+        if (folder.claim() && job->state == SlurmState::kRunning && job->state_word != "SUSPENDED")
+          hung_.push_back(job->id);
+      }
     }
     for (const SlurmPlacedTask& task : tasks) {
       TaskObservation row =

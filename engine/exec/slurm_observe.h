@@ -31,6 +31,8 @@ class SlurmObserver {
   // Jobs that are not this database's on these nodes, and of its own those that Slurm still has though their tasks
   // have ended and are forgotten: a node may hang. Asks for details only when there are any. After observe_tasks().
   Status observe_foreign(std::span<const std::string> nodes, Observation& seen);
+  // Of those the ones that Slurm still runs: without their daemon they hold their nodes until somebody cancels them.
+  const std::vector<std::int64_t>& hung() const { return hung_; }
 
  private:
   // What is known of one launch.
@@ -73,6 +75,7 @@ class SlurmObserver {
   std::map<LaunchKey, std::vector<const SlurmJob*>> ours_;
   std::vector<std::int64_t> twins_;
   std::set<std::int64_t> left_;  // of ours, without tasks
+  std::vector<std::int64_t> hung_;
   std::vector<SlurmJob> accounted_;
   std::optional<Result<std::string>> details_;  // see job_details()
 };

@@ -230,6 +230,23 @@ TEST_F(Slurm, WhoseDaemonHasDiedEndsWhenAsked) {
   EXPECT_EQ(out(64), before) << "it ended and ran on";
 }
 
+// Nobody tells Slurm then that it is over.
+TEST_F(Slurm, WhoseDaemonHasDiedLeavesItsNode) {
+  const Launch launch = launch_of(65, "echo up >>$OUT; sleep 1", {{"n1"}});
+  ASSERT_EQ(deliver(launch).state, DeliveryState::kDone);
+  ASSERT_TRUE(eventually([&] { return !out(65).empty(); }));
+  const std::string name = print_key(tag_, launch.key);
+  shell("pkill -KILL -f \"slurmstepd: .$(squeue -h -o %A -n " + name + ")\\.\"");
+  ASSERT_TRUE(eventually([&] { return all(launch, TaskPhase::kEnded); }, 20));
+  if (shell("squeue -h -t R -n " + name).empty()) GTEST_SKIP() << "this Slurm has seen it";
+  ASSERT_TRUE(executor_->forget(live(launch)).ok());
+  must(executor_->observe({}, {}));
+  EXPECT_NE(shell("squeue -h -t R -n " + name), "") << "it may be about to leave";
+  shell("touch -d '2 minutes ago' " + folder_ + "/" + name);
+  must(executor_->observe({}, {}));
+  EXPECT_TRUE(eventually([&] { return shell("squeue -h -t R -n " + name).empty(); }));
+}
+
 // Slurm then tells the steps to end, and says that the job has failed.
 TEST_F(Slurm, WhoseScriptIsKilledIsLost) {
   const Launch saves =
