@@ -10,6 +10,7 @@
 
 #include "engine/round/demand_classes.h"
 #include "engine/round/loan_return.h"
+#include "engine/round/own_models.h"
 #include "engine/round/pass.h"
 #include "engine/round/schedule.h"
 
@@ -86,11 +87,11 @@ class Future {
       return find_hold(snapshot_.holds, each.job) != nullptr || state_.is_refused(each.job, snapshot_.now);
     });
     const bool borrows = state_.quotas().governs() && std::ranges::any_of(snapshot_.jobs, [&](const Job& job) {
-                           return wanted_.contains(job.id) && job.queue >= 0 && !has_its_quota(job);
+                           return wanted_.contains(job.id) && job.queue >= 0 && may_borrow(job);
                          });
     if (borrows) {
       for (const Job& job : snapshot_.jobs) {
-        if (!wanted_.contains(job.id) && job.queue >= 0 && has_its_quota(job)) passers_.insert(job.id);
+        if (!wanted_.contains(job.id) && may_own(job)) passers_.insert(job.id);
       }
     }
     BERTH_ASSIGN(const Ordering ordering, ordering_of(snapshot_, state_));
@@ -130,6 +131,14 @@ class Future {
   }
 
  private:
+  // What a job that names no model counts against is known when it is placed.
+  bool may_borrow(const Job& job) const { return state_.quotas().choices_of(job) != 0 || !has_its_quota(job); }
+  bool may_own(const Job& job) const {
+    if (job.queue < 0) return false;
+    const Seconds end = last_end_of(job, snapshot_.now);
+    return has_its_quota(job) || !on_each_own_model(state_.quotas(), job, end).empty();
+  }
+
   bool has_its_quota(const Job& job) const {
     const QuotaLedger& quotas = state_.quotas();
     return quotas.has_quota_for(job.queue, quotas.demand_to_start(job), last_end_of(job, snapshot_.now));
