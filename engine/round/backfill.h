@@ -152,7 +152,8 @@ class Backfill {
     bool borrows;
     int within = 0;  // whatever models it is placed on, the quotas of so many queues of its path, from the root down
   };
-  // The reservation of that one holds nothing until the next job's turn, if it gives way to the job.
+  // The reservation of that one holds nothing until the next job's turn, if it gives way to the job; else those that
+  // do: what they hold may be elsewhere.
   bool give_way(std::int64_t holder, const Asker& asker);
   // The same for every one that has something on the nodes of these tasks.
   void give_way_to(const Asker& asker, std::span<const PlacedTask> placed);

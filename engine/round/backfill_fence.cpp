@@ -350,7 +350,8 @@ bool Backfill::set_aside(const Which& which) {
 }
 
 bool Backfill::give_way(std::int64_t holder, const Asker& asker) {
-  return set_aside([&](const Held& held) { return held.reservation.job == holder && gives_way_to(held, asker); });
+  return set_aside([&](const Held& held) { return held.reservation.job == holder && gives_way_to(held, asker); }) ||
+         set_aside([&](const Held& held) { return gives_way_to(held, asker); });
 }
 
 void Backfill::give_way_to(const Asker& asker, std::span<const PlacedTask> placed) {
