@@ -497,9 +497,9 @@ VictimChoiceReason Reclaim::why_chosen(const Victim& victim, const Reaches& reac
     const Victim& other = (*index_)[i];
     is_only = false;
     is_lowest = is_lowest && victim.class_value < other.class_value;
-    loses_least =
-        loses_least && (victim.class_value < other.class_value ||
-                        (victim.class_value == other.class_value && victim.lost_seconds <= other.lost_seconds));
+    const bool comes_first = victim.class_value < other.class_value;
+    const bool is_alike = victim.class_value == other.class_value || (!victim.is_within_quota && other.is_within_quota);
+    loses_least = loses_least && (comes_first || (is_alike && victim.lost_seconds <= other.lost_seconds));
   }
   if (is_only) return VictimChoiceReason::kOnly;
   if (state_.setup().victim_cost != nullptr) return VictimChoiceReason::kPolicy;

@@ -87,8 +87,8 @@ FreeRoom room_on(const Ledger& ledger, const VictimIndex& index, const VictimCho
 
 bool RoomSearch::Offer::is_better_than(const Offer& other) const {
   if (is_possible != other.is_possible) return is_possible;
-  return std::tuple(highest_class, loses_quota, lost_per_gain, victims, runtime) <
-         std::tuple(other.highest_class, other.loses_quota, other.lost_per_gain, other.victims, other.runtime);
+  return std::tuple(loses_quota, highest_class, lost_per_gain, victims, runtime) <
+         std::tuple(other.loses_quota, other.highest_class, other.lost_per_gain, other.victims, other.runtime);
 }
 
 std::vector<NodeIndex> RoomSearch::nodes_for(const TaskGroup& group) const {

@@ -5,7 +5,7 @@
 // victims are taken in the order of VictimIndex, surplus of elastic jobs before whole jobs, until it has room; then,
 // last taken first, each without which it still has room is spared. So one node is cleared, not half the cluster.
 //
-// Of two nodes the one goes first whose victims have the lower class, then are all beyond their quota, then lose less
+// Of two nodes the one goes first whose victims are all beyond their quota, then have the lower class, then lose less
 // for each task that it gains, then are fewer, then have run for less time, then the lower index.
 //
 // Counts; it neither changes the ledger nor knows of quotas, link groups across tasks or competing groups: the caller

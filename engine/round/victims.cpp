@@ -83,7 +83,7 @@ VictimIndex::VictimIndex(const RoundState& state, Seconds now, EvictionTimes tim
     if (state.setup().victim_cost != nullptr) victim.policy_cost = policy_cost_of(state, victim, now);
   }
   std::ranges::sort(victims_, {}, [](const Victim& v) {
-    return std::tuple(v.class_value, v.is_within_quota, v.policy_cost, v.lost_seconds, Seconds(0) - v.start, v.job);
+    return std::tuple(v.is_within_quota, v.class_value, v.policy_cost, v.lost_seconds, Seconds(0) - v.start, v.job);
   });
   for (std::size_t i = 0; i < victims_.size(); ++i) place_.emplace(victims_[i].job, i);
   // Counted by node, then filled in; a job with several tasks on a node is there once.

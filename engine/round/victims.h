@@ -64,8 +64,9 @@ enum class EvictionTimes : std::uint8_t {
   kIgnored,  // every preemptible job is one, also one that has just started; but for those told to stop
 };
 
-// All of them, the ones to take first in front: lower class, not within quota, least by the policy, least lost work per
-// GPU, newest, id.
+// All of them, the ones to take first in front: not within quota, lower class, least by the policy, least lost work per
+// GPU, newest, id. Who runs beyond its quota goes before a lower class of the queue itself (design.md and WPAI:
+// borrowed tasks first): else that one would take its quota back from the other, and two were evicted for one.
 class VictimIndex {
  public:
   VictimIndex(const RoundState& state, Seconds now, EvictionTimes times = EvictionTimes::kKept);
@@ -121,9 +122,9 @@ class VictimChoice {
   // The budgets of their queues allow what surplus tasks lose by then.
   bool pays_for_surplus_then() const;
   struct Cost {
-    std::int64_t highest_class = std::numeric_limits<std::int64_t>::min();
     bool loses_quota = false;  // somebody does
-    std::int64_t lost = 0;     // milli-GPU-seconds of work, and what a policy adds
+    std::int64_t highest_class = std::numeric_limits<std::int64_t>::min();
+    std::int64_t lost = 0;  // milli-GPU-seconds of work, and what a policy adds
 
     auto operator<=>(const Cost&) const = default;
   };
