@@ -99,7 +99,8 @@ bool may_be_exported(std::string_view name) {
 // The job's own variables are the command's alone: a PATH or a FOLDER among them must not change what the script does.
 // They are no words of a command where bash lets them be variables: everybody may read those.
 std::string command_lines(const Launch& launch) {
-  std::string lines = "run_command() {\n";
+  // An srun of its own takes that name for the job it submits, which would pass as this one.
+  std::string lines = "run_command() {\n  unset SLURM_JOB_NAME\n";
   std::string words;
   for (const auto& [name, value] : launch.environment) {
     if (name == "BERTH_DONE_FILE") continue;  // it names the task, not the one that submitted the job
