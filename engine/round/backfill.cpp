@@ -506,7 +506,7 @@ void Backfill::note_started(const Job& job, std::span<const PlacedTask> placed) 
 }
 
 std::int64_t Backfill::closed_by(const Job& job) const {
-  std::int64_t closer = closed_by_;
+  std::int64_t closer = closer_ && goes_by_class(job, *closer_) ? 0 : closed_by_;
   if (closer == 0 && job.queue >= 0 && !closed_queues_.empty()) {
     const QueueCloser& of_queue = closed_queues_[static_cast<std::size_t>(job.queue)];
     if (of_queue.job != 0 && !gives_way_to(of_queue, job)) closer = of_queue.job;
@@ -542,6 +542,7 @@ bool Backfill::has_reservation(std::int64_t job) const {
 
 std::optional<std::int64_t> Backfill::bound() const {
   if (!ranks_move_ || order_->may_hold_back()) return std::nullopt;
+  if (first_ != 0 && higher_class_waits(first_job_)) return std::nullopt;
   if (state_.rules().backfill == BackfillMode::kNone && is_closer_to_come_) return first_;
   for (const Held& held : held_) {
     const bool is_bound = held.reservation.kind == ReservationKind::kBackfill && held.is_due && !held.gives_way;

@@ -20,9 +20,11 @@
 // as first until it starts, and its reservation binds from the start of the pass once it is due; then the turn is that
 // of the highest rank among the jobs that the pass finds waiting for room, unless one came before it by far more than
 // reservation_ttl (24 times), which bounds how long ranks alone can keep a job waiting, or its queue uses nothing: such
-// queues rank alike. With none, the first closes the pass from its start. With conservative the others' reservations
-// hold in one pass alone, and the first is promised the time at which it would start without them. Were they kept,
-// ranks would choose another first in every round, and its time would lie behind all of theirs.
+// queues rank alike. Jobs of a higher class of its own queue that the order puts before it go first all the same,
+// within that bound: it would be evicted for them. With none, the first closes the pass from its start. With
+// conservative the others' reservations hold in one pass alone, and the first is promised the time at which it would
+// start without them. Were they kept, ranks would choose another first in every round, and its time would lie behind
+// all of theirs.
 //
 // The first job of a queue that its quota or a limit refuses (limit_holds.h) gets a reservation without tasks: later
 // jobs of that queue, and of those below where the limit is, do not take what it waits for.
@@ -372,6 +374,9 @@ class Backfill {
   void end_turn();
   // It came before the one whose rank is the highest, and its age counts: so long before, or its queue uses nothing.
   bool goes_by_age(const Job& job, const Age& ranked) const;
+  // Of one queue: the job is of a higher class, and comes before that one in the order.
+  bool goes_by_class(const Job& job, const Job& first) const;
+  bool higher_class_waits(const Job& first) const;
   bool uses_nothing(std::int32_t queue) const;
   void drop_waiter(std::int64_t job);
   // Another job holds room under the limit that refuses this one. When that job starts, the limit is held for the first

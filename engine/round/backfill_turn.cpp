@@ -119,6 +119,21 @@ bool Backfill::goes_by_age(const Job& job, const Age& ranked) const {
   return job.in_line_since() + state_.rules().most_behind() < ranked.first;
 }
 
+// Else the other would start first and be evicted for it.
+bool Backfill::goes_by_class(const Job& job, const Job& first) const {
+  if (!ranks_move_ || job.queue < 0 || job.queue != first.queue || first.id == job.id) return false;
+  if (state_.class_value(job) <= state_.class_value(first)) return false;
+  return first.in_line_since() + state_.rules().most_behind() >= job.in_line_since() &&
+         order_->goes_first(job, first, *input_);
+}
+
+bool Backfill::higher_class_waits(const Job& first) const {
+  return std::ranges::any_of(input_->jobs, [&](const Job& job) {
+    return job.state != JobState::kRunning && job.after.empty() && state_.running().find(job.id) == nullptr &&
+           goes_by_class(job, first);
+  });
+}
+
 void Backfill::make_first(const Job& job, bool is_new) {
   if (first_ != job.id) is_first_new_ = is_new;
   set_first(job);
