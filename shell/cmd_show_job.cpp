@@ -254,9 +254,8 @@ constexpr CommandRow kJobShowRows[] = {
          "JOB). The rule says why it could be a victim: "
          "reclaim = it ran beyond the quota of its queue, priority = it is of a lower class in the same queue, loan = "
          "it ran on what was lent. Why says what set it apart from the others that the rule allowed: who runs beyond "
-         "the "
-         "quota of its queue goes, then the lowest class, then what loses least, node by node, unless victim_policy "
-         "chooses. The view eviction_log has all columns, the queues among them."},
+         "the quota of its queue goes, then the lowest class, then what loses least, node by node, unless "
+         "victim_policy chooses. The view eviction_log has all columns, the queues among them."},
     {.family = kJobShowFamily,
      .syntax = "SHOW RESERVATIONS",
      .effect = Effect::kReads,

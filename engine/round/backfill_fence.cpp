@@ -146,7 +146,7 @@ bool Backfill::is_guest_of(const Held& held, const Job& job) const {
 
 bool Backfill::gives_way_to(const Held& held, const Asker& asker) const {
   const Job* const holder =
-      held.is_due && held.queue == asker.job.queue ? find_job(jobs_, held.reservation.job) : nullptr;
+      ranks_move_ && held.is_due && held.queue == asker.job.queue ? find_job(jobs_, held.reservation.job) : nullptr;
   if (holder != nullptr && goes_by_class(asker.job, *holder)) return true;
   if (!held.gives_way) return false;
   return (is_guest_of(held, asker.job) && is_owner_against(asker, held.queue)) || borrows_above(held, asker.job);

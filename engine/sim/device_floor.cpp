@@ -55,7 +55,6 @@ void DeviceFloor::begin_next_pass() {
   reservations_ = pass_->reservations();
   Pass::Rest rest = pass_->take_rest();
   pass_.emplace(state_, kept(), pass_time_, std::move(rest));
-  is_later_ = true;
 }
 
 void DeviceFloor::end_pass() {
@@ -71,7 +70,6 @@ void DeviceFloor::end_pass() {
     reservations_.clear();
   }
   released_.clear();
-  is_later_ = false;  // the next pass begins by dropping jobs that have started
   if (state_.ledger().change_count() - changes_forgotten_ > kLongestChangeLog) {
     state_.placer().forget_changes();
     changes_forgotten_ = state_.ledger().change_count();

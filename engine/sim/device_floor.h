@@ -28,7 +28,7 @@ class DeviceFloor : public Floor {
   bool closed() const override { return pass_->closed(); }
   bool leaves_room() const override { return pass_->leaves_room(); }
   void begin_next_pass() override;
-  bool is_later_pass() const override { return is_later_; }
+  bool is_later_pass() const override { return pass_ && !pass_->is_first(); }
   std::span<const Eviction> evictions() const override { return pass_->evictions(); }
   void note_lost(const Eviction& eviction, std::int32_t queue) override;
   void change_lost(std::int64_t job, std::int64_t lost) override;
@@ -78,7 +78,6 @@ class DeviceFloor : public Floor {
   std::vector<Reservation> reservations_;  // kept from moment to moment
   const QueueOrder* order_ = nullptr;      // of the pass, with what it looks at
   const OrderInput* order_input_ = nullptr;
-  bool is_later_ = false;
   std::vector<NodeIndex> released_;
   std::size_t changes_forgotten_ = 0;  // of the ledger's log, up to here
 };
