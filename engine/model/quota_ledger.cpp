@@ -257,10 +257,8 @@ QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Secon
     }
     if (!borrows && !is_unowned) {
       if (has_promises_[r] == 0) continue;
-      // Where capacity was lost or promised anew, too little may be left for all: that is not this job's doing.
-      const std::int64_t before = std::max<std::int64_t>(0, short_for_others(row(queue), r, 0));
-      const std::int64_t short_by = short_for_others(row(queue), r, demand[r]) - before;
-      if (short_by <= 0 || !somebody_borrows(r)) continue;
+      const std::int64_t short_by = short_for_others_as_owner(row(queue), row(queue), r, demand[r]);
+      if (short_by <= 0) continue;
       return {.reason = Reason::kLenderKeeps,
               .is_owner = true,
               .queue = queue,
@@ -273,7 +271,8 @@ QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Secon
       if (const std::int64_t left = left_of(kept, queue); demand[r] > left) return lender_keeps(demand[r] - left);
     }
     if (has_promises_[r] == 0) continue;
-    if (const std::int64_t short_by = short_for_others(row(queue), r, demand[r]); short_by > 0)
+    const std::size_t owner = is_unowned ? row_count() : above(over);
+    if (const std::int64_t short_by = short_for_lenders(queue, owner, r, demand[r], until); short_by > 0)
       return lender_keeps(short_by);
   }
   if (!holds_.empty()) look_at_holds(queue, demand, until, verdict);
@@ -286,10 +285,38 @@ std::int64_t QuotaLedger::short_for_others(std::size_t row, std::size_t resource
   return free_after < 0 ? 0 : promised_after(row, resource, demand) - free_after;
 }
 
-bool QuotaLedger::somebody_borrows(std::size_t resource) const {
+// Where capacity was lost or promised anew, too little may be left for all: that is not this job's doing.
+std::int64_t QuotaLedger::short_for_others_as_owner(std::size_t row, std::size_t owner, std::size_t resource,
+                                                    std::int64_t demand) const {
+  const std::int64_t before = std::max<std::int64_t>(0, short_for_others(row, resource, 0));
+  const std::int64_t short_by = short_for_others(row, resource, demand) - before;
+  return short_by > 0 && somebody_borrows_beside(owner, resource) ? short_by : 0;
+}
+
+std::int64_t QuotaLedger::short_for_lenders(std::int32_t queue, std::size_t owner, std::size_t resource,
+                                            std::int64_t demand, Seconds until) const {
+  const std::int64_t short_by = short_for_others(row(queue), resource, demand);
+  if (short_by <= 0 || owner >= row_count()) return short_by;
+  const std::size_t i = at(owner, resource);
+  const std::int64_t left_of_quota =
+      quota_lasting_for(queue, owner, resource, until) - (used_[i] - uncounted_[i]) - demand;
+  const std::int64_t free_after = capacity_[resource] - used_by_all_[resource] - demand;
+  const std::int64_t kept = kept_below(row(queue), owner, resource, demand);
+  if (const std::int64_t lacking = kept - std::min(left_of_quota, free_after); lacking > 0) return lacking;
+  return short_for_others_as_owner(row(queue), owner, resource, demand);
+}
+
+bool QuotaLedger::somebody_borrows_beside(std::size_t owner, std::size_t resource) const {
+  const auto is_on_path = [&](std::size_t queue) {
+    for (std::size_t q = owner; q < row_count(); q = above(q)) {
+      if (q == queue) return true;
+    }
+    return false;
+  };
   for (std::size_t q = 0; q < row_count(); ++q) {
     const std::size_t i = at(q, resource);
-    if (used_[i] - uncounted_[i] > quota_[i]) return true;
+    if (used_[i] - uncounted_[i] <= quota_[i] || is_on_path(q)) continue;
+    if (above(q) >= row_count() || (above(q) != owner && is_on_path(above(q)))) return true;
   }
   return false;
 }

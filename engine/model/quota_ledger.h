@@ -18,6 +18,7 @@
 //      queue is the larger of what it itself has not used of that, and the sum over its children: use by a child is use
 //      by the parent, so a parent's promise and those of its children are not added.
 //      Within all quotas, the same while somebody borrows: what he has is to be taken back, not what others keep.
+//      So it is from the queue on above which no quota is exceeded: only promises below that one bind in full.
 //      What a queue on the path may hold (limit, quota and borrow limit) is shared out in the same way: to who exceeds
 //      a quota below it, what others below it are promised stays free of that.
 //   3. if some exceeds its quota, what is due at the end of a loan stays free: keep_from(), and
@@ -338,7 +339,16 @@ class QuotaLedger {
   std::int64_t promised_after(std::size_t row, std::size_t resource, std::int64_t demand) const;
   // What is promised to others and would not be free beside the demand.
   std::int64_t short_for_others(std::size_t row, std::size_t resource, std::int64_t demand) const;
-  bool somebody_borrows(std::size_t resource) const;
+  // The same for who is within the quota of `owner`, a queue on the path of the row: only while somebody borrows of
+  // whom that one may take back.
+  std::int64_t short_for_others_as_owner(std::size_t row, std::size_t owner, std::size_t resource,
+                                         std::int64_t demand) const;
+  // The same for who exceeds a quota below `owner`, and from there on none (row_count(): it exceeds that of a root):
+  // the promises below that queue bind it as a borrower, those beside it as an owner.
+  std::int64_t short_for_lenders(std::int32_t queue, std::size_t owner, std::size_t resource, std::int64_t demand,
+                                 Seconds until) const;
+  // Somebody outside of the path exceeds the quota of a queue next to it, above `owner`.
+  bool somebody_borrows_beside(std::size_t owner, std::size_t resource) const;
   // What queues below the branch, an ancestor of the row, are promised once that takes `demand`.
   std::int64_t kept_below(std::size_t row, std::size_t branch, std::size_t resource, std::int64_t demand) const;
   bool asks_for_governed(const Amounts& amounts) const;
