@@ -47,8 +47,9 @@ struct RoundRules {
   Seconds default_duration{86400};    // of a job about which nothing is known
 
   static constexpr std::int64_t kMostTimes = 24;  // the most often that a setting prolongs a wait
-  // Where ranks move a job has the turn whatever its rank when it came by more than this before those ahead of it.
   Seconds most_behind() const { return Seconds(kMostTimes * reservation_ttl.value()); }
+  // Where ranks move a job has the turn whatever its rank when it came by more than most_behind before those ahead.
+  bool goes_by_age(Seconds in_line_since, Seconds ahead) const { return in_line_since + most_behind() < ahead; }
   // What was evicted n times rests that long before a higher class may evict it again.
   Seconds rest_after(std::int64_t evictions) const {
     return Seconds(std::min(evictions, kMostTimes) * eviction_cooldown.value());

@@ -116,14 +116,14 @@ bool Backfill::uses_nothing(std::int32_t queue) const {
 
 bool Backfill::goes_by_age(const Job& job, const Age& ranked) const {
   if (uses_nothing(job.queue)) return age_of(job) < ranked;
-  return job.in_line_since() + state_.rules().most_behind() < ranked.first;
+  return state_.rules().goes_by_age(job.in_line_since(), ranked.first);
 }
 
 // Else the other would start first and be evicted for it.
 bool Backfill::goes_by_class(const Job& job, const Job& first) const {
   if (!ranks_move_ || job.queue < 0 || job.queue != first.queue || first.id == job.id) return false;
   if (state_.class_value(job) <= state_.class_value(first)) return false;
-  return first.in_line_since() + state_.rules().most_behind() >= job.in_line_since() &&
+  return !state_.rules().goes_by_age(first.in_line_since(), job.in_line_since()) &&
          order_->goes_first(job, first, *input_);
 }
 

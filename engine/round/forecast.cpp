@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -86,14 +87,7 @@ class Future {
     std::erase_if(snapshot_.reservations, [&](const Reservation& each) {
       return find_hold(snapshot_.holds, each.job) != nullptr || state_.is_refused(each.job, snapshot_.now);
     });
-    const bool borrows = state_.quotas().governs() && std::ranges::any_of(snapshot_.jobs, [&](const Job& job) {
-                           return wanted_.contains(job.id) && job.queue >= 0 && may_borrow(job);
-                         });
-    if (borrows) {
-      for (const Job& job : snapshot_.jobs) {
-        if (!wanted_.contains(job.id) && may_own(job)) passers_.insert(job.id);
-      }
-    }
+    find_passers();
     BERTH_ASSIGN(const Ordering ordering, ordering_of(snapshot_, state_));
     if (!ordering.policy->is_fixed() || snapshot_.now < passed_until_) return {};
     std::unordered_set<std::int64_t> ahead;
@@ -131,17 +125,24 @@ class Future {
   }
 
  private:
-  // What a job that names no model counts against is known when it is placed.
-  bool may_borrow(const Job& job) const { return state_.quotas().choices_of(job) != 0 || !has_its_quota(job); }
-  bool may_own(const Job& job) const {
-    if (job.queue < 0) return false;
-    const Seconds end = last_end_of(job, snapshot_.now);
-    return has_its_quota(job) || !on_each_own_model(state_.quotas(), job, end).empty();
+  // A wanted job may borrow by then what jobs of other queues own, whatever they use now.
+  void find_passers() {
+    const QuotaLedger& quotas = state_.quotas();
+    if (!quotas.governs()) return;
+    std::set<std::int32_t> queues;
+    for (const Job& job : snapshot_.jobs) {
+      if (wanted_.contains(job.id) && job.queue >= 0) queues.insert(job.queue);
+    }
+    for (const Job& job : snapshot_.jobs) {
+      const bool is_beside = !queues.empty() && (queues.size() > 1 || *queues.begin() != job.queue);
+      if (is_beside && job.queue >= 0 && !wanted_.contains(job.id) && could_own(job)) passers_.insert(job.id);
+    }
   }
 
-  bool has_its_quota(const Job& job) const {
+  // What a job that names no model counts against is known when it is placed.
+  bool could_own(const Job& job) const {
     const QuotaLedger& quotas = state_.quotas();
-    return quotas.has_quota_for(job.queue, quotas.demand_to_start(job), last_end_of(job, snapshot_.now));
+    return quotas.choices_of(job) != 0 || depths_that_suffice(quotas, job.queue, quotas.demand_to_start(job)) != 0;
   }
 
   // When a wanted job may evict at last though nothing has ended until then: it has waited long enough by then, or one
@@ -302,6 +303,8 @@ class Future {
       ended_jobs_.insert(id);
     }
     ended_ += ends.size();
+    // With a job ends the surplus that it waits for.
+    std::erase_if(snapshot_.jobs, [&](const Job& job) { return ended_jobs_.contains(job.id); });
     if (awaited_.empty()) return {};
     for (Job& job : snapshot_.jobs) std::erase_if(job.after, [&](std::int64_t id) { return ended_jobs_.contains(id); });
     return {};

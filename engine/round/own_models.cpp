@@ -45,4 +45,15 @@ std::vector<Job> on_each_own_model(const QuotaLedger& quotas, const Job& job, Se
   return jobs;
 }
 
+std::uint32_t depths_that_suffice(const QuotaLedger& quotas, std::int32_t queue, const Amounts& demand) {
+  std::uint32_t depths = 0;
+  for (std::int32_t q = queue; q >= 0; q = quotas.queues()[static_cast<std::size_t>(q)].parent) {
+    bool suffices = true;
+    for (std::size_t r = 0; r < demand.size() && suffices; ++r)
+      suffices = demand[r] == 0 || !quotas.has_quota_of(queue, r) || demand[r] <= quotas.quota(q, r);
+    if (suffices) depths |= depth_bit(quotas.depth(q));
+  }
+  return depths;
+}
+
 }  // namespace berth

@@ -13,4 +13,7 @@ namespace berth {
 // quota of gpu stands for the models of which the queue has none.
 std::vector<Job> on_each_own_model(const QuotaLedger& quotas, const Job& job, Seconds end);
 
+// Depths of the queue's path at which a quota is as large as the demand.
+std::uint32_t depths_that_suffice(const QuotaLedger& quotas, std::int32_t queue, const Amounts& demand);
+
 }  // namespace berth

@@ -40,18 +40,6 @@ DemandKey reclaim_demand(const Job& job, std::span<const TaskGroup> groups, cons
   return key;
 }
 
-// Depths of the queue's path at which a quota is as large as the demand.
-std::uint32_t depths_that_suffice(const QuotaLedger& quotas, std::int32_t queue, const Amounts& demand) {
-  std::uint32_t depths = 0;
-  for (std::int32_t q = queue; q >= 0; q = quotas.queues()[static_cast<std::size_t>(q)].parent) {
-    bool suffices = true;
-    for (std::size_t r = 0; r < demand.size() && suffices; ++r)
-      suffices = demand[r] == 0 || !quotas.has_quota_of(queue, r) || demand[r] <= quotas.quota(q, r);
-    if (suffices) depths |= depth_bit(quotas.depth(q));
-  }
-  return depths;
-}
-
 constexpr int kMostLevels = 4;  // of a path of which all sets are tried
 
 // Sets of depths of a path; those come first that lie near its end.
@@ -374,7 +362,7 @@ bool Reclaim::was_put_first(const RunningJob& run, const Job& job) const {
   if (order_ == nullptr || input_ == nullptr)
     return std::pair(run.job.in_line_since(), run.job.id) < std::pair(job.in_line_since(), job.id);
   const bool do_ranks_move = order_->keyed() == nullptr;
-  if (do_ranks_move && run.job.in_line_since() + state_.rules().most_behind() < job.in_line_since()) return true;
+  if (do_ranks_move && state_.rules().goes_by_age(run.job.in_line_since(), job.in_line_since())) return true;
   OrderInput then = *input_;
   then.now = run.start;
   return order_->goes_first(run.job, job, then);

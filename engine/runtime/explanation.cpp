@@ -153,7 +153,10 @@ std::string say_held_by(const Snapshot& snapshot, const RoundState& state, const
 }
 
 SaidReason say_order(const JobExplanation& explanation) {
-  std::string sentence = "it would fit the cluster as it runs now, but jobs ahead of it take the room";
+  const bool is_first = explanation.place == 1;
+  std::string sentence =
+      fmt::format("it would fit the cluster as it runs now, but {}",
+                  is_first ? "a job with an older reservation takes the room first" : "jobs ahead of it take the room");
   if (explanation.place > 0)
     sentence += fmt::format(": it is number {} of {} in the order", print_count(explanation.place),
                             print_count(explanation.waiting));
