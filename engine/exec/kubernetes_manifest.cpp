@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 #include <csignal>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -73,7 +75,7 @@ std::string outlasting_command(const Launch& launch) {
              launch.checkpoint_grace.value());
 }
 
-ManifestJson shell_command(const std::string& command) { return {"/bin/sh", "-c", keep_dollars(command)}; }
+ManifestJson shell_command(const std::string& command) { return {"/bin/sh", "-c", command}; }
 
 std::string ending_command(const std::string& checkpoint_signal) {
   if (checkpoint_signal.empty() || checkpoint_signal == "TERM") return pod_signal_command("TERM");
@@ -85,9 +87,10 @@ ManifestJson container(const PodOrder& order, const KubernetesSettings& settings
   ManifestJson json = {
       {"name", kPodContainer},
       {"image", launch.image.empty() ? settings.image : launch.image},
-      {"command", shell_command(outlasting_command(launch))},
+      {"command", shell_command(keep_dollars(outlasting_command(launch)))},
       {"terminationMessagePath", kTerminationMessage},
       {"env", variables(launch, *order.task, settings)},
+      // Kubernetes runs a hook as it is given: it replaces nothing in it.
       {"lifecycle", {{"preStop", {{"exec", {{"command", shell_command(ending_command(launch.checkpoint_signal))}}}}}}}};
   if (!launch.working_directory.empty()) json["workingDir"] = launch.working_directory;
   if (const ManifestJson held = amounts(*order.task, settings); !held.empty())
@@ -103,7 +106,9 @@ ManifestJson spec(const PodOrder& order, const KubernetesSettings& settings) {
                        {"enableServiceLinks", false},
                        {"containers", ManifestJson::array({container(order, settings)})}};
   if (!order.is_bound_later) json["nodeName"] = order.task->node;
-  if (launch.time_limit > Seconds(0)) json["activeDeadlineSeconds"] = launch.time_limit.value();
+  constexpr std::int64_t kLongestDeadline = std::numeric_limits<std::int32_t>::max();  // that Kubernetes takes
+  if (launch.time_limit > Seconds(0))
+    json["activeDeadlineSeconds"] = std::min(launch.time_limit.value(), kLongestDeadline);
   if (!settings.runtime_class.empty()) json["runtimeClassName"] = settings.runtime_class;
   if (settings.is_on_host_network) {
     json["hostNetwork"] = true;

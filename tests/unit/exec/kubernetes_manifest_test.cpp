@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/exec/kubernetes_settings.h"
+#include "engine/exec/process.h"
 #include "tests/builders.h"
 
 namespace berth {
@@ -63,9 +64,11 @@ TEST_F(KubernetesManifest, APodOfATask) {
   EXPECT_EQ(container["resources"]["requests"]["cpu"], "2500m");
   EXPECT_EQ(container["resources"]["limits"]["memory"], "4096Mi");
   EXPECT_EQ(container["resources"]["limits"]["nvidia.com/gpu"], "2");
-  EXPECT_THAT(container["lifecycle"]["preStop"]["exec"]["command"][2].get<std::string>(),
-              testing::HasSubstr("-USR1 1"));
-  EXPECT_EQ(variable(json, "BERTH_JOB"), "12");  // Berth's own cannot be forged
+  const std::string hook = container["lifecycle"]["preStop"]["exec"]["command"][2];
+  EXPECT_THAT(hook, testing::HasSubstr("-USR1 1"));
+  const ProcessOutput checked = must(run_process({.command = {"/bin/sh", "-n", "-c", hook}}));
+  EXPECT_EQ(checked.exit_code, 0) << checked.error;  // nobody undoes in it what is doubled
+  EXPECT_EQ(variable(json, "BERTH_JOB"), "12");      // Berth's own cannot be forged
   EXPECT_EQ(variable(json, "WORD"), "x");
   EXPECT_EQ(variable(json, "BERTH_PEERS"), "n1,n2");
   EXPECT_EQ(variable(json, "BERTH_GANG_SIZE"), "2");
