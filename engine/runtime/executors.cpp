@@ -1,10 +1,12 @@
 #include "engine/runtime/executors.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <filesystem>
 
 #include "engine/base/private_folder.h"
@@ -25,6 +27,20 @@ std::string own_program() {
   return access(program.c_str(), X_OK) == 0 ? program : std::string("/proc/self/exe");
 }
 
+// Of what was told an executor keeps the traces in its folder: an empty one would say that nothing runs.
+Status check_folder_of(Database& db, const ExecutorRecord& record, const std::string& folder) {
+  struct stat there = {};
+  if (!runs_work(record) || lstat(folder.c_str(), &there) == 0 || errno != ENOENT) return {};
+  BERTH_ASSIGN(Statement told, db.prepare("SELECT 1 FROM run_tasks WHERE executor_id = ?1 AND phase IN ('starting', "
+                                          "'running') LIMIT 1"));
+  const bool is_used = told.with(record.id).next();
+  BERTH_TRY(told.status());
+  if (!is_used) return {};
+  return Status(
+      Code::kUnavailable, fmt::format("its folder '{}' is missing: nobody knows what runs there", folder),
+      "put it back; or ALTER DATABASE ADOPT goes on without it: what runs is given up as lost, and may start again");
+}
+
 Result<std::unique_ptr<Executor>> make_executor(Runtime& runtime, const std::string& tag,
                                                 const ExecutorRecord& record) {
   BERTH_ASSIGN(const ExecutorType* type, find_executor_type(record.type));
@@ -34,6 +50,7 @@ Result<std::unique_ptr<Executor>> make_executor(Runtime& runtime, const std::str
   const std::string base = executors_folder(runtime.db());
   const std::string folder = fmt::format("{}/{}", base, record.name);
   BERTH_TRY(make_private_folder(base));
+  BERTH_TRY(check_folder_of(runtime.db(), record, folder));
   BERTH_TRY(make_private_folder(folder));
   return type->make(
       {.name = record.name, .database = tag, .folder = folder, .program = own_program(), .env = &runtime.env()},
@@ -117,6 +134,7 @@ Result<std::vector<LiveExecutor>> reach_executors(Runtime& runtime, bool also_do
     Result<std::unique_ptr<Executor>> executor = make_executor(runtime, tag, record);
     if (!executor.ok()) {
       BERTH_TRY(note_contact(runtime.db(), record, executor.status(), runtime.now()));
+      live.push_back({std::move(record), nullptr, executor.status()});
       continue;
     }
     live.push_back({std::move(record), *std::move(executor), Status()});

@@ -14,12 +14,12 @@ namespace berth {
 struct LiveExecutor {
   ExecutorRecord record;
   std::unique_ptr<Executor> executor;
-  Status reached = {};  // by the last call; one that did not answer is not asked again in the same run
+  Status reached = {};  // by the last call; one that did not answer is not asked again in the same run, or is null
 };
 
 // To be told and asked: kConflict in a copy of the database that drives the work (store/database_home.h).
-// All but those that failed a moment ago and are left alone for a while; `also_down` asks those too. One whose options
-// do not do (another version's, a missing program) is noted as down.
+// All but those that failed a moment ago and are left alone for a while; `also_down` asks those too. One that cannot be
+// opened (options of another version, a missing program or folder) is noted as down; `reached` says why.
 Result<std::vector<LiveExecutor>> reach_executors(Runtime& runtime, bool also_down = false);
 // As this record would have it; the tables are not asked and not changed. kUnavailable when it cannot be made.
 Result<std::unique_ptr<Executor>> open_executor(Runtime& runtime, const ExecutorRecord& executor);

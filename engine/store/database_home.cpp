@@ -271,7 +271,13 @@ Status adopt_home(Database& db) {
   if (is_in_memory(db)) return {};
   BERTH_TRY(record_home(db));
   BERTH_ASSIGN(const std::optional<Mark> told, read_mark(db));
-  return go_on_from(db, told.value_or(Mark()));
+  BERTH_TRY(go_on_from(db, told.value_or(Mark())));
+  // A folder of an executor that is missing is given up with what ran there.
+  BERTH_ASSIGN(Statement names,
+               db.prepare("SELECT name FROM executors WHERE type <> 'simulated' AND name NOT IN ('', '.', '..') AND "
+                          "instr(name, '/') = 0 AND instr(name, char(0)) = 0"));
+  while (names.next()) BERTH_TRY(make_private_folder(fmt::format("{}/{}", executors_folder(db), names.text(0))));
+  return names.status();
 }
 
 Status check_no_copy(Database& db) {

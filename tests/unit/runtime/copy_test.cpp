@@ -361,6 +361,26 @@ TEST_F(Copy, AFileThatWasMovedWithoutItsFolderSaysSo) {
   EXPECT_ERROR(check_home(alone->db(), env_.now()), Code::kConflict, "is missing or empty");
 }
 
+TEST_F(Copy, TheFolderOfAnExecutorAloneIsMissed) {
+  const auto original = runtime(path());
+  EXPECT_OK(check_home(original->db(), env_.now()));
+  EXPECT_OK(move_mark(original->db()));
+  const std::string folder = path() + ".executors/here";
+  const auto unreachable = [&] {
+    const SyncOutcome outcome = must_have(run_sync(*original, true));
+    return outcome.seen.unreachable.empty() ? std::string() : outcome.seen.unreachable.front();
+  };
+  EXPECT_OK(run_round(*original));
+  EXPECT_EQ(unreachable(), "");  // it is made where nothing was told yet
+  EXPECT_OK(original->db().execute("UPDATE run_tasks SET phase = 'running'"));
+  std::filesystem::remove_all(folder);
+  EXPECT_THAT(unreachable(), testing::HasSubstr("here: its folder '" + folder + "' is missing"));
+  EXPECT_FALSE(std::filesystem::exists(folder));
+  EXPECT_GT(must_have(original->db().integer("SELECT count(*) FROM run_tasks WHERE phase = 'running'")), 0);
+  EXPECT_OK(adopt_home(original->db()));
+  EXPECT_EQ(unreachable(), "");
+}
+
 TEST_F(Copy, OneThatIsAdoptedDrivesTheWork) {
   const auto copy = runtime(copy_);
   EXPECT_OK(adopt_home(copy->db()));
