@@ -214,7 +214,10 @@ Result<Output> generate_trace_statement(Session& session, const Arguments& argum
   const std::vector<TraceJob> first = {trace.job(0)};  // what one job has, all have
   const BerthJobsWriter writer(first);
   std::string text = writer.header();
-  for (std::int64_t j = 0; j < trace.jobs(); ++j) writer.append(text, trace.job(j));
+  const auto is_interrupted = [&] { return session.interrupt->load(std::memory_order_relaxed); };
+  for (std::int64_t j = 0; j < trace.jobs() && !is_interrupted(); ++j) writer.append(text, trace.job(j));
+  if (is_interrupted())
+    return Status(Code::kInterrupted, "interrupted before the trace was complete; nothing is written");
   const PaiLikeSummary made = trace.summary();
   Output output;
   ResultTable table{
