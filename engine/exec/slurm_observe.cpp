@@ -215,8 +215,8 @@ void SlurmObserver::add_unknown(const Views& views, Observation& seen) {
         if (!is_live(job)) continue;
         left_.insert(job->id);
         // Without its folder nothing says that it is over.
-        if (folder.claim() && job->state == SlurmState::kRunning && job->state_word != "SUSPENDED")
-          hung_.push_back(job->id);
+        const bool is_over = folder.is_cleared() && folder.claim();
+        if (is_over && job->state == SlurmState::kRunning && job->state_word != "SUSPENDED") hung_.push_back(job->id);
       }
     }
     for (const SlurmPlacedTask& task : tasks) {

@@ -246,6 +246,8 @@ bool SlurmLaunchFolder::is_left() const {
   return access((path_ + "/script").c_str(), F_OK) != 0 && access((path_ + "/tasks").c_str(), F_OK) == 0;
 }
 
+bool SlurmLaunchFolder::is_cleared() const { return access((path_ + "/tasks").c_str(), F_OK) != 0 && errno == ENOENT; }
+
 void SlurmLaunchFolder::clear() const {
   std::vector<std::string> names = node_files(path_);
   for (const SlurmPlacedTask& task : tasks()) names.push_back(slurm_done_file(task.group, task.task));

@@ -104,7 +104,8 @@ class SlurmLaunchFolder {
   Status forget(const std::vector<std::pair<std::int32_t, std::int32_t>>& tasks) const;
   // forget() has left what it takes to stop it.
   bool is_left() const;
-  void clear() const;  // takes that away too
+  void clear() const;       // takes that away too
+  bool is_cleared() const;  // not one whose tasks cannot be read
   // A file in it was made or removed not longer ago.
   bool has_changed_within(Seconds time) const;
   // Nothing of it runs any more, by its own records, or ever will.
