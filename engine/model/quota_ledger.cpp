@@ -307,12 +307,7 @@ std::int64_t QuotaLedger::short_for_lenders(std::int32_t queue, std::size_t owne
 }
 
 bool QuotaLedger::somebody_borrows_beside(std::size_t owner, std::size_t resource) const {
-  const auto is_on_path = [&](std::size_t queue) {
-    for (std::size_t q = owner; q < row_count(); q = above(q)) {
-      if (q == queue) return true;
-    }
-    return false;
-  };
+  const auto is_on_path = [&](std::size_t q) { return lies_in(index_of(owner), index_of(q)); };
   for (std::size_t q = 0; q < row_count(); ++q) {
     const std::size_t i = at(q, resource);
     if (used_[i] - uncounted_[i] <= quota_[i] || is_on_path(q)) continue;
