@@ -105,7 +105,7 @@ class SlurmLaunchFolder {
   // forget() has left what it takes to stop it.
   bool is_left() const;
   void clear() const;       // takes that away too
-  bool is_cleared() const;  // not one whose tasks cannot be read
+  bool is_cleared() const;  // false where its tasks cannot be read
   // A file in it was made or removed not longer ago.
   bool has_changed_within(Seconds time) const;
   // Nothing of it runs any more, by its own records, or ever will.

@@ -18,7 +18,7 @@
 //      queue is the larger of what it itself has not used of that, and the sum over its children: use by a child is use
 //      by the parent, so a parent's promise and those of its children are not added.
 //      Within all quotas, the same while somebody borrows: what he has is to be taken back, not what others keep.
-//      So it is from the queue on above which no quota is exceeded: only promises below that one bind in full.
+//      A queue above all exceeded quotas of the path counts as such an owner: only promises below it bind in full.
 //      What a queue on the path may hold (limit, quota and borrow limit) is shared out in the same way: to who exceeds
 //      a quota below it, what others below it are promised stays free of that.
 //   3. if some exceeds its quota, what is due at the end of a loan stays free: keep_from(), and
@@ -347,7 +347,7 @@ class QuotaLedger {
   // the promises below that queue bind it as a borrower, those beside it as an owner.
   std::int64_t short_for_lenders(std::int32_t queue, std::size_t owner, std::size_t resource, std::int64_t demand,
                                  Seconds until) const;
-  // Somebody outside of the path exceeds the quota of a queue next to it, above `owner`.
+  // A queue outside of the path exceeds its quota, and it is a root or its parent lies on the path above `owner`.
   bool somebody_borrows_beside(std::size_t owner, std::size_t resource) const;
   // What queues below the branch, an ancestor of the row, are promised once that takes `demand`.
   std::int64_t kept_below(std::size_t row, std::size_t branch, std::size_t resource, std::int64_t demand) const;

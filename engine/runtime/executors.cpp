@@ -27,7 +27,7 @@ std::string own_program() {
   return access(program.c_str(), X_OK) == 0 ? program : std::string("/proc/self/exe");
 }
 
-// Of what was told an executor keeps the traces in its folder: an empty one would say that nothing runs.
+// An executor keeps in its folder the records of what it started: an empty folder would say that nothing runs.
 Status check_folder_of(Database& db, const ExecutorRecord& record, const std::string& folder) {
   struct stat there = {};
   if (!runs_work(record) || lstat(folder.c_str(), &there) == 0 || errno != ENOENT) return {};

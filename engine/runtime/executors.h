@@ -14,7 +14,8 @@ namespace berth {
 struct LiveExecutor {
   ExecutorRecord record;
   std::unique_ptr<Executor> executor;
-  Status reached = {};  // by the last call; one that did not answer is not asked again in the same run, or is null
+  // By the last call. Who did not answer is not asked again in the same run; who cannot be opened has no executor.
+  Status reached = {};
 };
 
 // To be told and asked: kConflict in a copy of the database that drives the work (store/database_home.h).

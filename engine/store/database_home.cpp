@@ -272,7 +272,7 @@ Status adopt_home(Database& db) {
   BERTH_TRY(record_home(db));
   BERTH_ASSIGN(const std::optional<Mark> told, read_mark(db));
   BERTH_TRY(go_on_from(db, told.value_or(Mark())));
-  // A folder of an executor that is missing is given up with what ran there.
+  // ADOPT gives up what ran in a missing folder, so an empty folder takes its place.
   BERTH_ASSIGN(Statement names,
                db.prepare("SELECT name FROM executors WHERE type <> 'simulated' AND name NOT IN ('', '.', '..') AND "
                           "instr(name, '/') = 0 AND instr(name, char(0)) = 0"));

@@ -67,7 +67,7 @@ TEST_F(KubernetesManifest, APodOfATask) {
   const std::string hook = container["lifecycle"]["preStop"]["exec"]["command"][2];
   EXPECT_THAT(hook, testing::HasSubstr("-USR1 1"));
   const ProcessOutput checked = must(run_process({.command = {"/bin/sh", "-n", "-c", hook}}));
-  EXPECT_EQ(checked.exit_code, 0) << checked.error;  // nobody undoes in it what is doubled
+  EXPECT_EQ(checked.exit_code, 0) << checked.error;  // Kubernetes does not undo doubled dollars in a hook
   EXPECT_EQ(variable(json, "BERTH_JOB"), "12");      // Berth's own cannot be forged
   EXPECT_EQ(variable(json, "WORD"), "x");
   EXPECT_EQ(variable(json, "BERTH_PEERS"), "n1,n2");

@@ -371,7 +371,7 @@ TEST_F(Copy, TheFolderOfAnExecutorAloneIsMissed) {
     return outcome.seen.unreachable.empty() ? std::string() : outcome.seen.unreachable.front();
   };
   EXPECT_OK(run_round(*original));
-  EXPECT_EQ(unreachable(), "");  // it is made where nothing was told yet
+  EXPECT_EQ(unreachable(), "");  // the executor was told nothing yet, so Berth makes the folder
   EXPECT_OK(original->db().execute("UPDATE run_tasks SET phase = 'running'"));
   std::filesystem::remove_all(folder);
   EXPECT_THAT(unreachable(), testing::HasSubstr("here: its folder '" + folder + "' is missing"));
