@@ -281,8 +281,8 @@ QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Secon
 
 // 0 where the cluster has no room for the demand itself: then it is not others who keep that.
 std::int64_t QuotaLedger::short_for_others(std::size_t row, std::size_t resource, std::int64_t demand) const {
-  const std::int64_t free_after = capacity_[resource] - used_by_all_[resource] - demand;
-  return free_after < 0 ? 0 : promised_after(row, resource, demand) - free_after;
+  const std::int64_t left = free_after(resource, demand);
+  return left < 0 ? 0 : promised_after(row, resource, demand) - left;
 }
 
 // Where capacity was lost or promised anew, too little may be left for all: that is not this job's doing.
@@ -300,9 +300,8 @@ std::int64_t QuotaLedger::short_for_lenders(std::int32_t queue, std::size_t owne
   const std::size_t i = at(owner, resource);
   const std::int64_t left_of_quota =
       quota_lasting_for(queue, owner, resource, until) - (used_[i] - uncounted_[i]) - demand;
-  const std::int64_t free_after = capacity_[resource] - used_by_all_[resource] - demand;
-  const std::int64_t kept = kept_below(row(queue), owner, resource, demand);
-  if (const std::int64_t lacking = kept - std::min(left_of_quota, free_after); lacking > 0) return lacking;
+  const std::int64_t left = std::min(left_of_quota, free_after(resource, demand));
+  if (const std::int64_t kept = kept_below(row(queue), owner, resource, demand); kept > left) return kept - left;
   return short_for_others_as_owner(row(queue), owner, resource, demand);
 }
 
@@ -360,8 +359,7 @@ std::int64_t QuotaLedger::left_of_most(std::int32_t queue, std::size_t resource,
 }
 
 std::int64_t QuotaLedger::left_to_borrow(std::int32_t queue, std::size_t resource, std::int64_t demand) const {
-  const std::int64_t promised = promised_after(row(queue), resource, demand);
-  return capacity_[resource] - used_by_all_[resource] - demand - promised;
+  return free_after(resource, demand) - promised_after(row(queue), resource, demand);
 }
 
 void QuotaLedger::drop_holds_of(std::int64_t job) {
@@ -391,9 +389,7 @@ std::int32_t QuotaLedger::in_the_way(const QuotaVerdict& refusal) const {
   std::vector<char> counts(row_count(), is_kept ? 1 : 0);
   if (!is_kept) {
     for (std::size_t q = 0; q < queues_.size(); ++q) {
-      for (std::size_t up = q; up < row_count() && counts[q] == 0; up = above(up)) {
-        if (up == row(refusal.queue)) counts[q] = 1;
-      }
+      if (lies_in(static_cast<std::int32_t>(q), refusal.queue)) counts[q] = 1;
     }
     for (std::size_t q = 0; q < queues_.size(); ++q) {
       if (above(q) < row_count()) counts[above(q)] = 0;

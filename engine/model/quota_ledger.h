@@ -337,6 +337,10 @@ class QuotaLedger {
   void change_use_of(std::int32_t queue, std::size_t resource, const More& more);
   // What stays promised to all after `row` has taken `demand` more.
   std::int64_t promised_after(std::size_t row, std::size_t resource, std::int64_t demand) const;
+  // What the whole cluster has left once that takes `demand`; negative: it lacks so much.
+  std::int64_t free_after(std::size_t resource, std::int64_t demand) const {
+    return capacity_[resource] - used_by_all_[resource] - demand;
+  }
   // What is promised to others and would not be free beside the demand.
   std::int64_t short_for_others(std::size_t row, std::size_t resource, std::int64_t demand) const;
   // The same for who is within the quota of `owner`, a queue on the path of the row: only while somebody borrows of

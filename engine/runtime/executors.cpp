@@ -36,9 +36,8 @@ Status check_folder_of(Database& db, const ExecutorRecord& record, const std::st
   const bool is_used = told.with(record.id).next();
   BERTH_TRY(told.status());
   if (!is_used) return {};
-  return Status(
-      Code::kUnavailable, fmt::format("its folder '{}' is missing: nobody knows what runs there", folder),
-      "put it back; or ALTER DATABASE ADOPT goes on without it: what runs is given up as lost, and may start again");
+  return Status(Code::kUnavailable, fmt::format("its folder '{}' is missing: nobody knows what runs there", folder),
+                fmt::format("put it back; {}", kOrAdopt));
 }
 
 Result<std::unique_ptr<Executor>> make_executor(Runtime& runtime, const std::string& tag,

@@ -19,6 +19,7 @@
 #include "engine/base/private_folder.h"
 #include "engine/base/process_mark.h"
 #include "engine/store/backup.h"
+#include "engine/store/executor_records.h"
 #include "engine/store/job_records.h"
 #include "engine/store/journal.h"
 #include "engine/store/left_log.h"
@@ -273,10 +274,11 @@ Status adopt_home(Database& db) {
   BERTH_ASSIGN(const std::optional<Mark> told, read_mark(db));
   BERTH_TRY(go_on_from(db, told.value_or(Mark())));
   // ADOPT gives up what ran in a missing folder, so an empty folder takes its place.
-  BERTH_ASSIGN(Statement names,
-               db.prepare("SELECT name FROM executors WHERE type <> 'simulated' AND name NOT IN ('', '.', '..') AND "
-                          "instr(name, '/') = 0 AND instr(name, char(0)) = 0"));
-  while (names.next()) BERTH_TRY(make_private_folder(fmt::format("{}/{}", executors_folder(db), names.text(0))));
+  BERTH_ASSIGN(Statement names, db.prepare("SELECT name FROM executors WHERE type <> 'simulated'"));
+  while (names.next()) {
+    const std::string name(names.text(0));
+    if (check_executor_name(name).ok()) BERTH_TRY(make_private_folder(executors_folder(db) + '/' + name));
+  }
   return names.status();
 }
 
@@ -323,7 +325,7 @@ Status check_folder(Database& db) {
   return Status(
       Code::kConflict,
       fmt::format("the folder '{}' of this database's executors is missing or empty: nobody knows what runs", folder),
-      put_back + "or ALTER DATABASE ADOPT goes on without it: what runs is given up as lost, and may start again");
+      put_back + std::string(kOrAdopt));
 }
 
 Result<Restoration> check_home(Database& db, Seconds now) {

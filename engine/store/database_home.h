@@ -16,6 +16,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "engine/store/change.h"
 
@@ -44,6 +45,9 @@ Status adopt_home(Database& db);
 
 // kConflict in a copy, with what it is a copy of and what to do. Reads only.
 Status check_no_copy(Database& db);
+// What an admin may do, beside putting it back, where a folder of executors is missing.
+inline constexpr std::string_view kOrAdopt =
+    "or ALTER DATABASE ADOPT goes on without it: what runs is given up as lost, and may start again";
 // kConflict where executors have kept something for this database and its folder is not there, or is empty.
 Status check_folder(Database& db);
 
