@@ -125,12 +125,9 @@ Result<Output> drop_executor_statement(Session& session, const Arguments& argume
   });
 }
 
-Result<Output> adopt_database(Session& session, const Arguments&) {
+Result<Output> adopt_database_statement(Session& session, const Arguments&) {
   return change_with_note(session, "this database drives the work now; the one it was copied from must be out of use",
-                          [&](Change& change) -> Status {
-                            BERTH_TRY(adopt_home(change.db()));
-                            return change.record("adopt database", change.db().path());
-                          });
+                          [](Change& change) { return adopt_database(change); });
 }
 
 Result<Output> fork_database_statement(Session& session, const Arguments&) {
@@ -355,7 +352,7 @@ std::vector<CommandRow> make_rows() {
       {.family = kExecutorFamily,
        .syntax = "ALTER DATABASE ADOPT",
        .effect = Effect::kChanges,
-       .handler = adopt_database,
+       .handler = adopt_database_statement,
        .summary = "Lets this file drive the work at its executors, though it is a copy of the one that did.",
        .example = "ALTER DATABASE ADOPT",
        .details = "A copy has the same jobs under the same keys, so rounds there tell nobody and RUN SYNC is refused. "

@@ -27,6 +27,10 @@ std::string own_program() {
   return access(program.c_str(), X_OK) == 0 ? program : std::string("/proc/self/exe");
 }
 
+std::string folder_of(const Database& db, const ExecutorRecord& record) {
+  return fmt::format("{}/{}", executors_folder(db), record.name);
+}
+
 // An executor keeps in its folder the records of what it started: an empty folder would say that nothing runs.
 Status check_folder_of(Database& db, const ExecutorRecord& record, const std::string& folder) {
   struct stat there = {};
@@ -46,9 +50,8 @@ Result<std::unique_ptr<Executor>> make_executor(Runtime& runtime, const std::str
   BERTH_ASSIGN(const ExecutorOptions options, read_executor_options(*type, record.options));
   BERTH_TRY(check_executor_name(record.name));
   BERTH_TRY(check_folder(runtime.db()));  // else an empty one would stand in its place
-  const std::string base = executors_folder(runtime.db());
-  const std::string folder = fmt::format("{}/{}", base, record.name);
-  BERTH_TRY(make_private_folder(base));
+  const std::string folder = folder_of(runtime.db(), record);
+  BERTH_TRY(make_private_folder(executors_folder(runtime.db())));
   BERTH_TRY(check_folder_of(runtime.db(), record, folder));
   BERTH_TRY(make_private_folder(folder));
   return type->make(
@@ -67,7 +70,7 @@ Status check_path(const std::string& path) {
 // Another file may lead to another cluster. An executor that knows its own asks and tells that one nothing, and the
 // file can be changed back.
 bool may_lead_elsewhere(const Database& db, const ExecutorRecord& executor, const ExecutorOption& option) {
-  return option.kind == "file" && knows_cluster(fmt::format("{}/{}", executors_folder(db), executor.name));
+  return option.kind == "file" && knows_cluster(folder_of(db, executor));
 }
 
 // This file drives the work, and what it tells executors to start now, it will know.
@@ -117,6 +120,18 @@ Status change_executor(Change& change, const ExecutorRecord& executor) {
         .with_hint("its tasks would be taken for lost and started again beside themselves: wait until they have ended");
   }
   return alter_executor(change, executor);
+}
+
+Status adopt_database(Change& change) {
+  Database& db = change.db();
+  BERTH_TRY(adopt_home(db));
+  BERTH_ASSIGN(const std::vector<ExecutorRecord> records, list_executors(db));
+  const bool is_file = std::filesystem::exists(executors_folder(db));  // the mark is in it
+  for (const ExecutorRecord& record : records) {
+    if (is_file && runs_work(record) && check_executor_name(record.name).ok())
+      BERTH_TRY(make_private_folder(folder_of(db, record)));
+  }
+  return change.record("adopt database", db.path());
 }
 
 Result<std::vector<LiveExecutor>> reach_executors(Runtime& runtime, bool also_down) {

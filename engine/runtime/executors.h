@@ -29,6 +29,9 @@ Status check_executor(Runtime& runtime, const ExecutorRecord& executor);
 // Takes over its options and whether it is the default. kConflict, about the option: its tasks would not be found where
 // they are.
 Status change_executor(Change& change, const ExecutorRecord& executor);
+// This file drives the work from now on (adopt_home). What ran in folders of executors that are missing is given up:
+// empty ones take their place.
+Status adopt_database(Change& change);
 // By name. kUnavailable when it cannot be made.
 Result<LiveExecutor> reach_executor(Runtime& runtime, std::string_view name);
 

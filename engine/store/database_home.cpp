@@ -19,7 +19,6 @@
 #include "engine/base/private_folder.h"
 #include "engine/base/process_mark.h"
 #include "engine/store/backup.h"
-#include "engine/store/executor_records.h"
 #include "engine/store/job_records.h"
 #include "engine/store/journal.h"
 #include "engine/store/left_log.h"
@@ -272,14 +271,7 @@ Status adopt_home(Database& db) {
   if (is_in_memory(db)) return {};
   BERTH_TRY(record_home(db));
   BERTH_ASSIGN(const std::optional<Mark> told, read_mark(db));
-  BERTH_TRY(go_on_from(db, told.value_or(Mark())));
-  // ADOPT gives up what ran in a missing folder, so an empty folder takes its place.
-  BERTH_ASSIGN(Statement names, db.prepare("SELECT name FROM executors WHERE type <> 'simulated'"));
-  while (names.next()) {
-    const std::string name(names.text(0));
-    if (check_executor_name(name).ok()) BERTH_TRY(make_private_folder(executors_folder(db) + '/' + name));
-  }
-  return names.status();
+  return go_on_from(db, told.value_or(Mark()));
 }
 
 Status check_no_copy(Database& db) {

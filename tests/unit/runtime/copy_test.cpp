@@ -377,7 +377,7 @@ TEST_F(Copy, TheFolderOfAnExecutorAloneIsMissed) {
   EXPECT_THAT(unreachable(), testing::HasSubstr("here: its folder '" + folder + "' is missing"));
   EXPECT_FALSE(std::filesystem::exists(folder));
   EXPECT_GT(must_have(original->db().integer("SELECT count(*) FROM run_tasks WHERE phase = 'running'")), 0);
-  EXPECT_OK(adopt_home(original->db()));
+  EXPECT_OK(original->change(adopt_database).status());
   EXPECT_EQ(unreachable(), "");
 }
 
