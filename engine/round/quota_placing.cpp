@@ -175,20 +175,39 @@ class PlacingInParts {
     }
   }
 
+  // As many as the quota takes, of those that find room: what it says of more than the cluster has left is no answer.
   void place_some(std::size_t g, const TaskShape& shape, std::int32_t target) {
     TaskGroup& group = rest_.groups[g];
-    const std::int32_t most = tasks_within_quota(shape, target - group.placed);
     const std::int32_t least = must_share_node(group) ? std::max(1, group.min_tasks - group.placed) : 1;
-    if (most < least) return;
+    for (std::int32_t wanted = target - group.placed;;) {
+      const std::int32_t most = tasks_within_quota(shape, wanted);
+      if (most < least) return;
+      const Ledger::Checkpoint before = ledger_.checkpoint();
+      const JobOutcome outcome = place_part(g, shape, most, least);
+      const auto placed = static_cast<std::int32_t>(outcome.placed.size());
+      lacks_room_ = lacks_room_ || placed < most;
+      Amounts then = taken_;
+      for (const PlacedTask& task : outcome.placed) quotas_.add_holding(task.holding, then);
+      if (placed == most || placed == 0 || is_within_quota(then)) return keep(g, outcome.placed);
+      ledger_.rollback(before);
+      wanted = placed;
+    }
+  }
+
+  // `most` more tasks of the group, at least `least`.
+  JobOutcome place_part(std::size_t g, const TaskShape& shape, std::int32_t most, std::int32_t least) const {
     Job part = rest_;
     for (TaskGroup& other : part.groups) other.count = other.min_tasks = other.placed;
     TaskGroup& mine = part.groups[g];
     mine.shape = shape;
     mine.count += most;
     mine.min_tasks += least;
-    const JobOutcome outcome = place_(part, true);
-    lacks_room_ = lacks_room_ || static_cast<std::int32_t>(outcome.placed.size()) < most;
-    for (const PlacedTask& task : outcome.placed) {
+    return place_(part, true);
+  }
+
+  void keep(std::size_t g, std::span<const PlacedTask> placed) {
+    TaskGroup& group = rest_.groups[g];
+    for (const PlacedTask& task : placed) {
       quotas_.add_holding(task.holding, taken_);
       if (group.anchor < 0) group.anchor = task.holding.node;
       if (group.anchor == task.holding.node) group.anchor_devices |= task.holding.devices;
@@ -198,10 +217,11 @@ class PlacingInParts {
     most_ = std::max(most_, group.placed - job_.groups[g].placed);
   }
 
+  bool is_within_quota(const Amounts& amounts) const { return quotas_.judge(job_.queue, amounts, end_).within(own_); }
+
   // Beside those that are placed.
   std::int32_t tasks_within_quota(const TaskShape& shape, std::int32_t wanted) const {
-    return most_that_fit(quotas_, shape, taken_, wanted,
-                         [&](const Amounts& then) { return quotas_.judge(job_.queue, then, end_).within(own_); });
+    return most_that_fit(quotas_, shape, taken_, wanted, [&](const Amounts& then) { return is_within_quota(then); });
   }
 
   const QuotaLedger& quotas_;
