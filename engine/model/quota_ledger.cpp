@@ -499,6 +499,21 @@ bool QuotaLedger::may_reclaim(std::int32_t queue, const Amounts& amounts, std::i
   return asks_for_governed(counted) && fits_quota(own, counted, until, beside, queue);
 }
 
+std::uint32_t QuotaLedger::marks_on_promises(std::int32_t queue, const Amounts& amounts, Seconds until) const {
+  std::uint32_t marks = 0;
+  for (std::size_t r = 0; r < resource_count(); ++r) {
+    if (has_promises_[r] == 0 || amounts[r] == 0 || !counts_for(queue, r)) continue;
+    bool borrows_below = false;
+    for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
+      const std::size_t i = at(q, r);
+      const std::int64_t left = quota_lasting_for(queue, q, r, until) - (used_[i] - uncounted_[i]) - amounts[r];
+      if (borrows_below && left >= 0 && kept_below(row(queue), q, r, amounts[r]) > left) marks |= mark_bit(depth_[q]);
+      borrows_below = borrows_below || left < 0;
+    }
+  }
+  return marks;
+}
+
 bool QuotaLedger::has_quota_for(std::int32_t queue, const Amounts& amounts, Seconds until) const {
   const Amounts counted = counting(queue, amounts);
   if (!asks_for_governed(counted)) return false;

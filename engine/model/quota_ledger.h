@@ -253,6 +253,10 @@ class QuotaLedger {
   bool may_reclaim(std::int32_t queue, const Amounts& amounts, std::int32_t victim_queue, std::uint32_t victim_marks,
                    Seconds until = {}, Beside beside = Beside::kUsed) const;
 
+  // The marks of queues on the path whose quotas hold that only by what others below them are promised: it exceeds a
+  // quota further down, and what is idle elsewhere stands in for those promises.
+  std::uint32_t marks_on_promises(std::int32_t queue, const Amounts& amounts, Seconds until = {}) const;
+
   // Some queue on the path has quota for that beside what is marked, as far as it lasts.
   bool has_quota_for(std::int32_t queue, const Amounts& amounts, Seconds until = {}) const;
   // The quotas of all queues above both have that left, as far as it lasts; true when there is none.

@@ -59,7 +59,7 @@ std::uint32_t OwnersWaiting::marks_of(std::int32_t queue, const Amounts& amounts
   QuotaLedger& quotas = state_.quotas();
   const std::uint32_t marks = quotas.mark(queue, amounts);
   quotas.unmark(queue, amounts, marks);
-  return marks;
+  return marks & ~quotas.marks_on_promises(queue, amounts);
 }
 
 bool OwnersWaiting::come_before(const Job& job, const Amounts& amounts) {

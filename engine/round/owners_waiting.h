@@ -61,7 +61,7 @@ class OwnersWaiting {
   bool somebody_waits(Kind& kind) const;
   // Somebody who waits may take back from it; asked of thousands of jobs in a row that do not start.
   bool borrows_from_one_who_waits(const Borrower& borrower);
-  // The quotas that it would count against.
+  // The quotas that it would count against, but those that hold it only by what they promise to others.
   std::uint32_t marks_of(std::int32_t queue, const Amounts& amounts);
 
   RoundState& state_;
