@@ -413,18 +413,29 @@ void Pass::note_refused(const Job& job, const QuotaVerdict& verdict) {
 
 // Those who would be evicted for it would take as much of what is idle: also where borrowers have reserved it, and
 // before who closes the pass.
-bool Pass::would_come_back(std::span<const RunningJob* const> victims, const Job& gang,
-                           const Backfill::Asker& asker) const {
+bool Pass::would_come_back(std::span<const RunningJob* const> victims, const Asking& asking) const {
+  const Backfill::Asker& asker = asking.asker;
+  const Job gang = gang_of(asker.job);
+  const QuotaLedger& quotas = state_.quotas();
   const bool is_closed = backfill_.closed_by(gang) != 0;
-  Amounts held = state_.quotas().none();
+  const Amounts demand = quotas.demand_to_start(gang);
+  const auto has_quota_beside = [&](const Amounts& others) {  // who have gone, for now
+    for (std::size_t r = 0; r < demand.size(); ++r) {
+      const std::int64_t use = quotas.used(gang.queue, r) + others[r] + demand[r];
+      if (quotas.has_quota_of(gang.queue, r) && use > quotas.quota(gang.queue, r)) return false;
+    }
+    return true;
+  };
+  Amounts held = quotas.none();
   for (const RunningJob* const run : victims) {
     if (run->job.queue == gang.queue && !surplus_tasks(*run).empty()) continue;  // what it has beyond its gang
-    if (run->job.queue == gang.queue || !backfill_.comes_before_borrowers(run->job, asker)) return false;
+    if (!backfill_.comes_before_borrowers(run->job, asker)) return false;
     if (is_closed && !backfill_.comes_before_closer(run->job)) return false;
     const Amounts its = state_.held_by(*run).all;
     for (std::size_t r = 0; r < held.size(); ++r) held[r] += its[r];
+    // A lower class of its queue comes back where that has quota for both.
+    if (run->job.queue == gang.queue && (asker.borrows || !has_quota_beside(held))) return false;
   }
-  const Amounts demand = state_.quotas().demand_to_start(gang);
   return std::ranges::equal(demand, held, std::ranges::less_equal());
 }
 
@@ -454,7 +465,7 @@ std::optional<RoomMade> Pass::make_room(Asking& asking, Reclaim::Price* price) {
     if (takes_back) search.spared = backfill_.passers_of(asking.asker);
     if (asking.minds_return) {
       search.declines = [&](std::span<const RunningJob* const> victims) {
-        return asking.comes_back = asking.comes_back || would_come_back(victims, gang_of(job), asking.asker);
+        return asking.comes_back = asking.comes_back || would_come_back(victims, asking);
       };
     }
     std::optional<Backfill::Fence> fence;

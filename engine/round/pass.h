@@ -136,7 +136,7 @@ class Pass {
   // Nothing = no room could be made.
   std::optional<PassOutcome> evict_for(const Job& job, Backfill::Asker asker, Seconds end);
   std::optional<PassOutcome> take_back(const Job& job);
-  bool would_come_back(std::span<const RunningJob* const> victims, const Job& gang, const Backfill::Asker& asker) const;
+  bool would_come_back(std::span<const RunningJob* const> victims, const Asking& asking) const;
   // Instead of evicting somebody.
   std::optional<PassOutcome> take_idle(const Job& job, const Backfill::Asker& asker, Seconds end);
   void add_surplus(const Job& job, PassOutcome& outcome);
