@@ -42,6 +42,7 @@ void SlurmObserver::read_folder(const LaunchKey& key, View& view) const {
   view.facts.submission = folder.submission();
   view.records = folder.records();
   view.facts.complaint = folder.complaint();
+  view.facts.has_folder = folder.exists();
   view.facts.has_ended_whole = folder.has_ended_whole();
   const auto trying = options_.is_pilot && view.records.empty() ? folder.trying_ms() : std::nullopt;
   view.facts.is_trying = trying && wall_clock_ms() - *trying < kTryingMs;

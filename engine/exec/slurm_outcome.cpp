@@ -256,6 +256,8 @@ TaskBegin begin_of(const LiveTask& task, const SlurmTaskFacts& facts, TaskPhase 
   if (phase != TaskPhase::kVanished || facts.job == nullptr) return TaskBegin::kUnknown;
   const SlurmState state = facts.job->state;
   if (state == SlurmState::kNodeFailed) return TaskBegin::kNodeFailed;
+  // What its script noted went with the folder: Slurm knows that it ran, and the node is not to blame.
+  if (!facts.has_folder) return facts.job->started.value() >= 0 ? TaskBegin::kBegan : TaskBegin::kUnknown;
   const bool may_be_the_node =
       state == SlurmState::kFailed || state == SlurmState::kCompleted || state == SlurmState::kCancelled;
   if (!may_be_the_node) return TaskBegin::kUnknown;

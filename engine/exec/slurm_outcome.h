@@ -23,6 +23,7 @@ struct SlurmTaskFacts {
   std::optional<SlurmSubmission> submission;
   std::optional<std::string> claim;
   const SlurmTaskRecord* record = nullptr;
+  bool has_folder = true;        // the launch's; false: somebody removed it after the submission
   bool has_ended_whole = false;  // its script says so: nobody killed that, or the srun below it
   std::string complaint;         // of the script
   bool is_asked_to_end = false;  // by Berth, whether its script has heard it or not; looked up for cancelled jobs

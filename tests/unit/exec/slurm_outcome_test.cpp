@@ -317,6 +317,17 @@ TEST(SlurmOutcome, WhatWaitsForANodeThatSlurmKeepsIsKeptOut) {
   EXPECT_TRUE(world.judge().is_kept_out);
 }
 
+TEST(SlurmOutcome, WhoseFolderIsGoneHasBegunAllTheSame) {
+  for (const SlurmState state : {SlurmState::kCompleted, SlurmState::kFailed, SlurmState::kCancelled}) {
+    World world;
+    world.with(job_in(state));
+    world.facts.has_folder = false;
+    world.facts.now = world.job.ended + Seconds(30);
+    EXPECT_EQ(world.judge().phase, TaskPhase::kVanished);
+    EXPECT_EQ(world.judge().begin, TaskBegin::kBegan) << "its node lost nothing";
+  }
+}
+
 // Its script runs on the first node: that one has lost it, and the others of the launch have not.
 TEST(SlurmOutcome, ALaunchThatNeverBeganIsLostByItsFirstNode) {
   const auto begin = [](SlurmState state, const std::string& nodes) {
