@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -100,16 +101,38 @@ Status another_files(const std::string& path) {
                   path));
 }
 
+// The log of a killed process that stayed behind when its database was moved. Nothing lies there any more but the log.
+Status check_left_behind(const std::string& path) {
+  const auto path_before = [&]() -> Result<std::string> {
+    BERTH_ASSIGN(Database db, Database::open(path, Access::kUnchanging));
+    return db.text("SELECT value FROM meta WHERE key = 'home_path'");
+  };
+  const Result<std::string> before = path_before();
+  std::error_code error;
+  if (!before.ok() || before->empty() || std::filesystem::canonical(path, error) == *before || found_at(*before))
+    return {};
+  const std::optional<struct stat> log = found_at(*before + "-wal");
+  if (!log || log->st_size == 0) return {};
+  return Status(
+      Code::kConflict,
+      fmt::format("'{0}-wal' was left behind when the database was moved from '{0}': it may hold what was "
+                  "written last",
+                  *before),
+      fmt::format("move it to '{1}-wal'; or remove '{0}-wal', and what only that holds is lost", *before, path));
+}
+
 }  // namespace
 
 Status check_left_log(const std::string& path) {
   const std::optional<struct stat> file = found_at(path);
+  if (!file || file->st_size == 0 || !is_first_look(*file)) return {};
   const std::optional<struct stat> log = found_at(path + "-wal");
-  if (!file || file->st_size == 0 || !is_first_look(*file) || !log || log->st_size == 0) return {};
+  const bool has_log = log && log->st_size > 0;
   // SQLite's locks are those of a process on a file: to close the file anywhere in the process lets go of them. So it
   // is opened here only where no connection of this process has it open, as the one has that made it.
   const Result<std::vector<int>> open = descriptors_of(*file);
   if (!open.ok() || !open->empty()) return {};
+  if (!has_log) return check_left_behind(path);
   if (is_without_log(path)) return another_files(path);
   if (!is_younger(*file, *log) || is_open_elsewhere(path)) return {};
   const Result<bool> holds = holds_together(path);

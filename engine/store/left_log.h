@@ -13,7 +13,8 @@
 
 namespace berth {
 
-// kCorrupt, with what to do: the log is another file's. Nothing has been changed.
+// With what to do: kCorrupt, the log is another file's; kConflict, the database was moved, and its log was not.
+// Nothing has been changed.
 Status check_left_log(const std::string& path);
 
 // `path` is about to be replaced: its log goes into it and away. kBusy when a process has it open.

@@ -62,6 +62,17 @@ TEST_F(BatchTest, CsvCellsAreAsTheyAre) {
   EXPECT_EQ(run("berth --mode csv -c \"SELECT char(61, 49, 43, 49) AS a\"").output, "a\n=1+1\n");
 }
 
+// What was written last may be in the log alone.
+TEST_F(BatchTest, ADatabaseThatWasMovedWithoutItsLogIsRefused) {
+  run("berth -c \"CREATE EXECUTOR here TYPE local WITH (node = n1); CREATE QUEUE q\"; mv test.db moved.db; mv "
+      "test.db.executors moved.db.executors; echo frames >test.db-wal");
+  const Ended refused = run("berth --db moved.db -c \"SHOW QUEUES\" 2>&1");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_NE(refused.output.find("test.db-wal' was left behind when the database was moved"), std::string::npos)
+      << refused.output;
+  EXPECT_EQ(run("rm test.db-wal; berth --db moved.db --mode csv -c \"SELECT name FROM queues\"").output, "name\nq\n");
+}
+
 TEST_F(BatchTest, AFailedRunLeavesNoEmptyDatabase) {
   for (const char* statement : {"SET foo = 1", "IMPORT NODES FROM \\\"nofile.csv\\\"", "CREATE POOL \\\"\\\""}) {
     EXPECT_EQ(run("berth --db new.db -c \"" + std::string(statement) + "\" 2>&1").code, 1) << statement;
