@@ -13,6 +13,13 @@ namespace berth {
 
 namespace {
 
+// A longer one is damage, and sums of such must not overflow.
+constexpr std::int64_t kLongestDuration = 1'000'000'000'000;
+
+Seconds duration_in(const Statement& row, int column) {
+  return Seconds(std::clamp<std::int64_t>(row.integer(column), 0, kLongestDuration));
+}
+
 // Columns of the walk, in its order.
 enum JobColumn {
   kJobId,
@@ -174,22 +181,22 @@ Status JobLoader::start_job(const Statement& row) {
   job.priority_class = row.is_null(kJobClass) ? -1 : names_.classes.find(row.integer(kJobClass));
   BERTH_ASSIGN(job.state, read_job_state(row.text(kJobStateName)));
   job.submit = row.quantity<Seconds>(kJobSubmit);
-  job.time_limit = row.quantity<Seconds>(kJobTimeLimit);
+  job.time_limit = duration_in(row, kJobTimeLimit);
   job.attained = row.integer(kJobAttained);
   // What is not known is NULL, which reads as 0.
   if (terms_.predicts) {
-    job.estimate = {row.quantity<Seconds>(kJobP50), row.quantity<Seconds>(kJobP80), row.quantity<Seconds>(kJobP90)};
+    job.estimate = {duration_in(row, kJobP50), duration_in(row, kJobP80), duration_in(row, kJobP90)};
     job.estimate.is_rough = row.integer(kJobP90Bounds) == 0;
   } else {
     job.estimate = {job.time_limit, job.time_limit, job.time_limit};
   }
   EvictionTerms& terms = job.eviction;
   terms.preemptible = row.integer(kJobPreemptible) != 0;
-  terms.checkpoint_interval = row.quantity<Seconds>(kJobCheckpointInterval);
-  terms.checkpoint_grace = row.quantity<Seconds>(kJobCheckpointGrace);
-  terms.restart_cost = row.quantity<Seconds>(kJobRestartCost);
+  terms.checkpoint_interval = duration_in(row, kJobCheckpointInterval);
+  terms.checkpoint_grace = duration_in(row, kJobCheckpointGrace);
+  terms.restart_cost = duration_in(row, kJobRestartCost);
   terms.min_runtime =
-      row.is_null(kJobMinRuntime) ? loaded_.snapshot.rules.min_runtime : row.quantity<Seconds>(kJobMinRuntime);
+      row.is_null(kJobMinRuntime) ? loaded_.snapshot.rules.min_runtime : duration_in(row, kJobMinRuntime);
   terms.evictions = static_cast<std::int32_t>(row.integer(kJobEvictions));
   if (!row.is_null(kJobLastEviction)) terms.last_eviction = row.quantity<Seconds>(kJobLastEviction);
   while (next_dependent_ < dependent_.size() && dependent_[next_dependent_].first < job.id) ++next_dependent_;

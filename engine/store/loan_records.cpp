@@ -127,8 +127,7 @@ Result<std::string> return_loan(Change& change, std::int64_t loan) {
     BERTH_TRY(row.status());
     return Status(Code::kNotFound, fmt::format("no loan {}", loan), "SHOW LOANS lists them");
   }
-  if (row.text(0) == "returned") return Status(Code::kConflict, fmt::format("loan {} was returned already", loan));
-  if (!row.is_null(2) && row.quantity<Seconds>(2) <= change.now()) {
+  if (row.text(0) == "returned" || (!row.is_null(2) && row.quantity<Seconds>(2) <= change.now())) {
     return Status(Code::kConflict, fmt::format("loan {} ended at {}", loan, print_time(row.quantity<Seconds>(2))));
   }
   const Seconds end = std::max(change.now(), row.quantity<Seconds>(1));

@@ -84,7 +84,7 @@ Status damaged(const Database& db, std::string_view why) {
 Status check_identity(const FileIdentity& identity, const Schema& schema, const std::string& path) {
   if (identity.kind == FileKind::kOther) {
     return Status(Code::kInvalid, fmt::format("'{}' is a database of another program, not Berth's", path),
-                  "it was left as it is; name another file with --db");
+                  "it was left as it is; name another file");
   }
   if (identity.version > schema.newest()) {
     return Status(
@@ -123,7 +123,7 @@ Result<FileIdentity> identify(Database& db) {
   if (!application.ok()) {
     if (application.status().code() != Code::kCorrupt) return application.status();
     return Status(Code::kInvalid, fmt::format("'{}' is not a Berth database: it is no SQLite file", db.path()),
-                  "it was left as it is; name another file with --db");
+                  "it was left as it is; name another file");
   }
   identity.application_id = *application;
   BERTH_ASSIGN(identity.version, db.integer("PRAGMA user_version"));
