@@ -496,7 +496,8 @@ bool QuotaLedger::may_reclaim(std::int32_t queue, const Amounts& amounts, std::i
   std::size_t own = row(queue);
   while (depth_[own] > fork) own = above(own);
   const Amounts counted = counting(queue, amounts);
-  return asks_for_governed(counted) && fits_quota(own, counted, until, beside, queue);
+  if (!asks_for_governed(counted) || !fits_quota(own, counted, until, beside, queue)) return false;
+  return (marks_on_promises(queue, amounts, until) & mark_bit(fork)) == 0;
 }
 
 std::uint32_t QuotaLedger::marks_on_promises(std::int32_t queue, const Amounts& amounts, Seconds until) const {

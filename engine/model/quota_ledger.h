@@ -247,7 +247,8 @@ class QuotaLedger {
   int fork_depth(std::int32_t queue, std::int32_t other) const;
   // May `amounts` be reclaimed for `queue` from a job of `victim_queue` with `victim_marks`? At the two queues below
   // their lowest common ancestor: the usage of the first plus `amounts` is within its quota, as far as that lasts
-  // `until` then, and the victim has not the mark of the second. False when there are no two such queues.
+  // `until` then and not by what it promises to others (marks_on_promises), and the victim has not the mark of the
+  // second. False when there are no two such queues.
   // kMarked: of what was decided before; the first may have borrowed since.
   enum class Beside : std::uint8_t { kUsed, kMarked };
   bool may_reclaim(std::int32_t queue, const Amounts& amounts, std::int32_t victim_queue, std::uint32_t victim_marks,
