@@ -337,6 +337,7 @@ void Backfill::close(const Job& job, bool borrows) {
   closed_by_ = job.id;
   does_closer_borrow_ = borrows;
   closer_ = job;
+  is_passed_by_class_ = is_passed_by_class(job);
 }
 
 void Backfill::close_branch(const Job& job, std::int32_t branch) {

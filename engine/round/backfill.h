@@ -168,7 +168,8 @@ class Backfill {
   std::int64_t closed_by(const Job& job) const;
   // Nobody at all is to be tried any more.
   bool closed() const {
-    return closed_by_ != 0 && !is_closer_to_come_ && !is_first_new_ && !may_take_back() && promises().empty();
+    return closed_by_ != 0 && !is_closer_to_come_ && !is_first_new_ && !is_passed_by_class_ && !may_take_back() &&
+           promises().empty();
   }
 
   // Room made for the job by evicting others that are still stopping.
@@ -377,6 +378,7 @@ class Backfill {
   // Of one queue: the job is of a higher class, and comes before that one in the order.
   bool goes_by_class(const Job& job, const Job& first) const;
   bool higher_class_waits(const Job& first) const;
+  bool is_passed_by_class(const Job& first) const;  // also by surplus tasks of one that runs
   bool uses_nothing(std::int32_t queue) const;
   void drop_waiter(std::int64_t job);
   // Another job holds room under the limit that refuses this one. When that job starts, the limit is held for the first
@@ -445,7 +447,8 @@ class Backfill {
   bool ranks_move_;
   LimitHolds limits_;
   std::int64_t closed_by_ = 0;
-  bool is_closer_to_come_ = false;  // it is still to be tried
+  bool is_closer_to_come_ = false;   // it is still to be tried
+  bool is_passed_by_class_ = false;  // somebody may pass it all the same
   bool does_closer_borrow_ = false;
   std::optional<Job> closer_;
   std::vector<QueueCloser> closed_queues_;                   // by queue; empty = none

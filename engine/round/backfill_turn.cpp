@@ -134,6 +134,10 @@ bool Backfill::higher_class_waits(const Job& first) const {
   });
 }
 
+bool Backfill::is_passed_by_class(const Job& first) const {
+  return ranks_move_ && std::ranges::any_of(input_->jobs, [&](const Job& job) { return goes_by_class(job, first); });
+}
+
 void Backfill::make_first(const Job& job, bool is_new) {
   if (first_ != job.id) is_first_new_ = is_new;
   set_first(job);
