@@ -251,7 +251,8 @@ class Observer {
     BERTH_ASSIGN(const bool is_own_end, ended_untold(run, seen));
     const bool has_ended = phase == "ended";
     Seconds ended = by_our_clock(seen.ended).value_or(runtime_.now());
-    if (seen.was_told && run.told_at) ended = std::max(ended, *run.told_at);
+    // Of what is gone nobody says when: it was there when it was told.
+    if (run.told_at && (seen.was_told || seen.ended < Seconds(0))) ended = std::max(ended, *run.told_at);
     return end_.run(run.id, task.key.group, task.key.task, phase, by_our_clock(seen.started), ended,
                     has_ended ? std::optional<std::int64_t>(seen.exit_code) : std::nullopt,
                     has_ended ? std::optional<std::int64_t>(seen.signal) : std::nullopt, detail, seen.use.cpu_seconds,
