@@ -64,14 +64,24 @@ bool is_younger(const struct stat& file, const struct stat& log) {
   return std::pair(file.st_ctim.tv_sec, file.st_ctim.tv_nsec) > std::pair(log.st_mtim.tv_sec, log.st_mtim.tv_nsec);
 }
 
-// Leaves the log as it is.
-Result<bool> holds_together(const std::string& path) {
+// With its log, which stays as it is.
+Result<bool> is_sound_with_log(const std::string& path, IsSound is_sound, bool& is_readable) {
   BERTH_ASSIGN(Database db, Database::open(path, Access::kReadWrite));
   db.set_busy_timeout(5000);
   sqlite3_db_config(db.handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   const Result<std::string> said = db.text("PRAGMA integrity_check(1)");
   if (!said.ok() && said.status().code() != Code::kCorrupt) return said.status();
-  return said.ok() && *said == "ok";
+  is_readable = said.ok() && *said == "ok";
+  return is_readable && is_sound(db);
+}
+
+Result<bool> holds_together(const std::string& path, IsSound is_sound) {
+  bool is_readable = false;
+  BERTH_ASSIGN(const bool is_whole, is_sound_with_log(path, is_sound, is_readable));
+  if (is_whole || !is_readable) return is_whole;
+  // What was wrong before, or is half written back from the log, is not sound alone either.
+  BERTH_ASSIGN(Database alone, Database::open(path, Access::kUnchanging));
+  return !is_sound(alone);
 }
 
 // Where the file that the connection has open lies now; empty = not known.
@@ -123,7 +133,7 @@ Status check_left_behind(const std::string& path) {
 
 }  // namespace
 
-Status check_left_log(const std::string& path) {
+Status check_left_log(const std::string& path, IsSound is_sound) {
   const std::optional<struct stat> file = found_at(path);
   if (!file || file->st_size == 0 || !is_first_look(*file)) return {};
   const std::optional<struct stat> log = found_at(path + "-wal");
@@ -135,7 +145,7 @@ Status check_left_log(const std::string& path) {
   if (!has_log) return check_left_behind(path);
   if (is_without_log(path)) return another_files(path);
   if (!is_younger(*file, *log) || is_open_elsewhere(path)) return {};
-  const Result<bool> holds = holds_together(path);
+  const Result<bool> holds = holds_together(path, is_sound);
   return holds.ok() && !*holds ? another_files(path) : Status();
 }
 

@@ -14,8 +14,10 @@
 namespace berth {
 
 // With what to do: kCorrupt, the log is another file's; kConflict, the database was moved, and its log was not.
-// Nothing has been changed.
-Status check_left_log(const std::string& path);
+// Nothing has been changed. `is_sound`: the rows of a database agree with each other; a file that is sound alone and
+// not with the log has another one's.
+using IsSound = bool (*)(Database& db);
+Status check_left_log(const std::string& path, IsSound is_sound);
 
 // `path` is about to be replaced: its log goes into it and away. kBusy when a process has it open.
 Status end_log(const std::string& path);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/store/backup.h"
+#include "engine/store/check.h"
 #include "engine/store/history_recorder.h"
 #include "engine/store/left_log.h"
 #include "engine/store/migrate.h"
@@ -54,6 +55,14 @@ Status check_single_name(const std::string& path) {
                 "remove the other names; for a copy use SNAPSHOT SAVE, or cp while nobody has it open");
 }
 
+// CHECK knows this version's tables alone.
+bool keeps_promises(Database& db) {
+  const Result<FileIdentity> identity = identify(db);
+  if (!identity.ok() || identity->version != embedded_schema().newest()) return true;
+  const Result<std::vector<Finding>> findings = check_state(db, 1);
+  return findings.ok() && findings->empty();
+}
+
 Status find_or_make_file(const std::string& path, bool create, bool writes) {
   std::error_code failure;
   const auto status = std::filesystem::status(path, failure);
@@ -63,7 +72,7 @@ Status find_or_make_file(const std::string& path, bool create, bool writes) {
   if (std::filesystem::exists(status)) {
     BERTH_TRY(check_permission(path, writes));
     BERTH_TRY(check_single_name(path));
-    return check_left_log(path);
+    return check_left_log(path, keeps_promises);
   }
   if (status.type() == std::filesystem::file_type::none)
     return Status(Code::kUnavailable, fmt::format("cannot open '{}': {}", path, failure.message()));

@@ -73,6 +73,17 @@ TEST_F(BatchTest, ADatabaseThatWasMovedWithoutItsLogIsRefused) {
   EXPECT_EQ(run("rm test.db-wal; berth --db moved.db --mode csv -c \"SELECT name FROM queues\"").output, "name\nq\n");
 }
 
+// The log of a killed process, and a backup from before in the place of its file: rows of two states.
+TEST_F(BatchTest, ABackupIsNotMixedWithTheLogOfAKilledProcess) {
+  run("berth -c \"CREATE QUEUE a\"; cp test.db bak.db; berth -c \"CREATE QUEUE b; CREATE POOL p\"; (echo \"CREATE "
+      "QUEUE "
+      "c;\"; sleep 5) | timeout -s KILL 4 " BERTH_PROGRAM " -; cp bak.db test.db");
+  const Ended refused = run("berth -c \"SHOW QUEUES\" 2>&1");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_NE(refused.output.find("is the log of another file"), std::string::npos) << refused.output;
+  EXPECT_EQ(run("rm test.db-wal test.db-shm; berth --mode csv -c \"SELECT name FROM queues\"").output, "name\na\n");
+}
+
 TEST_F(BatchTest, AFailedRunLeavesNoEmptyDatabase) {
   for (const char* statement : {"SET foo = 1", "IMPORT NODES FROM \\\"nofile.csv\\\"", "CREATE POOL \\\"\\\""}) {
     EXPECT_EQ(run("berth --db new.db -c \"" + std::string(statement) + "\" 2>&1").code, 1) << statement;
