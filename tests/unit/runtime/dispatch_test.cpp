@@ -262,6 +262,20 @@ TEST_F(Dispatch, WhatEndedWellBeforeItWasToldIsDone) {
   EXPECT_EQ(job_state(id), "finished");
 }
 
+// As by a step of the network's time, between the stop and the look that finds nothing more of it.
+TEST_F(Dispatch, WhatIsGoneWasStoppedThoughTheClockWasSetBack) {
+  const std::int64_t id = start("guest");
+  must_have(dispatch());
+  script_.phase = TaskPhase::kRunning;
+  must_have(observe());
+  cancel(id);
+  must_have(dispatch());
+  env_.set(env_.now() - Seconds(10));
+  script_.phase = TaskPhase::kVanished;
+  must_have(observe());
+  EXPECT_EQ(run_state(id), "cancelled") << "not lost";
+}
+
 // An executor takes the stop in, and its tasks never hear of it.
 TEST_F(Dispatch, WhatRunsOnAfterItsGraceIsToldToStopAgain) {
   const auto count = [&](const std::string& rows) {
