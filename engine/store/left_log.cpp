@@ -3,15 +3,18 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -84,6 +87,25 @@ Result<bool> holds_together(const std::string& path, IsSound is_sound) {
   return !is_sound(alone);
 }
 
+// One look at a file's log at a time: who looks has it open for that while. Not SQLite's locks, which are of another
+// kind. Who does not get it within five seconds looks all the same.
+class OnlyLook {
+ public:
+  explicit OnlyLook(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    constexpr int kTries = 250;
+    for (int tries = 0; file_ >= 0 && tries < kTries && ::flock(file_, LOCK_EX | LOCK_NB) != 0; ++tries)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  OnlyLook(const OnlyLook&) = delete;
+  OnlyLook& operator=(const OnlyLook&) = delete;
+  ~OnlyLook() {
+    if (file_ >= 0) ::close(file_);
+  }
+
+ private:
+  int file_;
+};
+
 // Where the file that the connection has open lies now; empty = not known.
 std::string name_of_open(Database& db) {
   const auto recorded = [&](const char* key) {
@@ -144,7 +166,9 @@ Status check_left_log(const std::string& path, IsSound is_sound) {
   if (!open.ok() || !open->empty()) return {};
   if (!has_log) return check_left_behind(path);
   if (is_without_log(path)) return another_files(path);
-  if (!is_younger(*file, *log) || is_open_elsewhere(path)) return {};
+  if (!is_younger(*file, *log)) return {};
+  const OnlyLook only(path);
+  if (is_open_elsewhere(path)) return {};
   const Result<bool> holds = holds_together(path, is_sound);
   return holds.ok() && !*holds ? another_files(path) : Status();
 }
