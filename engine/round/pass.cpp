@@ -419,9 +419,10 @@ bool Pass::would_come_back(std::span<const RunningJob* const> victims, const Ask
   const QuotaLedger& quotas = state_.quotas();
   const bool is_closed = backfill_.closed_by(gang) != 0;
   const Amounts demand = quotas.demand_to_start(gang);
-  const auto has_quota_beside = [&](const Amounts& others) {  // who have gone, for now
+  // What the victims hold is not in the use while the search tries to do without them.
+  const auto has_quota_beside = [&](const Amounts& victims_hold) {
     for (std::size_t r = 0; r < demand.size(); ++r) {
-      const std::int64_t use = quotas.used(gang.queue, r) + others[r] + demand[r];
+      const std::int64_t use = quotas.used(gang.queue, r) + victims_hold[r] + demand[r];
       if (quotas.has_quota_of(gang.queue, r) && use > quotas.quota(gang.queue, r)) return false;
     }
     return true;

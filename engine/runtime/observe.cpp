@@ -251,7 +251,7 @@ class Observer {
     BERTH_ASSIGN(const bool is_own_end, ended_untold(run, seen));
     const bool has_ended = phase == "ended";
     Seconds ended = by_our_clock(seen.ended).value_or(runtime_.now());
-    // Of what is gone nobody says when: it was there when it was told.
+    // Nobody says when a vanished task ended. It was there when it was told to stop.
     if (run.told_at && (seen.was_told || seen.ended < Seconds(0))) ended = std::max(ended, *run.told_at);
     return end_.run(run.id, task.key.group, task.key.task, phase, by_our_clock(seen.started), ended,
                     has_ended ? std::optional<std::int64_t>(seen.exit_code) : std::nullopt,

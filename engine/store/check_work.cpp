@@ -79,20 +79,18 @@ constexpr PromiseQuery kWorkPromises[] = {
      "<> 0 OR j.losses <> 0 GROUP BY j.id) WHERE failures NOT BETWEEN 0 AND failed OR losses NOT BETWEEN 0 AND lost"},
     // Of jobs that change their size only the bounds are checked.
     {{"attained_by_runs", "what a job has used is what its runs held for as long as they lasted"},
-     "SELECT 'job ' || name, 'it says ' || attained || ' milli-GPU-seconds, its runs say ' || iif(rigid, '', 'at most "
-     "') "
-     "|| iif(rigid, held, most) FROM (SELECT j.name, j.attained_milli_s AS attained, g.rigid, coalesce(sum(r.gpu_milli "
-     "* "
-     "max(0, r.end_time - r.start_time)), 0) AS held, g.most * (coalesce(sum(max(0, r.end_time - r.start_time)), 0) + "
+     "SELECT 'job ' || name, 'it says ' || attained || ' milli-GPU-seconds, its runs say ' || iif(rigid, '', "
+     "'at most ') || iif(rigid, held, most) FROM (SELECT j.name, j.attained_milli_s AS attained, g.rigid, "
+     "coalesce(sum(r.gpu_milli * max(0, r.end_time - r.start_time)), 0) AS held, "
+     "g.most * (coalesce(sum(max(0, r.end_time - r.start_time)), 0) + "
      "iif(j.state = 'running', max(0, (SELECT max(time) FROM events) - j.start_time), 0)) AS most FROM jobs j JOIN "
      "(SELECT job_id, min(min_tasks = task_count) AS rigid, sum(task_count * gpu_count * gpu_milli) AS most FROM "
-     "task_groups GROUP BY job_id) g ON g.job_id = j.id LEFT JOIN runs r ON r.job_id = j.id AND r.end_time IS NOT NULL "
-     "WHERE j.attained_milli_s <> 0 OR j.start_time IS NOT NULL GROUP BY j.id) WHERE ?1 = 0 AND iif(rigid, attained <> "
-     "held, attained NOT BETWEEN 0 AND most)"},
+     "task_groups GROUP BY job_id) g ON g.job_id = j.id LEFT JOIN runs r ON r.job_id = j.id AND r.end_time IS NOT "
+     "NULL WHERE j.attained_milli_s <> 0 OR j.start_time IS NOT NULL GROUP BY j.id) WHERE ?1 = 0 AND "
+     "iif(rigid, attained <> held, attained NOT BETWEEN 0 AND most)"},
     {{"past_use_known", "what a queue used before is not less than nothing"},
-     "SELECT 'queue ' || q.name, 'it says ' || u.gpu_milli_s || ' milli-GPU-seconds' FROM decayed_usage u JOIN queues "
-     "q "
-     "ON q.id = u.queue_id WHERE u.gpu_milli_s < 0"},
+     "SELECT 'queue ' || q.name, 'it says ' || u.gpu_milli_s || ' milli-GPU-seconds' FROM decayed_usage u "
+     "JOIN queues q ON q.id = u.queue_id WHERE u.gpu_milli_s < 0"},
     {{"tasks_in_time", "tasks run since the round that placed them, and not before their job"},
      "SELECT 'job ' || j.name || ' task ' || a.group_index || '.' || a.task_index, 'it runs since ' || a.start_time || "
      "CASE "

@@ -75,9 +75,8 @@ TEST_F(BatchTest, ADatabaseThatWasMovedWithoutItsLogIsRefused) {
 
 // The log of a killed process, and a backup from before in the place of its file: rows of two states.
 TEST_F(BatchTest, ABackupIsNotMixedWithTheLogOfAKilledProcess) {
-  run("berth -c \"CREATE QUEUE a\"; cp test.db bak.db; berth -c \"CREATE QUEUE b; CREATE POOL p\"; (echo \"CREATE "
-      "QUEUE "
-      "c;\"; sleep 5) | timeout -s KILL 4 " BERTH_PROGRAM " -; cp bak.db test.db");
+  run("berth -c \"CREATE QUEUE a\"; cp test.db bak.db; berth -c \"CREATE QUEUE b; CREATE POOL p\"");
+  run("(echo \"CREATE QUEUE c;\"; sleep 5) | timeout -s KILL 4 " BERTH_PROGRAM " -; cp bak.db test.db");
   const Ended refused = run("berth -c \"SHOW QUEUES\" 2>&1");
   EXPECT_EQ(refused.code, 1);
   EXPECT_NE(refused.output.find("is the log of another file"), std::string::npos) << refused.output;

@@ -438,21 +438,6 @@ TEST_F(Dispatch, WhatHasNotBegunAfterTenMinutesIsDrift) {
   EXPECT_EQ(drifts(), 1);
 }
 
-// They are kept as JSON.
-TEST_F(Dispatch, TextsThatAreNotUtf8AreRefused) {
-  ExecutorRecord executor;
-  executor.name = "other";
-  executor.type = "local";
-  executor.options["folder"] = "/tmp/\xff";
-  EXPECT_ERROR(change(*other_, [&](Change& c) { return create_executor(c, executor); }), Code::kInvalid, "UTF-8");
-  JobCommand command;
-  command.command = "true";
-  command.environment = {{"NAME", "Ren\xe9"}};
-  EXPECT_ERROR(check_command(command), Code::kInvalid, "NAME must be UTF-8");
-  command.environment = {{"NAME", std::string("a\0b", 3)}};
-  EXPECT_ERROR(check_command(command), Code::kInvalid, "zero byte");
-}
-
 TEST_F(Dispatch, ATaskMayBeUnseenForAWhileAfterItWasTakenInHoweverLongThatTook) {
   const std::int64_t job = start("job");
   env_.set(env_.now() + Seconds(300));  // its executor was down

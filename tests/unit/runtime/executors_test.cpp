@@ -42,6 +42,21 @@ class ExecutorsTest : public RuntimeTest {
   }
 };
 
+// They are kept as JSON.
+TEST_F(ExecutorsTest, TextsThatAreNotUtf8AreRefused) {
+  ExecutorRecord executor;
+  executor.name = "other";
+  executor.type = "local";
+  executor.options["folder"] = "/tmp/\xff";
+  EXPECT_ERROR(change(db(), [&](Change& c) { return create_executor(c, executor); }), Code::kInvalid, "UTF-8");
+  JobCommand command;
+  command.command = "true";
+  command.environment = {{"NAME", "Ren\xe9"}};
+  EXPECT_ERROR(check_command(command), Code::kInvalid, "NAME must be UTF-8");
+  command.environment = {{"NAME", std::string("a\0b", 3)}};
+  EXPECT_ERROR(check_command(command), Code::kInvalid, "zero byte");
+}
+
 TEST_F(ExecutorsTest, AnotherConfigurationIsTakenWhereTheClusterIsKnown) {
   launch_something();
   EXPECT_EQ(alter("kubeconfig", "/etc/hosts").code(), Code::kConflict);
