@@ -63,6 +63,7 @@ QuotaLedger::QuotaLedger(const Cluster& cluster, std::span<const Queue> queues, 
     divides_models_ = divides_models_ || (governed_[r] != 0 && resource.kind == ResourceKind::kGpu &&
                                           resource.models != 0 && (models_here_ & ~resource.models) != 0);
   }
+  find_owned();
   add_up_quotas();
   count_loans(now);
   count_parts();
@@ -142,11 +143,14 @@ ModelSet QuotaLedger::models_within(std::int32_t queue, int levels) const {
   for (std::size_t r = 0; r < resource_count(); ++r) {
     const QuotaResource& resource = table_.resources[r];
     if (!has_quota_of(queue, r) || resource.kind != ResourceKind::kGpu) continue;
-    bool is_left = true;
     for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
-      is_left = is_left && (depth_[q] >= levels || used_[at(q, r)] < quota_[at(q, r)]);
+      if (depth_[q] >= levels || used_[at(q, r)] < quota_[at(q, r)]) continue;
+      ModelSet of_parts = 0;
+      for (const std::size_t part : has_sums_of_models() ? parts_[at(q, r)] : Parts()) {
+        if (has_quota_of(queue, part)) of_parts |= table_.resources[part].models;
+      }
+      models &= of_parts | (resource.models == 0 ? ModelSet{0} : ~resource.models);
     }
-    if (!is_left) models &= resource.models == 0 ? ModelSet{0} : ~resource.models;
   }
   return models;
 }
@@ -215,6 +219,7 @@ QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Secon
   for (std::size_t r = 0; r < resource_count(); ++r) {
     if (governed_[r] == 0 || demand[r] == 0) continue;
     bool borrows = false;
+    bool borrows_other_models = false;  // not for this job
     std::int64_t above_quota = 0;
     std::size_t over = row_count();  // nearest the root
     const bool is_unowned = unowned_[at(row(queue), r)] != 0;
@@ -250,6 +255,10 @@ QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Secon
         return lender_keeps(beyond - terms.borrow_limit);
       if (after <= own) continue;
       if (after - own > terms.borrow_limit) return refuse(Reason::kQuota, after - own - terms.borrow_limit);
+      if (is_left_to_parts(q, r, demand, queue)) {
+        borrows_other_models = true;
+        continue;
+      }
       borrows = true;
       verdict.over |= depth_bit(depth_[q]);
       over = q;
@@ -257,7 +266,9 @@ QuotaVerdict QuotaLedger::judge(std::int32_t queue, const Amounts& demand, Secon
     }
     if (!borrows && !is_unowned) {
       if (has_promises_[r] == 0) continue;
-      const std::int64_t short_by = short_for_others_as_owner(row(queue), row(queue), r, demand[r]);
+      const std::int64_t short_by = borrows_other_models
+                                        ? short_for_others(row(queue), r, demand[r])
+                                        : short_for_others_as_owner(row(queue), row(queue), r, demand[r]);
       if (short_by <= 0) continue;
       return {.reason = Reason::kLenderKeeps,
               .is_owner = true,
@@ -297,10 +308,7 @@ std::int64_t QuotaLedger::short_for_lenders(std::int32_t queue, std::size_t owne
                                             std::int64_t demand, Seconds until) const {
   const std::int64_t short_by = short_for_others(row(queue), resource, demand);
   if (short_by <= 0 || owner >= row_count()) return short_by;
-  const std::size_t i = at(owner, resource);
-  const std::int64_t left_of_quota =
-      quota_lasting_for(queue, owner, resource, until) - (used_[i] - uncounted_[i]) - demand;
-  const std::int64_t left = std::min(left_of_quota, free_after(resource, demand));
+  const std::int64_t left = std::min(left_after(owner, resource, demand, until, queue), free_after(resource, demand));
   if (const std::int64_t kept = kept_below(row(queue), owner, resource, demand); kept > left) return kept - left;
   return short_for_others_as_owner(row(queue), owner, resource, demand);
 }
@@ -428,108 +436,6 @@ void QuotaLedger::add_capacity(const Amounts& amounts, std::int64_t sign, Second
   for (KeptRoom& kept : kept_rooms_) {
     if (until > kept.from) kept.spare += sign * amounts[kept.resource];
   }
-}
-
-void QuotaLedger::clear_marks() { std::ranges::fill(marked_, 0); }
-
-bool QuotaLedger::asks_for_governed(const Amounts& amounts) const {
-  for (std::size_t r = 0; r < resource_count(); ++r) {
-    if (governed_[r] != 0 && amounts[r] > 0) return true;
-  }
-  return false;
-}
-
-bool QuotaLedger::fits_quota(std::size_t row, const Amounts& amounts, Seconds until, Beside beside,
-                             std::int32_t asking) const {
-  for (std::size_t r = 0; r < resource_count(); ++r) {
-    if (governed_[r] == 0 || amounts[r] == 0) continue;
-    const std::size_t i = at(row, r);
-    const bool by_marks = beside == Beside::kMarked;
-    const std::int64_t taken = by_marks ? marked_[i] : used_[i] - uncounted_[i];
-    // What promises will use may be counted as used already.
-    const std::int64_t pledged = by_marks ? pledged_marks_[i] : counted_promises_ == 0 ? pledged_[i] : 0;
-    if (taken + pledged + amounts[r] > quota_lasting_for(asking, row, r, until, beside)) return false;
-  }
-  return true;
-}
-
-std::uint32_t QuotaLedger::mark(std::int32_t queue, const Amounts& amounts, std::uint32_t already,
-                                std::uint32_t wanted) {
-  if (!governs_) return already;
-  const Amounts counted = counting(queue, amounts);
-  std::uint32_t marks = already;
-  for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
-    const std::uint32_t bit = mark_bit(depth_[q]);
-    if ((already & bit) != 0 || (wanted & bit) == 0 || !fits_quota(q, counted, {}, Beside::kMarked, queue)) continue;
-    for (std::size_t r = 0; r < resource_count(); ++r) marked_[at(q, r)] += counted[r];
-    marks |= bit;
-  }
-  return marks;
-}
-
-void QuotaLedger::count_marks(std::int32_t queue, const Amounts& amounts, std::uint32_t marks, std::int64_t sign) {
-  const Amounts counted = counting(queue, amounts);
-  for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
-    if ((marks & mark_bit(depth_[q])) == 0) continue;
-    for (std::size_t r = 0; r < resource_count(); ++r) marked_[at(q, r)] += sign * counted[r];
-  }
-}
-
-std::uint32_t QuotaLedger::all_marks(std::int32_t queue) const {
-  return (1u << std::min(depth(queue) + 1, kMarkedDepths)) - 1;
-}
-
-int QuotaLedger::fork_depth(std::int32_t queue, std::int32_t other) const {
-  std::size_t a = row(queue);
-  std::size_t b = row(other);
-  while (depth_[a] > depth_[b]) a = above(a);
-  while (depth_[b] > depth_[a]) b = above(b);
-  if (a == b) return -1;
-  for (; above(a) != above(b); b = above(b)) a = above(a);
-  return depth_[a];
-}
-
-bool QuotaLedger::may_reclaim(std::int32_t queue, const Amounts& amounts, std::int32_t victim_queue,
-                              std::uint32_t victim_marks, Seconds until, Beside beside) const {
-  const int fork = fork_depth(queue, victim_queue);
-  if (fork < 0 || fork >= kMarkedDepths || (victim_marks & mark_bit(fork)) != 0) return false;
-  std::size_t own = row(queue);
-  while (depth_[own] > fork) own = above(own);
-  const Amounts counted = counting(queue, amounts);
-  if (!asks_for_governed(counted) || !fits_quota(own, counted, until, beside, queue)) return false;
-  return (marks_on_promises(queue, amounts, until) & mark_bit(fork)) == 0;
-}
-
-std::uint32_t QuotaLedger::marks_on_promises(std::int32_t queue, const Amounts& amounts, Seconds until) const {
-  std::uint32_t marks = 0;
-  for (std::size_t r = 0; r < resource_count(); ++r) {
-    if (has_promises_[r] == 0 || amounts[r] == 0 || !counts_for(queue, r)) continue;
-    bool borrows_below = false;
-    for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
-      const std::size_t i = at(q, r);
-      const std::int64_t left = quota_lasting_for(queue, q, r, until) - (used_[i] - uncounted_[i]) - amounts[r];
-      if (borrows_below && left >= 0 && kept_below(row(queue), q, r, amounts[r]) > left) marks |= mark_bit(depth_[q]);
-      borrows_below = borrows_below || left < 0;
-    }
-  }
-  return marks;
-}
-
-bool QuotaLedger::has_quota_for(std::int32_t queue, const Amounts& amounts, Seconds until) const {
-  const Amounts counted = counting(queue, amounts);
-  if (!asks_for_governed(counted)) return false;
-  for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
-    if (fits_quota(q, counted, until, Beside::kMarked, queue)) return true;
-  }
-  return false;
-}
-
-bool QuotaLedger::fits_above_both(std::int32_t queue, std::int32_t other, const Amounts& amounts, Seconds until) const {
-  const Amounts counted = counting(queue, amounts);
-  for (std::size_t q = row(queue); q < queues_.size(); q = above(q)) {
-    if (lies_in(other, index_of(q)) && !fits_quota(q, counted, until, Beside::kUsed, queue)) return false;
-  }
-  return true;
 }
 
 std::int64_t QuotaLedger::quota(std::int32_t queue, std::size_t resource) const {

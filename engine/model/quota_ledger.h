@@ -6,9 +6,10 @@
 // without a row has quota 0 - but for what its path says nothing of beside quotas that cover it: CPU and memory beside
 // quotas of GPUs, the GPUs of a model beside a quota of its family or of all GPUs. Those do not count for it
 // (counts_for, where no limit does, either), and neither does what nobody has a quota of (has_quota_of). A queue with
-// quotas of models and none of all GPUs (or of their family) owns as many of all as of these models. CPU, memory and
-// all GPUs are counted also where the table does not name them: orders compare queues by them. Jobs without a queue
-// (index -1) are those of one more root, without quota.
+// quotas of models and none of all GPUs (or of their family) owns as many of all as of these models, first for tasks on
+// them: these are judged by the quotas of the models alone (is_left_to_models), however many others the queue uses.
+// CPU, memory and all GPUs are counted also where the table does not name them: orders compare queues by them. Jobs
+// without a queue (index -1) are those of one more root, without quota.
 //
 // A job that asks for `demand` may start when, for each governed resource,
 //   1. no queue on its path (itself up to the root) exceeds its limit, nor its quota by more than its borrow limit, and
@@ -40,6 +41,7 @@
 #pragma once
 
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -114,6 +116,14 @@ class QuotaLedger {
   bool has_quota_of(std::int32_t queue, std::size_t resource) const {
     return governed_[resource] != 0 && unowned_[at(row(queue), resource)] == 0;
   }
+  // The queue at the path of a job of `asking` owns that resource by quotas of models in it, and all of the demand is
+  // on these.
+  bool is_left_to_models(std::int32_t queue, std::size_t resource, const Amounts& demand, std::int32_t asking) const {
+    return is_left_to_parts(row(queue), resource, demand, asking);
+  }
+  bool has_sums_of_models() const { return !parts_.empty(); }
+  // It owns that resource by quotas of models alone.
+  bool sums_models(std::int32_t queue, std::size_t resource) const;
   // What counts against the quota of the queue: used() but for that of queues below that are not judged by one.
   std::int64_t counted(std::int32_t queue, std::size_t resource) const {
     return used_[at(row(queue), resource)] - uncounted_[at(row(queue), resource)];
@@ -240,6 +250,10 @@ class QuotaLedger {
   // `sign` 1: whether or not that fits, as to undo -1.
   void count_marks(std::int32_t queue, const Amounts& amounts, std::uint32_t marks, std::int64_t sign);
   void clear_marks();
+  // At some depth without a mark of it, `amounts` are within quotas of models whose sum other models use.
+  bool is_owed_a_mark(std::int32_t queue, const Amounts& amounts, std::uint32_t marks) const;
+  // At that depth, some of `amounts` is on other models than the quotas of which the queue has as many of all.
+  bool is_beside_models(std::int32_t queue, int depth, const Amounts& amounts) const;
   // The marks that a job of `queue` could have.
   std::uint32_t all_marks(std::int32_t queue) const;
   // The depth of the queues below the lowest common ancestor of two queues, one on each side; -1 when one of the two
@@ -287,6 +301,7 @@ class QuotaLedger {
   std::uint64_t usage_print(std::int32_t queue) const { return prints_[row(queue)]; }
 
  private:
+  using Parts = boost::container::small_vector<std::size_t, 2>;  // resources
   struct KeptRoom {
     std::size_t resource = 0;
     Seconds from;
@@ -323,6 +338,7 @@ class QuotaLedger {
   void cover_models();
   void count_loans(Seconds now);
   void count_promises();
+  void find_owned();
   void find_unowned();
   // Its quotas of other GPUs say all there is to say.
   bool leaves_open(std::size_t row, std::size_t resource) const;
@@ -361,6 +377,14 @@ class QuotaLedger {
   // What queues below the branch, an ancestor of the row, are promised once that takes `demand`.
   std::int64_t kept_below(std::size_t row, std::size_t branch, std::size_t resource, std::int64_t demand) const;
   bool asks_for_governed(const Amounts& amounts) const;
+  bool is_left_to_parts(std::size_t row, std::size_t resource, const Amounts& amounts, std::int32_t asking) const;
+  // Of the row's quota, beside what is used or marked, and pledged.
+  std::int64_t left_beside(std::size_t row, std::size_t resource, Seconds until, Beside beside,
+                           std::int32_t asking) const;
+  // What is used and the demand leave of it.
+  std::int64_t left_after(std::size_t row, std::size_t resource, std::int64_t demand, Seconds until,
+                          std::int32_t asking) const;
+  bool fits_marks(std::size_t row, const Amounts& amounts, std::int32_t asking) const;
   // `asking`: the queue for whose job that is asked, which lies in the row's.
   bool fits_quota(std::size_t row, const Amounts& amounts, Seconds until, Beside beside, std::int32_t asking) const;
   std::int64_t quota_lasting(std::size_t at, Seconds until) const;
@@ -377,10 +401,13 @@ class QuotaLedger {
   ModelSet models_here_ = 0;  // of the cluster's nodes
   std::vector<std::int64_t> capacity_;
   std::vector<std::uint8_t> governed_;
+  std::vector<std::uint8_t> owned_;         // by resource: somebody has a quota of it
   std::vector<std::uint8_t> has_promises_;  // by resource: somebody has a lend limit
   std::vector<int> depth_;
   std::vector<std::size_t> above_;
-  std::vector<std::int64_t> quota_;          // by at()
+  std::vector<std::int64_t> quota_;  // by at()
+  // By at(), the resources whose quotas a queue's quota is the sum of; empty = no queue has such.
+  std::vector<Parts> parts_;
   std::vector<std::int64_t> used_;           // by at()
   std::vector<std::int64_t> uncounted_;      // by at(): of used_, that of queues for which it does not count
   std::vector<std::uint8_t> unowned_;        // by at(): no quota is to be judged by

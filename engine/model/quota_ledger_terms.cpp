@@ -60,18 +60,31 @@ void QuotaLedger::count_parts_of(std::size_t whole) {
       return table_.resources[r].lies_within(table_.resources[of]) && quota_[at(q, r)] > 0;
     };
     std::int64_t of_parts = 0;
+    Parts parts;
     for (std::size_t r = 0; r < resource_count(); ++r) {
       bool is_counted = !is_part(r, whole);
       for (std::size_t other = 0; other < resource_count(); ++other) {
         is_counted = is_counted || (is_part(other, whole) && is_part(r, other));
       }
-      if (!is_counted) of_parts += quota_[at(q, r)];
+      if (is_counted) continue;
+      of_parts += quota_[at(q, r)];
+      parts.push_back(r);
     }
     std::int64_t& quota = quota_[at(q, whole)];
-    if (!table_.terms[q][whole].has_quota)
+    if (!table_.terms[q][whole].has_quota) {
       quota = below[q] < 0 ? quota + of_parts : std::max({quota, of_parts, below[q]});
+      if (!parts.empty()) parts_.resize(quota_.size());
+      if (!parts.empty()) parts_[at(q, whole)] = std::move(parts);
+    }
     if (above(q) < row_count()) below[above(q)] = std::max<std::int64_t>(0, below[above(q)]) + quota;
   }
+}
+
+bool QuotaLedger::sums_models(std::int32_t queue, std::size_t resource) const {
+  if (parts_.empty()) return false;
+  std::int64_t of_parts = 0;
+  for (const std::size_t part : parts_[at(row(queue), resource)]) of_parts += quota_[at(row(queue), part)];
+  return of_parts > 0 && of_parts == quota_[at(row(queue), resource)];
 }
 
 void QuotaLedger::cover_models() {
@@ -116,6 +129,7 @@ void QuotaLedger::count_loans(Seconds now) {
 
 void QuotaLedger::count_promises() {
   for (std::size_t r = 0; r < resource_count(); ++r) {
+    if (owned_[r] == 0) continue;
     for (std::size_t q = 0; q < row_count(); ++q) {
       const std::int64_t lend = table_.terms[q][r].lend_limit;
       if (lend >= kNoLimit) continue;
@@ -130,16 +144,24 @@ void QuotaLedger::count_promises() {
   }
 }
 
+void QuotaLedger::find_owned() {
+  for (std::size_t r = 0; r < resource_count(); ++r) {
+    const bool is_owned =
+        std::ranges::any_of(table_.terms, [&](const std::vector<QuotaTerms>& terms) { return terms[r].has_quota; });
+    const bool is_lent = std::ranges::any_of(
+        table_.loans, [&](const LoanTerms& loan) { return static_cast<std::size_t>(loan.resource) == r; });
+    owned_.push_back(is_owned || is_lent ? 1 : 0);
+  }
+}
+
 void QuotaLedger::find_unowned() {
   unowned_.assign(row_count() * resource_count(), 0);
   open_.assign(row_count() * resource_count(), 0);
   for (std::size_t r = 0; r < resource_count(); ++r) {
-    const bool is_owned =
-        std::ranges::any_of(table_.terms, [&](const std::vector<QuotaTerms>& terms) { return terms[r].has_quota; });
     for (std::size_t q = 0; q < row_count(); ++q) {
       if (!says_nothing_of(q, r)) continue;
       const bool is_covered = leaves_open(q, r);
-      unowned_[at(q, r)] = !is_owned || is_covered ? 1 : 0;
+      unowned_[at(q, r)] = owned_[r] == 0 || is_covered ? 1 : 0;
       bool has_limit = false;
       for (std::size_t up = q; up < row_count(); up = above(up)) {
         has_limit = has_limit || table_.terms[up][r].limit < kNoLimit;
@@ -150,7 +172,7 @@ void QuotaLedger::find_unowned() {
 }
 
 bool QuotaLedger::says_nothing_of(std::size_t row, std::size_t resource) const {
-  if (quota_[at(row, resource)] != 0) return false;
+  if (owned_[resource] != 0 && quota_[at(row, resource)] != 0) return false;
   for (std::size_t q = row; q < row_count(); q = above(q)) {
     const QuotaTerms& said = table_.terms[q][resource];
     if (said.has_quota || said.borrow_limit < kNoLimit) return false;

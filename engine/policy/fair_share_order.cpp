@@ -103,7 +103,7 @@ class FairShareRanking : public QueueRanking {
         // Use beyond the quota of one model takes nothing from that of another.
         has_models = has_models || quota > 0;
         if (quota > 0 && waits_[i][row] > 0) of_models = std::min(of_models, counted / quota);
-      } else if (counted > 0) {
+      } else if (counted > 0 && !usage_.sums_models(queue, r)) {
         of_quota = std::max(of_quota, quota > 0 ? counted / quota : kLastOfAll);
       }
       if (share > 0) {

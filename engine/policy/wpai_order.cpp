@@ -157,8 +157,9 @@ class WpaiSequence : public RewindableSequence {
     for (std::size_t r = 0; r < (*usage_).resource_count(); ++r) {
       if (!(*usage_).has_quota_of(group.queue, r) || demand[r] == 0) continue;
       for (std::int32_t q = group.queue;; q = input_.queues[static_cast<std::size_t>(q)].parent) {
+        const bool is_left = (*usage_).is_left_to_models(q, r, demand, group.queue);
         const auto unused = static_cast<double>((*usage_).quota(q, r) - (*usage_).counted(q, r));
-        own = std::min(own, std::clamp(unused / static_cast<double>(demand[r]), 0.0, 1.0));
+        if (!is_left) own = std::min(own, std::clamp(unused / static_cast<double>(demand[r]), 0.0, 1.0));
         if (q < 0 || input_.queues[static_cast<std::size_t>(q)].parent < 0) break;
       }
     }

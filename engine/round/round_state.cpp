@@ -255,7 +255,7 @@ void RoundState::start(const Job& job, std::span<const PlacedTask> placed, Secon
   const Held held = held_by(*run);
   const std::uint32_t marks = take_marks_of_lower(job, held, mark(job.queue, held));
   if ((run->quota_mark & ~marks) != 0) marks_are_stale_ = true;  // more surplus than quota: what covered it is free
-  if (stands_behind_guests(job.queue, marks)) marks_are_stale_ = true;
+  if (stands_behind_guests(job.queue, marks) || is_owed_marks(job.queue, held, marks)) marks_are_stale_ = true;
   run->quota_mark = marks;
 }
 
@@ -316,7 +316,8 @@ Status RoundState::shrink(std::int64_t id, std::span<const TaskName> tasks) {
   quotas_.take(job.job.queue, after.all, until);
   if ((job.quota_mark & kSurplusMarks) != 0) marks_are_stale_ = true;
   job.quota_mark = mark(job.job.queue, after);
-  if (stands_behind_guests(job.job.queue, job.quota_mark)) marks_are_stale_ = true;
+  if (stands_behind_guests(job.job.queue, job.quota_mark) || is_owed_marks(job.job.queue, after, job.quota_mark))
+    marks_are_stale_ = true;
   return {};
 }
 
@@ -329,13 +330,19 @@ bool RoundState::stands_behind_guests(std::int32_t queue, std::uint32_t marks) c
   return is_behind(marks & kGangMarks) || is_behind(marks >> kMarkedDepths);
 }
 
+bool RoundState::is_owed_marks(std::int32_t queue, const Held& held, std::uint32_t marks) const {
+  return quotas_.is_owed_a_mark(queue, held.gang, marks & kGangMarks) ||
+         (held.has_surplus && quotas_.is_owed_a_mark(queue, held.surplus, marks >> kMarkedDepths));
+}
+
 void RoundState::renew_marks() {
   if (!marks_are_stale_ || !quotas_.governs()) return;
   marks_are_stale_ = false;
   const bool were_claims = std::exchange(marks_are_claims_, false);
   give_marks(were_claims);
   const bool is_anyone_behind = !were_claims && std::ranges::any_of(running_.all(), [&](const RunningJob& run) {
-    return stands_behind_guests(run.job.queue, run.quota_mark);
+    return stands_behind_guests(run.job.queue, run.quota_mark) ||
+           (quotas_.has_sums_of_models() && is_owed_marks(run.job.queue, held_by(run), run.quota_mark));
   });
   if (is_anyone_behind) give_marks(true);
 }
@@ -363,14 +370,17 @@ void RoundState::give_marks(bool are_claims, bool only_kept) {
   for (const Claim& claim : claims) deepest = std::max(deepest, quotas_.depth(claim.job->job.queue));
   deepest = std::min(deepest, kMarkedDepths - 1);
   // Of the queues at one depth. `is_own`: of those within the quotas of all queues below; a parent's quota is its
-  // children's before it is that of their guests.
-  const auto give = [&](int depth, bool is_own, std::uint32_t kind, bool only_promised) {
+  // children's before it is that of their guests. `is_beside`: of those that use other models than the queue owns, as
+  // far as its own leave them something.
+  const auto give = [&](int depth, bool is_own, bool is_beside, std::uint32_t kind, bool only_promised) {
     const std::uint32_t at_depth = (1u << depth) | (1u << (kMarkedDepths + depth));
     for (Claim& claim : claims) {
       std::uint32_t& marks = claim.job->quota_mark;
       const std::uint32_t of_kind = kind == kGangMarks ? marks & kGangMarks : marks >> kMarkedDepths;
       const std::uint32_t below = quotas_.all_marks(claim.job->job.queue) & ~((2u << depth) - 1);
       if (((of_kind & below) == below) != is_own) continue;
+      const Amounts& amounts = kind == kGangMarks ? claim.held.gang : claim.held.surplus;
+      if (quotas_.is_beside_models(claim.job->job.queue, depth, amounts) != is_beside) continue;
       const std::uint32_t wanted = only_promised ? kind & claim.promised : kind;
       marks = mark(claim.job->job.queue, claim.held, marks, wanted & at_depth);
     }
@@ -378,10 +388,13 @@ void RoundState::give_marks(bool are_claims, bool only_kept) {
   // What was promised stays as long as the quota covers it; what is left goes to those that ran on borrowed quota.
   for (int depth = deepest; depth >= 0; --depth) {
     for (const bool is_own : {true, false}) {
-      for (const bool only_promised : {true, false}) {
-        if ((only_promised && !are_claims) || (only_kept && !only_promised)) continue;
-        give(depth, is_own, kGangMarks, only_promised);
-        give(depth, is_own, kSurplusMarks, only_promised);
+      for (const bool is_beside : {false, true}) {
+        if (is_beside && !quotas_.has_sums_of_models()) continue;
+        for (const bool only_promised : {true, false}) {
+          if ((only_promised && !are_claims) || (only_kept && !only_promised)) continue;
+          give(depth, is_own, is_beside, kGangMarks, only_promised);
+          give(depth, is_own, is_beside, kSurplusMarks, only_promised);
+        }
       }
     }
   }

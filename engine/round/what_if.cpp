@@ -298,7 +298,7 @@ class WhatIfSearch : private ForkedRound {
             q != job().queue && !snapshot_.quotas.terms[static_cast<std::size_t>(q)][r].has_quota;
         // What runs on borrowed quota already would be covered first.
         const std::int64_t lacks = quotas.counted(q, r) + demand[r] - quotas.quota(q, r);
-        if (lacks <= 0 || sums_children) continue;
+        if (lacks <= 0 || sums_children || quotas.is_left_to_models(q, r, demand, job().queue)) continue;
         change.quotas.push_back({.queue = q, .resource = static_cast<std::int32_t>(r), .amount = lacks});
       }
     }

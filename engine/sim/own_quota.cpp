@@ -13,7 +13,9 @@ OwnQuota::OwnQuota(const QuotaLedger& quotas)
 
 bool OwnQuota::fits(std::int32_t queue, const Amounts& demand, const Amounts& held) const {
   for (std::size_t r = 0; r < demand.size(); ++r) {
-    if (quotas_.has_quota_of(queue, r) && demand[r] > 0 && held[r] + demand[r] > quotas_.quota(queue, r)) return false;
+    if (demand[r] == 0 || !quotas_.has_quota_of(queue, r) || quotas_.is_left_to_models(queue, r, demand, queue))
+      continue;
+    if (held[r] + demand[r] > quotas_.quota(queue, r)) return false;
   }
   return true;
 }

@@ -390,8 +390,8 @@ bool OwnerScene::is_owned(std::size_t resource) const {
                              [&](const std::vector<QuotaTerms>& terms) { return terms[resource].has_quota; });
 }
 
-// Beside what is used. A queue with quotas of models owns as many of all GPUs as of these; one with a quota of all GPUs
-// is not asked about models that others have a quota of.
+// Beside what is used. A queue with quotas of models owns as many of all GPUs as of these, and what is on them is
+// judged by these; one with a quota of all GPUs is not asked about models that others have a quota of.
 bool OwnerScene::is_within(int depth, const ByModel& placed, const ByModel& used) const {
   const QuotaTable& table = company.snapshot.quotas;
   const std::vector<QuotaTerms>& terms = table.terms[static_cast<std::size_t>(path_[static_cast<std::size_t>(depth)])];
@@ -400,6 +400,15 @@ bool OwnerScene::is_within(int depth, const ByModel& placed, const ByModel& used
   for (std::size_t r = 0; r < terms.size(); ++r) {
     if (table.resources[r].models != 0) of_models += terms[r].quota;
     if (table.resources[r].models == 0) owns_all = owns_all || terms[r].has_quota;
+  }
+  std::int64_t on_others = 0;
+  for (std::size_t m = 0; m < placed.size(); ++m) {
+    const auto is_of = [&](std::size_t r) {
+      return terms[r].quota > 0 && table.resources[r].models != 0 && (table.resources[r].models >> m & 1) != 0;
+    };
+    bool is_own = false;
+    for (std::size_t r = 0; r < terms.size(); ++r) is_own = is_own || is_of(r);
+    if (!is_own) on_others += placed[m];
   }
   bool owns_some = false;
   for (std::size_t r = 0; r < terms.size(); ++r) {
@@ -413,7 +422,8 @@ bool OwnerScene::is_within(int depth, const ByModel& placed, const ByModel& used
     }
     if (more == 0 || !is_owned(r)) continue;
     owns_some = owns_some || terms[r].has_quota;
-    if (terms[r].has_quota ? use <= terms[r].quota : models == 0 ? use <= of_models : owns_all) continue;
+    if (terms[r].has_quota ? use <= terms[r].quota : models == 0 ? on_others == 0 || use <= of_models : owns_all)
+      continue;
     return false;
   }
   return owns_some;
