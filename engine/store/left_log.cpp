@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -63,15 +64,76 @@ bool is_open_elsewhere(const std::string& path) {
   return is_held;
 }
 
+// All that the log has lies in the file already, so that the next transaction may write it anew. By the header of
+// SQLite's index of the log (sqlite.org/walformat.html, section 2), which the connection has in memory.
+bool may_begin_log(Database& db) {
+  constexpr int kBytes = 32768;
+  constexpr std::size_t kFrames = 16;
+  constexpr std::size_t kFramesInFile = 96;
+  sqlite3_file* file = nullptr;
+  if (sqlite3_file_control(db.handle(), "main", SQLITE_FCNTL_FILE_POINTER, static_cast<void*>(&file)) != SQLITE_OK)
+    return false;
+  if (file == nullptr || file->pMethods == nullptr || file->pMethods->iVersion < 2) return false;
+  void volatile* index = nullptr;
+  if (file->pMethods->xShmMap(file, 0, kBytes, 0, &index) != SQLITE_OK || index == nullptr) return false;
+  const auto number = [&](std::size_t at) {
+    return static_cast<const volatile std::uint32_t*>(index)[at / sizeof(std::uint32_t)];
+  };
+  return number(kFrames) == number(kFramesInFile);
+}
+
 bool is_younger(const struct stat& file, const struct stat& log) {
   return std::pair(file.st_ctim.tv_sec, file.st_ctim.tv_nsec) > std::pair(log.st_mtim.tv_sec, log.st_mtim.tv_nsec);
 }
 
+// "NAME BEFORE VERSION": the name of the log, that of the log before it or "-", and the state version when it began. In
+// one cell, so that a file into which a log has been written back in part has all of it or nothing.
+constexpr std::string_view kNoLog = "-";
+struct LogName {
+  std::string name;
+  std::string before;
+  std::int64_t version = 0;
+};
+
+constexpr std::string_view kNameOfLog = "SELECT value FROM meta WHERE key = 'log'";
+
+// kNotFound: it has none yet.
+Result<LogName> log_name(Database& db) {
+  BERTH_ASSIGN(const std::string text, db.text(kNameOfLog));
+  LogName log;
+  std::istringstream words(text);
+  if (words >> log.name >> log.before >> log.version) return log;
+  return Status(Code::kCorrupt, "meta has no name of a log under log");
+}
+
 // With its log, which stays as it is.
-Result<bool> is_sound_with_log(const std::string& path, IsSound is_sound, bool& is_readable) {
+Result<Database> open_with_log(const std::string& path) {
   BERTH_ASSIGN(Database db, Database::open(path, Access::kReadWrite));
   db.set_busy_timeout(5000);
   sqlite3_db_config(db.handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  return db;
+}
+
+// Its own log has its name, or began when the file was as it is. nullopt = they do not say.
+Result<std::optional<bool>> is_its_own_by_name(const std::string& path) {
+  // Closed last: to close a file lets go of the locks that the other connection has.
+  std::optional<Database> alone;
+  BERTH_ASSIGN(Database both, open_with_log(path));
+  // While it reads, no other log begins.
+  BERTH_ASSIGN(const Transaction reading, Transaction::begin_read(both));
+  BERTH_ASSIGN(const LogName log, log_name(both));
+  BERTH_ASSIGN(alone, Database::open(path, Access::kUnchanging));
+  const Result<LogName> file = log_name(*alone);
+  BERTH_ASSIGN(const std::int64_t version, alone->integer("SELECT value FROM meta WHERE key = 'state_version'"));
+  if (file.ok()) return std::optional(file->name == log.name || (file->name == log.before && version >= log.version));
+  if (file.status().code() != Code::kNotFound) return file.status();
+  const bool is_older = log.before != kNoLog && version < log.version;
+  return is_older ? std::optional(false) : std::optional<bool>();
+}
+
+// With its log, which stays as it is.
+Result<bool> is_sound_with_log(const std::string& path, IsSound is_sound, bool& is_readable) {
+  BERTH_ASSIGN(Database db, open_with_log(path));
   const Result<std::string> said = db.text("PRAGMA integrity_check(1)");
   if (!said.ok() && said.status().code() != Code::kCorrupt) return said.status();
   is_readable = said.ok() && *said == "ok";
@@ -124,13 +186,14 @@ std::string name_of_open(Database& db) {
   return length > 0 ? std::string(name.data(), static_cast<std::size_t>(length)) : std::string();
 }
 
-Status another_files(const std::string& path) {
+Status another_files(const std::string& path, bool is_open) {
   return Status(
       Code::kCorrupt,
       fmt::format("'{0}-wal' is the log of another file: '{0}' was replaced after it was written", path),
-      fmt::format("if '{0}' is a backup that was put in place, remove '{0}-wal' and '{0}-shm'; if not, put back "
-                  "the file that the log belongs to",
-                  path));
+      (is_open ? "end whoever has it open; " : "") +
+          fmt::format("if '{0}' is a backup that was put in place, remove '{0}-wal' and '{0}-shm'; if not, put back "
+                      "the file that the log belongs to",
+                      path));
 }
 
 // The log of a killed process that stayed behind when its database was moved. Nothing lies there any more but the log.
@@ -165,12 +228,31 @@ Status check_left_log(const std::string& path, IsSound is_sound) {
   const Result<std::vector<int>> open = descriptors_of(*file);
   if (!open.ok() || !open->empty()) return {};
   if (!has_log) return check_left_behind(path);
-  if (is_without_log(path)) return another_files(path);
-  if (!is_younger(*file, *log)) return {};
+  if (is_without_log(path)) return another_files(path, is_open_elsewhere(path));
   const OnlyLook only(path);
-  if (is_open_elsewhere(path)) return {};
+  const bool is_open = is_open_elsewhere(path);
+  if (const Result<std::optional<bool>> by_name = is_its_own_by_name(path); by_name.ok() && *by_name)
+    return **by_name ? Status() : another_files(path, is_open);
+  if (is_open || !is_younger(*file, *log)) return {};
   const Result<bool> holds = holds_together(path, is_sound);
-  return holds.ok() && !*holds ? another_files(path) : Status();
+  return holds.ok() && !*holds ? another_files(path, false) : Status();
+}
+
+Status name_new_log(Database& db) {
+  if (!may_begin_log(db) && db.text(kNameOfLog).ok()) return {};
+  return db.execute(
+      "INSERT INTO meta (key, value) SELECT 'log', lower(hex(randomblob(8))) || ' ' || coalesce((SELECT "
+      "substr(value, 1, instr(value, ' ') - 1) FROM meta WHERE key = 'log'), '-') || ' ' || (SELECT value FROM meta "
+      "WHERE key = 'state_version') WHERE true ON CONFLICT (key) DO UPDATE SET value = excluded.value");
+}
+
+Status take_log_name(Database& db, Database& present) {
+  BERTH_TRY(db.execute("DELETE FROM meta WHERE key = 'log'"));
+  const Result<std::string> name = present.text(kNameOfLog);
+  if (name.status().code() == Code::kNotFound) return {};
+  BERTH_TRY(name.status());
+  BERTH_ASSIGN(Statement put, db.prepare("INSERT INTO meta (key, value) VALUES ('log', ?1)"));
+  return put.run(*name);
 }
 
 Status end_log(const std::string& path) {

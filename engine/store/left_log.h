@@ -1,9 +1,11 @@
 // A log (<path>-wal) that a killed process left beside a database, before SQLite takes it for the file's own.
 //
 // SQLite applies what it finds. Where the file was replaced since, as by a backup that was put in its place, that mixes
-// pages of two states, or silently brings back what the backup was to undo. A log is another file's where the file
-// is one that has none (a copy by SNAPSHOT SAVE says so in its head), and where the file is younger than the log and
-// does not hold together with it. It is looked at once by each process, while no process has the file open.
+// pages of two states. Each log therefore has a name, which its first transaction writes into the table meta beside the
+// name of the log before it and the state version then. By these a file that is not the log's own is told: it has
+// the name of another log, or it is older than the log. A file that has no log says so in its head (a copy by SNAPSHOT
+// SAVE). Where neither has a name yet, and the file is younger than the log, it is another one if its rows agree with
+// each other alone and not with the log. Each process looks once.
 #pragma once
 
 #include <string>
@@ -18,6 +20,10 @@ namespace berth {
 // not with the log has another one's.
 using IsSound = bool (*)(Database& db);
 Status check_left_log(const std::string& path, IsSound is_sound);
+// At the beginning of a write transaction of a file with a log: names the log where this may be its first.
+Status name_new_log(Database& db);
+// `db` is about to be what `present` is: its log goes on.
+Status take_log_name(Database& db, Database& present);
 
 // `path` is about to be replaced: its log goes into it and away. kBusy when a process has it open.
 Status end_log(const std::string& path);

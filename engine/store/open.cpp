@@ -162,6 +162,7 @@ Result<Database> open_state(const std::string& path, const OpenOptions& options)
   BERTH_TRY(migrate(db));
   BERTH_TRY(keep_row_sums(db));
   record_history(db);
+  if (!in_memory) db.before_writes(name_new_log);
   return db;
 }
 

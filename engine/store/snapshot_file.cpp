@@ -84,6 +84,7 @@ Result<std::int64_t> move_version(Database& snapshot, Database& present, const s
   set_history_time(snapshot, now);
   mark_history_load(snapshot);
   BERTH_TRY(take_home_along(snapshot, present));
+  BERTH_TRY(take_log_name(snapshot, present));
   BERTH_ASSIGN(Statement move, snapshot.prepare("UPDATE meta SET value = ?1 WHERE key = 'state_version'"));
   BERTH_TRY(move.run(version));
   BERTH_ASSIGN(Statement event, snapshot.prepare("INSERT INTO events (time, state_version, kind, object, actor, "

@@ -63,6 +63,7 @@ struct Statement::Home {
   std::unique_ptr<WriteWatch> watch;
   std::vector<std::pair<std::string, std::size_t>> savepoints;  // what was typed after SAVEPOINT, and the mark
   bool is_enclosed = false;
+  Database::BeforeWrites before_writes = nullptr;
 };
 
 namespace {
@@ -414,6 +415,7 @@ void Database::watch_writes(std::unique_ptr<WriteWatch> watch) {
   home_->watch->attend(home_->connection);
 }
 WriteWatch* Database::watch() const { return home_->watch.get(); }
+void Database::before_writes(BeforeWrites act) { home_->before_writes = act; }
 
 void Database::allow_everything() {
   sqlite3_set_authorizer(home_->connection, nullptr, nullptr);
@@ -458,6 +460,7 @@ Result<Transaction> Transaction::begin_whole(Database& db, Extent extent) {
   BERTH_TRY(db.execute("BEGIN IMMEDIATE"));
   Transaction transaction(&db, extent);
   if (db.watch() != nullptr) BERTH_TRY(db.watch()->begin(db));
+  if (db.home_->before_writes != nullptr) BERTH_TRY(db.home_->before_writes(db));
   return transaction;
 }
 

@@ -175,6 +175,9 @@ class Database {
   // Sees every write transaction from now on.
   void watch_writes(std::unique_ptr<WriteWatch> watch);
   WriteWatch* watch() const;
+  // Is called as each write transaction begins from now on; what it writes is a part of it.
+  using BeforeWrites = Status (*)(Database& db);
+  void before_writes(BeforeWrites act);
 
   // The Status of an SQLite result code on this connection; `doing` completes "cannot ...".
   Status error(int code, std::string_view doing) const;

@@ -83,6 +83,28 @@ TEST_F(BatchTest, ABackupIsNotMixedWithTheLogOfAKilledProcess) {
   EXPECT_EQ(run("rm test.db-wal test.db-shm; berth --mode csv -c \"SELECT name FROM queues\"").output, "name\na\n");
 }
 
+// What came between shows in no promise of the tables, and the log says that it is younger.
+TEST_F(BatchTest, ALogKnowsItsFile) {
+  const std::string session = "(echo \"CREATE QUEUE c;\"; sleep 5) | timeout -s KILL 4 " BERTH_PROGRAM " -; ";
+  run("berth -c \"CREATE QUEUE a\"; cp test.db bak.db; berth -c \"SET min_runtime = 77s\"; " + session +
+      "cp test.db same.db; cp bak.db test.db; touch -d \"+1 hour\" test.db-wal");
+  EXPECT_NE(run("berth -c \"SHOW QUEUES\" 2>&1").output.find("is the log of another file"), std::string::npos);
+  // Nothing has been lost.
+  EXPECT_EQ(run("mv same.db test.db; berth --mode csv -c \"SELECT name FROM queues; CHECK\" 2>&1").output,
+            "name\na\nc\nall 72 promises hold\npromise,object,finding\n");
+}
+
+// Who opens the file while the session lives whose file was replaced.
+TEST_F(BatchTest, NobodyJoinsTheLogOfAReplacedFile) {
+  run("berth -c \"CREATE QUEUE a\"; cp test.db bak.db; berth -c \"SET min_runtime = 77s\"");
+  const Ended joined =
+      run("true; (echo \"CREATE QUEUE c;\"; sleep 4) | berth - & sleep 2; mv bak.db test.db; "
+          "berth -c \"SHOW QUEUES\" 2>&1; wait");
+  EXPECT_NE(joined.output.find("is the log of another file"), std::string::npos) << joined.output;
+  EXPECT_NE(joined.output.find("end whoever has it open"), std::string::npos) << joined.output;
+  EXPECT_EQ(run("berth --mode csv -c \"SELECT name FROM queues\"").output, "name\na\n");
+}
+
 TEST_F(BatchTest, AFailedRunLeavesNoEmptyDatabase) {
   for (const char* statement : {"SET foo = 1", "IMPORT NODES FROM \\\"nofile.csv\\\"", "CREATE POOL \\\"\\\""}) {
     EXPECT_EQ(run("berth --db new.db -c \"" + std::string(statement) + "\" 2>&1").code, 1) << statement;
