@@ -171,7 +171,7 @@ QuotaLedger LimitHolds::used_from(Seconds from) const {
   });
 }
 
-void LimitHolds::hold_quota(const Job& job, bool is_behind_evicted, std::optional<Seconds> otherwise,
+void LimitHolds::hold_quota(const Job& job, bool is_kept_waiting, std::optional<Seconds> otherwise,
                             const ServedWithout& served_without) {
   if (job.queue < 0 || std::ranges::find(quota_held_, job.queue, &QuotaHeld::queue) != quota_held_.end()) return;
   if (wants_to_borrow(job)) return;
@@ -183,7 +183,7 @@ void LimitHolds::hold_quota(const Job& job, bool is_behind_evicted, std::optiona
   const bool comes_later = !otherwise || *otherwise > held.from;
   const bool waits_long = otherwise && *otherwise > held.from + state_.rules().reservation_ttl;
   const bool binds_starts =
-      comes_later && (served == Served::kByEvictingAgain || (is_behind_evicted && served != Served::kNo) ||
+      comes_later && (served == Served::kByEvictingAgain || (is_kept_waiting && served != Served::kNo) ||
                       (waits_long && served == Served::kByEvictions));
   if (!binds_starts && served < Served::kByEvictions) return;
   const QuotaLedger& quotas = state_.quotas();
