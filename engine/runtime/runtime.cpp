@@ -43,10 +43,6 @@ Result<std::unique_ptr<Runtime>> Runtime::open(const RuntimeOptions& options) {
   return std::unique_ptr<Runtime>(new Runtime(options, std::move(db), std::move(queries), std::move(actor)));
 }
 
-Runtime::~Runtime() {
-  if (!read_only_) (void)check_in_place(db_);
-}
-
 Status Runtime::check_writable() {
   if (!read_only_) return check_in_place(db_);
   return Status(Code::kConflict, "this session is read-only", "start without --read-only to change anything");

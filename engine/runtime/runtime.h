@@ -32,10 +32,6 @@ enum class ChangeFate : std::uint8_t { kCommit, kTakeBack };
 class Runtime {
  public:
   static Result<std::unique_ptr<Runtime>> open(const RuntimeOptions& options);
-  Runtime(const Runtime&) = delete;
-  Runtime& operator=(const Runtime&) = delete;
-  // Where the file was replaced meanwhile, its log does not stay beside the other one.
-  ~Runtime();
 
   Database& db() { return db_; }
   // Read-only, for SQL from users; sees what is committed.
