@@ -213,8 +213,8 @@ constexpr CommandRow kQuotaRows[] = {
          "LEND LIMIT the most that others may use of its quota; WEIGHT its part of what nobody's quota covers. "
          "Of what is not named nothing changes; NONE takes an amount back. With FROM or TO the amounts hold in "
          "that time, instead of those without. A quota of gpu covers the models of which the queue has none, also "
-         "below a queue that has one. Quotas of models count as gpu, for jobs on other models as far as those leave "
-         "it. What the cluster cannot honour, or a limit keeps from its owner, is accepted with a warning."},
+         "below a queue that has one. Quotas of models count as gpu, first for jobs on these models. "
+         "What the cluster cannot honour, or a limit keeps from its owner, is accepted with a warning."},
     {.family = kQuotaFamily,
      .syntax = "ALTER QUEUE <name:queue> RESET QUOTA [OF <resources:resource>, ...]",
      .effect = Effect::kChanges,

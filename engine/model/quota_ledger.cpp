@@ -146,7 +146,7 @@ ModelSet QuotaLedger::models_within(std::int32_t queue, int levels) const {
     for (std::size_t q = row(queue); q < row_count(); q = above(q)) {
       if (depth_[q] >= levels || used_[at(q, r)] < quota_[at(q, r)]) continue;
       ModelSet of_parts = 0;
-      for (const std::size_t part : has_sums_of_models() ? parts_[at(q, r)] : Parts()) {
+      for (const std::size_t part : parts_of(q, r)) {
         if (has_quota_of(queue, part)) of_parts |= table_.resources[part].models;
       }
       models &= of_parts | (resource.models == 0 ? ModelSet{0} : ~resource.models);

@@ -116,10 +116,14 @@ class QuotaLedger {
   bool has_quota_of(std::int32_t queue, std::size_t resource) const {
     return governed_[resource] != 0 && unowned_[at(row(queue), resource)] == 0;
   }
-  // The queue at the path of a job of `asking` owns that resource by quotas of models in it, and all of the demand is
-  // on these.
+  // A job of `asking` takes `demand`. `queue`, on its path, owns that resource by quotas of models in it, and the job
+  // takes these models alone.
   bool is_left_to_models(std::int32_t queue, std::size_t resource, const Amounts& demand, std::int32_t asking) const {
     return is_left_to_parts(row(queue), resource, demand, asking);
+  }
+  // A job of the queue that takes `demand` is judged by its quota of the resource itself.
+  bool is_judged_by(std::int32_t queue, std::size_t resource, const Amounts& demand) const {
+    return has_quota_of(queue, resource) && !is_left_to_models(queue, resource, demand, queue);
   }
   bool has_sums_of_models() const { return !parts_.empty(); }
   // It owns that resource by quotas of models alone.
@@ -377,6 +381,12 @@ class QuotaLedger {
   // What queues below the branch, an ancestor of the row, are promised once that takes `demand`.
   std::int64_t kept_below(std::size_t row, std::size_t branch, std::size_t resource, std::int64_t demand) const;
   bool asks_for_governed(const Amounts& amounts) const;
+  // The resources whose quotas that quota is the sum of; empty = of none.
+  std::span<const std::size_t> parts_of(std::size_t row, std::size_t resource) const {
+    if (parts_.empty()) return {};
+    const Parts& parts = parts_[at(row, resource)];
+    return {parts.data(), parts.size()};
+  }
   bool is_left_to_parts(std::size_t row, std::size_t resource, const Amounts& amounts, std::int32_t asking) const;
   // Of the row's quota, beside what is used or marked, and pledged.
   std::int64_t left_beside(std::size_t row, std::size_t resource, Seconds until, Beside beside,
@@ -405,9 +415,8 @@ class QuotaLedger {
   std::vector<std::uint8_t> has_promises_;  // by resource: somebody has a lend limit
   std::vector<int> depth_;
   std::vector<std::size_t> above_;
-  std::vector<std::int64_t> quota_;  // by at()
-  // By at(), the resources whose quotas a queue's quota is the sum of; empty = no queue has such.
-  std::vector<Parts> parts_;
+  std::vector<std::int64_t> quota_;          // by at()
+  std::vector<Parts> parts_;                 // by at(), see parts_of(); empty = no queue has any
   std::vector<std::int64_t> used_;           // by at()
   std::vector<std::int64_t> uncounted_;      // by at(): of used_, that of queues for which it does not count
   std::vector<std::uint8_t> unowned_;        // by at(): no quota is to be judged by

@@ -14,9 +14,10 @@ bool QuotaLedger::asks_for_governed(const Amounts& amounts) const {
 
 bool QuotaLedger::is_left_to_parts(std::size_t row, std::size_t resource, const Amounts& amounts,
                                    std::int32_t asking) const {
-  if (parts_.empty() || parts_[at(row, resource)].empty()) return false;
+  const std::span<const std::size_t> parts = parts_of(row, resource);
+  if (parts.empty()) return false;
   std::int64_t on_parts = 0;
-  for (const std::size_t part : parts_[at(row, resource)]) {
+  for (const std::size_t part : parts) {
     if (has_quota_of(asking, part)) on_parts += amounts[part];
   }
   return on_parts >= amounts[resource];
@@ -93,7 +94,7 @@ bool QuotaLedger::is_beside_models(std::int32_t queue, int depth, const Amounts&
   while (q < row_count() && depth_[q] > depth) q = above(q);
   if (q >= row_count() || depth_[q] != depth) return false;
   for (std::size_t r = 0; r < resource_count(); ++r) {
-    if (!parts_[at(q, r)].empty() && amounts[r] > 0 && !is_left_to_parts(q, r, amounts, queue)) return true;
+    if (!parts_of(q, r).empty() && amounts[r] > 0 && !is_left_to_parts(q, r, amounts, queue)) return true;
   }
   return false;
 }

@@ -73,17 +73,18 @@ void QuotaLedger::count_parts_of(std::size_t whole) {
     std::int64_t& quota = quota_[at(q, whole)];
     if (!table_.terms[q][whole].has_quota) {
       quota = below[q] < 0 ? quota + of_parts : std::max({quota, of_parts, below[q]});
-      if (!parts.empty()) parts_.resize(quota_.size());
-      if (!parts.empty()) parts_[at(q, whole)] = std::move(parts);
+      if (!parts.empty()) {
+        parts_.resize(quota_.size());
+        parts_[at(q, whole)] = std::move(parts);
+      }
     }
     if (above(q) < row_count()) below[above(q)] = std::max<std::int64_t>(0, below[above(q)]) + quota;
   }
 }
 
 bool QuotaLedger::sums_models(std::int32_t queue, std::size_t resource) const {
-  if (parts_.empty()) return false;
   std::int64_t of_parts = 0;
-  for (const std::size_t part : parts_[at(row(queue), resource)]) of_parts += quota_[at(row(queue), part)];
+  for (const std::size_t part : parts_of(row(queue), resource)) of_parts += quota_[at(row(queue), part)];
   return of_parts > 0 && of_parts == quota_[at(row(queue), resource)];
 }
 

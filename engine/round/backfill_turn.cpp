@@ -83,8 +83,8 @@ void Backfill::hold_quota(const Job& job, const LimitHolds::ServedWithout& serve
   if (mode != BackfillMode::kEasy && mode != BackfillMode::kConservative) return;
   // Where ranks move it has its turn by its age; when, nobody knows.
   const bool has_waited = ranks_move_ && now_ > job.in_line_since() + state_.rules().reservation_ttl;
-  std::optional<Seconds> otherwise =
-      ranks_move_ ? std::optional(has_waited ? Seconds(kNoLimit) : now_) : expected_start(job.id);
+  std::optional<Seconds> otherwise = ranks_move_ ? std::optional(now_) : expected_start(job.id);
+  if (has_waited) otherwise = Seconds(kNoLimit);
   if (!otherwise) otherwise = limits_.held_until(job.id);
   limits_.hold_quota(job, has_waited || is_behind_evicted(job), otherwise, served_without);
 }

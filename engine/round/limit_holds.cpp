@@ -29,7 +29,7 @@ Amounts demand_of_next(const QuotaLedger& quotas, const Job& job) {
 bool fits_own_quota(const QuotaLedger& quotas, std::int32_t queue, const Amounts& demand) {
   bool has_quota = false;
   for (std::size_t r = 0; r < demand.size(); ++r) {
-    if (demand[r] == 0 || !quotas.has_quota_of(queue, r) || quotas.is_left_to_models(queue, r, demand, queue)) continue;
+    if (demand[r] == 0 || !quotas.is_judged_by(queue, r, demand)) continue;
     if (quotas.counted(queue, r) + demand[r] > quotas.quota(queue, r)) return false;
     has_quota = true;
   }
@@ -238,9 +238,7 @@ bool LimitHolds::is_quota_held(const Job& job) const {
   const QuotaLedger& quotas = state_.quotas();
   const Amounts demand = demand_of_next(quotas, job);
   for (std::size_t r = 0; r < demand.size(); ++r) {
-    const bool is_judged =
-        quotas.has_quota_of(job.queue, r) && !quotas.is_left_to_models(job.queue, r, demand, job.queue);
-    if (is_judged && demand[r] > std::max<std::int64_t>(0, held->spare[r])) return true;
+    if (quotas.is_judged_by(job.queue, r, demand) && demand[r] > std::max<std::int64_t>(0, held->spare[r])) return true;
   }
   return false;
 }

@@ -98,8 +98,8 @@ class LimitHolds {
     kTakingBack,  // of later jobs of its queue
     kStarts,      // any start of theirs
   };
-  // `otherwise`: when it is expected to start if nobody is held back. `is_kept_waiting`: a
-  // borrower who was evicted comes first again, or it has waited for reservation_ttl where ranks move with use.
+  // `otherwise`: when it is expected to start if nobody is held back. `is_kept_waiting`: a borrower who was evicted
+  // comes first again, or it has waited for reservation_ttl where ranks move with use.
   void hold_quota(const Job& job, bool is_kept_waiting, std::optional<Seconds> otherwise,
                   const ServedWithout& served_without);
   // Another waits for quota that this one would use.

@@ -422,9 +422,8 @@ bool Pass::would_come_back(std::span<const RunningJob* const> victims, const Ask
   // What the victims hold is not in the use while the search tries to do without them.
   const auto has_quota_beside = [&](const Amounts& victims_hold) {
     for (std::size_t r = 0; r < demand.size(); ++r) {
-      if (quotas.is_left_to_models(gang.queue, r, demand, gang.queue)) continue;
       const std::int64_t use = quotas.used(gang.queue, r) + victims_hold[r] + demand[r];
-      if (quotas.has_quota_of(gang.queue, r) && use > quotas.quota(gang.queue, r)) return false;
+      if (quotas.is_judged_by(gang.queue, r, demand) && use > quotas.quota(gang.queue, r)) return false;
     }
     return true;
   };

@@ -255,8 +255,8 @@ void RoundState::start(const Job& job, std::span<const PlacedTask> placed, Secon
   const Held held = held_by(*run);
   const std::uint32_t marks = take_marks_of_lower(job, held, mark(job.queue, held));
   if ((run->quota_mark & ~marks) != 0) marks_are_stale_ = true;  // more surplus than quota: what covered it is free
-  if (stands_behind_guests(job.queue, marks) || is_owed_marks(job.queue, held, marks)) marks_are_stale_ = true;
   run->quota_mark = marks;
+  if (stands_behind_others(*run)) marks_are_stale_ = true;
 }
 
 Seconds RoundState::lasts_until(const RunningJob& run) const {
@@ -316,8 +316,7 @@ Status RoundState::shrink(std::int64_t id, std::span<const TaskName> tasks) {
   quotas_.take(job.job.queue, after.all, until);
   if ((job.quota_mark & kSurplusMarks) != 0) marks_are_stale_ = true;
   job.quota_mark = mark(job.job.queue, after);
-  if (stands_behind_guests(job.job.queue, job.quota_mark) || is_owed_marks(job.job.queue, after, job.quota_mark))
-    marks_are_stale_ = true;
+  if (stands_behind_others(job)) marks_are_stale_ = true;
   return {};
 }
 
@@ -330,9 +329,13 @@ bool RoundState::stands_behind_guests(std::int32_t queue, std::uint32_t marks) c
   return is_behind(marks & kGangMarks) || is_behind(marks >> kMarkedDepths);
 }
 
-bool RoundState::is_owed_marks(std::int32_t queue, const Held& held, std::uint32_t marks) const {
-  return quotas_.is_owed_a_mark(queue, held.gang, marks & kGangMarks) ||
-         (held.has_surplus && quotas_.is_owed_a_mark(queue, held.surplus, marks >> kMarkedDepths));
+bool RoundState::stands_behind_others(const RunningJob& run) const {
+  const std::int32_t queue = run.job.queue;
+  if (stands_behind_guests(queue, run.quota_mark)) return true;
+  if (!quotas_.has_sums_of_models()) return false;
+  const Held held = held_by(run);
+  return quotas_.is_owed_a_mark(queue, held.gang, run.quota_mark & kGangMarks) ||
+         (held.has_surplus && quotas_.is_owed_a_mark(queue, held.surplus, run.quota_mark >> kMarkedDepths));
 }
 
 void RoundState::renew_marks() {
@@ -341,8 +344,7 @@ void RoundState::renew_marks() {
   const bool were_claims = std::exchange(marks_are_claims_, false);
   give_marks(were_claims);
   const bool is_anyone_behind = !were_claims && std::ranges::any_of(running_.all(), [&](const RunningJob& run) {
-    return stands_behind_guests(run.job.queue, run.quota_mark) ||
-           (quotas_.has_sums_of_models() && is_owed_marks(run.job.queue, held_by(run), run.quota_mark));
+    return stands_behind_others(run);
   });
   if (is_anyone_behind) give_marks(true);
 }

@@ -143,8 +143,8 @@ class RoundState {
  private:
   // It is within the quota of some queue below one in whose quota it has no place: guests may have it.
   bool stands_behind_guests(std::int32_t queue, std::uint32_t marks) const;
-  // What it holds is within quotas of models, and other models use the mark of all GPUs that goes with them.
-  bool is_owed_marks(std::int32_t queue, const Held& held, std::uint32_t marks) const;
+  // Behind guests, or other models use the marks of all GPUs that go with its queue's quotas of models.
+  bool stands_behind_others(const RunningJob& run) const;
   void note_class(const Job& job);
   // Besides `marks`, those that such jobs have: of the lowest class first, of the newest first. All its marks.
   std::uint32_t take_marks_of_lower(const Job& job, const Held& held, std::uint32_t marks);

@@ -13,8 +13,7 @@ OwnQuota::OwnQuota(const QuotaLedger& quotas)
 
 bool OwnQuota::fits(std::int32_t queue, const Amounts& demand, const Amounts& held) const {
   for (std::size_t r = 0; r < demand.size(); ++r) {
-    if (demand[r] == 0 || !quotas_.has_quota_of(queue, r) || quotas_.is_left_to_models(queue, r, demand, queue))
-      continue;
+    if (demand[r] == 0 || !quotas_.is_judged_by(queue, r, demand)) continue;
     if (held[r] + demand[r] > quotas_.quota(queue, r)) return false;
   }
   return true;

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "engine/base/file_bytes.h"
+#include "engine/store/change.h"
 #include "engine/store/sqlite.h"
 
 namespace berth {
@@ -124,7 +125,7 @@ Result<std::optional<bool>> is_its_own_by_name(const std::string& path) {
   BERTH_ASSIGN(const LogName log, log_name(both));
   BERTH_ASSIGN(alone, Database::open(path, Access::kUnchanging));
   const Result<LogName> file = log_name(*alone);
-  BERTH_ASSIGN(const std::int64_t version, alone->integer("SELECT value FROM meta WHERE key = 'state_version'"));
+  BERTH_ASSIGN(const std::int64_t version, state_version(*alone));
   if (file.ok()) return std::optional(file->name == log.name || (file->name == log.before && version >= log.version));
   if (file.status().code() != Code::kNotFound) return file.status();
   const bool is_older = log.before != kNoLog && version < log.version;
@@ -190,7 +191,7 @@ Status another_files(const std::string& path, bool is_open) {
   return Status(
       Code::kCorrupt,
       fmt::format("'{0}-wal' is the log of another file: '{0}' was replaced after it was written", path),
-      (is_open ? "end whoever has it open; " : "") +
+      (is_open ? "end the processes that have it open; " : "") +
           fmt::format("if '{0}' is a backup that was put in place, remove '{0}-wal' and '{0}-shm'; if not, put back "
                       "the file that the log belongs to",
                       path));

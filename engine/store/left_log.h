@@ -1,11 +1,11 @@
 // A log (<path>-wal) that a killed process left beside a database, before SQLite takes it for the file's own.
 //
 // SQLite applies what it finds. Where the file was replaced since, as by a backup that was put in its place, that mixes
-// pages of two states. Each log therefore has a name, which its first transaction writes into the table meta beside the
-// name of the log before it and the state version then. By these a file that is not the log's own is told: it has
-// the name of another log, or it is older than the log. A file that has no log says so in its head (a copy by SNAPSHOT
-// SAVE). Where neither has a name yet, and the file is younger than the log, it is another one if its rows agree with
-// each other alone and not with the log. Each process looks once.
+// pages of two states. Each log therefore has a name. Its first transaction writes the name into the table meta, with
+// the name of the log before it and the state version of that moment. A file is not the log's own where it names
+// another log, or is older than the log. A file that has no log says so in its head (a copy by SNAPSHOT SAVE). Where
+// neither has a name yet, a file that is younger than the log is another one if its rows agree with each other alone,
+// and not with the log. Each process looks once.
 #pragma once
 
 #include <string>

@@ -136,8 +136,8 @@ Result<std::vector<std::string>> table_sizes(Database& db) {
   std::vector<std::string> sizes;
   while (tables.next()) {
     const std::string name(tables.text(0));
-    const std::string_view but = name == "meta" ? " WHERE key <> 'log'" : "";  // the name of the file's log
-    BERTH_ASSIGN(const std::int64_t rows, db.integer(fmt::format("SELECT count(*) FROM \"{}\"{}", name, but)));
+    const std::string_view which = name == "meta" ? " WHERE key <> 'log'" : "";  // the log's name is no content
+    BERTH_ASSIGN(const std::int64_t rows, db.integer(fmt::format("SELECT count(*) FROM \"{}\"{}", name, which)));
     sizes.push_back(fmt::format("{} {}", name, rows));
   }
   BERTH_TRY(tables.status());

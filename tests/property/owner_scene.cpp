@@ -397,18 +397,16 @@ bool OwnerScene::is_within(int depth, const ByModel& placed, const ByModel& used
   const std::vector<QuotaTerms>& terms = table.terms[static_cast<std::size_t>(path_[static_cast<std::size_t>(depth)])];
   std::int64_t of_models = 0;
   bool owns_all = false;
+  ModelSet own_models = 0;
   for (std::size_t r = 0; r < terms.size(); ++r) {
-    if (table.resources[r].models != 0) of_models += terms[r].quota;
-    if (table.resources[r].models == 0) owns_all = owns_all || terms[r].has_quota;
+    const ModelSet models = table.resources[r].models;
+    if (models == 0) owns_all = owns_all || terms[r].has_quota;
+    if (models != 0) of_models += terms[r].quota;
+    if (terms[r].quota > 0) own_models |= models;
   }
   std::int64_t on_others = 0;
   for (std::size_t m = 0; m < placed.size(); ++m) {
-    const auto is_of = [&](std::size_t r) {
-      return terms[r].quota > 0 && table.resources[r].models != 0 && (table.resources[r].models >> m & 1) != 0;
-    };
-    bool is_own = false;
-    for (std::size_t r = 0; r < terms.size(); ++r) is_own = is_own || is_of(r);
-    if (!is_own) on_others += placed[m];
+    if ((own_models >> m & 1) == 0) on_others += placed[m];
   }
   bool owns_some = false;
   for (std::size_t r = 0; r < terms.size(); ++r) {

@@ -101,7 +101,7 @@ TEST_F(BatchTest, NobodyJoinsTheLogOfAReplacedFile) {
       run("true; (echo \"CREATE QUEUE c;\"; sleep 4) | berth - & sleep 2; mv bak.db test.db; "
           "berth -c \"SHOW QUEUES\" 2>&1; wait");
   EXPECT_NE(joined.output.find("is the log of another file"), std::string::npos) << joined.output;
-  EXPECT_NE(joined.output.find("end whoever has it open"), std::string::npos) << joined.output;
+  EXPECT_NE(joined.output.find("end the processes that have it open"), std::string::npos) << joined.output;
 }
 
 TEST_F(BatchTest, AFailedRunLeavesNoEmptyDatabase) {
